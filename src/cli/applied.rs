@@ -1,4 +1,4 @@
-//! `--applied FILE`: what a client has, beside what it was sent.
+//! `--applied FILE`: what a client has applied, to compare with what it was sent.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,18 +9,20 @@ use crate::schema::Schema;
 
 use super::error::CliError;
 
-/// Bytes of a dump, at most.
-const LARGEST: u64 = 1 << 30;
+/// Size limit of a dump in bytes.
+const MAX_DUMP_BYTES: u64 = 1 << 30;
 
-/// Reads the file.
+/// Reads a config dump or CSDS response.
 ///
 /// # Errors
-/// It can't be read, is cut, or is no dump.
+/// The file cannot be read, is cut, or is not a dump.
 pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, CliError> {
     let failed = || CliError::unreadable(format!("cannot read --applied {}", path.display()));
     let size = std::fs::metadata(path).map_err(|error| failed().because(error))?.len();
-    if size > LARGEST {
-        return Err(failed().because(format!("{} are too much", crate::wire::text::size(size))));
+    if size > MAX_DUMP_BYTES {
+        return Err(
+            failed().because(format!("{} is more than the limit of 1 GiB", crate::wire::text::size(size)))
+        );
     }
     let content = std::fs::read(path).map_err(|error| failed().because(error))?;
     let dump = applied::read(&path.to_string_lossy(), &content, schema).map_err(|error| {
@@ -30,12 +32,12 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, Cl
         if syntax { error } else { error.next(format!("xdscope diff SOURCE {}", path.display())) }
     })?;
     if dump.clients.is_empty() {
-        return Err(failed().because("a CSDS answer without a client"));
+        return Err(failed().because("a CSDS response without a client"));
     }
     Ok(AppliedState::new(dump, schema.clone()))
 }
 
-/// What a person must know: what could not be read, and clients that the source does not have.
+/// Lists what could not be read, and clients that the source does not have.
 pub(super) fn notices(path: &Path, beside: &AppliedState, nodes: &HashSet<&str>) -> Vec<String> {
     let name = path.display();
     let mut out: Vec<String> = beside.dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
@@ -51,7 +53,7 @@ pub(super) fn notices(path: &Path, beside: &AppliedState, nodes: &HashSet<&str>)
     out
 }
 
-/// The same for screens, which read it again when it changes.
+/// Opens the file for screens, which read it again when it changes.
 pub(super) fn file(
     path: Option<&Path>,
     schema: &Arc<Schema>,

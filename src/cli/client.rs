@@ -1,4 +1,4 @@
-//! Flags to a client: who it is, whom it asks for what; and a server as SOURCE.
+//! xdscope as a client: the options of a run, and a server as SOURCE.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -20,43 +20,44 @@ use crate::wire::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
-use super::identity::{self, Like};
+use super::identity::{self, ClientModel};
 use super::io::Io;
 use super::target::GetTarget;
 
 use super::{offline, schema_flags, select};
 
-/// How often a verb that waits looks.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which a waiting verb looks for progress.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A verb that waits says so after this, and from time to time.
-const SAY_AFTER: Duration = Duration::from_secs(1);
-const SAY_EVERY: Duration = Duration::from_secs(5);
+/// Delay of the first message of a waiting verb, and interval of the next ones.
+const FIRST_MESSAGE_AFTER: Duration = Duration::from_secs(1);
+const MESSAGE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Between polls, and how long one may be held, where neither flags nor a bootstrap say so.
-const POLL_DELAY: Duration = Duration::from_secs(1);
-const POLL_TIMEOUT: Duration = Duration::from_secs(60);
+/// Defaults of REST polling, without a flag or a bootstrap that sets them.
+const DEFAULT_POLL_DELAY: Duration = Duration::from_secs(1);
+const DEFAULT_POLL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The message that a node is.
-const NODE: &str = "envoy.config.core.v3.Node";
+/// Full name of the message of a node.
+const NODE_MESSAGE: &str = "envoy.config.core.v3.Node";
 
-/// What is announced without being asked: rows G-03 and G-09.
-const FEATURES: [&str; 2] = ["xds.config.supports-resource-ttl", "xds.config.supports-resource-in-sotw"];
+/// Client features that xdscope always announces.
+const DEFAULT_FEATURES: [&str; 2] =
+    ["xds.config.supports-resource-ttl", "xds.config.supports-resource-in-sotw"];
 
-/// A client as flags describe it, before it is started.
+/// The flags of a client, before it starts.
 pub(super) struct Ask<'a> {
-    /// As typed; `None` with a bootstrap that names one.
+    /// Server as typed; `None` if the bootstrap names it.
     pub server: Option<&'a str>,
     pub what: &'a [String],
     pub flags: &'a ClientFlags,
     pub connect: &'a ConnectFlags,
     pub schema: Arc<Schema>,
-    /// Warnings are not wanted.
+    /// Suppresses warnings.
     pub quiet: bool,
 }
 
 impl Ask<'_> {
-    /// The options of the run; the caller fills in what is kept.
+    /// Builds the options of a run. The caller sets what is recorded.
     pub(super) fn options(
         &self,
         store: crate::engine::store::Options,
@@ -84,7 +85,7 @@ impl Ask<'_> {
             manner: asked.manner,
             manners: asked.manners,
             transport: self.flags.transport_api_version.into(),
-            poll_delay: self.flags.poll_delay.or(bootstrap.poll_delay).unwrap_or(POLL_DELAY),
+            poll_delay: self.flags.poll_delay.or(bootstrap.poll_delay).unwrap_or(DEFAULT_POLL_DELAY),
             node: self.node(&bootstrap, like.as_ref())?,
             ack_delay: self.flags.ack_delay,
             links,
@@ -109,7 +110,7 @@ impl Ask<'_> {
                 AckWord::Never => Judge::Never,
             },
             refuse: self.refusals(io)?,
-            poll_timeout: self.flags.poll_timeout.or(bootstrap.poll_timeout).unwrap_or(POLL_TIMEOUT),
+            poll_timeout: self.flags.poll_timeout.or(bootstrap.poll_timeout).unwrap_or(DEFAULT_POLL_TIMEOUT),
             poll_names: if self.flags.poll_proto_names { FieldNames::Original } else { FieldNames::Json },
             record: None,
             collect: false,
@@ -120,8 +121,14 @@ impl Ask<'_> {
         })
     }
 
-    /// What a person must know of who is asked by whom.
-    fn warn(&self, bootstrap: &BootstrapConfig, like: Option<&Like>, server: &Server, io: &mut Io<'_>) {
+    /// Warns about a borrowed node id and a token in plaintext.
+    fn warn(
+        &self,
+        bootstrap: &BootstrapConfig,
+        like: Option<&ClientModel>,
+        server: &Server,
+        io: &mut Io<'_>,
+    ) {
         if self.quiet {
             return;
         }
@@ -133,12 +140,13 @@ impl Ask<'_> {
         };
         if let Some((node, of)) = whose.filter(|_| !own) {
             let id = node["id"].as_str().unwrap_or_default();
-            let text =
-                format!("warning: the node {id} of the {of} is borrowed: the server may see two of it");
+            let text = format!(
+                "warning: using the node id {id} of the {of}: the server may see two clients with that id"
+            );
             io.say(&display_safe(&text));
             let marked = |node: &Value| node.to_string().contains("[redacted ");
             if marked(node) {
-                io.say("warning: secrets in its metadata were redacted: the server gets the marks in their place");
+                io.say("warning: secrets in the node metadata were redacted: the server receives the replacement text");
             }
         }
         for note in &bootstrap.notes {
@@ -149,11 +157,11 @@ impl Ask<'_> {
         }
     }
 
-    /// `--nack 'EXPR => text'`.
+    /// Parses `--nack 'EXPR => text'`.
     fn refusals(&self, io: &Io<'_>) -> Result<Vec<(crate::engine::filter::Filter, String)>, CliError> {
         let read = |rule: &String| {
             let (expr, text) = rule.split_once("=>").ok_or_else(|| {
-                CliError::usage(format!("`{rule}` is no EXPR => TEXT"))
+                CliError::usage(format!("not an EXPR => TEXT rule: `{rule}`"))
                     .next("--nack 'type:cds name:reviews => refused by hand'")
             })?;
             let filter = select::filter(Some(expr.trim()), RowKind::Messages, &io.zone)?;
@@ -162,8 +170,8 @@ impl Ask<'_> {
         self.flags.nack.iter().map(read).collect()
     }
 
-    /// The node in binary protobuf: the recorded client's, or the bootstrap's, with what flags say.
-    fn node(&self, bootstrap: &BootstrapConfig, like: Option<&Like>) -> Result<Vec<u8>, CliError> {
+    /// Encodes the node: the recorded client's or the bootstrap's, changed as flags say.
+    fn node(&self, bootstrap: &BootstrapConfig, like: Option<&ClientModel>) -> Result<Vec<u8>, CliError> {
         let flags = self.flags;
         let own = flags.node_file.as_deref().map(identity::read_node).transpose()?;
         let node = own.as_ref().or(like.map(|like| &like.node)).unwrap_or(&bootstrap.node);
@@ -175,7 +183,7 @@ impl Ask<'_> {
         match (&flags.node_id, node.contains_key("id")) {
             (Some(id), _) => node.insert("id".into(), json!(id)),
             (None, false) => {
-                // Some servers (Sovereign) take no node without one.
+                // Sovereign rejects a node without a cluster.
                 node.entry("cluster").or_insert_with(|| json!("xdscope"));
                 node.insert("id".into(), json!(own))
             }
@@ -192,7 +200,7 @@ impl Ask<'_> {
         }
         for pair in &flags.node_metadata {
             let (name, value) = pair.split_once('=').ok_or_else(|| {
-                CliError::usage(format!("`{pair}` is no NAME=VALUE")).next("--node-metadata role=edge")
+                CliError::usage(format!("not a NAME=VALUE pair: `{pair}`")).next("--node-metadata role=edge")
             })?;
             let metadata = node.entry("metadata").or_insert_with(|| json!({}));
             if let Value::Object(metadata) = metadata {
@@ -208,26 +216,28 @@ impl Ask<'_> {
         let spelled = if node.contains_key("clientFeatures") { "clientFeatures" } else { "client_features" };
         let features = node.entry(spelled).or_insert_with(|| json!([]));
         if let Value::Array(features) = features {
-            // A recorded client announces what it did.
-            let own = FEATURES.into_iter().filter(|_| like.is_none());
+            // A recorded client keeps to the features that it announced.
+            let own = DEFAULT_FEATURES.into_iter().filter(|_| like.is_none());
             let all =
                 own.chain(flags.client_feature.iter().map(String::as_str)).map(|feature| json!(feature));
             let missing: Vec<Value> = all.filter(|feature| !features.contains(feature)).collect();
             features.extend(missing);
         }
-        self.schema.encode(NODE, &Value::Object(node)).map_err(|error| {
-            CliError::unreadable("the node can't be sent")
+        self.schema.encode(NODE_MESSAGE, &Value::Object(node)).map_err(|error| {
+            CliError::unreadable("the node cannot be encoded")
                 .because(error.to_string())
                 .next("--bootstrap with another file")
         })
     }
 
-    /// A name as the client takes it: a structured one with its directives, which the client needs, unless it is only
-    /// text to it.
+    /// Returns a name as the client sends it.
+    ///
+    /// A structured name keeps its directives, which the client needs, unless `--no-expand` makes
+    /// it plain text.
     fn name_of(&self, text: &str, name: &str) -> Result<String, CliError> {
         match text.find("xdstp:").and_then(|at| text.get(at..)) {
             Some(url) if client::asked(url).is_none() => {
-                let error = CliError::usage(format!("`{url}` is no structured name"));
+                let error = CliError::usage(format!("not a structured name: `{url}`"));
                 Err(error.next("xdstp://AUTHORITY/TYPE/ID?PARAMETERS"))
             }
             Some(url) if !self.flags.no_expand => Ok(url.to_owned()),
@@ -235,7 +245,7 @@ impl Ask<'_> {
         }
     }
 
-    /// What to ask for, and whether to follow references. A type that is found by references only (EDS without a
+    /// Parses WHAT into subscriptions. A type that is found through references only (EDS without a
     /// name) is reached from the roots.
     fn wants(&self, own: &[(Kind, Option<String>)]) -> Result<(Vec<Want>, bool), CliError> {
         let flags = self.flags;
@@ -248,20 +258,23 @@ impl Ask<'_> {
                 self.name_of(text, text)?;
             }
             let what = GetTarget::parse(text);
-            // A type by its full name has a version of its own.
+            // The full name of a type implies its API version.
             let stated = Kind::of_message(&what.type_text).map(|(_, version)| version);
             let url = match what.kind.and_then(|kind| kind.type_url(stated.unwrap_or(version))) {
                 Some(url) => url,
                 None if what.kind.is_some() => {
-                    let error =
-                        CliError::usage(format!("there is no {} in {}", what.type_text, version.word()));
+                    let error = CliError::usage(format!(
+                        "{} does not exist in API {}",
+                        what.type_text,
+                        version.word()
+                    ));
                     return Err(error.next("--resource-api-version v3"));
                 }
                 None if what.type_text.contains('.') => {
                     TypeUrl::new(format!("{TYPE_PREFIX}{}", what.type_text))
                 }
                 None => {
-                    let error = CliError::usage(format!("`{}` is no type", what.type_text));
+                    let error = CliError::usage(format!("unknown type `{}`", what.type_text));
                     return Err(error.next("lds rds cds eds sds srds vhds rtds ecds leds, or a type URL"));
                 }
             };
@@ -271,8 +284,8 @@ impl Ask<'_> {
                 Some(name) => (false, vec![self.name_of(text, name)?]),
                 None if full_state => (true, vec![]),
                 None if flags.no_expand => {
-                    let error = CliError::usage(format!("{text} has no wildcard: what of it?"));
-                    return Err(error.next(format!("{text}/NAME, or {text}/* for a server that takes it")));
+                    let error = CliError::usage(format!("{text} has no wildcard: a name is missing"));
+                    return Err(error.next(format!("{text}/NAME, or {text}/* if the server supports it")));
                 }
                 None => {
                     (roots, follow) = (true, true);
@@ -287,7 +300,7 @@ impl Ask<'_> {
                 None => wants.push(Want { type_url: url, wildcard, names }),
             }
         }
-        // A bootstrap may begin with one of them only, or with a name of it.
+        // A bootstrap can restrict the roots to one type, or to one name.
         let both = [(Kind::Lds, None), (Kind::Cds, None)];
         let begin = if own.is_empty() { &both[..] } else { own };
         for (kind, name) in begin.iter().filter(|_| roots) {
@@ -305,8 +318,9 @@ impl Ask<'_> {
     }
 }
 
-/// Asks a server, until each type and name was answered or `--resource-timeout` is over: all that was said.
-/// `seed` keys the ids of its secrets.
+/// Requests resources from a server until everything was answered, or the timeout has passed.
+///
+/// `seed` keys the ids of secrets.
 pub(super) fn fetch(
     args: &SourceArgs,
     seed: u64,
@@ -325,8 +339,8 @@ pub(super) fn fetch(
     let options = ask.options(offline::options(&args.timers), io)?;
     let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
     let running = Running::start(options, None)?;
-    let patience = args.timeout.unwrap_or(args.timers.resource_timeout);
-    let mut waiting = Waiting::new(patience);
+    let timeout = args.timeout.unwrap_or(args.timers.resource_timeout);
+    let mut waiting = Waiting::new(timeout);
     let progress = loop {
         let progress = running.progress();
         if let Some(refused) = &progress.refused {
@@ -345,20 +359,20 @@ pub(super) fn fetch(
     };
     if !global.quiet {
         for name in &progress.unmapped {
-            let why = "no server answers for its authority; --xdstp-authority NAME=SERVER";
+            let why = "no server for its authority; --xdstp-authority NAME=SERVER adds one";
             io.say(&display_safe(&format!("not followed: {name}: {why}")));
         }
     }
     let unanswered = progress.unanswered;
     let loaded = running.into_loaded().ok_or_else(|| CliError::new(Exit::Defect, "the client failed"))?;
     if !unanswered.is_empty() && !global.quiet {
-        io.say(&format!("not answered within {patience:?}: {}", listed(&unanswered)));
+        io.say(&format!("not answered within {timeout:?}: {}", listed(&unanswered)));
     }
     let name = args.source.clone();
     Ok(Source { name, format: SourceFormat::Live, size: None, loaded, schema, unanswered })
 }
 
-/// What can't be asked for, and what to do instead.
+/// Explains why a subscription is not possible, and what to type instead.
 pub(super) fn refused(refused: &Refused) -> CliError {
     CliError::usage(refused.to_string()).next(match refused {
         Refused::NoStream(_) | Refused::Name(BadName::GlobInSotw(_)) => "--variant delta-ads",
@@ -367,38 +381,38 @@ pub(super) fn refused(refused: &Refused) -> CliError {
     })
 }
 
-/// Waiting for a server, with a word to the user from time to time.
+/// Waits for a server, and prints progress from time to time.
 pub(super) struct Waiting {
-    begun: Instant,
-    patience: Duration,
+    started: Instant,
+    timeout: Duration,
     said: Duration,
-    /// What it waits for, where that is not what is unanswered.
+    /// The condition, where it is not simply an answer.
     condition: Option<String>,
 }
 
 impl Waiting {
-    pub(super) fn new(patience: Duration) -> Waiting {
+    pub(super) fn new(timeout: Duration) -> Waiting {
         Waiting {
-            begun: Instant::now(),
-            patience,
-            said: SAY_AFTER.saturating_sub(SAY_EVERY),
+            started: Instant::now(),
+            timeout,
+            said: FIRST_MESSAGE_AFTER.saturating_sub(MESSAGE_INTERVAL),
             condition: None,
         }
     }
 
-    /// Until this is so.
-    pub(super) fn until(patience: Duration, condition: &str) -> Waiting {
-        Waiting { condition: Some(format!("`{condition}`")), ..Waiting::new(patience) }
+    /// Waits for a condition.
+    pub(super) fn until(timeout: Duration, condition: &str) -> Waiting {
+        Waiting { condition: Some(format!("`{condition}`")), ..Waiting::new(timeout) }
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.begun.elapsed() >= self.patience
+        self.started.elapsed() >= self.timeout
     }
 
-    /// Sleeps a little.
+    /// Sleeps for a moment, and prints progress if it is time.
     pub(super) fn look(&mut self, progress: &Progress, server: &str, global: &Global, io: &mut Io<'_>) {
-        let gone = self.begun.elapsed();
-        if gone >= SAY_AFTER && (self.said.is_zero() || gone >= self.said + SAY_EVERY) {
+        let gone = self.started.elapsed();
+        if gone >= FIRST_MESSAGE_AFTER && (self.said.is_zero() || gone >= self.said + MESSAGE_INTERVAL) {
             self.said = gone;
             if !global.quiet {
                 let what = match progress.open {
@@ -408,14 +422,14 @@ impl Waiting {
                         display_safe(&format!("waiting for {what}")).into()
                     }
                 };
-                io.say(&format!("{what} ({:.0}s of {:?})", gone.as_secs_f64(), self.patience));
+                io.say(&format!("{what} ({:.0}s of {:?})", gone.as_secs_f64(), self.timeout));
             }
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// Types, or names of them, in a line.
+/// Lists types, or single names of a type, in one line.
 pub(super) fn listed(unanswered: &[(TypeUrl, Option<String>)]) -> String {
     const MOST: usize = 5;
     let word = |(url, name): &(TypeUrl, Option<String>)| match name {
@@ -429,7 +443,7 @@ pub(super) fn listed(unanswered: &[(TypeUrl, Option<String>)]) -> String {
     out
 }
 
-/// The connection failed, or the server ended the stream.
+/// The error of a connection that failed, or of a stream that the server ended.
 pub(super) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
     let again = format!("xdscope doctor {}", args.source);
     match (&progress.failed, &progress.ended) {

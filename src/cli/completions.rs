@@ -7,7 +7,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 
 pub(super) fn run(args: &CompletionsArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    // The generator panics on a pipe that closes early, so it writes to memory.
+    // clap_complete panics on a closed pipe, so write to memory first.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "xdscope", &mut script);
     io.stdout.write_all(&script)?;

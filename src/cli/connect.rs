@@ -1,4 +1,4 @@
-//! The flags of connections: what they mean, and what can't be done.
+//! Connection flags: addresses, TLS, headers and tokens.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::wire::h2::Changes;
 use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};
 
-/// How long each step to a server of descriptors may take.
+/// Timeout of each step of connecting for reflection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl ConnectFlags {
-    /// One of them means TLS, to this machine too.
+    /// Whether any flag asks for TLS, also to loopback.
     pub(super) fn wants_tls(&self) -> bool {
         self.insecure || self.cacert.is_some() || self.cert.is_some() || self.servername.is_some()
     }
 
-    /// The TLS client for `server`; `None`: plaintext.
+    /// Loads TLS for `server`; `None` means plaintext.
     pub(super) fn client(&self, server: &Address) -> Result<Option<Client>, CliError> {
         if self.plaintext || (server.is_local() && !self.wants_tls()) {
             return Ok(None);
@@ -32,10 +32,10 @@ impl ConnectFlags {
         self.load().map(Some)
     }
 
-    /// The headers to add.
+    /// Parses the headers to add.
     pub(super) fn headers(&self) -> Result<Vec<(String, String)>, CliError> {
         let split = |header: &String| {
-            // What is wrong is not shown: it may be a secret without its name.
+            // The header is not shown: it may be a secret without a name.
             let wrong = |why| {
                 let text = format!("-H wants a name, a colon and a value: {why}");
                 CliError::usage(text).next("-H 'name: value'")
@@ -51,7 +51,7 @@ impl ConnectFlags {
         self.header.iter().map(split).collect()
     }
 
-    /// Where the bearer token comes from.
+    /// Returns the source of the bearer token.
     pub(super) fn token(&self) -> Result<Option<Token>, CliError> {
         let token = match (&self.token_file, &self.token_env) {
             (Some(path), _) => Token::File(path.clone()),
@@ -64,12 +64,12 @@ impl ConnectFlags {
             }
             (None, None) => return Ok(None),
         };
-        // Later a file may go and come; at first it must be there.
+        // The file must exist at first. Later it may be replaced.
         token.header().map_err(|error| CliError::unreadable(error).next("--token-file FILE"))?;
         Ok(Some(token))
     }
 
-    /// The headers, and the token as it is now.
+    /// Returns all headers, with the current token.
     pub(super) fn headers_now(&self) -> Result<Vec<(String, String)>, CliError> {
         let mut headers = self.headers()?;
         if let Some(token) = self.token()? {
@@ -78,7 +78,7 @@ impl ConnectFlags {
         Ok(headers)
     }
 
-    /// The TLS client, whatever the server.
+    /// Loads TLS, without regard to the address.
     pub(super) fn load(&self) -> Result<Client, CliError> {
         let options = ClientOptions {
             insecure: self.insecure,
@@ -105,7 +105,7 @@ pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Opt
     })?;
     let tls = match secure {
         Some(false) if connect.wants_tls() => {
-            let error = CliError::usage(format!("{typed} is plaintext, and there are flags for TLS"));
+            let error = CliError::usage(format!("{typed} is plaintext, and other flags ask for TLS"));
             return Err(error.next(format!("https://{rest}")));
         }
         Some(false) => None,
@@ -115,7 +115,7 @@ pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Opt
     Ok((address, tls))
 }
 
-/// What becomes of a client that speaks TLS to this tap.
+/// Returns how a rewritten bootstrap reaches the tap.
 pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'static str {
     let flags = &args.live.descriptors.connect;
     let dials = |server: &Address| !flags.plaintext && (flags.wants_tls() || !server.is_local());
@@ -129,7 +129,7 @@ pub(super) fn of_tls_clients(args: &TapArgs, maps: &[(Address, Address)]) -> &'s
     }
 }
 
-/// TLS on what is listened on; `None`: plaintext.
+/// Loads TLS for the listening side; `None` means plaintext.
 pub(super) fn listen(flags: &ListenFlags) -> Result<Option<Arc<Server>>, CliError> {
     let (Some(cert), Some(key)) = (&flags.listen_cert, &flags.listen_key) else { return Ok(None) };
     let options =
@@ -137,7 +137,7 @@ pub(super) fn listen(flags: &ListenFlags) -> Result<Option<Arc<Server>>, CliErro
     Server::load(&options).map(|server| Some(Arc::new(server))).map_err(not_loaded)
 }
 
-/// TLS on the legs of a tap.
+/// Loads TLS for both sides of a tap.
 pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, CliError> {
     let flags = &args.live.descriptors.connect;
     let listen = listen(&args.secure)?;
@@ -150,7 +150,7 @@ pub(super) fn tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Tls, Cl
     Ok(Tls { listen, upstream, local: flags.wants_tls() })
 }
 
-/// What a tap is to change in the headers of requests; `None`: nothing.
+/// Returns what a tap changes in the headers of requests; `None` means nothing.
 pub(super) fn changes(flags: &ConnectFlags) -> Result<Option<Arc<Changes>>, CliError> {
     let of_clients = [
         ("--token-file", flags.token_file.is_some(), "-H \"authorization: Bearer $(cat FILE)\""),
@@ -165,7 +165,7 @@ pub(super) fn changes(flags: &ConnectFlags) -> Result<Option<Arc<Changes>>, CliE
     Ok(changes.map(Arc::new))
 }
 
-/// The descriptors that a server gives of itself, as an encoded `FileDescriptorSet`.
+/// Asks a server for its descriptors by reflection, as an encoded `FileDescriptorSet`.
 pub(super) fn reflection(
     server: &str,
     symbols: &[String],

@@ -1,4 +1,4 @@
-//! A verb without SOURCE: the server is that of a bootstrap, `--bootstrap` or `GRPC_XDS_BOOTSTRAP`.
+//! Verbs without SOURCE: the server is that of `--bootstrap` or `GRPC_XDS_BOOTSTRAP`.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,13 +10,14 @@ use super::error::CliError;
 use super::io::Io;
 use super::{identity, offline};
 
-/// Where gRPC clients are told of their bootstrap.
-const VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
+/// Environment variable that names the bootstrap of gRPC clients.
+const BOOTSTRAP_VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
 
-/// Verbs that read a server.
+/// Verbs that accept a server as SOURCE.
 const VERBS: [&str; 9] = ["watch", "client", "wait", "get", "status", "log", "lint", "export", "info"];
 
-/// The command line with the bootstrap of the environment, where it lacks its SOURCE; and what to say of that.
+/// Adds the bootstrap of the environment to a command line without SOURCE, and returns a note about
+/// that.
 pub(super) fn with_bootstrap(
     error: &clap::Error,
     args: &[OsString],
@@ -25,60 +26,62 @@ pub(super) fn with_bootstrap(
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
     }
-    let file = (io.env)(VARIABLE)?;
+    let file = (io.env)(BOOTSTRAP_VARIABLE)?;
     args.iter().skip(1).find(|arg| VERBS.iter().any(|verb| *arg == verb))?;
-    let note = format!("no SOURCE: the bootstrap {file} is read, as {VARIABLE} says");
+    let note = format!("no SOURCE: using the bootstrap {file} of {BOOTSTRAP_VARIABLE}");
     let flag = ["--bootstrap".into(), file.into()];
     Some((args.iter().cloned().chain(flag).collect(), note))
 }
 
-/// With a bootstrap the first word need not be a SOURCE: then it is what comes next, and the server is the
-/// bootstrap's.
+/// With a bootstrap, reads a first word that is not a SOURCE as the next argument, and takes the
+/// server from the bootstrap.
 pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
     settle_node(verb);
-    let words = match verb {
-        Verb::Get(args) => {
-            let word = place(&mut args.source.source, &mut args.source.client, io)?;
-            args.what.splice(0..0, word);
-            return Ok(());
-        }
-        Verb::Watch(args) => {
-            let bootstrap = args.client.bootstrap.is_some();
-            let server = args.server.take_if(|word| bootstrap && !is_source(word, io));
-            args.what.splice(0..0, server);
-            return Ok(());
-        }
-        Verb::Wait(args) => {
-            if let Some(word) = place(&mut args.source.source, &mut args.source.client, io)? {
-                if !args.condition.is_empty() {
-                    return Err(no_source(&word));
-                }
-                args.condition = word;
+    let words =
+        match verb {
+            Verb::Get(args) => {
+                let word = take_word(&mut args.source.source, &mut args.source.client, io)?;
+                args.what.splice(0..0, word);
+                return Ok(());
             }
-            return match args.condition.is_empty() {
-                true => Err(CliError::usage("wait for what?").next("xdscope wait --bootstrap FILE synced")),
-                false => Ok(()),
-            };
-        }
-        Verb::Lint(args) if !args.list_rules => {
-            let source = args.source.get_or_insert_default();
-            place(source, &mut args.client, io)?
-        }
-        Verb::Status(args) => place(&mut args.source.source, &mut args.source.client, io)?,
-        Verb::Log(args) => place(&mut args.source.source, &mut args.source.client, io)?,
-        Verb::Export(args) => place(&mut args.source.source, &mut args.source.client, io)?,
-        Verb::Info(args) => place(&mut args.source.source, &mut args.source.client, io)?,
-        Verb::Replay(args) if args.source.source.is_empty() => return Err(no_source("")),
-        Verb::Redact(args) if args.source.source.is_empty() => return Err(no_source("")),
-        Verb::Diff(args) if args.source.source.is_empty() => return Err(no_source("")),
-        _ => None,
-    };
+            Verb::Watch(args) => {
+                let bootstrap = args.client.bootstrap.is_some();
+                let server = args.server.take_if(|word| bootstrap && !is_source(word, io));
+                args.what.splice(0..0, server);
+                return Ok(());
+            }
+            Verb::Wait(args) => {
+                if let Some(word) = take_word(&mut args.source.source, &mut args.source.client, io)? {
+                    if !args.condition.is_empty() {
+                        return Err(no_source(&word));
+                    }
+                    args.condition = word;
+                }
+                return match args.condition.is_empty() {
+                    true => Err(CliError::usage("a condition is missing")
+                        .next("xdscope wait --bootstrap FILE synced")),
+                    false => Ok(()),
+                };
+            }
+            Verb::Lint(args) if !args.list_rules => {
+                let source = args.source.get_or_insert_default();
+                take_word(source, &mut args.client, io)?
+            }
+            Verb::Status(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Log(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Export(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Info(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Replay(args) if args.source.source.is_empty() => return Err(no_source("")),
+            Verb::Redact(args) if args.source.source.is_empty() => return Err(no_source("")),
+            Verb::Diff(args) if args.source.source.is_empty() => return Err(no_source("")),
+            _ => None,
+        };
     words.map_or(Ok(()), |word| Err(no_source(&word)))
 }
 
 /// Reads `--node FILE` as `--node-file FILE` where xdscope is the client of a server.
 ///
-/// `--node` selects streams otherwise, and had only the first meaning once.
+/// On other sources `--node` selects streams.
 fn settle_node(verb: &mut Verb) {
     let (source, client, streams) = match verb {
         Verb::Get(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
@@ -100,13 +103,14 @@ fn settle_node(verb: &mut Verb) {
 fn no_source(word: &str) -> CliError {
     let next = "a server (host:port), a recording, or a file";
     match word {
-        "" => CliError::usage("there is no SOURCE").next(next),
-        _ => CliError::usage(format!("`{word}` is no SOURCE")).next(next),
+        "" => CliError::usage("SOURCE is missing").next(next),
+        _ => CliError::usage(format!("not a SOURCE: `{word}`")).next(next),
     }
 }
 
-/// The word in the place of SOURCE, if it is none: SOURCE is the bootstrap's server then.
-fn place(source: &mut String, client: &mut ClientFlags, io: &Io<'_>) -> Result<Option<String>, CliError> {
+/// Returns the word in the take_word of SOURCE if it is not one. The server of the bootstrap then
+/// becomes SOURCE.
+fn take_word(source: &mut String, client: &mut ClientFlags, io: &Io<'_>) -> Result<Option<String>, CliError> {
     let Some(file) = client.bootstrap.as_deref().filter(|_| !is_source(source, io)) else { return Ok(None) };
     let bootstrap = identity::read_bootstrap(file)?;
     let Some(server) = bootstrap.servers().first() else {

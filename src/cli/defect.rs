@@ -1,4 +1,5 @@
-//! A panic is a defect in xdscope: it is reported in a file, and the program ends with code 70.
+//! Reports of panics: a panic is a defect, is reported in a file, and ends the program with code
+//! 70.
 
 use std::backtrace::Backtrace;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use super::error::{CliError, Exit};
 
-/// Runs `work`; a panic on this thread becomes an error that names the report.
+/// Runs `work`, and turns a panic on this thread into an error that names the report.
 pub(super) fn guard(work: impl FnOnce() -> Exit) -> Result<Exit, CliError> {
     let report: Arc<Mutex<Option<String>>> = Arc::default();
     let write = report.clone();

@@ -1,4 +1,4 @@
-//! `descriptors`, and the flags that add to them.
+//! `descriptors`: lists, builds and checks descriptors.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -43,7 +43,7 @@ fn list(
     let messages: Vec<_> = schema.messages().into_iter().filter(|(_, name)| wanted(name)).collect();
     if messages.is_empty() {
         if !global.quiet {
-            io.say("no message has that in its name");
+            io.say("no message name contains that");
         }
         return Ok(Exit::Yes);
     }
@@ -55,7 +55,8 @@ fn list(
     Ok(Exit::Yes)
 }
 
-/// Types of a source that can't be decoded, and how often each occurs. Exit 1 if there are some.
+/// Prints the types that cannot be decoded, and how often each occurs. Exits with 1 if there are
+/// any.
 fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let source = source::open(args, global, io)?;
     let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;

@@ -1,4 +1,4 @@
-//! What the program says of its own working (`tracing`): into `--log-file`, else on stderr while no screen is open.
+//! The log of the program (`tracing`): in `--log-file`, or on stderr while no screen is open.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use tracing_subscriber::prelude::*;
 use super::args::Global;
 use super::error::CliError;
 
-/// Begins. The first call of a process counts.
+/// Starts logging. Only the first call of a process has an effect.
 pub(super) fn start(global: &Global) -> Result<(), CliError> {
     let level = match (global.verbose, global.quiet) {
         (true, _) => LevelFilter::DEBUG,
@@ -26,7 +26,7 @@ pub(super) fn start(global: &Global) -> Result<(), CliError> {
         None => Box::new(Stderr),
     };
     let lines = fmt::layer().with_ansi(false).with_writer(Mutex::new(to));
-    // A second subscriber is refused, which is well.
+    // An error means that there is a subscriber already, which is fine.
     let _ = tracing_subscriber::registry().with(lines.with_filter(ours)).try_init();
     Ok(())
 }
@@ -43,7 +43,7 @@ fn open(path: &Path) -> Result<File, CliError> {
     })
 }
 
-/// Silent while screens are drawn: there it would be written across them.
+/// A writer to stderr that is silent while screens are drawn.
 struct Stderr;
 
 impl Write for Stderr {

@@ -1,4 +1,4 @@
-//! `doctor`: what this terminal can do, where things are kept, and where each setting comes from; and a server.
+//! `doctor`: checks the terminal, lists paths and settings, and probes a server.
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
@@ -34,7 +34,7 @@ pub(super) fn run(
     Ok(if good { Exit::Yes } else { Exit::Connection })
 }
 
-/// Whether a server can be a control plane: it can be reached, and has a variant.
+/// Whether a server can act as a control plane: it is reachable, and serves a variant.
 fn speaks(server: &ServerOf) -> bool {
     server.steps.iter().any(|step| step.state == "ok" && Variant::parse(step.step).is_some())
 }
@@ -91,7 +91,7 @@ fn report(global: &Global, config: &Config, matches: &ArgMatches, io: &Io<'_>) -
     }
 }
 
-/// What a flag has here, and from where.
+/// Returns the value of a flag, and where the value comes from.
 fn setting(name: &str, config: &Config, matches: &ArgMatches) -> Option<SettingOf> {
     let id = name.replace('-', "_");
     let value = matches.try_get_raw(&id).ok()??.next()?.to_string_lossy().into_owned();
@@ -110,7 +110,7 @@ fn size(io: &Io<'_>) -> Option<(u16, u16)> {
     if io.stdout_is_terminal { crate::tui::terminal_size() } else { None }
 }
 
-/// How `y` would reach the clipboard.
+/// Describes how `y` reaches the clipboard.
 fn clipboard(io: &Io<'_>) -> &'static str {
     if !io.stdout_is_terminal || io.is_dumb() {
         "none: no terminal"

@@ -1,4 +1,4 @@
-//! What goes wrong, said so that a person knows what to type next, and the exit codes.
+//! Errors that say what to type next, and exit codes.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::app::tap::StartError;
 use crate::sources::{PositionError, SourceError};
 use crate::wire::text::{display_safe, width};
 
-/// How the program ends (ux.md section 2).
+/// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     /// Synced, no difference, no finding.
@@ -18,9 +18,9 @@ pub enum Exit {
     Usage = 2,
     /// Connection or TLS failed, or a stream ended with an error.
     Connection = 3,
-    /// What was asked for never came.
+    /// A requested resource or condition never came.
     Never = 4,
-    /// A recording, bootstrap or descriptor set that can't be read.
+    /// A recording, bootstrap or descriptor set cannot be read.
     Unreadable = 5,
     Defect = 70,
     Interrupted = 130,
@@ -42,14 +42,14 @@ impl Exit {
         self as u8
     }
 
-    /// One line for `help exit-codes`.
+    /// Describes the code in one line, for `help exit-codes`.
     pub fn meaning(self) -> &'static str {
         match self {
             Exit::Yes => "yes: synced, no difference, no finding",
             Exit::No => "no: a problem state, a difference, a finding",
             Exit::Usage => "usage",
             Exit::Connection => "connection, TLS, or stream ended with an error",
-            Exit::Never => "what was asked for never came (--resource-timeout)",
+            Exit::Never => "a requested resource or condition did not come in time (--resource-timeout)",
             Exit::Unreadable => "input unreadable: recording, bootstrap, descriptors",
             Exit::Defect => "a defect in xdscope (report path printed)",
             Exit::Interrupted => "interrupted before the answer",
@@ -57,18 +57,18 @@ impl Exit {
     }
 }
 
-/// The one error of the command line: what failed, why, what was tried, what to type next.
+/// The error of a verb: what failed, why, what was tried, and what to type next.
 #[derive(Debug)]
 pub struct CliError {
     pub exit: Exit,
     /// A lowercase fragment without a full stop.
     pub message: String,
     pub source: Option<Box<dyn Error + Send + Sync>>,
-    /// Lines to look at, such as an expression with its fault underlined.
+    /// Lines to show, such as an expression with its error underlined.
     pub shown: Vec<String>,
-    /// Steps that were tried, the failed one last.
+    /// Steps that were tried; the last one failed.
     pub tried: Vec<String>,
-    /// Commands or changes to make, the likeliest first.
+    /// Commands or changes that may help, the most likely first.
     pub next: Vec<String>,
 }
 
@@ -97,7 +97,7 @@ impl CliError {
         self
     }
 
-    /// Shows `text` with a mark under its byte `at`.
+    /// Shows `text`, with a mark under byte `at`.
     pub fn underlined(mut self, text: &str, at: usize) -> CliError {
         let before = text.get(..at).unwrap_or(text);
         let blanks = " ".repeat(width(&display_safe(before)));
@@ -115,7 +115,7 @@ impl CliError {
         self
     }
 
-    /// The text for stderr, with its line ends. Empty for what needs no words.
+    /// Renders the text for stderr, with line ends. It is empty for an error without a message.
     pub fn render(&self) -> String {
         if self.message.is_empty() {
             return String::new();
@@ -144,7 +144,7 @@ impl CliError {
     }
 }
 
-/// Messages quote file names and wire text. Lines of our own stay lines.
+/// Escapes control characters. Messages quote file names and wire text; their own line ends stay.
 fn safe(text: &str) -> String {
     text.lines().map(display_safe).collect::<Vec<_>>().join("\n")
 }
@@ -201,7 +201,7 @@ impl From<StartError> for CliError {
     }
 }
 
-/// Output that can't be written. A reader that went away wants no more: that is no error at all.
+/// A failed write. A closed pipe is not an error: the reader has what it wanted.
 impl From<io::Error> for CliError {
     fn from(error: io::Error) -> CliError {
         if error.kind() == io::ErrorKind::BrokenPipe {
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_says_what_why_and_what_next() {
+    fn renders_message_cause_tried_and_next_steps() {
         let cause = io::Error::new(io::ErrorKind::NotFound, "no such file");
         let error = CliError::unreadable("cannot read a\x1b[31m.xdsrec")
             .because(cause)
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_pipe_is_quiet() {
+    fn closed_pipe_is_silent_success() {
         let error = CliError::from(io::Error::from(io::ErrorKind::BrokenPipe));
         assert_eq!((error.exit, error.render().as_str()), (Exit::Yes, ""));
     }

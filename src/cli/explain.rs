@@ -1,4 +1,5 @@
-//! `explain`: a field, a message, a rule, a state, a kind of message or a pasted log line, offline.
+//! `explain`: documentation of a field, message, rule, state or kind of message, or of a line of a
+//! log; works offline.
 
 use std::io::Write as _;
 
@@ -12,7 +13,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::schema_flags;
 
-/// Fewer letters are in everything.
+/// Shortest text that is looked up in log lines; shorter ones match everywhere.
 const SHORTEST: usize = 4;
 
 pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
@@ -50,7 +51,8 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     }
 }
 
-/// Words out of the meaning of a state or the text of a peer, or by which people look for a screen; false: they are none.
+/// Explains words from a description, a peer's message or a screen; returns false if there are
+/// none.
 fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
     let wanted = words.to_lowercase();
     let mut found = false;
@@ -78,7 +80,7 @@ fn own_words(words: &str, io: &mut Io<'_>) -> Result<bool, CliError> {
     Ok(found)
 }
 
-/// Whose words it is, what it means, what its parts say, and where to look.
+/// Prints who logs the line, what it means, what its parts say, and where to look.
 fn log_line(meaning: &logs::Meaning, io: &mut Io<'_>) -> Result<(), CliError> {
     writeln!(io.stdout, "{}: {}\n  {}", meaning.who, meaning.title, meaning.means)?;
     for note in &meaning.notes {
@@ -90,7 +92,7 @@ fn log_line(meaning: &logs::Meaning, io: &mut Io<'_>) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A line that none of the forms fits, and which ones there are.
+/// The error for a line of no known form, with the forms that are known.
 fn unknown_line(word: &str) -> CliError {
     let mut texts = Vec::new();
     for (who, title) in logs::known() {
@@ -102,14 +104,14 @@ fn unknown_line(word: &str) -> CliError {
         .next("xdscope explain WORD, for a field, a rule, a state or a kind of message")
 }
 
-/// The manual of a rule.
+/// Prints the manual of a rule.
 fn lint_rule(id: &str) -> Option<String> {
     let rule = lint::rule(id)?;
     let head = format!("{id} (lint rule, {})", rule.severity.word());
     Some(format!("{head}\n\n{}", rule.manual().trim_end()))
 }
 
-/// States and kinds of that name, with what they mean.
+/// Finds states and kinds by name, with their descriptions.
 fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     let word = word.to_ascii_lowercase();
     let mut found = Vec::new();
@@ -129,7 +131,7 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-/// What a kind of message does.
+/// Describes a kind of message.
 pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Nack => {

@@ -1,4 +1,4 @@
-//! `export`: a source in another form.
+//! `export`: converts a source to another format.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         return super::export_graph::run(args, global, io);
     }
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
-        let error = CliError::usage("a recording is binary and stdout is a terminal");
+        let error = CliError::usage("a recording is binary, and stdout is a terminal");
         return Err(
             error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
         );
@@ -87,7 +87,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(Exit::Yes)
 }
 
-/// Writes to a file of that form, which must not be the one that is read: it would be lost.
+/// Writes a file. Refuses to overwrite the source, which would be lost.
 pub(super) fn to_file<T>(
     path: &Path,
     to: ExportTo,
@@ -96,7 +96,7 @@ pub(super) fn to_file<T>(
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
     if offline::find(source, io).is_ok_and(|read| is_same(&read, path)) {
-        let error = CliError::usage(format!("{} is what is read: it would be written over", path.display()));
+        let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
         return Err(error.next("--output OTHER-FILE"));
     }
     let failed =
@@ -107,7 +107,7 @@ pub(super) fn to_file<T>(
     Ok(written)
 }
 
-/// Whether two paths lead to one file.
+/// Whether two paths name one file.
 fn is_same(one: &Path, other: &Path) -> bool {
     #[cfg(unix)]
     if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
@@ -117,7 +117,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// A session may hold what only its owner should read.
+/// Creates a file that only its owner can read: a session may hold secrets.
 fn create(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
         return record::create(path);
@@ -145,11 +145,11 @@ fn after(until: &Limit, frame: &Frame, n: Seq) -> bool {
     }
 }
 
-/// What is written.
+/// A session to write.
 pub(super) struct Session<'a> {
     pub(super) name: String,
     pub(super) frames: &'a [Frame],
-    /// The messages among them.
+    /// Numbers of the messages among the frames.
     pub(super) numbers: &'a BTreeSet<Seq>,
     pub(super) catalog: &'a Catalog,
     pub(super) clock: Clock,
@@ -159,7 +159,7 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// What could not be written is returned in words.
+    /// Writes the session, and describes what could not be written.
     fn write(&self, to: ExportTo, store: &Store, out: &mut dyn Write) -> Result<Vec<String>, CliError> {
         match to {
             ExportTo::Raw => {
@@ -176,13 +176,13 @@ impl Session<'_> {
                 return Ok(exported.notices);
             }
             ExportTo::Jsonl => self.objects(store, out)?,
-            // A graph is of resources, not of messages: it was written before it came here.
+            // Graphs are written by `export_graph`.
             ExportTo::Dot | ExportTo::Mermaid => {}
         }
         Ok(Vec::new())
     }
 
-    /// Raw JSONL; how many messages lacked their content.
+    /// Writes raw JSONL, and returns the number of messages whose content was lost.
     pub(super) fn raw(&self, out: &mut dyn Write) -> Result<u64, CliError> {
         let json = SchemaCodec(self.schema.clone());
         let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
@@ -194,7 +194,8 @@ impl Session<'_> {
         Ok(lost)
     }
 
-    /// The writer of recordings keeps its output for long, so it writes to a buffer that is emptied here.
+    /// Writes a recording. The writer owns its output, so it writes to a buffer that is emptied
+    /// here.
     pub(super) fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let header = record::Header {
             created: self.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
@@ -215,7 +216,7 @@ impl Session<'_> {
         Ok(spool.empty_into(out)?)
     }
 
-    /// The message objects of `log` with their bodies.
+    /// Writes the message objects of `log`, with their bodies.
     fn objects(&self, store: &Store, out: &mut dyn Write) -> Result<(), CliError> {
         let streams: BTreeSet<StreamId> = self.frames.iter().map(|frame| frame.stream).collect();
         let mut objects = Objects::new(out, false);
@@ -232,7 +233,7 @@ impl Session<'_> {
     }
 }
 
-/// Bytes on their way to an output that the writer of recordings can't own.
+/// A buffer between the writer of recordings and an output that is only borrowed.
 #[derive(Clone, Default)]
 struct Spool(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! `export --to dot`, `export --to mermaid`: what hangs together, of one client.
+//! `export --to dot|mermaid`: the resource graph of one client.
 
 use std::collections::BTreeSet;
 
@@ -17,11 +17,11 @@ use super::{offline, source};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.filter.is_some() {
-        let error = CliError::usage("--filter chooses messages, and a graph is of resources");
+        let error = CliError::usage("--filter selects messages, and a graph shows resources");
         return Err(error.next(format!("xdscope export {} --node NAME", args.source.source)));
     }
     if !matches!(args.from, ReplayPosition::Start) {
-        let error = CliError::usage("--from chooses messages, and a graph is of what is held at one moment");
+        let error = CliError::usage("--from selects messages, and a graph shows one moment");
         return Err(error.next("--until WHEN, for the graph of an earlier moment"));
     }
     let source = source::open(&args.source, global, io)?;
@@ -30,7 +30,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let clients: BTreeSet<Vec<StreamId>> =
         picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();
-    // Of a client's streams those that ended are no part of what it has now.
+    // Leave out streams that ended: they say nothing about what the client has now.
     let clients: Vec<&Vec<StreamId>> = clients
         .iter()
         .filter(|one| {
@@ -40,8 +40,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let [streams] = clients.as_slice() else {
         let names: BTreeSet<String> = picked.streams.iter().map(report::node_name).collect();
         let error = CliError::usage(match clients.len() {
-            0 => "there is no stream".to_owned(),
-            n => format!("a graph is of one client, and there are {}", plural(n as u64, "client")),
+            0 => "no streams".to_owned(),
+            n => format!("a graph shows one client, and the source has {}", plural(n as u64, "client")),
         });
         let next = names.into_iter().take(5);
         return Err(CliError { next: next.map(|name| select::flag(&name)).collect(), ..error });
@@ -75,13 +75,13 @@ mod tests {
     const GATEWAY: &str = "tests/fixtures/tui/gateway.xds";
 
     #[test]
-    fn a_clients_graph_is_written_for_other_programs() {
+    fn writes_graph_of_one_client() {
         insta::assert_snapshot!("dot", show(&["export", GATEWAY, "--to", "dot", "--stream", "edge-gw-1"]));
         insta::assert_snapshot!("mermaid", show(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1"]));
     }
 
     #[test]
-    fn one_client_is_asked_for() {
+    fn rejects_several_clients_and_message_filters() {
         let said = run(&["export", GATEWAY, "--to", "dot"]);
         assert_eq!(said.exit, Exit::Usage);
         assert!(said.err.contains("2 clients") && said.err.contains("--node 'edge-gw-1'"), "{}", said.err);
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn the_graph_is_of_the_moment_asked_for() {
+    fn graph_shows_moment_of_until() {
         let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--until", "+30s"]);
         assert!(said.out.contains("fraud-check") && !said.out.contains("warming"), "{}", said.out);
     }

@@ -1,4 +1,4 @@
-//! `get`: what exactly is configured, on which stream, in which version?
+//! `get`: resources and their content, on which stream and in which version.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
     let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
-    // What a tree refers to is wanted too.
+    // A tree needs the resources that it refers to.
     if args.format == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
     }
@@ -53,7 +53,8 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     let mut states = store.states();
-    // A client that came back holds what its newest stream says; earlier ones only when asked for by number.
+    // A reconnected client holds what its newest stream says. Earlier streams are shown by number
+    // only.
     let superseded: HashSet<StreamId> = match args.rows.streams.pick() {
         Some(StreamPick::Stream(_)) => HashSet::new(),
         _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
@@ -90,17 +91,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    // What a server did not say anything about never came.
+    // A requested resource without an answer exits with 4.
     let of = |(url, name): &(TypeUrl, Option<String>)| {
         whats.iter().any(|what| what.is_type(url) && (what.name.is_none() || what.name == *name))
     };
     Ok(if unanswered.iter().any(of) { Exit::Never } else { Exit::Yes })
 }
 
-/// From so many resources on, what refers to each is not looked up: it would take longer than anybody waits.
-const MANY: u64 = 20_000;
+/// Number of resources beyond which orphans are not computed, since that takes too long.
+const MAX_RESOURCES_FOR_ORPHANS: u64 = 20_000;
 
-/// Refuses what the source has never heard of, with what it has.
+/// Refuses types and names that the source does not have, and suggests those that it has.
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
     for what in whats {
         let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
@@ -108,8 +109,7 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
         if of_type.is_empty() && what.kind.is_none() {
             let known: BTreeSet<String> =
                 states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
-            let error =
-                CliError::usage(format!("`{}` is no type, and none of this source's", what.type_text));
+            let error = CliError::usage(format!("unknown type `{}`, also in this source", what.type_text));
             return Err(CliError {
                 next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(),
                 ..error
@@ -122,7 +122,7 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
             });
             if !known {
                 let error =
-                    CliError::new(Exit::Never, format!("{} was neither asked for nor sent", what.text));
+                    CliError::new(Exit::Never, format!("{} was neither requested nor sent", what.text));
                 return Err(error.next(format!("xdscope get {source} {}", what.type_text)));
             }
         }
@@ -144,7 +144,7 @@ impl Get<'_> {
         self.whats.is_empty() || self.whats.iter().any(|what| what.is_type(url))
     }
 
-    /// Shows each resource that was asked for.
+    /// Calls `see` for each selected resource, and returns their number.
     pub(super) fn each(
         &self,
         see: &mut dyn FnMut(&ResourceFact) -> Result<(), CliError>,
@@ -167,10 +167,11 @@ impl Get<'_> {
         Ok(printed)
     }
 
-    /// The names of a type that are in force and that nothing of their client refers to (rows E-45, L-11).
+    /// Finds the resources of a type that are in force and that nothing refers to
+    /// (docs/protocol.md#e-45, docs/protocol.md#l-11).
     fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
         let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
-        let few = self.states.iter().map(|state| state.resources).sum::<u64>() < MANY;
+        let few = self.states.iter().map(|state| state.resources).sum::<u64>() < MAX_RESOURCES_FOR_ORPHANS;
         let looked = |kind: &Kind| few && graph::has_orphans(*kind) && state.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
         let graph = Graph::of(self.store, self.schema, &graph::streams_of(self.store, state.stream));
@@ -193,7 +194,7 @@ impl Get<'_> {
         Ok(printed)
     }
 
-    /// Each content once, with the streams that have it.
+    /// Writes each content once, with the first stream that has it.
     fn yaml(&self, terminal: bool, out: &mut dyn Write) -> Result<usize, CliError> {
         let mut seen: HashSet<(String, Option<String>)> = HashSet::new();
         self.each(&mut |fact| {
@@ -228,7 +229,7 @@ impl Get<'_> {
         })
     }
 
-    /// One row per type: how many names, in which states.
+    /// Writes one row per type: how many names, in which states.
     fn counts(&self, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
         #[derive(Default)]
         struct Count {

@@ -1,4 +1,4 @@
-//! What is printed for a person who asks: the ten lines of a bare `xdscope`, topics, words that are no verbs.
+//! `help`: the overview of a bare `xdscope`, topics, and words that are not verbs.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,21 +14,21 @@ use super::io::Io;
 use super::{explain, topics};
 use crate::present::report;
 
-/// What a bare `xdscope` prints.
+/// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\
 xdscope shows what every client of an xDS control plane was told, asked for and refused.
-  xdscope demo                      a control plane and clients to look at, on loopback
-  xdscope tap HOST:PORT             stand between clients and a control plane, show and record
-  xdscope watch HOST:PORT           be a client: subscribe, show and record what comes
-  xdscope replay SESSION            every screen, with a time cursor
-  xdscope status SESSION            who is in sync, and if not, what is open
-  xdscope log SESSION               every message, with what answers what
-  xdscope get SESSION cds/NAME      resources, down to their content
-  xdscope lint SESSION              which rules of the protocol were broken
+  xdscope demo                      run a control plane and clients on loopback
+  xdscope tap HOST:PORT             forward, show and record clients of a control plane
+  xdscope watch HOST:PORT           subscribe as a client, show and record responses
+  xdscope replay SESSION            open all screens with a time cursor
+  xdscope status SESSION            print who is in sync, and what is open
+  xdscope log SESSION               print messages, with what answers what
+  xdscope get SESSION cds/NAME      print resources and their content
+  xdscope lint SESSION              print which rules of the protocol were broken
 SESSION: a recording, a script, or a server.  All verbs: --help.  Words: help filter.
 ";
 
-/// A topic of `help`: its name, what it is about, and what prints it.
+/// A topic of `help`.
 struct Topic {
     name: &'static str,
     about: &'static str,
@@ -38,23 +38,19 @@ struct Topic {
 const TOPICS: &[Topic] = &[
     Topic {
         name: "client",
-        about: "xdscope as a client, and what is said of a server that fails",
+        about: "xdscope as a client, and its messages about a failing server",
         print: topics::client,
     },
     Topic { name: "config", about: "config.toml and the environment", print: topics::config },
     Topic {
         name: "descriptors",
-        about: "how content is decoded, and what is built in",
+        about: "how content is decoded, and the built-in descriptors",
         print: topics::descriptors,
     },
-    Topic { name: "exit-codes", about: "what a verb ends with", print: exit_codes },
+    Topic { name: "exit-codes", about: "exit codes of all verbs", print: exit_codes },
     Topic { name: "filter", about: "the language of --filter and /", print: filter },
     Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
-    Topic {
-        name: "keys",
-        about: "all keys of the screens, with the names of their commands",
-        print: topics::keys,
-    },
+    Topic { name: "keys", about: "keys of the screens and their commands", print: topics::keys },
     Topic { name: "states", about: "states of types and resources", print: states },
 ];
 
@@ -64,7 +60,7 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
     let text = match topic {
         None => format!("{}\nTopics:\n{}", command.render_help(), index()),
         Some(topic) => match TOPICS.iter().find(|known| known.name == topic) {
-            // A topic may have the name of a verb: its flags follow.
+            // A topic can share its name with a verb, whose flags follow.
             Some(topic) => match command.find_subcommand_mut(topic.name) {
                 Some(verb) => format!("{}{}", (topic.print)(), verb.render_help()),
                 None => (topic.print)(),
@@ -73,7 +69,7 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
                 Some(verb) => verb.render_help().to_string(),
                 None => {
                     let topics: Vec<_> = TOPICS.iter().map(|topic| topic.name).collect();
-                    let error = CliError::usage(format!("no verb and no topic `{topic}`"));
+                    let error = CliError::usage(format!("unknown verb or topic `{topic}`"));
                     return Err(error.next(format!("xdscope help TOPIC, one of {}", topics.join(", "))));
                 }
             },
@@ -83,7 +79,7 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
     Ok(Exit::Yes)
 }
 
-/// The topics, a line each.
+/// Lists the topics, one per line.
 fn index() -> String {
     let mut out = String::new();
     for topic in TOPICS {
@@ -166,21 +162,21 @@ fn field_example(field: FilterField) -> &'static str {
 fn field_meaning(field: FilterField) -> &'static str {
     match field {
         FilterField::Type => "the type: cds, clusters, Cluster, a type URL",
-        FilterField::Node => "the node's id",
-        FilterField::Stream => "the stream's number",
+        FilterField::Node => "node id",
+        FilterField::Stream => "number of the stream",
         FilterField::Dir => "req (client to server) or resp",
-        FilterField::Kind => "what a message is",
-        FilterField::State => "state of a type, or of a resource",
-        FilterField::Name => "a resource named in the row",
+        FilterField::Kind => "kind of message",
+        FilterField::State => "state of a type or resource",
+        FilterField::Name => "name of a resource in the row",
         FilterField::Version => "version_info",
         FilterField::Nonce => "the nonce",
-        FilterField::Err => "a part of the error",
-        FilterField::Rule => "the rule of a finding",
-        FilterField::After => "at that moment or later; or a later message",
-        FilterField::Before => "before that moment, or message",
+        FilterField::Err => "part of the error message",
+        FilterField::Rule => "rule of a finding",
+        FilterField::After => "at or after a moment; after a message",
+        FilterField::Before => "before a moment or message",
         FilterField::Size => "bytes; > >= < <= =",
-        FilterField::Lat => "from a push to its answer",
-        FilterField::Age => "since then",
+        FilterField::Lat => "time from a response to its ACK or NACK",
+        FilterField::Age => "age",
         FilterField::Res => "resources in a response, names in a request",
         FilterField::Number => "message numbers",
         FilterField::Has => "the content has this field",
@@ -188,7 +184,7 @@ fn field_meaning(field: FilterField) -> &'static str {
     }
 }
 
-/// For a word that is no verb: what was meant, where that is known.
+/// Suggests a verb for a word that is not one.
 pub(super) fn meant(word: &str) -> CliError {
     let verb = match word {
         "show" | "cat" | "dump" => Some("get"),
@@ -197,7 +193,7 @@ pub(super) fn meant(word: &str) -> CliError {
         _ => None,
     };
     if let Some(verb) = verb {
-        return CliError::usage(format!("`{word}` is no verb")).next(format!("xdscope {verb}"));
+        return CliError::usage(format!("unknown verb `{word}`")).next(format!("xdscope {verb}"));
     }
     if std::path::Path::new(word).exists() || word.ends_with(".xdsrec") || word.ends_with(".xds") {
         return CliError::usage(format!("a verb is missing before {word}"))
@@ -208,10 +204,10 @@ pub(super) fn meant(word: &str) -> CliError {
     let verbs: Vec<&str> = verbs.get_subcommands().map(Command::get_name).collect();
     let close = verbs.iter().filter(|verb| distance(verb, word) <= 2).map(|verb| format!("xdscope {verb}"));
     let next: Vec<String> = close.chain(["xdscope --help".to_owned()]).collect();
-    CliError { next, ..CliError::usage(format!("`{word}` is no verb")) }
+    CliError { next, ..CliError::usage(format!("unknown verb `{word}`")) }
 }
 
-/// Letters to change, add or leave out.
+/// Levenshtein distance of two words.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

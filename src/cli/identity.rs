@@ -1,4 +1,4 @@
-//! Who a client is and whom it asks, out of a bootstrap (`--bootstrap`) or of a recorded stream (`--like`).
+//! Node, server and subscriptions of a client, from `--bootstrap` or `--like`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,18 +23,18 @@ use super::io::Io;
 use super::offline;
 use super::select::{self, Picked};
 
-/// The message that a node is.
+/// Full name of the message of a node.
 const NODE: &str = "envoy.config.core.v3.Node";
 
-/// A recorded client, as far as it is to be taken for a model.
-pub(super) struct Like {
+/// A recorded client that serves as a model.
+pub(super) struct ClientModel {
     pub variant: Variant,
-    /// As protobuf JSON.
+    /// Node in protobuf JSON.
     pub node: Value,
     pub wants: Vec<Want>,
-    /// It asked for a wildcard by an empty list.
+    /// Whether it subscribed to everything with an empty list.
     pub legacy_wildcard: bool,
-    /// Where it was connected to.
+    /// Address of its server.
     pub server: Option<String>,
 }
 
@@ -56,13 +56,12 @@ pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let node = if value["node"].is_object() { value["node"].clone() } else { value };
     match node.is_object() {
         true => Ok(node),
-        false => {
-            Err(failed().because("it holds no object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}"))
-        }
+        false => Err(failed().because("not an object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}")),
     }
 }
 
-/// The servers of a bootstrap, the first with the others behind it. Flags of a connection hold for all.
+/// Returns the first server of a bootstrap, with the others as fallbacks. Connection flags apply to
+/// all.
 pub(super) fn servers(
     upstreams: &[XdsServer],
     like: &Server,
@@ -80,7 +79,7 @@ pub(super) fn servers(
                 (address, Some(tls::Client::load(tls).map_err(not_loaded)?))
             }
             Some(_) => reach(&upstream.address, connect)?,
-            // What the bootstrap says is plaintext, wherever it is.
+            // A server without TLS in the bootstrap is plaintext, also beyond loopback.
             None if !connect.wants_tls() => reach(&format!("http://{}", upstream.address), connect)?,
             None => reach(&upstream.address, connect)?,
         };
@@ -104,13 +103,13 @@ pub(super) fn servers(
     Ok(Some(Server { fallback: all.collect(), ..first }))
 }
 
-/// Reads `RECORDING#STREAM`: a number or a node; without it the only node there is.
+/// Reads `RECORDING#STREAM`. STREAM is a number or a node, and optional if there is one node only.
 pub(super) fn like(
     text: &str,
     flags: &ClientFlags,
     schema: &Schema,
     io: &mut Io<'_>,
-) -> Result<Like, CliError> {
+) -> Result<ClientModel, CliError> {
     let (path, pick) = match text.rsplit_once('#') {
         Some((path, pick)) if !path.is_empty() && !pick.is_empty() => (path, Some(pick)),
         _ => (text, None),
@@ -142,20 +141,18 @@ pub(super) fn like(
         let next = nodes.iter().take(5).map(|node| format!("--like '{path}#{node}'")).collect();
         return Err(CliError {
             next,
-            ..CliError::usage(format!("{path} has {} nodes: which one?", nodes.len()))
+            ..CliError::usage(format!("{path} has {} nodes: select one", nodes.len()))
         });
     }
-    let none = || {
-        CliError::usage(format!("--like {text}: no stream with xDS on it"))
-            .next(format!("xdscope info {path}"))
-    };
+    let none =
+        || CliError::usage(format!("--like {text}: no xDS stream")).next(format!("xdscope info {path}"));
     let model = *xds.last().ok_or_else(none)?;
     let variant = model.variant.ok_or_else(none)?;
     let node = model.node.as_ref().and_then(|node| store.catalog().bytes(node.blob?));
     let node =
         node.ok_or_else(|| CliError::usage(format!("--like {text}: its node is not in the recording")))?;
     let (wants, legacy_wildcard) = wants(&store, model, variant);
-    Ok(Like {
+    Ok(ClientModel {
         variant,
         node: schema.message_to_json(NODE, &node),
         wants,
@@ -164,7 +161,8 @@ pub(super) fn like(
     })
 }
 
-/// What a client was subscribed to at the end: on one stream, or on its newest of each type.
+/// Returns the subscriptions of a client at the end: on one stream, or on its newest stream of each
+/// type.
 fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, bool) {
     let mut legacy = false;
     let mut wants: Vec<Want> = Vec::new();

@@ -1,4 +1,4 @@
-//! `info`: what a file holds.
+//! `info`: a summary of a file.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     Ok(Exit::Yes)
 }
 
-/// When it began, and how long it is.
+/// Describes when a session began, and how long it is.
 fn span(store: &Store) -> String {
     if store.clock().untimed {
         return "not recorded".into();

@@ -1,4 +1,4 @@
-//! The outside world of a verb: its pipes, its terminal, its environment. Tests bring their own.
+//! The environment of a verb: pipes, terminal, variables. Tests provide their own.
 
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::error::CliError;
 
 type Env<'a> = Box<dyn Fn(&str) -> Option<String> + 'a>;
 
-/// Everything of the outside that a verb may touch, files apart.
+/// All input and output of a verb, except files.
 pub struct Io<'a> {
     pub stdin: Box<dyn Read + 'a>,
     pub stdout: Box<dyn Write + 'a>,
@@ -27,7 +27,7 @@ pub struct Io<'a> {
 }
 
 impl Io<'static> {
-    /// The process's own.
+    /// Returns the pipes, terminal and environment of the process.
     pub fn real() -> Io<'static> {
         Io {
             stdin: Box::new(io::stdin()),
@@ -43,42 +43,42 @@ impl Io<'static> {
 }
 
 impl Io<'_> {
-    /// Whether there are screens, and a terminal to draw them on.
+    /// Whether screens can be opened: stdin and stdout are a terminal that can draw.
     pub fn has_screen(&self) -> bool {
         self.stdin_is_terminal
             && self.stdout_is_terminal
             && (self.env)("TERM").is_none_or(|term| term != "dumb")
     }
 
-    /// Says something to a person.
+    /// Prints a message to stderr.
     pub fn say(&mut self, text: &str) {
-        // Nobody is left to tell when stderr is gone.
+        // Ignore write errors: without stderr there is nobody to tell.
         let _ = writeln!(self.stderr, "xdscope: {text}");
     }
 
-    /// Where sessions are kept: `$XDG_STATE_HOME/xdscope`. `None` without a home.
+    /// Returns the folder of kept sessions, `$XDG_STATE_HOME/xdscope`; `None` without a home.
     pub fn state_dir(&self) -> Option<PathBuf> {
         Some(self.home("XDG_STATE_HOME", ".local/state")?.join("xdscope"))
     }
 
-    /// Where `config.toml` is: `$XDG_CONFIG_HOME/xdscope`. `None` without a home.
+    /// Returns the folder of `config.toml`, `$XDG_CONFIG_HOME/xdscope`; `None` without a home.
     pub fn config_dir(&self) -> Option<PathBuf> {
         Some(self.home("XDG_CONFIG_HOME", ".config")?.join("xdscope"))
     }
 
-    /// A directory of the XDG kind, or its place below the home.
+    /// Returns an XDG directory, or its default below the home.
     fn home(&self, variable: &str, below: &str) -> Option<PathBuf> {
         let absolute = |path: String| Some(PathBuf::from(path)).filter(|path| path.is_absolute());
         let own = (self.env)(variable).and_then(absolute);
         own.or_else(|| Some((self.env)("HOME").and_then(absolute)?.join(below)))
     }
 
-    /// A terminal that can only be written on.
+    /// Whether the terminal cannot move its cursor (`TERM=dumb`).
     pub fn is_dumb(&self) -> bool {
         (self.env)("TERM").is_some_and(|term| term == "dumb")
     }
 
-    /// How text is written here.
+    /// Returns how to write text to stdout.
     pub fn style(&self, global: &Global) -> Style {
         let color = match global.color {
             Color::Always | Color::Sixteen | Color::Many | Color::True => true,
@@ -88,7 +88,7 @@ impl Io<'_> {
         Style { color, ascii: global.ascii || !self.is_utf8() }
     }
 
-    /// The locale's own answer; an unset locale is left alone, as most containers have none.
+    /// Whether the locale is UTF-8. An unset locale counts as UTF-8, as in most containers.
     fn is_utf8(&self) -> bool {
         let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| (self.env)(name));
         locale.is_none_or(|locale| {
@@ -97,7 +97,7 @@ impl Io<'_> {
         })
     }
 
-    /// The zone of `--time`.
+    /// Returns the time zone of `--time`.
     pub fn zone(&self, format: TimeFormat) -> TimeZone {
         if format == TimeFormat::Utc { TimeZone::UTC } else { self.zone.clone() }
     }
@@ -107,7 +107,7 @@ impl Io<'_> {
     }
 }
 
-/// What tables and lines may use.
+/// Colours and symbols that output may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     pub color: bool,
@@ -115,13 +115,13 @@ pub struct Style {
 }
 
 impl Style {
-    /// The one or the other form of a symbol.
+    /// Returns the Unicode or the ASCII form of a symbol.
     pub fn pick(self, unicode: &'static str, ascii: &'static str) -> &'static str {
         if self.ascii { ascii } else { unicode }
     }
 }
 
-/// Parameters of the SGR sequence of a role: the terminal's own 16 colours.
+/// Returns the SGR parameters of a role, in the 16 colours of the terminal.
 pub(super) fn sgr(role: Role) -> Option<&'static str> {
     match role {
         Role::Plain => None,

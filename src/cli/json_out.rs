@@ -1,5 +1,5 @@
-//! Objects of the JSON contract, written one by one: `json` is one array, `jsonl` one object a line, `yaml` a document
-//! each.
+//! Output of JSON objects one by one: `json` is one array, `jsonl` one object per line, `yaml` one
+//! document each.
 
 use std::io::{self, Write};
 
@@ -13,22 +13,22 @@ use crate::sources::bodies;
 use crate::wire::event::Seq;
 use crate::wire::text::display_safe;
 
-/// A list of objects under way.
+/// A writer of objects.
 pub(super) struct Objects<'a> {
     out: &'a mut dyn Write,
     array: bool,
-    /// As YAML; to a terminal?
+    /// `Some` writes YAML; true if the output is a terminal.
     yaml: Option<bool>,
     count: usize,
 }
 
 impl<'a> Objects<'a> {
-    /// `array`: one document; else a line for each.
+    /// Writes one array, or one object per line.
     pub(super) fn new(out: &'a mut dyn Write, array: bool) -> Objects<'a> {
         Objects { out, array, yaml: None, count: 0 }
     }
 
-    /// A YAML document for each.
+    /// Writes a YAML document for each object.
     pub(super) fn yaml(out: &'a mut dyn Write, terminal: bool) -> Objects<'a> {
         Objects { yaml: Some(terminal), ..Objects::new(out, false) }
     }
@@ -57,8 +57,10 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// A value on one line. Control characters that JSON lets pass (DEL, C1) would be obeyed by a terminal, so they
-/// are escaped too; they can only stand in texts.
+/// Formats a value on one line.
+///
+/// JSON allows the control characters DEL and C1, which a terminal would obey. They are escaped;
+/// they occur in strings only.
 pub(super) fn line(value: &Value) -> String {
     let text = value.to_string();
     if !text.chars().any(|c| matches!(c, '\x7f'..='\u{9f}')) {

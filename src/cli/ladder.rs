@@ -1,4 +1,4 @@
-//! `log --ladder`: the same rows, drawn between the two ends of each stream.
+//! `log --ladder`: messages drawn between the two ends of each stream.
 
 use std::io::Write;
 
@@ -12,12 +12,12 @@ use crate::wire::text::{display_safe, latency, pad, pad_left, time_of_day, width
 use super::error::CliError;
 use super::io::Style;
 
-/// Cells between the two lifelines; a longer text makes its own line longer.
+/// Columns between the two lifelines; a longer text lengthens its own line.
 const LANE: usize = 48;
-/// A silence longer than this folds.
+/// Silences longer than this are folded.
 const GAP_SECONDS: u64 = 5;
 
-/// Writes one ladder for each stream that has rows. Returns how many rows there were.
+/// Writes one ladder for each stream with rows, and returns the number of rows.
 pub(super) fn write(
     streams: &[StreamFact],
     rows: impl Iterator<Item = MessageFact>,
@@ -85,7 +85,7 @@ impl Ladder<'_> {
         Ok(())
     }
 
-    /// What goes between the lifelines, with its text on it.
+    /// Draws the arrow between the lifelines, with its label.
     fn arrow(&self, fact: &MessageFact) -> String {
         let rule = self.style.pick("─", "-");
         let text = report::said(&fact.line());
@@ -98,7 +98,7 @@ impl Ladder<'_> {
         }
     }
 
-    /// Number, latency, and what to make of it.
+    /// Formats number, latency and note of a row.
     fn beside(&self, fact: &MessageFact) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(fact.n.map(|n| format!("#{}", n.0)));

@@ -1,4 +1,4 @@
-//! `lint`: which rules of the protocol or of good order were broken?
+//! `lint`: findings about the protocol and about good order.
 
 use std::io::Write as _;
 
@@ -21,8 +21,8 @@ use super::select::Picked;
 use super::table::{Cell, Table};
 use super::{lint_out, offline, schema_flags, source};
 
-/// Bytes of a bootstrap, at most.
-const BOOTSTRAP: u64 = 16 << 20;
+/// Size limit of a bootstrap in bytes.
+const MAX_BOOTSTRAP_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     for id in &args.rule {
@@ -68,7 +68,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     print(args, &source, &findings, &store, global, io)
 }
 
-/// A bootstrap, where the source is one. It is no session, so no other verb reads it.
+/// Reads SOURCE as a bootstrap, if it is one. No other verb reads bootstraps.
 fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     if source == "-" {
         return Ok(None);
@@ -78,7 +78,7 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     }
     let path = offline::find(source, io)?;
     let text = |ending: &str| matches!(ending, "json" | "yaml" | "yml");
-    let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= BOOTSTRAP);
+    let small = std::fs::metadata(&path).is_ok_and(|file| file.len() <= MAX_BOOTSTRAP_BYTES);
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     if !small || !text(ending) {
         return Ok(None);
@@ -87,7 +87,7 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     Ok(read.and_then(|text| Bootstrap::read(&text)))
 }
 
-/// Writes findings as asked; the exit says whether there are any that count.
+/// Writes findings in the format of `-o`, and returns the exit code.
 fn print(
     args: &LintArgs,
     source: &SourceArgs,
@@ -114,7 +114,8 @@ fn print(
     }
     if args.format == LintFormat::Text && !global.quiet {
         io.flush()?;
-        // They are no rule's, and yet nothing was seen of whoever can't connect.
+        // Problems of a server that is unreachable belong to no rule, but explain why nothing was
+        // seen.
         for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
             let who = problem.node.as_deref().unwrap_or("-");
             io.say(&crate::wire::text::display_safe(&format!(
@@ -127,7 +128,7 @@ fn print(
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
 
-/// A rule that there is; else what to do about it.
+/// Refuses a rule that does not exist, and suggests similar ones.
 fn known(id: &str) -> Result<(), CliError> {
     if lint::rule(id).is_some() {
         return Ok(());
@@ -160,7 +161,7 @@ fn wanted(args: &LintArgs, picked: &Picked, finding: &Finding) -> bool {
     rule && finding.severity >= severity(args.severity) && picked.has(finding.stream)
 }
 
-/// `--list-rules`: each with its first sentence.
+/// Writes each rule with the first sentence of its manual.
 fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
     let rules = rules.filter(|rule| args.rule.is_empty() || args.rule.iter().any(|id| id == rule.id));
@@ -183,7 +184,7 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     Ok(table.finish()?)
 }
 
-/// `--expect`: what a script says must be found.
+/// Checks the `expect` lines of a script.
 fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let schema = schema_flags::schema(&source.descriptors)?;
     let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
@@ -239,7 +240,7 @@ fn table(
     Ok(table.finish()?)
 }
 
-/// A line of a live run.
+/// Formats a finding on one line, for live runs.
 pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, style: Style) -> String {
     let time = crate::wire::text::time_of_day(finding.first, store.clock(), zone);
     let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
@@ -249,7 +250,7 @@ pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, 
     crate::wire::text::display_safe(&line).into_owned()
 }
 
-/// "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown says more".
+/// Counts findings by severity: "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown".
 fn summary(findings: &[&Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let parts = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")];

@@ -1,4 +1,4 @@
-//! Findings in the forms that other tools read: SARIF, JUnit, GitHub annotations.
+//! Findings in formats of other tools: SARIF, JUnit, GitHub annotations.
 
 use std::io::{self, Write};
 
@@ -9,12 +9,13 @@ use crate::engine::store::Store;
 use crate::present::json::time;
 use crate::present::report;
 
-/// Where and what, in one line.
+/// Formats place and text of a finding on one line.
 fn line(finding: &Finding) -> String {
     format!("{}: {}", report::place(finding), report::finding(finding, "x"))
 }
 
-/// SARIF 2.1.0: one run, the rules and what they found. Places are message numbers, given as properties.
+/// Writes SARIF 2.1.0: one run with rules and findings. Locations are message numbers, in
+/// properties.
 pub(super) fn sarif(
     source: &str,
     findings: &[&Finding],
@@ -75,7 +76,7 @@ pub(super) fn sarif(
     writeln!(out, "{}", super::json_out::line(&log))
 }
 
-/// JUnit: a test case per rule; it fails with the findings that count.
+/// Writes JUnit: a test case for each rule, which fails with the findings that count.
 pub(super) fn junit(
     source: &str,
     findings: &[&Finding],
@@ -106,7 +107,7 @@ pub(super) fn junit(
     writeln!(out, "  </testsuite>\n</testsuites>")
 }
 
-/// Text fit for an XML attribute; control characters have no form there.
+/// Escapes text for an XML attribute. XML has no form for control characters.
 fn xml(text: &str) -> String {
     let mut out = String::new();
     for c in crate::wire::text::display_safe(text).chars() {
@@ -121,7 +122,7 @@ fn xml(text: &str) -> String {
     out
 }
 
-/// Workflow commands of GitHub Actions.
+/// Writes workflow commands of GitHub Actions.
 pub(super) fn github(source: &str, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
     for finding in findings {
         let word = match finding.severity {
@@ -135,12 +136,12 @@ pub(super) fn github(source: &str, findings: &[&Finding], out: &mut dyn Write) -
     Ok(())
 }
 
-/// A command ends with its line.
+/// Escapes the message of a command, which ends with its line.
 fn escape(text: &str) -> String {
     crate::wire::text::display_safe(text).replace('%', "%25")
 }
 
-/// A property ends with a comma or a colon.
+/// Escapes a property, which ends with a comma or colon.
 fn property(text: &str) -> String {
     escape(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,4 +1,5 @@
-//! The verbs that run until they are stopped: `tap`, `demo` and `serve`, as screens or a line per event.
+//! Runs that last until they are stopped: `tap`, `demo` and `serve`, with screens or one line per
+//! event.
 
 use std::fs::File;
 use std::io::Write;
@@ -25,28 +26,28 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{connect, lint, message_line, offline, schema_flags, select};
 
-/// How often a headless run looks whether anybody still reads its lines.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which a run without screens checks whether its output is still read.
+const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// A rewound run plays its silences no longer than this.
-const IDLE: Duration = Duration::from_secs(2);
+/// Limit of silences when a rewound run plays.
+const REWIND_IDLE_LIMIT: Duration = Duration::from_secs(2);
 
-/// Sessions kept under their own names, at most.
-const KEPT: usize = 20;
-const KEPT_BYTES: u64 = 2_000_000_000;
+/// Limits of kept sessions: their number, and their size in bytes.
+const MAX_SESSIONS: usize = 20;
+const MAX_SESSION_BYTES: u64 = 2_000_000_000;
 
-/// A run to be started.
+/// A run, before it starts.
 pub(super) struct Run<'a> {
     pub flags: &'a LiveFlags,
     pub global: &'a Global,
     pub decode: bool,
-    /// The words before the addresses: `tap`, `demo`, `serve`.
+    /// Verb of the run: `tap`, `demo`, `serve`, `watch`.
     pub verb: &'static str,
     pub empty: Vec<String>,
     pub notice: Option<String>,
 }
 
-/// `xdscope tap SERVER`.
+/// Runs `tap`.
 pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let address = |text: &str| {
         text.parse::<Address>().map_err(|error| {
@@ -56,7 +57,7 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     let mut maps = Vec::new();
     for map in &args.map {
         let (listen, upstream) = map.split_once('=').ok_or_else(|| {
-            CliError::usage(format!("`{map}` is no LISTEN=UPSTREAM"))
+            CliError::usage(format!("not a LISTEN=UPSTREAM pair: `{map}`"))
                 .next("xdscope tap --map 127.0.0.1:18001=cp.mesh:15010")
         })?;
         maps.push((address(listen)?, address(upstream)?));
@@ -69,7 +70,7 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     }
     for (listen, _) in &maps {
         if !listen.is_local() && args.secure.listen_client_ca.is_none() {
-            io.say(&format!("warning: anybody who can reach {listen} can use the control plane through it"));
+            io.say(&format!("warning: everyone who can reach {listen} can use the control plane through it"));
         }
     }
     let empty = how_to_connect(&maps[0], args.secure.listen_cert.is_some());
@@ -80,7 +81,7 @@ pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cli
     run.start(front, io, |_| ())
 }
 
-/// What to do so that a client comes: shown until one does.
+/// Explains how to connect a client; shown until one connects.
 fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<String> {
     let mut lines =
         vec![format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet.")];
@@ -93,7 +94,7 @@ fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<Str
     lines
 }
 
-/// What clients have in their bootstrap that are to come here.
+/// Explains what the bootstrap of a client needs to connect to `listen`.
 pub(super) fn for_clients(listen: &Address, tls: bool) -> Vec<String> {
     let listen = listen.to_string();
     let place = match listen.strip_prefix("unix:") {
@@ -116,7 +117,7 @@ pub(super) fn for_clients(listen: &Address, tls: bool) -> Vec<String> {
     ]
 }
 
-/// `--rewrite-bootstrap`: prints the bootstrap that goes through the tap, and starts nothing.
+/// Prints the bootstrap of `--rewrite-bootstrap` with its servers replaced by the tap.
 fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let failed = || CliError::unreadable(format!("cannot rewrite {}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
@@ -133,7 +134,7 @@ fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>)
     Ok(Exit::Yes)
 }
 
-/// `xdscope demo`.
+/// Runs `demo`.
 pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.list {
         for scenario in Scenario::ALL {
@@ -170,7 +171,7 @@ impl Run<'_> {
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
         let schema = schema_flags::schema(&flags.descriptors)?;
-        // Loads beside what follows; the first message finds it ready.
+        // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
         let screens = self.decode && flags.format.is_none() && !flags.no_tui && io.has_screen();
@@ -185,7 +186,7 @@ impl Run<'_> {
         };
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
         let signals = signals::watch(screens)
-            .map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+            .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
         let running = Running::start(options, sink)?;
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
@@ -209,12 +210,12 @@ impl Run<'_> {
             Ok(())
         };
         self.end(io, running);
-        // A schema that failed to load has said so where it was used.
+        // A failure to load was reported where the schema is used.
         let _ = warming.join();
         result.map(|()| Exit::Yes)
     }
 
-    /// Where the session file goes, after making room for it.
+    /// Creates the session file, and removes old ones.
     pub(super) fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
         if self.flags.no_record || !self.decode {
             return Ok(None);
@@ -226,7 +227,7 @@ impl Run<'_> {
             return Ok(Some((path.clone(), file)));
         }
         let Some(dir) = io.state_dir() else {
-            io.say("no home directory: this run is not recorded; --record FILE names a place");
+            io.say("no home directory: this run is not recorded; --record FILE records it");
             return Ok(None);
         };
         let failed = |error| {
@@ -236,11 +237,11 @@ impl Run<'_> {
         };
         let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
         let (path, file) = record::state_dir::create_session(&dir, begun).map_err(failed)?;
-        record::state_dir::clean(&dir, Some(&path), KEPT, KEPT_BYTES).map_err(failed)?;
+        record::state_dir::clean(&dir, Some(&path), MAX_SESSIONS, MAX_SESSION_BYTES).map_err(failed)?;
         Ok(Some((path, file)))
     }
 
-    /// Prints each row as it comes.
+    /// Returns a sink that prints each row.
     pub(super) fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
         let zone = io.zone(self.flags.time);
         let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
@@ -298,13 +299,13 @@ impl Run<'_> {
             super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
         match feed.end_named() {
             Some(Ok(said)) => io.say(&said),
-            Some(Err(why)) => io.say(&format!("the named recording is lost: {why}")),
+            Some(Err(why)) => io.say(&format!("the named recording failed: {why}")),
             None => {}
         }
         result
     }
 
-    /// How the session file is read while it is written, to go back in it.
+    /// Returns how to read the session file while it is written, to step back in it.
     fn reopen(&self, shown: &Shown<'_>, schema: &Arc<Schema>, io: &Io<'_>) -> crate::app::screen::Reopen {
         let timers = self.flags.timers;
         let (schema, source) = (schema.clone(), shown.source.clone());
@@ -316,7 +317,7 @@ impl Run<'_> {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
                 rules: crate::app::analysis::bounded(&schema),
-                idle: IDLE,
+                idle: REWIND_IDLE_LIMIT,
                 speed: crate::tui::Speed::new(1.0),
                 source: source.clone(),
                 rerun: path.display().to_string(),
@@ -329,7 +330,7 @@ impl Run<'_> {
         })
     }
 
-    /// Stops the tap and says where the session is.
+    /// Stops the run, and says where the session is.
     fn end(&self, io: &mut Io<'_>, running: Running) {
         let counters = running.tap.counters.clone();
         let error = running.shared.as_ref().and_then(|shared| shared.recording_error());
@@ -349,7 +350,7 @@ impl Run<'_> {
     }
 }
 
-/// What the session file lacks; where it is, and how to look at it.
+/// Says what the session file lacks, where it is, and how to open it.
 pub(super) fn say_kept(
     error: Option<String>,
     kept: Option<(PathBuf, u64)>,
@@ -365,20 +366,20 @@ pub(super) fn say_kept(
     }
 }
 
-/// What the screens show of a run.
+/// What the screens of a run show.
 pub(super) struct Shown<'a> {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,
     pub source: String,
     pub notice: Option<String>,
-    /// The client, where the streams are its own.
+    /// The client, if the streams are its own.
     pub client: Option<&'a crate::app::client::Running>,
 }
 
-/// Until a signal says stop, or `done`.
+/// Blocks until a signal asks to stop, or `done` returns true.
 pub(super) fn until_stopped(signals: &std::sync::mpsc::Receiver<Signal>, mut done: impl FnMut() -> bool) {
     loop {
-        match signals.recv_timeout(LOOK) {
+        match signals.recv_timeout(OUTPUT_CHECK_INTERVAL) {
             Err(RecvTimeoutError::Timeout) if done() => return,
             Err(RecvTimeoutError::Timeout) => {}
             Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => return,

@@ -1,4 +1,4 @@
-//! `log`: what was said, in which order, and what answers what?
+//! `log`: messages in order, with what answers what.
 
 use std::sync::Arc;
 
@@ -24,8 +24,8 @@ use super::select::{self, Picked};
 use super::table::{Cell, Table};
 use super::{ladder, offline, refusals, source, words};
 
-/// gRPC's default limit for one message; larger ones are marked.
-const LARGE: u64 = 4 << 20;
+/// Default limit of gRPC for one message, in bytes. Larger messages are marked.
+const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
 
 pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.follow {
@@ -71,7 +71,7 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     Ok(Exit::Yes)
 }
 
-/// Rows in order, made when they are asked for; with `--tail` the last ones.
+/// Returns the matching rows in order, computed on demand; with `--tail` the last ones.
 fn matching<'a>(
     args: &LogArgs,
     store: &'a Store,
@@ -105,7 +105,7 @@ struct Printer<'a> {
 type RowsOf<'a> = Box<dyn Iterator<Item = MessageFact> + 'a>;
 
 impl Printer<'_> {
-    /// The object that `-o json` prints.
+    /// Builds the object that `-o json` prints.
     fn object(&self, fact: &MessageFact) -> Value {
         let mut object = json::message(fact, &self.store.clock());
         if self.args.body {
@@ -202,7 +202,7 @@ impl Printer<'_> {
             Some(Dir::Resp) => self.style.pick("←", "<-"),
             None => "",
         };
-        let large = fact.size > LARGE;
+        let large = fact.size > GRPC_MAX_MESSAGE_BYTES;
         let mut cells = vec![Cell::role(fact.n.map_or("-".into(), |n| n.0.to_string()), Role::Muted)];
         if by_delta {
             cells.push(Cell::new(delta));

@@ -1,4 +1,4 @@
-//! `man`: manual pages, of the same words as `--help`.
+//! `man`: manual pages, with the words of `--help`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use clap::{Command, CommandFactory};
 
-/// What every page ends with.
+/// Last sections of every page.
 const FILES: &str = r#".SH ENVIRONMENT
 Every flag but \-\-format, \-\-output and \-\-keep\-secrets has a variable:
 .B XDSCOPE_STALE_AFTER
@@ -24,7 +24,8 @@ Settings and keys; see xdscope help config.
 Kept sessions.
 "#;
 
-/// The page of the program on stdout; with `--output` a page for it and one for each verb.
+/// Writes the page of the program to stdout, or with `--output` pages of it and of each verb to a
+/// folder.
 pub(super) fn run(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let mut command = Cli::command();
     command.build();
@@ -49,7 +50,7 @@ pub(super) fn run(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
     Ok(Exit::Yes)
 }
 
-/// All verbs below `command`, named as their pages.
+/// Collects all verbs below `command`, with the names of their pages.
 fn all<'a>(command: &'a Command, name: &str, out: &mut Vec<(String, &'a Command)>) {
     for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set() && verb.get_name() != "help") {
         let name = format!("{name}-{}", verb.get_name());

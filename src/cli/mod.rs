@@ -1,8 +1,9 @@
 //! The command line: words to actions, facts to text and JSON, errors to what to type next.
 //!
-//! stdout is data, stderr is talk. A verb is a function from its flags and the outside world ([`io::Io`]) to an
-//! [`Exit`] or a [`CliError`]; this module parses, calls, and reports. Verbs print the facts of the store with
-//! the words of the screens; they decide nothing about the protocol.
+//! Data goes to stdout, messages to people go to stderr. A verb is a function from its flags and
+//! its environment ([`io::Io`]) to an [`Exit`] or a [`CliError`]. This module parses, calls and
+//! reports. Verbs print facts of the store with the words of the screens, and decide nothing about
+//! the protocol.
 
 mod applied;
 pub mod args;
@@ -69,7 +70,7 @@ pub use error::{CliError, Exit};
 use args::{Cli, Verb};
 use io::Io;
 
-/// Runs the program: parses `args` (the program's name first), does what they say, reports.
+/// Runs the program with `args`, whose first item is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let exit = defect::guard(|| run_in(args, &mut Io::real())).unwrap_or_else(|error| {
         let mut io = Io::real();
@@ -79,13 +80,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     ExitCode::from(exit.code())
 }
 
-/// The same in a given outside world.
+/// Runs the program in the environment `io`.
 pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     let result = dispatch(args, io).and_then(|exit| io.flush().map(|()| exit));
     match result {
         Ok(exit) => exit,
         Err(error) => {
-            // What was printed before the error stays in front of it.
+            // Output precedes the error.
             let _ = io.stdout.flush();
             let _ = io.stderr.write_all(error.render().as_bytes());
             error.exit
@@ -94,7 +95,7 @@ pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit
 }
 
 fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    // What is wrong with the file is said by the verbs that would use it.
+    // Verbs that use the config file report its errors.
     let (config, unread) = match settings::read(io) {
         Ok(config) => (config, None),
         Err(error) => (settings::Config::default(), Some(error)),
@@ -104,7 +105,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         let matches = settings::command(&config, io).try_get_matches_from(args)?;
         Ok::<_, clap::Error>((Cli::from_arg_matches(&matches)?, matches))
     };
-    let parsed = parse(&args).or_else(|error| match a_file(&error, &args) {
+    let parsed = parse(&args).or_else(|error| match file_in_place_of_verb(&error, &args) {
         Some(at) => {
             let mut args = args.clone();
             args.insert(at, "replay".into());
@@ -121,11 +122,11 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Ok(parsed) => parsed,
         Err(error) => return not_parsed(&error, io),
     };
-    let talks = matches!(
+    let needs_no_config = matches!(
         cli.verb,
         None | Some(Verb::Help(_) | Verb::Explain(_) | Verb::Man(_) | Verb::Completions(_))
     );
-    if let Some(error) = unread.filter(|_| !talks) {
+    if let Some(error) = unread.filter(|_| !needs_no_config) {
         return Err(error);
     }
     {
@@ -174,8 +175,8 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     done
 }
 
-/// Where a file stands in place of a verb: it is replayed.
-fn a_file(error: &clap::Error, args: &[OsString]) -> Option<usize> {
+/// Returns the position of a file that stands in place of a verb, and is replayed.
+fn file_in_place_of_verb(error: &clap::Error, args: &[OsString]) -> Option<usize> {
     let word = match (error.kind(), error.get(ContextKind::InvalidSubcommand)) {
         (ErrorKind::InvalidSubcommand, Some(ContextValue::String(word))) => word,
         _ => return None,
@@ -186,7 +187,7 @@ fn a_file(error: &clap::Error, args: &[OsString]) -> Option<usize> {
     args.iter().skip(1).position(|arg| arg == word.as_str()).map(|at| at + 1)
 }
 
-/// `--help` and `--version` are answers; everything else is a usage error in our own form.
+/// Prints `--help` and `--version`; anything else is a usage error.
 fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let text = error.render().to_string();
     match error.kind() {
@@ -202,7 +203,7 @@ fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
         _ => {}
     }
     let usage = CliError::usage(text.trim_start_matches("error: ").trim_end());
-    // A value that nobody typed came from the environment.
+    // A value that was not typed came from the environment.
     let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     else {
@@ -211,7 +212,7 @@ fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let long = flag.trim_start_matches("--").split([' ', '=']).next().unwrap_or_default();
     let variable = settings::variable(long);
     if (io.env)(&variable).as_ref() == Some(value) {
-        return Err(usage.next(format!("unset {variable}, or give it another value")));
+        return Err(usage.next(format!("unset {variable}, or set another value")));
     }
     Err(usage)
 }

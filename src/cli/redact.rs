@@ -1,4 +1,4 @@
-//! `redact`: a copy of a recording without its secrets.
+//! `redact`: copies a recording without its secrets.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use super::{offline, schema_flags};
 pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let output = &args.output;
     if args.source.keep_secrets {
-        return Err(CliError::usage("--keep-secrets is what `redact` takes back").next("leave it out"));
+        return Err(CliError::usage("--keep-secrets contradicts `redact`").next("remove the flag"));
     }
-    // Nothing is taken out in reading, so that it can be counted.
+    // Leave secrets in while reading, to count them below.
     let whole = SourceArgs { keep_secrets: true, ..args.source.clone() };
     let opened = offline::open(&whole, schema_flags::seed()?, global, io)?;
     let to = match opened.format {
@@ -32,13 +32,13 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
             return Err(error.next("a recording, raw JSONL or a packet capture"));
         }
     };
-    let mut clean = Clean::new(
+    let mut clean = Redaction::new(
         Arc::new(Redactor::new(opened.schema.clone(), opened.loaded.catalog.seed())),
         opened.loaded.catalog.seed(),
     );
     let frames: Vec<Frame> =
         opened.loaded.frames.iter().map(|frame| clean.frame(frame, &opened.loaded.catalog)).collect();
-    let Clean { catalog, taken, lost, .. } = clean;
+    let Redaction { catalog, taken, lost, .. } = clean;
     let numbers: BTreeSet<Seq> = BTreeSet::new();
     let session = Session {
         name: opened.name.clone(),
@@ -64,18 +64,18 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(Exit::Yes)
 }
 
-/// Where secrets were taken out.
+/// Number of places where secrets were taken out.
 #[derive(Clone, Copy, Default)]
-struct Taken {
+struct RedactionCounts {
     resources: u64,
     messages: u64,
-    /// Values of metadata, and texts.
+    /// Metadata values, and texts.
     values: u64,
 }
 
-impl std::fmt::Display for Taken {
+impl std::fmt::Display for RedactionCounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Taken { resources, messages, values } = *self;
+        let RedactionCounts { resources, messages, values } = *self;
         if resources + messages + values == 0 {
             return f.write_str("no secrets found");
         }
@@ -84,19 +84,19 @@ impl std::fmt::Display for Taken {
     }
 }
 
-/// Makes the same frames without secrets.
-struct Clean {
+/// Copies frames without secrets.
+struct Redaction {
     redactor: Arc<dyn Redact>,
     catalog: Catalog,
-    taken: Taken,
-    /// Messages whose bytes are not there any more.
+    taken: RedactionCounts,
+    /// Messages whose bytes were lost.
     lost: u64,
 }
 
-impl Clean {
-    fn new(redactor: Arc<dyn Redact>, seed: u64) -> Clean {
+impl Redaction {
+    fn new(redactor: Arc<dyn Redact>, seed: u64) -> Redaction {
         let catalog = Catalog::new(seed, Some(redactor.clone()), Box::new(MemoryBodies::default()));
-        Clean { redactor, catalog, taken: Taken::default(), lost: 0 }
+        Redaction { redactor, catalog, taken: RedactionCounts::default(), lost: 0 }
     }
 
     fn frame(&mut self, frame: &Frame, from: &Catalog) -> Frame {
@@ -117,12 +117,12 @@ impl Clean {
         let known = self.catalog.blobs().len();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
         let new = self.catalog.blobs().iter().skip(known);
-        // The wrapper of a resource is content of its own.
+        // Count payloads only: the wrapper of a resource is a separate blob.
         let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::Form::Any { .. });
         self.taken.resources += new.filter(resource).count() as u64;
         self.taken.messages += u64::from(clean.redacted);
         if message.redacted {
-            // What it had been is known from the first time.
+            // Keep the original size of a message that was redacted before.
             (clean.redacted, clean.size) = (true, message.size);
         }
         FramePayload::Message(Arc::new(clean))

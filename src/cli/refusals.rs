@@ -1,4 +1,4 @@
-//! What a NACK says and what it refused, beside its message.
+//! Details of a NACK, and what it refused.
 
 use std::io::Write;
 
@@ -14,7 +14,7 @@ use crate::wire::text::display_safe;
 use super::error::CliError;
 use super::json_out::write_yaml;
 
-/// All about the refusal that a message is; `None` if it is none with a text.
+/// Collects the details of a NACK; `None` if the message is not a NACK with a text.
 fn card(store: &Store, schema: &Schema, fact: &MessageFact) -> Option<NackReport> {
     let n = fact.n.filter(|_| fact.kind == MessageKind::Nack && fact.error.is_some())?;
     let state = store.state(fact.stream, &fact.type_url)?;
@@ -42,7 +42,7 @@ pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
     fields.insert("nack".into(), nack);
 }
 
-/// Writes the same below a row of the table.
+/// Writes the details below a row of the table.
 pub(super) fn write(
     store: &Store,
     schema: &Schema,

@@ -1,4 +1,4 @@
-//! `replay`: a recording with a time cursor, as screens; without a terminal a line per event.
+//! `replay`: a recording with a time cursor, on screens, or with one line per event.
 
 mod screens;
 
@@ -18,14 +18,14 @@ use super::select::Picked;
 
 use super::{message_line, offline, schema_flags, select};
 
-/// How often a file is looked at for more.
-const LOOK: Duration = Duration::from_millis(250);
-/// Of the time, reading again takes no more than one in so many parts.
-const SHARE: u32 = 10;
+/// Interval at which a followed file is checked.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Reading again takes at most one part in this many of the time.
+const IDLE_SHARE: u32 = 10;
 
 pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.follow {
-        is_file(&args.source)?;
+        check_is_file(&args.source)?;
     }
     let seed = schema_flags::seed()?;
     if args.format.is_none() && !args.no_tui && io.has_screen() {
@@ -43,14 +43,14 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
     lines.print(seed, global, io)
 }
 
-/// `log FILE --follow`.
+/// Runs `log FILE --follow`.
 pub(super) fn follow_lines(
     args: &LogArgs,
     output: Format,
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
-    is_file(&args.source)?;
+    check_is_file(&args.source)?;
     let pick = args.rows.streams.pick();
     let lines = Lines {
         source: &args.source,
@@ -64,15 +64,15 @@ pub(super) fn follow_lines(
     lines.print(schema_flags::seed()?, global, io)
 }
 
-/// Only a file can be followed.
-fn is_file(args: &SourceArgs) -> Result<(), CliError> {
+/// Refuses to follow stdin.
+fn check_is_file(args: &SourceArgs) -> Result<(), CliError> {
     match args.source.as_str() {
-        "-" => Err(CliError::usage("--follow follows a file, and SOURCE is stdin").next("name the file")),
+        "-" => Err(CliError::usage("--follow needs a file, and SOURCE is stdin").next("name the file")),
         _ => Ok(()),
     }
 }
 
-/// A source as lines: what there is, and with `follow` what comes.
+/// The lines of a source, and with `follow` those that come.
 struct Lines<'a> {
     source: &'a SourceArgs,
     at: &'a ReplayPosition,
@@ -84,7 +84,7 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    /// Each row as `log` prints it, then those that come.
+    /// Prints each row, then those that come.
     fn print(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
         let zone = io.zone(self.time);
         let filter = select::filter(self.filter, RowKind::Messages, &zone)?;
@@ -121,7 +121,7 @@ impl Lines<'_> {
     }
 }
 
-/// Reads the source again each time it has grown, on a thread of its own.
+/// Reads the source again on a thread each time it has grown.
 fn follow(
     args: &SourceArgs,
     seed: u64,
@@ -133,23 +133,23 @@ fn follow(
     let (args, schema) = (args.clone(), schema.clone());
     let (send, receive) = channel();
     let work = move || {
-        let mut pause = LOOK;
+        let mut pause = FILE_CHECK_INTERVAL;
         loop {
             std::thread::sleep(pause);
-            pause = LOOK;
+            pause = FILE_CHECK_INTERVAL;
             let size = std::fs::metadata(&path).map_or(known, |file| file.len());
             if size == known {
                 continue;
             }
             let begun = Instant::now();
-            // What can't be read now may be half written: the next look sees more of it.
+            // A file that cannot be read may be half written: try again later.
             if let Ok(source) = sources::open(&offline::spec(&args, seed, &path), &Arc::clone(&schema)) {
                 known = size;
                 if send.send(source.loaded).is_err() {
                     return;
                 }
             }
-            pause = LOOK.max(begun.elapsed() * SHARE);
+            pause = FILE_CHECK_INTERVAL.max(begun.elapsed() * IDLE_SHARE);
         }
     };
     let thread = std::thread::Builder::new().name("follow".into()).spawn(work);

@@ -1,4 +1,4 @@
-//! Whom a client asks, and how: as typed, and as its bootstrap says.
+//! Servers that a client asks, and the protocol variant of each, from flags and bootstrap.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use super::args::VariantWord;
 use super::client::Ask;
 use super::connect::reach;
 use super::error::CliError;
-use super::identity::{self, Like};
+use super::identity::{self, ClientModel};
 
-/// Who is asked for what, as [`client::Config`] says it, but for the first server.
+/// Servers and variants as in [`client::Config`], without the first server.
 pub(super) struct Asked {
     pub manner: ServerProfile,
     pub manners: BTreeMap<u32, ServerProfile>,
@@ -24,18 +24,24 @@ pub(super) struct Asked {
     pub beside: BTreeMap<String, u32>,
     pub authorities: BTreeMap<String, u32>,
     pub others: FallbackServer,
-    /// Numbered from 1.
+    /// Further servers, numbered from 1.
     pub servers: Vec<Server>,
 }
 
 impl Ask<'_> {
-    /// The bootstrap's sources in its numbers, and the servers of `--xdstp-authority NAME=SERVER`, which goes before
-    /// them; several names may have one server. A SOURCE that was typed is asked for all that has no authority.
-    pub(super) fn asked(&self, bootstrap: &BootstrapConfig, like: Option<&Like>) -> Result<Asked, CliError> {
+    /// Combines the sources of the bootstrap with the servers of `--xdstp-authority NAME=SERVER`,
+    /// which come first; several names can share a server. A typed SOURCE answers for everything
+    /// without an authority.
+    pub(super) fn asked(
+        &self,
+        bootstrap: &BootstrapConfig,
+        like: Option<&ClientModel>,
+    ) -> Result<Asked, CliError> {
         let stated = self.variant().or(like.map(|like| like.variant));
         let manner = |variant: Variant| {
             let legacy = like.map_or(!variant.is_delta(), |like| like.legacy_wildcard);
-            // go-control-plane 0.14 takes `*` for a resource's name in SotW, so there Envoy's own form is the default.
+            // go-control-plane 0.14 takes `*` for the name of a resource in SotW, so use the form
+            // of Envoy.
             let legacy_wildcard = self.flags.legacy_wildcard || (legacy && !self.flags.explicit_wildcard);
             ServerProfile { variant, legacy_wildcard }
         };
@@ -76,7 +82,7 @@ impl Ask<'_> {
                 }
             };
             out.authorities.insert(name.to_owned(), number(at));
-            // Without a bootstrap, who answers for what is said by the flags alone.
+            // Without a bootstrap, flags alone name the servers.
             if bootstrap.sources.is_empty() {
                 out.others = FallbackServer::Nobody;
             }
@@ -84,7 +90,7 @@ impl Ask<'_> {
         Ok(out)
     }
 
-    /// `--variant`, for all servers.
+    /// Applies `--variant` to all servers.
     fn variant(&self) -> Option<Variant> {
         Some(match self.flags.variant? {
             VariantWord::Ads => Variant::Ads,
@@ -95,11 +101,12 @@ impl Ask<'_> {
         })
     }
 
-    /// As typed; else the bootstrap's, with those that it falls back to; else where the recorded client was.
+    /// Returns the server as typed; else that of the bootstrap with its fallbacks; else that of the
+    /// recorded client.
     pub(super) fn server(
         &self,
         bootstrap: &BootstrapConfig,
-        like: Option<&Like>,
+        like: Option<&ClientModel>,
     ) -> Result<Server, CliError> {
         let typed = match (self.server, like) {
             (Some(typed), _) => Some(typed.to_owned()),
@@ -112,7 +119,7 @@ impl Ask<'_> {
         };
         let (address, tls) = match &typed {
             Some(typed) => reach(typed, self.connect)?,
-            // Its address is replaced below.
+            // The address is replaced below.
             None if bootstrap.servers().is_empty() => return Err(none()),
             None => (Address::Tcp(String::new()), None),
         };
@@ -123,7 +130,7 @@ impl Ask<'_> {
         }
     }
 
-    /// A server as flags say it is to be talked to.
+    /// Describes a server by the connection flags.
     fn to(&self, address: Address, tls: Option<tls::Client>) -> Result<Server, CliError> {
         Ok(Server {
             address,

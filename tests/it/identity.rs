@@ -54,7 +54,7 @@ fn bootstraps_bring_their_mutual_tls() {
     let file = write(world.folder(), "envoy.json", &envoy.to_string());
     let (code, err, recording) = watch(world.folder(), &["--bootstrap", &file]);
     assert_eq!(code, Some(0), "{err}");
-    assert!(err.contains("the node edge-7 of the bootstrap is borrowed"), "{err}");
+    assert!(err.contains("using the node id edge-7 of the bootstrap"), "{err}");
     let info = recording.text("info", &[]);
     assert!(info.contains("edge-7") && info.contains("SNI cp.test") && info.contains("delta-ads"), "{info}");
     assert_eq!(plane.wait_for(0, "a request", |event| event.is_request(CLUSTER)).node, "edge-7");
@@ -182,13 +182,13 @@ fn the_authorities_of_a_grpc_bootstrap_have_their_servers() {
         .output()
         .expect("xdscope runs");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && err.contains("no SOURCE: the bootstrap"), "{err}");
+    assert!(output.status.success() && err.contains("no SOURCE: using the bootstrap"), "{err}");
     // What has no source says so; a word too many, too.
     let nobody = "xdstp://nobody/envoy.config.cluster.v3.Cluster/x";
     let (code, _, err) = run(world.folder(), &["get", nobody, "--bootstrap", &file]);
     assert!(code == Some(2) && err.contains("no server answers for the authority `nobody`"), "{err}");
     let (code, _, err) = run(world.folder(), &["status", "cds", "--bootstrap", &file]);
-    assert!(code == Some(2) && err.contains("`cds` is no SOURCE"), "{err}");
+    assert!(code == Some(2) && err.contains("not a SOURCE: `cds`"), "{err}");
 }
 
 /// Rows K-24 and K-25: `config_sources`; the locator has none beside it, so its authority decides.
@@ -245,7 +245,7 @@ fn a_recorded_client_is_taken_for_a_model() {
         // Also without a server: that of the recording.
         let (code, err, ours) = watch(world.folder(), &["--like", &like]);
         assert_eq!(code, Some(0), "{err}");
-        assert!(err.contains("the node edge-1 of the recorded client is borrowed"), "{err}");
+        assert!(err.contains("using the node id edge-1 of the recorded client"), "{err}");
         let subscribed = |recording: &Recording| -> Vec<Value> {
             let states = recording.objects("status", &[]);
             let of =

@@ -68,7 +68,7 @@ stream 1 delta-ads
     let glob = "xdstp://a/envoy.config.cluster.v3.Cluster/x/*";
     for (args, why) in [
         (&[glob][..], "--variant delta-ads"),
-        (&["xdstp://a"], "is no structured name"),
+        (&["xdstp://a"], "not a structured name"),
         (
             &[glob, "--variant", "delta", "--xdstp-authority", "b=127.0.0.1:9"],
             "--xdstp-authority NAME=SERVER",

@@ -216,7 +216,7 @@ fn redact_takes_them_out_of_a_copy() {
         let (_, said) = run(&["redact", &out, "--output", &format!("again-{out}")]);
         assert!(said.contains("no secrets found"), "{said}");
         let (code, said) = run(&["redact", name, "--output", &format!("./{name}")]);
-        assert_eq!((code, said.contains("is what is read")), (Some(2), true), "{said}");
+        assert_eq!((code, said.contains("is the source")), (Some(2), true), "{said}");
         assert_eq!(std::fs::read(at(name)).expect("a file"), kept);
         let log = |name: &str| Recording { file: at(name) }.text("log", &[]);
         assert_eq!(log(&out).lines().count(), log(name).lines().count());

@@ -1,4 +1,4 @@
-//! The screens of `replay`. What takes its time to read is waited for on them.
+//! The screens of `replay`. A large file is read in the background, behind a progress screen.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -26,27 +26,27 @@ use crate::wire::event::Seq;
 
 use super::follow;
 
-/// Most files are read by then, and nobody sees that they were waited for.
-const PATIENCE: Duration = Duration::from_millis(80);
+/// Delay before the progress screen; most files are read by then.
+const PROGRESS_SCREEN_AFTER: Duration = Duration::from_millis(80);
 
-/// What was read, and what a person must know of it.
-type Read = (Opened, Vec<String>);
+/// What was read, with its notices.
+type ReadSource = (Opened, Vec<String>);
 
 pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let screen = screens::wanted(args.view.as_deref())?;
-    let failed = |error| CliError::new(Exit::Defect, "no signals").because(error);
+    let failed = |error| CliError::new(Exit::Defect, "cannot handle signals").because(error);
     let signals = signals::watch(true).map_err(failed)?;
     let show = |feed: &dyn Feed, io: &Io<'_>| {
         screens::run(feed, screen, args.screens, args.time, global, io, signals)
     };
     if args.source.source == "-" {
-        // What there is to say of the source is said on the screen.
+        // Notices are shown on the screens instead.
         let quiet = Global { quiet: true, ..global.clone() };
         let opened = offline::open(&args.source, seed, &quiet, io)?;
-        let begin = Begin::new(args, &opened.schema, None, None, io)?;
+        let setup = ScreenSetup::new(args, &opened.schema, None, None, io)?;
         let notices = opened.loaded.notices.clone();
-        let read = (begin.options.open(opened.loaded), notices);
-        show(&begin.feed(read)?, io)?;
+        let read = (setup.options.open(opened.loaded), notices);
+        show(&setup.feed(read)?, io)?;
         return Ok(Exit::Yes);
     }
     let path = offline::find(&args.source.source, io)?;
@@ -54,29 +54,29 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
     let bytes = file.map_or(0, |file| file.len());
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
-    let begin = Begin::new(args, &schema, Some(path.clone()), reload, io)?;
+    let setup = ScreenSetup::new(args, &schema, Some(path.clone()), reload, io)?;
     let read = Arc::new(AtomicU64::new(0));
-    let coming = aside(args, seed, &path, &schema, begin.options.clone(), read.clone())?;
-    if let Ok(read) = coming.recv_timeout(PATIENCE) {
-        show(&begin.feed(read?)?, io)?;
+    let result = read_in_background(args, seed, &path, &schema, setup.options.clone(), read.clone())?;
+    if let Ok(read) = result.recv_timeout(PROGRESS_SCREEN_AFTER) {
+        show(&setup.feed(read?)?, io)?;
         return Ok(Exit::Yes);
     }
-    let (source, bodies) = (begin.options.source.clone(), Decoded(schema));
-    let opening = Opening { source, file: Some(path), bytes, read, coming, say: CliError::render };
-    let feed = OpeningFeed::new(opening, bodies, |read| begin.feed(read));
+    let (source, bodies) = (setup.options.source.clone(), Decoded(schema));
+    let opening = Opening { source, file: Some(path), bytes, read, coming: result, say: CliError::render };
+    let feed = OpeningFeed::new(opening, bodies, |read| setup.feed(read));
     show(&feed, io)?;
     feed.failure().map_or(Ok(Exit::Yes), Err)
 }
 
-/// Reads a file on a thread of its own, and says in `read` how much of it.
-fn aside(
+/// Reads a file on a thread, and stores the number of bytes read in `read`.
+fn read_in_background(
     args: &ReplayArgs,
     seed: u64,
     path: &Path,
     schema: &Arc<Schema>,
     options: Options,
     read: Arc<AtomicU64>,
-) -> Result<Receiver<Result<Read, CliError>>, CliError> {
+) -> Result<Receiver<Result<ReadSource, CliError>>, CliError> {
     let (args, path, schema) = (args.source.clone(), path.to_owned(), schema.clone());
     let work = move || {
         let failed = |error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
@@ -86,7 +86,7 @@ fn aside(
             let notices = loaded.notices.clone();
             return Ok((options.open(loaded), notices));
         };
-        // Never in memory as a whole.
+        // A recording is read into checkpoints, never as a whole.
         let parts = (options.store, options.meaning.clone(), options.rules.clone());
         let tell = |bytes| read.store(bytes, Ordering::Relaxed);
         let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &tell).map_err(failed)?;
@@ -94,14 +94,14 @@ fn aside(
         Ok((Opened::new(cursor), notices))
     };
     let (send, receive) = channel();
-    // Nobody waits for it any more once the user has left.
+    // The receiver is gone once the user has left.
     let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));
     thread.map_err(|error| CliError::new(Exit::Defect, "cannot read").because(error))?;
     Ok(receive)
 }
 
-/// How the screens begin once there is something to show.
-struct Begin {
+/// What the screens need once the file is read.
+struct ScreenSetup {
     at: ReplayPosition,
     play: bool,
     zone: TimeZone,
@@ -111,15 +111,15 @@ struct Begin {
     applied: Option<Rc<AppliedFile>>,
 }
 
-impl Begin {
+impl ScreenSetup {
     fn new(
         args: &ReplayArgs,
         schema: &Arc<Schema>,
         file: Option<PathBuf>,
         reload: Option<Reload>,
         io: &Io<'_>,
-    ) -> Result<Begin, CliError> {
-        Ok(Begin {
+    ) -> Result<ScreenSetup, CliError> {
+        Ok(ScreenSetup {
             at: args.at.clone(),
             play: args.play,
             zone: io.zone(args.time),
@@ -130,12 +130,12 @@ impl Begin {
         })
     }
 
-    fn feed(self, (opened, notices): Read) -> Result<ReplayFeed, CliError> {
+    fn feed(self, (opened, notices): ReadSource) -> Result<ReplayFeed, CliError> {
         let at = place(&self.at, &opened.cursor, &self.zone)?;
         let options = Options { notices, ..self.options };
         let feed = ReplayFeed::new(opened, options, self.bodies, self.reload).beside(self.applied);
-        let begin = [Some(at).filter(|at| *at != Seek::End), self.play.then_some(Seek::Toggle)];
-        for seek in begin.into_iter().flatten() {
+        let setup = [Some(at).filter(|at| *at != Seek::End), self.play.then_some(Seek::Toggle)];
+        for seek in setup.into_iter().flatten() {
             feed.replay(None, seek).map_err(|why| {
                 CliError::usage(format!("--at or --play: {why}")).next("--at start, --at end")
             })?;
@@ -144,7 +144,7 @@ impl Begin {
     }
 }
 
-/// Where the cursor stands first.
+/// Finds the first position of the cursor.
 fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
     match at {
         ReplayPosition::End => Ok(Seek::End),

@@ -35,7 +35,7 @@ fn an_export_does_not_write_over_what_it_reads() {
         for output in [&file, &link] {
             let said = run(&["export", path, "--to", to, "--output", output.to_str().unwrap()]);
             assert_eq!(said.exit, Exit::Usage, "{}", said.err);
-            assert!(said.err.contains("is what is read"), "{}", said.err);
+            assert!(said.err.contains("is the source"), "{}", said.err);
         }
     }
     assert_eq!(std::fs::read(&file).unwrap(), before);
