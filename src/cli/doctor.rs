@@ -73,7 +73,8 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
 fn report(global: &Global, config: &Config, matches: &ArgMatches, io: &Io<'_>) -> DoctorOf {
     let style = io.style(global);
     let screens = io.stdin_is_terminal && io.stdout_is_terminal && !io.is_dumb();
-    let settings = settings::PRESET.into_iter().filter_map(|name| setting(name, config, matches)).collect();
+    let settings =
+        settings::CONFIGURABLE_FLAGS.into_iter().filter_map(|name| setting(name, config, matches)).collect();
     DoctorOf {
         version: env!("CARGO_PKG_VERSION"),
         stdin_is_terminal: io.stdin_is_terminal,

@@ -1,4 +1,4 @@
-//! The screens, as the verbs that have them open them.
+//! Opening of the screens, for the verbs that have them.
 
 use std::sync::mpsc::Receiver;
 
@@ -38,12 +38,12 @@ pub(super) fn run(
     tui::run(feed, options).map_err(failed)
 }
 
-/// The screen of `--view`.
+/// Parses the screen of `--view`.
 pub(super) fn wanted(view: Option<&str>) -> Result<ScreenId, CliError> {
     let Some(word) = view else { return Ok(ScreenId::Overview) };
     let found = ScreenId::ALL.into_iter().find(|screen| screen.title().eq_ignore_ascii_case(word));
     found.ok_or_else(|| {
         let words: Vec<_> = ScreenId::ALL.iter().map(|screen| screen.title().to_lowercase()).collect();
-        CliError::usage(format!("no screen `{word}`; there are {}", words.join(", ")))
+        CliError::usage(format!("unknown screen `{word}`: expected one of {}", words.join(", ")))
     })
 }

@@ -1,4 +1,4 @@
-//! Which streams and rows a verb is asked for.
+//! Selection of streams and rows.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::wire::event::StreamId;
 use super::args::StreamPick;
 use super::error::CliError;
 
-/// The streams of a source, all or those picked.
+/// The selected streams of a source.
 pub(super) struct Picked {
     pub streams: Vec<StreamFact>,
     ids: BTreeSet<StreamId>,
@@ -54,18 +54,18 @@ impl Picked {
     }
 }
 
-/// The node id of a stream, where one was said.
+/// Returns the node id of a stream, if the client sent one.
 pub(super) fn node(stream: &StreamFact) -> Option<&str> {
     stream.node.as_ref().map(|node| node.id.as_str()).filter(|id| !id.is_empty())
 }
 
-/// The flag that selects a stream by its name in tables: a node id, or `#N`.
+/// Returns the flag that selects a stream by its name in tables: a node id, or `#N`.
 pub(super) fn flag(name: &str) -> String {
     let flag = if name.starts_with('#') { "--stream" } else { "--node" };
     format!("{flag} '{name}'")
 }
 
-/// `--filter`, read and found fit for the verb's rows.
+/// Parses `--filter`, and checks that it fits the rows of the verb.
 pub(super) fn filter(text: Option<&str>, rows: RowKind, zone: &TimeZone) -> Result<Filter, CliError> {
     let Some(text) = text else { return Ok(Filter::default()) };
     let bad = |error: FilterError| {

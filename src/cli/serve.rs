@@ -1,4 +1,4 @@
-//! `serve`: be the control plane, from what was recorded or from files.
+//! `serve`: acts as a control plane, from a recording or files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, Write as _};
@@ -27,20 +27,20 @@ use super::select::{self, Picked};
 
 use super::{connect, offline, schema_flags};
 
-/// How often a source is looked at with --reload. What changed must have stayed as it is for as long.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which --reload checks SOURCE. A change counts once it has lasted this long.
+const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Of many, so many are named.
-const NAMED: usize = 5;
+/// Number of items that a message names.
+const MAX_NAMED: usize = 5;
 
-/// Resources of all nodes together, beyond which they are not told apart.
-const APART: u64 = 5_000_000;
+/// Number of resources of all nodes beyond which nodes are not served separately.
+const MAX_RESOURCES_SERVED_BY_NODE: u64 = 5_000_000;
 
 pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let listen = args.listen.parse::<Address>().map_err(|error| {
         CliError::usage(error.to_string()).next("xdscope serve SOURCE --listen 127.0.0.1:18000")
     })?;
-    fits(args)?;
+    check_flags(args)?;
     let tls = connect::listen(&args.secure)?;
     let from = SourceArgs {
         source: args.source.clone(),
@@ -48,7 +48,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         accept_broken: false,
         timeout: None,
         client: ClientFlags::default(),
-        // What is served is what is there; what is kept of it is another thing.
+        // Serve resources with their secrets; recording has its own setting.
         keep_secrets: true,
         timers: args.live.timers,
         descriptors: args.live.descriptors.clone(),
@@ -66,14 +66,14 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     }
     if !listen.is_local() && args.secure.listen_client_ca.is_none() {
         let how = if tls.is_none() { ", in plaintext" } else { "" };
-        talks(io, &format!("warning: anybody who can reach {listen} is served this configuration{how}"));
+        talks(io, &format!("warning: everyone who can reach {listen} receives this configuration{how}"));
     }
     let live = LiveFlags { no_tui: args.live.no_tui || args.step, ..args.live.clone() };
     let screens = live.format.is_none() && !live.no_tui && io.has_screen();
     let silent = screens || global.quiet;
     let say: Say = Arc::new(move |text| {
         if !silent {
-            // Nobody reads it: nobody is told.
+            // Ignore write errors: without stderr there is nobody to tell.
             let _ = writeln!(std::io::stderr(), "xdscope: {}", display_safe(text));
         }
     });
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     }
     if args.reload {
         let path = offline::find(&args.source, io)?;
-        let again = Again { from, seed, path, schema, args: args.clone(), zone: io.zone.clone() };
+        let again = Reload { from, seed, path, schema, args: args.clone(), zone: io.zone.clone() };
         again.start(control.clone(), say.clone())?;
     }
     let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -94,32 +94,32 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     run.start(Front::Serve { listen, from: name, tls, control, say }, io, |_| ())
 }
 
-/// Flags that mean nothing together.
-fn fits(args: &ServeArgs) -> Result<(), CliError> {
+/// Refuses flags that contradict each other.
+fn check_flags(args: &ServeArgs) -> Result<(), CliError> {
     let script = args.mode == ServeMode::Script;
     let word = if args.step { "--step" } else { "--speed" };
     if !script && (args.step || args.speed.is_some()) {
-        let error = CliError::usage(format!("{word} is for scripts: a snapshot is served at once"));
+        let error = CliError::usage(format!("{word} needs --mode script"));
         return Err(error.next(format!("xdscope serve {} --mode script {word}", args.source)));
     }
     if args.source == "-" && (args.step || args.reload) {
         let word = if args.step { "--step" } else { "--reload" };
         return Err(
-            CliError::usage(format!("{word} needs SOURCE in a file, and it is stdin")).next("name the file")
+            CliError::usage(format!("{word} needs a file, and SOURCE is stdin")).next("name the file")
         );
     }
     Ok(())
 }
 
-/// What is served, and what there is to say of it.
-struct Made {
+/// A plan, and what to say about it.
+struct ServePlan {
     plan: Plan,
     about: Vec<String>,
-    /// What redaction left incomplete.
+    /// Resources that redaction left incomplete.
     incomplete: Vec<String>,
 }
 
-fn make(source: Source, args: &ServeArgs, zone: &TimeZone) -> Result<Made, CliError> {
+fn make(source: Source, args: &ServeArgs, zone: &TimeZone) -> Result<ServePlan, CliError> {
     let limit = Limit::of(&args.at, &source.loaded, zone)?;
     match args.mode {
         ServeMode::Snapshot => snapshots(source, args, &limit),
@@ -132,7 +132,7 @@ fn nothing(args: &ServeArgs) -> CliError {
         .next(format!("xdscope info {}", args.source))
 }
 
-fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
+fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<ServePlan, CliError> {
     let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
     let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
     let all = Snapshot::of(&store, &streams);
@@ -144,18 +144,21 @@ fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, Cl
     let nodes: BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
     if args.streams.pick().is_none() && nodes.len() > 1 {
         let others = "--node NAME or --stream '#N' serves one of them to all";
-        if store.summaries().iter().map(|cell| cell.resources).sum::<u64>() > APART {
-            about.push(format!("{}: too much to tell apart, each is served all; {others}", nodes_of(&nodes)));
+        if store.summaries().iter().map(|cell| cell.resources).sum::<u64>() > MAX_RESOURCES_SERVED_BY_NODE {
+            about.push(format!(
+                "{}: too many resources to serve each node its own, so all are served to each; {others}",
+                nodes_of(&nodes)
+            ));
         } else {
             by_node = nodes.iter().map(|node| (String::from(*node), own(&store, &streams, node))).collect();
             about.push(format!(
-                "{}: each is served its own, any other client all; {others}",
+                "{}: each receives its own resources, other clients all; {others}",
                 nodes_of(&nodes)
             ));
         }
     }
     let incomplete = all.incomplete().iter().map(|(url, name)| named(url, name)).collect();
-    Ok(Made { plan: Plan::Snapshots { by_node, all: Arc::new(all) }, about, incomplete })
+    Ok(ServePlan { plan: Plan::Snapshots { by_node, all: Arc::new(all) }, about, incomplete })
 }
 
 fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {
@@ -165,12 +168,12 @@ fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {
 }
 
 fn nodes_of(nodes: &BTreeSet<&str>) -> String {
-    let named: Vec<&str> = nodes.iter().take(NAMED).copied().collect();
-    let more = if nodes.len() > NAMED { ", …" } else { "" };
+    let named: Vec<&str> = nodes.iter().take(MAX_NAMED).copied().collect();
+    let more = if nodes.len() > MAX_NAMED { ", …" } else { "" };
     format!("{} ({}{more})", plural(nodes.len() as u64, "node"), named.join(", "))
 }
 
-/// Types in the order of the screens, with how many resources each.
+/// Lists types in the order of the screens, with the number of resources of each.
 fn of_types(snapshot: &Snapshot) -> String {
     let mut types: Vec<_> = snapshot.types().collect();
     types.sort_by_key(|(url, _)| report::type_order(url));
@@ -184,7 +187,7 @@ fn named(url: &TypeUrl, name: &str) -> String {
     format!("{}/{name}", crate::present::json::type_word(url))
 }
 
-fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliError> {
+fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<ServePlan, CliError> {
     let frames = source.loaded.frames.get(..limit.count(&source.loaded.frames)).unwrap_or_default().to_vec();
     let most = args.live.timers.memory;
     let name = source.name.clone();
@@ -193,7 +196,7 @@ fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliE
     let ids: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();
     let scripts =
         Script::read(&frames, store.catalog(), |stream| ids.contains(&stream), most).map_err(|error| {
-            CliError::unreadable(format!("cannot play {name}: {error}"))
+            CliError::unreadable(format!("cannot replay {name}: {error}"))
                 .next("--node NAME, or --stream '#N'")
                 .next("--memory SIZE")
         })?;
@@ -206,13 +209,13 @@ fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<Made, CliE
     }
     let incomplete: BTreeSet<String> =
         scripts.iter().flat_map(|script| &script.incomplete).map(|(url, name)| named(url, name)).collect();
-    let mut about: Vec<String> = scripts.iter().take(NAMED).map(of_script).collect();
-    if let Some(more) = scripts.len().checked_sub(NAMED).filter(|more| *more > 0) {
+    let mut about: Vec<String> = scripts.iter().take(MAX_NAMED).map(of_script).collect();
+    if let Some(more) = scripts.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
         about.push(format!("and {more} more"));
     }
     let pace = if args.step { PlaybackSpeed::Step } else { args.speed.unwrap_or(PlaybackSpeed::Times(1.0)) };
     let plan = Plan::Scripts(Scripts::new(scripts, pace));
-    Ok(Made { plan, about, incomplete: incomplete.into_iter().collect() })
+    Ok(ServePlan { plan, about, incomplete: incomplete.into_iter().collect() })
 }
 
 fn of_script(script: &Script) -> String {
@@ -223,10 +226,10 @@ fn of_script(script: &Script) -> String {
     format!("stream #{} as a script: {kind} of {node}, {responses} in {seconds:.1}s", script.stream.0)
 }
 
-/// Names what redaction left incomplete: clients may refuse it.
+/// Warns about resources that redaction left incomplete, since clients may NACK them.
 fn incomplete(names: &[String]) -> Option<String> {
-    let first: Vec<&str> = names.iter().take(NAMED).map(String::as_str).collect();
-    let more = if names.len() > NAMED { ", …" } else { "" };
+    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
+    let more = if names.len() > MAX_NAMED { ", …" } else { "" };
     let (are, they) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
     (!names.is_empty()).then(|| {
         format!(
@@ -237,7 +240,7 @@ fn incomplete(names: &[String]) -> Option<String> {
     })
 }
 
-/// Each line on stdin is leave for one step.
+/// Sends the next response for each line on stdin.
 fn steps(control: Control) -> Result<(), CliError> {
     let work = move || std::io::stdin().lock().lines().map_while(Result::ok).for_each(|_| control.step());
     let thread = std::thread::Builder::new().name("steps".into()).spawn(work);
@@ -245,7 +248,7 @@ fn steps(control: Control) -> Result<(), CliError> {
 }
 
 /// A source that is read again when it changes.
-struct Again {
+struct Reload {
     from: SourceArgs,
     seed: u64,
     path: PathBuf,
@@ -254,18 +257,18 @@ struct Again {
     zone: TimeZone,
 }
 
-/// What of files tells that they changed.
-type Stamp = Vec<(PathBuf, u64, Option<SystemTime>)>;
+/// Path, size and modification time of each file, to detect changes.
+type FileStamps = Vec<(PathBuf, u64, Option<SystemTime>)>;
 
-impl Again {
+impl Reload {
     fn start(self, control: Control, say: Say) -> Result<(), CliError> {
         let mut known = self.stamp();
         let work = move || {
             let mut seen = known.clone();
             loop {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(RELOAD_CHECK_INTERVAL);
                 let now = self.stamp();
-                // Half written: the next look sees more of it.
+                // A file that is still being written changes again until the next check.
                 let settled = now == std::mem::replace(&mut seen, now.clone());
                 if !settled || now == known {
                     continue;
@@ -276,9 +279,10 @@ impl Again {
                         control.serve(made.plan.after(&control.plan()));
                         made.about.iter().for_each(|line| say(&format!("reloaded: {line}")));
                     }
-                    Err(error) => {
-                        say(&format!("not reloaded, the last one stays: {}", error.render().trim_end()))
-                    }
+                    Err(error) => say(&format!(
+                        "not reloaded, still serving the last version: {}",
+                        error.render().trim_end()
+                    )),
                 }
             }
         };
@@ -286,9 +290,9 @@ impl Again {
         thread.map(drop).map_err(|error| CliError::new(Exit::Defect, "cannot reload").because(error))
     }
 
-    fn stamp(&self) -> Stamp {
+    fn stamp(&self) -> FileStamps {
         let mut files = vec![self.path.clone()];
-        // A directory that can't be listed now shows when it is read.
+        // A folder that cannot be listed fails when it is read.
         if self.path.is_dir() {
             files.extend(sources::list_files(&self.path, &|_| true).unwrap_or_default());
         }
@@ -300,8 +304,9 @@ impl Again {
         files.into_iter().map(of).collect()
     }
 
-    /// What can't be read in part would take resources away that are only misspelled.
-    fn read(&self) -> Result<Made, CliError> {
+    /// Refuses a source that can be read in part only: resources with a typing error would be
+    /// removed from clients.
+    fn read(&self) -> Result<ServePlan, CliError> {
         let source = sources::open(&offline::spec(&self.from, self.seed, &self.path), &self.schema.clone())?;
         if let Some(notice) = source.loaded.notices.first() {
             return Err(CliError::unreadable(notice.clone()));

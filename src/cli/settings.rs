@@ -1,5 +1,5 @@
-//! Settings: a flag wins over the environment (`XDSCOPE_STALE_AFTER` for `--stale-after`), that over `config.toml`,
-//! that over the default.
+//! Settings, in order of precedence: flag, environment (`XDSCOPE_STALE_AFTER` for `--stale-after`),
+//! `config.toml`, default.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use super::args::Cli;
 use super::error::CliError;
 use super::io::Io;
 
-/// Flags that the file can preset: how things look and how long is long, never what a run is about.
-pub(super) const PRESET: [&str; 9] = [
+/// Flags that the file can set: appearance and timeouts, never what a run is about.
+pub(super) const CONFIGURABLE_FLAGS: [&str; 9] = [
     "ascii",
     "color",
     "connect-timeout",
@@ -28,29 +28,29 @@ pub(super) const PRESET: [&str; 9] = [
 /// kept only if the command line says so.
 const BY_FLAG_ONLY: [&str; 3] = ["format", "keep-secrets", "output"];
 
-/// One line of the file.
+/// A setting in the file.
 pub(super) struct Preset {
     pub name: String,
     pub value: String,
     pub line: usize,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Default)]
 pub(super) struct Config {
     pub presets: Vec<Preset>,
     pub keys: crate::tui::Keymap,
 }
 
-/// Where the file is, if there is a home.
+/// Returns the path of the file; `None` without a home.
 pub(super) fn path(io: &Io<'_>) -> Option<PathBuf> {
     Some(io.config_dir()?.join("config.toml"))
 }
 
-/// Reads the file; without one there is nothing to preset.
+/// Reads the file. A missing file is empty.
 ///
 /// # Errors
-/// It can't be read, is no TOML, or has what there is not: file, line and what can stand there.
+/// The file cannot be read, is not TOML, or has an unknown setting or value; with line and hint.
 pub(super) fn read(io: &Io<'_>) -> Result<Config, CliError> {
     let Some(path) = path(io) else { return Ok(Config::default()) };
     let text = match std::fs::read_to_string(&path) {
@@ -89,15 +89,18 @@ impl File<'_> {
             let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
             if name == "keys" {
                 let Some(keys) = value.get_ref().as_table() else {
-                    return Err(self.wrong(line, "`keys` is a table").next("[keys]").next("quit = \"Q\""));
+                    return Err(self
+                        .wrong(line, "`keys` must be a table")
+                        .next("[keys]")
+                        .next("quit = \"Q\""));
                 };
                 self.keys(keys, &mut config)?;
                 continue;
             }
-            if !PRESET.contains(&name) {
-                let known = PRESET.join(", ");
+            if !CONFIGURABLE_FLAGS.contains(&name) {
+                let known = CONFIGURABLE_FLAGS.join(", ");
                 return Err(self
-                    .wrong(line, format!("`{name}` is no setting"))
+                    .wrong(line, format!("unknown setting `{name}`"))
                     .next(format!("one of {known}, or [keys]")));
             }
             let value = match value.get_ref() {
@@ -105,13 +108,13 @@ impl File<'_> {
                 DeValue::Boolean(yes) => yes.to_string(),
                 DeValue::Integer(number) => number.as_str().to_owned(),
                 other => {
-                    let why = format!("`{name}` is a text or true or false, not a {}", other.type_str());
+                    let why = format!("`{name}` must be a string, true or false, not a {}", other.type_str());
                     return Err(self.wrong(line, why).next("xdscope help config"));
                 }
             };
-            if let Some((why, wanted)) = refused(name, &value) {
+            if let Some((why, wanted)) = rejection(name, &value) {
                 return Err(self
-                    .wrong(line, format!("`{value}` is no {name}: {why}"))
+                    .wrong(line, format!("invalid {name} `{value}`: {why}"))
                     .next(format!("{name} = {wanted}")));
             }
             config.presets.push(Preset { name: name.to_owned(), value, line });
@@ -148,8 +151,8 @@ impl File<'_> {
     }
 }
 
-/// Why a flag would not take this value, and one that it would take.
-fn refused(name: &str, value: &str) -> Option<(String, String)> {
+/// Returns why a flag rejects a value, and a value that it accepts.
+fn rejection(name: &str, value: &str) -> Option<(String, String)> {
     let arg = find(&Cli::command(), name)?;
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
     if is_switch {
@@ -168,23 +171,23 @@ fn refused(name: &str, value: &str) -> Option<(String, String)> {
     Some((why, format!("\"{}\"", default.unwrap_or_default())))
 }
 
-/// A flag of the program, or of the first verb that has it.
+/// Finds a flag of the program, or of the first verb that has it.
 pub(super) fn find(command: &Command, long: &str) -> Option<Arg> {
     let own = command.get_arguments().find(|arg| arg.get_long() == Some(long)).cloned();
     own.or_else(|| command.get_subcommands().find_map(|verb| find(verb, long)))
 }
 
-/// The environment variable of a flag.
+/// Returns the environment variable of a flag.
 pub(super) fn variable(long: &str) -> String {
     format!("XDSCOPE_{}", long.to_ascii_uppercase().replace('-', "_"))
 }
 
-/// The command line with the environment and the file behind its flags.
+/// Returns the command line, with the environment and the file with_defaults its flags.
 pub(super) fn command(config: &Config, io: &Io<'_>) -> Command {
-    behind(Cli::command(), config, io)
+    with_defaults(Cli::command(), config, io)
 }
 
-fn behind(command: Command, config: &Config, io: &Io<'_>) -> Command {
+fn with_defaults(command: Command, config: &Config, io: &Io<'_>) -> Command {
     let command = command.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
         let mut arg = arg;
@@ -200,5 +203,5 @@ fn behind(command: Command, config: &Config, io: &Io<'_>) -> Command {
         }
         arg.env(name).hide_env(true)
     });
-    command.mut_subcommands(|verb| behind(verb, config, io))
+    command.mut_subcommands(|verb| with_defaults(verb, config, io))
 }

@@ -1,4 +1,4 @@
-//! `status`: is everyone in sync, and if not, who and what?
+//! `status`: who is in sync, and what is open.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;

@@ -1,4 +1,4 @@
-//! `get --subscriptions`: who asked for what, and what never came?
+//! `get --subscriptions`: requested names, and which of them were delivered.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -18,7 +18,7 @@ use super::target::GetTarget;
 use super::words;
 use super::words::resource_state;
 
-/// Types without WHAT: one row per stream and type. With it: one row per name.
+/// Writes one row per stream and type, or with WHAT one row per name.
 pub(super) fn write(
     args: &GetArgs,
     (states, whats): (&[&StateFact], &[GetTarget]),
@@ -84,7 +84,7 @@ fn names(
 ) -> Result<(), CliError> {
     let all: Vec<Vec<MissingAnswer>> =
         states.iter().map(|state| report::silences_of(store, schema, state)).collect();
-    // A column for it only where there is something to say.
+    // Add the column only if a row has something in it.
     let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
     titles.extend(all.iter().any(|silences| !silences.is_empty()).then_some("PERHAPS"));
     let mut table = Table::new(out, style, !args.rows.no_headers, &titles);

@@ -1,4 +1,4 @@
-//! Columns of text. Nothing is ever cut: what is too long pushes the rest to the right.
+//! Tables of text. A cell that is too long pushes the rest of its row to the right; nothing is cut.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,10 @@ use crate::wire::text::{display_safe, pad, pad_left, width};
 
 use super::io::{Style, sgr};
 
-/// Rows that are laid out together; later blocks keep the widths of earlier ones.
+/// Number of rows that are laid out together; later blocks keep the widths of earlier ones.
 const BLOCK: usize = 1000;
 
-/// A text in a column, made fit for a terminal.
+/// A cell, with control characters escaped.
 #[derive(Clone, Debug)]
 pub(super) struct Cell {
     text: String,
@@ -39,11 +39,11 @@ impl From<String> for Cell {
     }
 }
 
-/// A table under way. Rows are written in blocks, so a long one needs neither memory nor patience.
+/// A table that is written in blocks, so that a long one needs little memory.
 pub(super) struct Table<'a> {
     out: &'a mut dyn Write,
     style: Style,
-    /// `None` once written, or with `--no-headers`.
+    /// Titles; `None` once written, or with `--no-headers`.
     titles: Option<Vec<Cell>>,
     right: Vec<bool>,
     widths: Vec<usize>,
@@ -51,7 +51,7 @@ pub(super) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Titles that begin with `>` stand over columns of numbers, set to the right.
+    /// Creates a table. Titles that begin with `>` are those of numbers, aligned to the right.
     pub(super) fn new(out: &'a mut dyn Write, style: Style, headers: bool, titles: &[&str]) -> Table<'a> {
         let names: Vec<&str> = titles.iter().map(|title| title.trim_start_matches('>')).collect();
         Table {
@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn row(&mut self, cells: Vec<Cell>) -> io::Result<()> {
-        // A row that ends early says something in words over the columns it has no values for.
+        // A shorter row ends with text that spans the remaining columns.
         let measured =
             if cells.len() < self.widths.len() { cells.len().saturating_sub(1) } else { cells.len() };
         for (wide, cell) in self.widths.iter_mut().zip(cells.iter().take(measured)) {
@@ -75,7 +75,7 @@ impl<'a> Table<'a> {
         if self.rows.len() >= BLOCK { self.flush() } else { Ok(()) }
     }
 
-    /// Writes what is laid out, so that lines of another form can follow.
+    /// Writes all rows so far, so that other lines can follow.
     pub(super) fn flush(&mut self) -> io::Result<()> {
         for row in self.titles.take().into_iter().chain(std::mem::take(&mut self.rows)) {
             self.line(&row)?;
@@ -83,7 +83,7 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// The writer below, for lines between rows.
+    /// Returns the writer, for lines between rows.
     pub(super) fn out(&mut self) -> &mut dyn Write {
         self.out
     }
@@ -93,7 +93,7 @@ impl<'a> Table<'a> {
     }
 
     fn line(&mut self, row: &[Cell]) -> io::Result<()> {
-        // Columns without a word in this row's tail leave no blanks behind.
+        // Leave no blanks for empty columns at the end of a row.
         let last = row.iter().rposition(|cell| !cell.text.is_empty()).map_or(0, |last| last + 1);
         for (i, cell) in row.iter().take(last).enumerate() {
             let wide = self.widths.get(i).copied().unwrap_or(0);

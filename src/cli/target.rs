@@ -6,7 +6,8 @@ use crate::engine::session::glob_matches;
 use crate::engine::store::ResourceFact;
 use crate::wire::event::{Kind, TypeUrl};
 
-/// A structured name, which says its type itself, as it is asked for: parameters in order, no directives (row K-08).
+/// Parses a structured name, which contains its type. The result is as requested: parameters in
+/// order, without directives (docs/protocol.md#k-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
     text.starts_with("xdstp:").then(|| crate::peers::client::asked(text)).flatten()
 }
@@ -15,13 +16,14 @@ fn structured(text: &str) -> Option<(TypeUrl, String)> {
 pub(super) struct GetTarget {
     pub text: String,
     pub kind: Option<Kind>,
-    /// As typed, for types without a short word.
+    /// Type as typed, for types without a short word.
     pub(super) type_text: String,
     pub name: Option<String>,
 }
 
 impl GetTarget {
-    /// Split at the first `/`, so that `xdstp://` names work; a type URL has a `/` of its own.
+    /// Parses WHAT, split at the first `/`, so that `xdstp://` names work. A type URL contains a
+    /// `/` of its own.
     pub(super) fn parse(text: &str) -> GetTarget {
         if let Some((url, name)) = structured(text) {
             let type_text = url.as_str().rsplit('/').next().unwrap_or_default().to_owned();
@@ -60,7 +62,7 @@ impl GetTarget {
             || (self.is_type(&fact.type_url) && fact.aliases.iter().any(alias))
     }
 
-    /// That name of that type.
+    /// Whether WHAT selects the resource of a type and name.
     pub(super) fn is_named(&self, url: &TypeUrl, text: &str) -> bool {
         let own = structured(text).map(|(_, name)| name);
         let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);

@@ -1,4 +1,4 @@
-//! Topics of `help` that are made of other tables: keys, settings, the JSON contract, descriptors.
+//! Topics of `help` that are generated from tables: keys, settings, the JSON contract, descriptors.
 
 use std::fmt::Write as _;
 
@@ -10,40 +10,41 @@ use crate::wire::text::count;
 use super::args::Cli;
 use super::settings;
 
-/// The JSON Schema of what `-o json` and `-o jsonl` print.
+/// Returns the JSON Schema of `-o json` and `-o jsonl`.
 pub(super) fn json() -> String {
     format!("{:#}\n", crate::present::json::schema())
 }
 
-/// xdscope as a client: what it asks for, how it answers, what it says of a server that fails.
+/// Describes xdscope as a client: requests, answers, and messages about a failing server.
 pub(super) fn client() -> String {
     "\
-xdscope watch HOST:PORT [WHAT...]     every screen; a line per event with --no-tui
-xdscope get|status|log|lint HOST:PORT asks until all is answered, prints, ends
-xdscope wait HOST:PORT CONDITION      ends with 0 once it holds
-xdscope doctor HOST:PORT              name, port, TLS, HTTP/2, variants, reflection, one by one
+xdscope watch HOST:PORT [WHAT...]     all screens; one line per event with --no-tui
+xdscope get|status|log|lint HOST:PORT request until everything is answered, print, exit
+xdscope wait HOST:PORT CONDITION      exit with 0 once the condition holds
+xdscope doctor HOST:PORT              check name, port, TLS, HTTP/2, variants, reflection
 
-WHAT is a type (cds), a name (cds/reviews), or a wildcard (eds/*); without it all listeners and clusters, and what
-they refer to. A push is answered by --ack: auto refuses what every client must; validate also what can't be decoded
-or breaks a constraint; ask and never leave it open (A and B on the screens answer it). --nack refuses by expression.
+WHAT is a type (cds), a name (cds/reviews), or a wildcard (eds/*). The default is all listeners and clusters, and what
+they refer to. --ack says how responses are answered: auto NACKs what every client must reject; validate also what
+cannot be decoded or breaks a constraint; ask and never leave them open (A and B on the screens answer). --nack
+rejects responses that match an expression.
 
-A stream that ends is opened again after 0.5 s, doubled up to 30 s, each time with jitter; versions are kept. The
-server is asked every --keepalive whether it is there, and left if it is not within --keepalive-timeout; one that
-finds that too often (GOAWAY ENHANCE_YOUR_CALM) is asked half as often from then on.
+A stream that ends is opened again after 0.5 s, doubled up to 30 s, with jitter; versions are kept. A keepalive ping
+is sent at each --keepalive interval, and the connection is closed without an answer within --keepalive-timeout. After
+GOAWAY ENHANCE_YOUR_CALM the interval is doubled.
 
-What is said of a server that fails, with the attempt and the time to the next one; verbs that end do so with 3:
-  cannot reach S: Connection refused    nothing listens there
+Messages about a server that fails, with the attempt and the time to the next one; verbs that exit do so with 3:
+  cannot reach S: Connection refused    nothing listens on the port
   cannot reach S: TLS failed, ...       wrong name, expired, unknown CA, plaintext, client certificate required
-  cannot reach S: HTTP/2 failed, ...    an HTTP/1 port, TLS where plaintext was spoken, silence, something else
-  the server ended the stream: ...      its gRPC status, its text, and its details
-  the stream broke: RST_STREAM ...      a reset, or GOAWAY, with HTTP/2's code
-  the stream broke: keepalive: ...      a connection that is open at this end only
-  not answered within 15s: ...          the stream is open, and what was asked for never came: get ends with 4
+  cannot reach S: HTTP/2 failed, ...    an HTTP/1 port, TLS instead of plaintext, silence, another protocol
+  the server ended the stream: ...      gRPC status, message and details
+  the stream broke: RST_STREAM ...      a reset, or GOAWAY, with the code of HTTP/2
+  the stream broke: keepalive: ...      the other side is gone without closing the connection
+  not answered within 15s: ...          the stream is open, but the response did not come: get exits with 4
 "
     .to_owned()
 }
 
-/// Every key of the screens: where, key, command, what it does.
+/// Lists the keys of the screens: context, key, command, description.
 pub(super) fn keys() -> String {
     use crate::tui::{Context, Keymap};
     use crate::wire::text::wrap;
@@ -64,31 +65,31 @@ pub(super) fn keys() -> String {
             }
         }
     }
-    out.push_str("\nWithout a key, by : and their names\n");
+    out.push_str("\nWithout a key: type : and the name\n");
     for command in crate::tui::Command::ALL.iter().filter(|command| keymap.key_of(**command).is_none()) {
         let _ = writeln!(out, "  {:<10} {:<18} {}", "", command.name(), command.doc());
     }
     let _ = write!(
         out,
-        "\nOther keys: [keys] in config.toml (`xdscope help config`). Arrows, Enter, Esc and Ctrl-c always work.\n\
+        "\nTo change keys: [keys] in config.toml (`xdscope help config`). Arrows, Enter, Esc and Ctrl-c always work.\n\
          Keys are: {}\n",
         crate::tui::KEYS
     );
     out
 }
 
-/// `config.toml` with every setting at its default.
+/// Prints `config.toml` with every setting at its default.
 pub(super) fn config() -> String {
     let mut out = String::from(
         "\
-Settings come from, first wins: a flag; the environment (XDSCOPE_STALE_AFTER=5s for --stale-after 5s; every
-flag but --format, --output and --keep-secrets); $XDG_CONFIG_HOME/xdscope/config.toml; the default. `xdscope doctor`
-prints each with where it came from. All that can stand in the file, with the defaults:
+Precedence of settings: flag; environment (XDSCOPE_STALE_AFTER=5s for --stale-after 5s; every flag except --format,
+--output and --keep-secrets); $XDG_CONFIG_HOME/xdscope/config.toml; default. `xdscope doctor` prints each setting and
+its origin. All settings of the file, with their defaults:
 
 ",
     );
     let command = Cli::command();
-    for name in settings::PRESET {
+    for name in settings::CONFIGURABLE_FLAGS {
         let Some(arg) = settings::find(&command, name) else { continue };
         let value = match arg.get_default_values().first() {
             Some(value) => format!("\"{}\"", value.to_string_lossy()),
@@ -101,7 +102,7 @@ prints each with where it came from. All that can stand in the file, with the de
     }
     out.push_str(
         "
-  [keys]                     # commands and their keys (`xdscope help keys`); [] takes them away
+  [keys]                     # commands and their keys (`xdscope help keys`); [] removes them
   next-nack = \"Ctrl-n\"
   quit = [\"q\", \"Ctrl-q\"]
 ",
@@ -109,7 +110,7 @@ prints each with where it came from. All that can stand in the file, with the de
     out
 }
 
-/// What is built in, and how to add to it.
+/// Lists the built-in descriptors, and how to add more.
 pub(super) fn descriptors() -> String {
     let mut messages: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
     for (from, _) in Schema::builtin().messages() {
@@ -121,9 +122,9 @@ pub(super) fn descriptors() -> String {
     }
     out.push_str(
         "
-What a source adds, later wins: --reflection SERVER asks a server (with --reflection-symbol TYPE also for what it
-puts into an Any); --proto FILE -I DIR compiles; --protoset FILE reads a set (protoc --descriptor_set_out, buf build -o).
-A type that is unknown is shown by field numbers, never an error; `xdscope descriptors check SOURCE` names it.
+Added descriptors, later ones win: --reflection SERVER asks a server (with --reflection-symbol TYPE also for types within
+an Any); --proto FILE -I DIR compiles files; --protoset FILE reads a set (protoc --descriptor_set_out, buf build -o).
+Unknown types are shown by field numbers, and are not an error; `xdscope descriptors check SOURCE` lists them.
 
 ",
     );

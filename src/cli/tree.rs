@@ -16,7 +16,7 @@ use super::get::Get;
 use super::io::Style;
 use super::words::resource_state;
 
-/// The signs of a tree's branches.
+/// Symbols of the branches.
 struct Branches {
     fork: &'static str,
     last: &'static str,
@@ -80,7 +80,7 @@ fn resource(
     Ok(())
 }
 
-/// What the stream knows of a resource referred to.
+/// Describes a referenced resource as the stream knows it.
 fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
     if link.name.ends_with('*') {
         let names = get.store.resource_names(stream, url);
@@ -90,7 +90,7 @@ fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &l
         Some(fact) => with_graph(graph, &fact),
         None => match state(graph, link.kind, &link.name) {
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
-            _ => "neither asked for nor sent".to_owned(),
+            _ => "neither requested nor sent".to_owned(),
         },
     }
 }
@@ -99,7 +99,7 @@ fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a NodeState> 
     graph.find(kind, name).and_then(|id| graph.get(id)).map(|node| &node.state)
 }
 
-/// The word of a resource, and what follows from those it refers to.
+/// Describes a resource, and the consequences of those that it refers to.
 fn with_graph(graph: &Graph, fact: &ResourceFact) -> String {
     let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
     match kind.and_then(|kind| state(graph, kind, &fact.name)) {

@@ -1,4 +1,4 @@
-//! `wait`: block until a condition holds, for scripts and CI.
+//! `wait`: blocks until a condition holds, for scripts and CI.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{offline, schema_flags, select, source};
 
-/// Between readings of a file that grows so many times what the last one took.
-const SHARE: u32 = 4;
+/// Pause between two readings of a growing file, as a multiple of the time of the last reading.
+const PAUSE_FACTOR: u32 = 4;
 
-/// What to wait for.
+/// A condition to wait for.
 pub(super) enum Condition {
-    /// All that is subscribed was answered, and every push acknowledged.
+    /// Everything subscribed was delivered, and every response acknowledged.
     Synced,
-    /// Something is refused.
+    /// A response was NACKed.
     Nack,
-    /// A resource in force.
+    /// A resource is in force.
     Resource(Filter),
     State(Filter),
 }
@@ -44,7 +44,8 @@ impl Condition {
         }
     }
 
-    /// The nodes for which it holds, of all nodes with an open stream (or, in a recording, any).
+    /// Finds the nodes for which the condition holds, and all nodes with an open stream (in a
+    /// recording, any stream).
     fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
         let came_back: BTreeSet<_> =
@@ -72,7 +73,7 @@ impl Condition {
         (nodes.into_iter().filter(|(_, holds)| *holds).map(|(node, _)| node).collect(), known)
     }
 
-    /// Whether it holds for a running client.
+    /// Whether the condition holds for a running client.
     pub(super) fn is_met_by(&self, running: &Running) -> bool {
         let progress = running.progress();
         let complete = !matches!(self, Condition::Synced) || progress.unanswered.is_empty();
@@ -99,29 +100,29 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     if met { Ok(Exit::Yes) } else { Err(never(args, None)) }
 }
 
-/// Looks at a source each time it has grown, until the condition holds; false: it never did.
+/// Reads a source each time it has grown, until the condition holds. Returns false on a timeout.
 pub(super) fn on_recording(
     source: &SourceArgs,
     (condition, text): (&Condition, &str),
     nodes: Option<u64>,
-    patience: Duration,
+    timeout: Duration,
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<bool, CliError> {
-    let mut waiting = Waiting::until(patience, text);
+    let mut waiting = Waiting::until(timeout, text);
     let quiet = Global { quiet: true, ..global.clone() };
     let path = if source.source == "-" { None } else { Some(offline::find(&source.source, io)?) };
     let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
     loop {
         let seen = size();
-        let begun = Instant::now();
+        let started = Instant::now();
         let read = source::open(source, &quiet, io)?;
         let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
         if condition.is_met(&store, nodes) {
             return Ok(true);
         }
-        // Of the time, reading again takes no more than a part.
-        let rest = begun.elapsed() * SHARE;
+        // Reading again must not take most of the time.
+        let rest = started.elapsed() * PAUSE_FACTOR;
         let rested = Instant::now();
         loop {
             if waiting.is_over() || path.is_none() {
@@ -135,9 +136,9 @@ pub(super) fn on_recording(
     }
 }
 
-/// A server shows one node, the one that asks.
+/// The error of --nodes on a server, which shows one node only.
 pub(super) fn one_node() -> CliError {
-    CliError::usage("--nodes needs a recording: a server shows one node, this one")
+    CliError::usage("--nodes needs a recording: a server shows one node only")
         .next("xdscope tap SERVER --record session.xdsrec")
 }
 
@@ -171,7 +172,7 @@ fn on_server(
             return Ok(Exit::Yes);
         }
         if waiting.is_over() {
-            // Without a stream nothing can come: that is another exit code.
+            // Without a stream this is an error of the connection, with another exit code.
             return Err(if progress.open { never(args, Some(&progress)) } else { broken(&progress, of) });
         }
         waiting.look(&progress, &of.source, global, io);
@@ -179,7 +180,7 @@ fn on_server(
 }
 
 fn never(args: &WaitArgs, progress: Option<&Progress>) -> CliError {
-    let mut text = format!("`{}` did not come true within {:?}", args.condition, args.timeout);
+    let mut text = format!("timed out: `{}` did not hold within {:?}", args.condition, args.timeout);
     if let Some(progress) = progress.filter(|progress| !progress.unanswered.is_empty()) {
         text.push_str(&format!("; not answered: {}", listed(&progress.unanswered)));
     }

@@ -1,4 +1,5 @@
-//! `watch`: be a client of a control plane, or read files as they change; and `log --follow`, the same without screens.
+//! `watch`: a client of a control plane, or files that are read as they change; and `log --follow`,
+//! without screens.
 
 use crate::app::client::{Options, Running};
 use crate::app::signals;
@@ -15,7 +16,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let flags = &args.live;
     let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
     let schema = schema_flags::schema(&flags.descriptors)?;
-    // Loads beside what follows; the first message finds it ready.
+    // Load descriptors in the background, ready for the first message.
     let warm = schema.clone();
     let warming = std::thread::spawn(move || warm.warm());
     if let Some(path) = watch_files::path(args.server.as_deref())? {
@@ -39,9 +40,9 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         decode: true,
         verb: "watch",
         empty: vec![
-            format!("Nothing has come from {server} yet."),
+            format!("No response from {server} yet."),
             String::new(),
-            format!("xdscope doctor {server} asks it step by step."),
+            format!("xdscope doctor {server} checks it step by step."),
         ],
         notice: Some(format!("subscribed as a client of {server}")),
     };
@@ -77,12 +78,12 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     };
     let error = running.shared.recording_error();
     live::say_kept(error, running.stop(), global, io);
-    // A schema that failed to load has said so where it was used.
+    // A failure to load was reported where the schema is used.
     let _ = warming.join();
     result.map(|()| Exit::Yes)
 }
 
-/// `log SOURCE --follow`: a server, files with a DiscoveryResponse, or a recording that grows.
+/// Runs `log SOURCE --follow` on a server, on files with responses, or on a growing recording.
 pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let followed = &args.source.source;
     let output = match args.format {

@@ -1,4 +1,4 @@
-//! `watch FILE|DIR`: files that hold a DiscoveryResponse each, read again as they change (group C).
+//! `watch FILE|DIR`: files with a DiscoveryResponse each, read again as they change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::live::{self, Run, Shown};
 use super::offline;
 use super::wait::Condition;
 
-/// The file or directory that `watch` is told instead of a server.
+/// Returns the file or folder that `watch` has in place of a server.
 pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
     let Some(server) = server else { return Ok(None) };
     if let Some(path) = server.strip_prefix("file:") {
@@ -30,7 +30,7 @@ pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
     match holds {
         None | Some(SourceFormat::Response) => Ok(Some(path.to_owned())),
         Some(form) => {
-            let error = CliError::usage(format!("{server} is a {}: it does not change", form.word()));
+            let error = CliError::usage(format!("{server} is a {}, which does not change", form.word()));
             Err(error.next(format!("xdscope replay {server}")))
         }
     }
@@ -45,7 +45,7 @@ pub(super) fn run(
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
     if let Some(what) = args.what.first() {
-        let error = CliError::usage(format!("`{what}`: a file is read as it is; WHAT is for servers"));
+        let error = CliError::usage(format!("`{what}`: WHAT needs a server, and SOURCE is a file"));
         return Err(error.next("--filter 'type:cds name:reviews'"));
     }
     let (flags, shown) = (&args.live, path.display().to_string());
@@ -56,9 +56,9 @@ pub(super) fn run(
         decode: true,
         verb: "watch",
         empty: vec![
-            format!("{shown} holds nothing yet."),
+            format!("{shown} is empty."),
             String::new(),
-            "A DiscoveryResponse a file: .json, .yaml, .pb_text or .pb.".into(),
+            "Expected one DiscoveryResponse per file: .json, .yaml, .pb_text or .pb.".into(),
         ],
         notice: Some(format!("reading {shown} as it changes")),
     };

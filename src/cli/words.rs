@@ -1,4 +1,4 @@
-//! Words of rows, as cells.
+//! Facts of the store as cells and lines.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::wire::text::age;
 use super::io::Style;
 use super::table::Cell;
 
-/// A cell of the matrix: word and age. A closed stream tells what it was.
+/// Formats a cell of the matrix: state and age. A closed stream shows its last state.
 pub(super) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: Style) -> Cell {
     let (_, role) = report::state_word(fact.state);
     let mut text = report::state_text(fact.state, fact, style.pick("×", "x"));
@@ -24,12 +24,12 @@ pub(super) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: St
     Cell::role(text, role)
 }
 
-/// `push`, `└ NACK #478`, `subscribe +1`.
+/// Formats the kind of a message: `push`, `└ NACK #478`, `subscribe +1`.
 pub(super) fn kind(line: &LineFact, style: Style) -> (String, Role) {
     report::kind(line, style.pick("└", "`"))
 }
 
-/// What TLS agreed on: a line for each fact of each leg, and what can't be kept between them.
+/// Lists the facts of TLS on each side, and what cannot be kept between them.
 pub(super) fn tls(tls: &Tls) -> Vec<String> {
     let mut out = Vec::new();
     for (leg, facts) in [("client leg", &tls.client), ("server leg", &tls.server)] {
@@ -41,7 +41,7 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
     out
 }
 
-/// Adds `waiting_reason` to a `state`, where there is something to say.
+/// Adds `waiting_reason` to a `state`, if there is one.
 pub(super) fn add_silences(object: &mut Value, silences: &[MissingAnswer]) {
     if let (Value::Object(fields), false) = (object, silences.is_empty()) {
         fields.insert("waiting_reason".into(), silences.iter().map(json::silence).collect());

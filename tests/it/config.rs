@@ -74,17 +74,17 @@ fn what_is_wrong_with_the_file_is_told_with_its_line_and_what_to_type() {
     let home = tempfile::tempdir().expect("a folder");
     for (config, line, wanted) in [
         ("\ntime = utc", 2, "next   stale-after = \"5s\""),
-        ("colour = \"never\"", 1, "`colour` is no setting\n  next   one of ascii, color,"),
-        ("color = \"blue\"", 1, "`blue` is no color: one of auto, always, never, 16, 256, true"),
+        ("colour = \"never\"", 1, "unknown setting `colour`\n  next   one of ascii, color,"),
+        ("color = \"blue\"", 1, "invalid color `blue`: one of auto, always, never, 16, 256, true"),
         (
             "ascii = true\nstale-after = \"soon\"",
             2,
-            "`soon` is no stale-after: expected a time such as 500ms",
+            "invalid stale-after `soon`: expected a time such as 500ms",
         ),
         ("ascii = \"perhaps\"", 1, "true or false"),
-        ("time = [1]", 1, "`time` is a text or true or false, not a"),
-        ("keys = 1", 1, "`keys` is a table"),
-        ("keep-secrets = true", 1, "`keep-secrets` is no setting"),
+        ("time = [1]", 1, "`time` must be a string, true or false, not a"),
+        ("keys = 1", 1, "`keys` must be a table"),
+        ("keep-secrets = true", 1, "unknown setting `keep-secrets`"),
         ("[keys]\nquit = \"Q\"\nlader = \"K\"", 3, "unknown command `lader`"),
         ("[keys]\nquit = \"F13\"", 2, "unknown key `F13`; keys are: a character"),
         ("[keys]\nquit = \"t\"", 2, "t is bound twice (everywhere): to next-type and to quit"),

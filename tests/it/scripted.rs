@@ -100,7 +100,7 @@ fn what_no_server_answers_for_is_told() {
     });
     let output = child.wait_with_output().expect("its end");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(err.contains(&format!("not followed: {target}: no server answers for its authority")), "{err}");
+    assert!(err.contains(&format!("not followed: {target}: no server for its authority")), "{err}");
 
     let file = folder.path().join("watch.xdsrec");
     let (child, _stage) = serve("watch", &text, |address| {

@@ -225,14 +225,14 @@ fn what_cannot_be_served_is_said() {
     let taken = taken.local_addr().expect("an address").to_string();
     let missing = path("missing.xdsrec");
     for (args, code, words) in [
-        (&["serve", &missing][..], 5, "there is no such file"),
+        (&["serve", &missing][..], 5, "no such file or session"),
         (&["serve", &script], 5, "no response in"),
         (&["serve", &script, "--mode", "script"], 5, "no response in"),
         (&["serve", &good, "--listen", &taken, "--no-tui", "--no-record"], 3, "cannot listen on"),
         (&["serve", &good, "--listen", "nowhere"], 2, "has no port"),
-        (&["serve", &good, "--step"], 2, "--step is for scripts"),
+        (&["serve", &good, "--step"], 2, "--step needs --mode script"),
         (&["serve", &good, "--speed", "0"], 2, "expected a number from 0.01"),
-        (&["serve", &good, "--stream", "other"], 2, "there is no node `other`"),
+        (&["serve", &good, "--stream", "other"], 2, "unknown node `other`"),
         (&["serve", "127.0.0.1:1"], 2, "is a server"),
     ] {
         let (got, err) = run(folder.path(), args);

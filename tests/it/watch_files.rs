@@ -222,7 +222,7 @@ fn a_directory_is_a_source() {
     let empty = folder.join("files/more");
     fs::remove_file(empty.join("mine.yaml")).expect("a file");
     let (code, _, err) = run(&["lint", empty.to_str().expect("a path")]);
-    assert!(code == Some(5) && err.contains("there is no file of resources in"), "{err}");
+    assert!(code == Some(5) && err.contains("no files of resources in"), "{err}");
 }
 
 /// As Kubernetes swaps a mounted ConfigMap.

@@ -8,16 +8,16 @@ use crate::wire::text::{display_safe, pad_left, plural, width as cells, wrap_par
 
 use super::super::io::{Io, Style, sgr};
 
-/// A column is never wider.
+/// Largest width of a column.
 const WIDEST: usize = 90;
-/// A column is never narrower.
+/// Smallest width of a column.
 const NARROWEST: usize = 24;
-/// Columns without a terminal.
+/// Width of the output without a terminal.
 const WIDTH: usize = 120;
-/// Unchanged lines around a change.
+/// Number of unchanged lines around a change.
 pub(super) const CONTEXT: usize = 3;
 
-/// Columns of the terminal.
+/// Returns the width of the terminal.
 pub(super) fn width(io: &Io<'_>) -> usize {
     if let Some(columns) = (io.env)("COLUMNS").and_then(|columns| columns.parse().ok()) {
         return columns;
@@ -30,12 +30,12 @@ pub(super) fn width(io: &Io<'_>) -> usize {
     WIDTH
 }
 
-/// A line in pieces, fit for a terminal.
+/// A line in pieces, with control characters escaped.
 pub(super) fn safe(parts: Vec<LinePart<'_>>) -> Vec<(String, bool)> {
     parts.into_iter().map(|part| (display_safe(part.text).into_owned(), part.changed)).collect()
 }
 
-/// A text in its role's colour; `strong` marks words that changed.
+/// A text in the colour of its role; `strong` marks changed words.
 pub(super) fn paint(text: &str, role: Role, strong: bool, style: Style) -> String {
     let role = match (strong, role) {
         (true, Role::Added) => Role::AddedWord,
@@ -80,7 +80,7 @@ pub(super) fn write(
 
 type Line = Vec<(String, bool)>;
 
-/// Both halves of a row, wrapped.
+/// Writes both halves of a row, wrapped.
 fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec<Line>) {
     let (old, new) =
         (pair.left.map(|n| diff.line(DiffSide::Old, n)), pair.right.map(|n| diff.line(DiffSide::New, n)));
@@ -110,7 +110,7 @@ fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec
     )
 }
 
-/// A line as it is printed, and the cells that it takes.
+/// A printed line, and its width.
 fn cell(line: Option<&Line>, role: Role, changed: bool, style: Style) -> (String, usize) {
     let role = if changed { role } else { Role::Plain };
     let parts = line.map(Vec::as_slice).unwrap_or_default();

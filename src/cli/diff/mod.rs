@@ -1,4 +1,4 @@
-//! `diff`: what changed between two versions of a resource, two moments, or two sources?
+//! `diff`: changes between versions of a resource, two moments, or two sources.
 
 mod columns;
 mod places;
@@ -33,20 +33,20 @@ use print::Printer;
 use side::{Content, Member, Side};
 use words::{Asked, Place};
 
-/// One resource that differs.
+/// A resource that differs.
 struct Difference {
     type_url: TypeUrl,
     name: Arc<str>,
     op: Op,
     from: Option<Arc<str>>,
     to: Option<Arc<str>>,
-    /// Of what is on both sides and can be read.
+    /// The comparison, if both sides have content that can be read.
     comparison: Option<Comparison>,
-    /// Whose it is, where moments of a session are compared.
+    /// Nodes that have the difference, if moments of a session are compared.
     nodes: Vec<String>,
 }
 
-/// How many resources of a type went through what.
+/// Number of resources of a type by outcome.
 #[derive(Clone, Copy, Default)]
 struct Count {
     added: u64,
@@ -55,10 +55,10 @@ struct Count {
     same: u64,
 }
 
-/// In the order of screens.
+/// Counts by type, in the order of the screens.
 type Counts = BTreeMap<((usize, String), TypeUrl), Count>;
 
-/// What a comparison leaves out, to be said.
+/// Notes about resources that are equal or uncertain.
 #[derive(Default)]
 struct Aside {
     same_meaning: Vec<String>,
@@ -101,7 +101,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// Two contents of one resource.
+    /// Compares two versions of a resource.
     fn versions(
         &mut self,
         what: &GetTarget,
@@ -117,7 +117,7 @@ impl Work<'_> {
         let known =
             versions(&store, 0..store.rows(), |stream| picked.has(stream), |url| what.is_type(url), name);
         let source = &self.args.source.source;
-        // The newest change, on whichever stream it was.
+        // The default is the newest change on any stream.
         let change = places::changed(&known).filter(|_| (from, to) == (&Place::Before, &Place::Newest));
         let new = change.map_or_else(|| places::pick(&known, to, None, what, source), Ok)?;
         let old = places::pick(&known, from, Some(new), what, source)?;
@@ -132,12 +132,12 @@ impl Work<'_> {
         self.report(&old, &new, &schema, &[], io)
     }
 
-    /// The resources of a source at two moments.
+    /// Compares the resources of a source at two moments.
     fn moments(
         &mut self,
         source: sources::Source,
         (from, to): (Limit, Limit),
-        // Whose pushes they are, if they are pushes.
+        // Streams of the responses, if versions of a type are compared.
         only: [Option<StreamId>; 2],
         whats: &[GetTarget],
         io: &mut Io<'_>,
@@ -161,14 +161,14 @@ impl Work<'_> {
         self.report(&old, &new, &schema, whats, io)
     }
 
-    /// The resources of two sources.
+    /// Compares the resources of two sources.
     fn sources(&mut self, other: String, whats: &[GetTarget], io: &mut Io<'_>) -> Result<Exit, CliError> {
         let schema = schema_flags::schema(&self.args.source.descriptors)?;
-        // What a server is asked for.
+        // WHAT, if a source is a server.
         let ask: Vec<String> = whats.iter().map(|what| what.text.clone()).collect();
         let first = &SourceArgs { ask, ..self.args.source.clone() };
         let second = SourceArgs { source: other, ..first.clone() };
-        // A recording has the ids of its secrets keyed already; every other source is keyed like it.
+        // A recording has its own key for the ids of secrets; use that key for the other source.
         let swap = !side::is_keyed(&first.source, io) && side::is_keyed(&second.source, io);
         let (one, two) = if swap { (&second, first) } else { (first, &second) };
         let one = side::open(one, schema_flags::seed()?, self.args, whats, self.global, io)?;
@@ -177,7 +177,7 @@ impl Work<'_> {
         self.report(&first, &second, &schema, whats, io)
     }
 
-    /// Compares two sides and prints what differs.
+    /// Compares two sides, and prints the differences.
     fn report(
         &mut self,
         old: &Side,
@@ -232,15 +232,15 @@ impl Work<'_> {
         for (i, j) in &found.changed {
             let (Some(a), Some(b)) = (olds.get(*i), news.get(*j)) else { continue };
             let (Some(from), Some(to)) = (old.tree(a, schema), new.tree(b, schema)) else {
-                // Not to be read: by its version it is another one.
+                // Without content only the versions tell that the resource differs.
                 self.put(Op::Changed, Some(a), Some(b), None, &mut merged);
                 continue;
             };
-            // Marks that were there before the source was read have the ids of some other session.
+            // Ids of secrets from an earlier session have another key.
             self.options.has_foreign_seed = foreign || (two && (old.is_marked(a) || new.is_marked(b)));
             let mut comparison = compare(&from, &to, &self.options);
             if !self.args.unified && !self.args.side_by_side {
-                // Only lines need the whole of them, and there may be 100,000.
+                // Only line formats need the full trees, and there may be 100,000.
                 (comparison.old, comparison.new) = Default::default();
             }
             self.aside.note(b, &comparison);
@@ -256,7 +256,7 @@ impl Work<'_> {
         }
         let differ: HashSet<usize> =
             found.changed.iter().map(|(_, new)| *new).chain(found.added.iter().copied()).collect();
-        // Of several nodes each counts once, as a difference does.
+        // Count a resource once for each node.
         let mut same = HashSet::new();
         for (_, member) in news.iter().enumerate().filter(|(at, _)| !differ.contains(at)) {
             if same.insert((&member.type_url, &member.name, member.blob())) {
@@ -271,7 +271,7 @@ impl Work<'_> {
         self.counts.entry((type_order(&url), url)).or_default()
     }
 
-    /// Counts and keeps a difference; the same one of several nodes is kept once.
+    /// Counts and stores a difference. Equal differences of several nodes are stored once.
     fn put(
         &mut self,
         op: Op,
@@ -307,7 +307,7 @@ impl Work<'_> {
     }
 }
 
-/// Where among the differences the one of a name and two contents is.
+/// Index of a difference, by name and both contents.
 type Merged = HashMap<(TypeUrl, Arc<str>, Option<BlobId>, Option<BlobId>), usize>;
 
 impl Aside {
@@ -339,7 +339,7 @@ impl Aside {
 }
 
 impl Member {
-    /// Its content, where that is one of the source.
+    /// The content, if it is in the catalog of the source.
     fn blob(&self) -> Option<BlobId> {
         match &self.content {
             Content::Blob(id) => Some(*id),
@@ -347,7 +347,7 @@ impl Member {
         }
     }
 
-    /// `cds/reviews`.
+    /// Formats `cds/reviews`.
     fn label(&self) -> String {
         format!("{}/{}", json::type_word(&self.type_url), self.name)
     }

@@ -1,4 +1,4 @@
-//! Versions and pushes that words mean.
+//! Resolution of versions to messages.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::super::target::GetTarget;
 
 use super::words::Place;
 
-/// The version that is meant. `other`: the one that it is compared with.
+/// Finds a version. `other` is the version to compare with.
 pub(super) fn pick<'a>(
     known: &'a [ResourceVersion],
     place: &Place,
@@ -57,7 +57,7 @@ pub(super) fn pick<'a>(
     })
 }
 
-/// The newest version before which another content was sent on its stream.
+/// Finds the newest version whose content differs from an earlier one on its stream.
 pub(super) fn changed(known: &[ResourceVersion]) -> Option<&ResourceVersion> {
     let differs =
         |new: &ResourceVersion, old: &ResourceVersion| old.stream == new.stream && old.content != new.content;
@@ -67,7 +67,7 @@ pub(super) fn changed(known: &[ResourceVersion]) -> Option<&ResourceVersion> {
     known.get(at)
 }
 
-/// What a person should know where a version was sent with more than one content: version text is opaque.
+/// Warns if a version was sent with more than one content, since version texts are opaque.
 pub(super) fn ambiguous(known: &[ResourceVersion], meant: &[(&Place, &ResourceVersion)]) -> Vec<String> {
     let mut out = Vec::new();
     for (place, found) in meant {
@@ -88,7 +88,7 @@ pub(super) fn ambiguous(known: &[ResourceVersion], meant: &[(&Place, &ResourceVe
     out
 }
 
-/// The newest push of a type with a version, as a moment, and whose it is.
+/// Finds the newest response of a type with a version: its position and its stream.
 pub(super) fn push(
     what: &GetTarget,
     place: &Place,

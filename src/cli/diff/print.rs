@@ -22,7 +22,7 @@ use super::{Counts, Difference};
 pub(super) struct Printer<'a> {
     pub args: &'a DiffArgs,
     pub style: Style,
-    /// Columns of the terminal.
+    /// Width of the output.
     pub width: usize,
     pub terminal: bool,
 }
@@ -62,7 +62,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// One line for each type that has resources.
+    /// Writes one line for each type with resources.
     fn stat(&self, counts: &Counts, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new(out, self.style, false, &["TYPE", "ADDED", "CHANGED", "REMOVED", "SAME"]);
         for ((_, url), have) in counts {
@@ -143,7 +143,7 @@ impl Printer<'_> {
         comparison.changes.iter().try_for_each(|change| self.change(change, out))
     }
 
-    /// A path with what was there and what is there.
+    /// Writes a path with its old and new value.
     fn change(&self, change: &Change, out: &mut dyn Write) -> io::Result<()> {
         let path = change.path.to_string();
         let order = if change.op == Op::Reordered { "  (order)" } else { "" };
@@ -202,18 +202,18 @@ fn role(op: Op) -> Role {
     }
 }
 
-/// `2 fields changed`.
+/// Formats `2 fields changed`.
 fn fields(changes: &[Change]) -> String {
     format!("{} changed", plural(changes.len() as u64, "field"))
 }
 
-/// The keys of a reordered list.
+/// Lists the keys of a reordered list.
 fn in_order(keys: &Value) -> String {
     let keys = keys.as_array().map(Vec::as_slice).unwrap_or_default();
     keys.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// A value on one line: a text as it stands, anything else as JSON.
+/// Formats a value on one line: a string as it is, anything else as JSON.
 fn one_line(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -221,7 +221,7 @@ fn one_line(value: &Value) -> String {
     }
 }
 
-/// The `change` object.
+/// Builds the `change` object.
 fn object(difference: &Difference) -> Value {
     let changes = difference.comparison.as_ref().map(|c| c.changes.as_slice()).unwrap_or_default();
     json::change(&json::ChangeOf {

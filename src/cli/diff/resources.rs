@@ -1,5 +1,5 @@
-//! Files and directories of resources as a source: YAML and JSON, one resource or many, a discovery response, a
-//! bootstrap, or Envoy's config dump.
+//! Files and folders of resources as a side of a comparison: YAML, JSON, bootstraps and config
+//! dumps.
 
 use crate::cli::offline;
 use std::collections::HashSet;
@@ -23,7 +23,10 @@ use super::super::error::CliError;
 use super::super::io::Io;
 use super::side::{Content, Member, has_mark};
 
-/// The path of a source that holds resources; an error if it is something else, or nothing.
+/// Finds the path of a source of resources.
+///
+/// # Errors
+/// The source is missing, or of another kind.
 pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     let path = PathBuf::from(name.strip_prefix("file:").unwrap_or(name));
     if path.is_dir() {
@@ -45,8 +48,10 @@ fn has_ending(path: &Path) -> bool {
     matches!(ending.as_deref(), Some("yaml" | "yml" | "json"))
 }
 
-/// Reads all resources there, in order of files. Each is brought into the form that it would have on the wire,
-/// without its secrets. The first of a name counts. Notices are what could not be read of a dump.
+/// Reads all resources, in order of files.
+///
+/// Each is converted to its form on the wire, without secrets. The first resource of a name counts.
+/// Notices describe the parts of a dump that could not be read.
 pub(super) fn read(
     path: &Path,
     args: &SourceArgs,
@@ -88,7 +93,7 @@ pub(super) fn read(
     Ok((members, notices))
 }
 
-/// What a client has: of each name what is in use, else what is warming.
+/// Returns the resources of a dump: the active one of each name, or else the warming one.
 fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Member> {
     let entries = dump.clients.iter().flat_map(|client| &client.entries);
     let member = |entry: &applied::DumpEntry| {
@@ -109,7 +114,7 @@ fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Mem
     entries.filter_map(member).collect()
 }
 
-/// A resource as it would come off the wire.
+/// Converts a resource to its form on the wire.
 fn member(
     mut fields: Map<String, Value>,
     version: Option<Arc<str>>,

@@ -25,33 +25,33 @@ use super::super::source;
 use super::super::target::GetTarget;
 use super::resources;
 
-/// What a resource holds.
+/// The content of a resource.
 #[derive(Clone)]
 pub(super) enum Content {
-    /// In the catalog of the side's store.
+    /// In the catalog of the store of the side.
     Blob(BlobId),
-    /// Read from a file of resources.
+    /// Decoded from a file of resources.
     Tree(Value),
-    /// Held from before, or lost.
+    /// Delivered before the recording, or lost.
     Unknown,
 }
 
-/// One resource.
+/// A resource of a side.
 #[derive(Clone)]
 pub(super) struct Member {
-    /// The first stream of the client's session, where moments are compared.
+    /// First stream of the session of the client, if moments are compared.
     pub session: Option<StreamId>,
     pub node: Option<Arc<str>>,
     pub type_url: TypeUrl,
     pub name: Arc<str>,
     pub version: Option<Arc<str>>,
     pub content: Content,
-    /// Read from a file that has marks in place of secrets.
+    /// Whether the file had redaction marks in place of secrets.
     pub marked: bool,
 }
 
 impl Member {
-    /// What makes it the same resource on both sides.
+    /// Key that a resource has on both sides.
     pub(super) fn key(&self) -> (Option<StreamId>, TypeUrl, Arc<str>) {
         (self.session, self.type_url.clone(), self.name.clone())
     }
@@ -69,12 +69,12 @@ impl Member {
 pub(super) struct Side {
     pub members: Vec<Member>,
     store: Option<Rc<Store>>,
-    /// What keys the ids of its secrets, where two sources are compared.
+    /// Key of the ids of secrets, if two sources are compared.
     pub seed: u64,
 }
 
 impl Side {
-    /// One content of a resource; nothing where it was taken away.
+    /// Returns a side with one version of a resource; empty if the version removed it.
     pub(super) fn of_version(version: &ResourceVersion, name: &str, store: &Rc<Store>) -> Side {
         let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.row.type_url);
         let member = version.content.map(|content| Member {
@@ -89,7 +89,8 @@ impl Side {
         Side { members: member.into_iter().collect(), store: Some(store.clone()), seed: 0 }
     }
 
-    /// Members of a moment, as far as their clients are picked, and with `only` those of these clients.
+    /// Returns a side with the resources at a moment, of the picked clients, and of `only` if there
+    /// are any.
     pub(super) fn at(
         mut members: Vec<Member>,
         picked: &Picked,
@@ -114,7 +115,7 @@ impl Side {
         matches!((&self.store, &other.store), (Some(a), Some(b)) if Rc::ptr_eq(a, b))
     }
 
-    /// Whether a content holds marks of secrets that were not put there when it was read or recorded.
+    /// Whether content has redaction marks from before it was read or recorded.
     pub(super) fn is_marked(&self, member: &Member) -> bool {
         match (&member.content, &self.store) {
             (Content::Blob(id), Some(store)) => {
@@ -125,7 +126,7 @@ impl Side {
         }
     }
 
-    /// The content as protobuf JSON with the API's own field names.
+    /// Returns the content as protobuf JSON with original field names.
     pub(super) fn tree(&self, member: &Member, schema: &Schema) -> Option<Value> {
         match &member.content {
             Content::Blob(id) => {
@@ -138,13 +139,13 @@ impl Side {
     }
 }
 
-/// Whether a secret was taken out of these bytes, by one of us or by Envoy.
+/// Whether the bytes have a redaction mark, of xdscope or of Envoy.
 pub(super) fn has_mark(bytes: &[u8]) -> bool {
     let has = |mark: &[u8]| memchr::memmem::find(bytes, mark).is_some();
     has(b"[redacted ") || has(b"[redacted]")
 }
 
-/// Whether two resources are the same without a look into them.
+/// Whether two resources are equal by their bytes or versions.
 pub(super) fn same(a: &Side, one: &Member, b: &Side, other: &Member) -> bool {
     match (&one.content, &other.content) {
         (Content::Blob(x), Content::Blob(y)) => match (&a.store, &b.store) {
@@ -161,7 +162,7 @@ pub(super) fn same(a: &Side, one: &Member, b: &Side, other: &Member) -> bool {
     }
 }
 
-/// The first stream of each stream's session.
+/// Returns the first stream of the session of each stream.
 fn roots(store: &Store) -> BTreeMap<StreamId, StreamId> {
     let mut roots = BTreeMap::new();
     for stream in store.streams() {
@@ -171,7 +172,7 @@ fn roots(store: &Store) -> BTreeMap<StreamId, StreamId> {
     roots
 }
 
-/// What the clients of a store hold now, by sessions: of each its newest stream.
+/// Returns the current resources of all clients, each from its newest stream.
 pub(super) fn members(store: &Store, whats: &[GetTarget]) -> Vec<Member> {
     let roots = roots(store);
     let superseded: BTreeSet<StreamId> =
@@ -206,7 +207,7 @@ fn named(what: &GetTarget, fact: &ResourceFact) -> bool {
         .is_none_or(|name| *fact.name == **name || fact.aliases.iter().any(|alias| **alias == **name))
 }
 
-/// The server gave it, and nothing took it away.
+/// Whether the server sent the resource, and did not remove it.
 fn is_present(fact: &ResourceFact) -> bool {
     use ResourceState::*;
     match fact.state {
@@ -215,7 +216,7 @@ fn is_present(fact: &ResourceFact) -> bool {
     }
 }
 
-/// Whether a source keys the ids of its secrets itself: a recording.
+/// Whether a source has its own key for the ids of secrets: a recording.
 pub(super) fn is_keyed(source: &str, io: &Io<'_>) -> bool {
     let mut head = Vec::new();
     let file = offline::find(source, io).ok().and_then(|path| File::open(path).ok());
@@ -223,8 +224,8 @@ pub(super) fn is_keyed(source: &str, io: &Io<'_>) -> bool {
     matches!(read, Some(Ok(_))) && record::detect(&head) == record::Format::Recording
 }
 
-/// A whole source: each resource once, however many clients hold it. `seed` keys the ids of secrets where the
-/// source does not.
+/// Opens a source as a side, with each resource once, however many clients hold it. `seed` keys the
+/// ids of secrets, except in recordings.
 pub(super) fn open(
     source: &SourceArgs,
     seed: u64,
@@ -267,7 +268,7 @@ pub(super) fn open(
                 {
                     variants.insert(member.label());
                 }
-                // The newest stream knows best.
+                // The newest stream wins.
                 if !matches!(member.content, Content::Unknown) {
                     *before = member;
                 }

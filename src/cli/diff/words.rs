@@ -1,4 +1,4 @@
-//! What the words after SOURCE ask for.
+//! Arguments of `diff` after SOURCE.
 
 use crate::cli::offline;
 use crate::sources::ReplayPosition;
@@ -8,16 +8,16 @@ use super::super::error::CliError;
 use super::super::io::Io;
 use super::super::target::GetTarget;
 
-/// A version as it is named.
+/// A version as typed.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// `41`: the newest with that version.
+    /// `41`: the newest with this version text.
     Version(String),
-    /// `#487`: what was sent last by then.
+    /// `#487`: the last one sent up to this message.
     Message(Seq),
-    /// Left out.
+    /// Missing: the newest.
     Newest,
-    /// Left out: the content before the other one.
+    /// Missing: the content before the other one.
     Before,
 }
 
@@ -27,7 +27,7 @@ pub(super) enum Asked {
         from: Place,
         to: Place,
     },
-    /// Pushes of a type, by their versions.
+    /// Responses of a type, by their versions.
     Pushes {
         what: GetTarget,
         from: Place,
@@ -44,8 +44,8 @@ pub(super) enum Asked {
     },
 }
 
-/// Reads the words. A second SOURCE makes it two sources; then `@` makes it moments; else it is one resource or
-/// type.
+/// Parses the arguments: a second SOURCE compares sources, `@` compares moments, anything else
+/// compares versions of a resource or type.
 pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, CliError> {
     if let Some((other, rest)) = words.split_first().filter(|(word, rest)| is_source(word, rest.len(), io)) {
         let (places, whats) = split(rest)?;
@@ -85,7 +85,7 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, 
     })
 }
 
-/// `TYPE[/NAME]` and after it versions; or moments with any number of `TYPE[/NAME]`.
+/// Parses `TYPE[/NAME]` with versions, or moments with any number of `TYPE[/NAME]`.
 fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     if words.iter().any(|word| word.starts_with('@')) {
         return split(words);
@@ -94,7 +94,7 @@ fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliErr
     Ok((words.iter().skip(1).cloned().collect(), whats.into_iter().collect()))
 }
 
-/// Moments, and what they are to be compared in.
+/// Parses moments, and what to compare in them.
 fn split(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     let (places, whats): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('@'));
     let whats: Vec<GetTarget> = whats.into_iter().map(|word| GetTarget::parse(word)).collect();
@@ -117,8 +117,8 @@ fn version(word: &str) -> Place {
     }
 }
 
-/// Whether a word is a SOURCE. `after`: words that follow it. A file that exists wins; a type is none; of the
-/// rest, what nothing else can be.
+/// Whether a word is a SOURCE; `after` are the words that follow. An existing file wins; a type is
+/// not a SOURCE.
 fn is_source(word: &str, after: usize, io: &Io<'_>) -> bool {
     if word == "-" || word.starts_with("file:") || word.starts_with("grpc:") {
         return true;
