@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::store::{ProblemFact, StateFact, Store, TypeState};
+use crate::present::applied::{applied_lines, applied_summary};
 use crate::present::json;
 use crate::present::report::{self, Role, Row, Rows, Warming};
 use crate::schema::Schema;
@@ -49,7 +50,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let mut warming = report::warming(&store, &schema);
     warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
     let accounts: Vec<Option<AppliedDiff>> =
-        states.iter().map(|state| beside.as_ref().and_then(|beside| beside.account(state, &store))).collect();
+        states.iter().map(|state| beside.as_ref().and_then(|beside| beside.compare(state, &store))).collect();
     let down: Vec<ProblemFact> = if filter.is_empty() {
         let of_all = store.problems().into_iter();
         of_all
@@ -108,7 +109,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
             writeln!(io.stdout, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
         }
         for (state, account) in states.iter().zip(&accounts) {
-            for (what, names) in account.iter().flat_map(AppliedDiff::lines) {
+            for (what, names) in account.iter().flat_map(applied_lines) {
                 let node =
                     state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
                 let label = type_label(state.type_url.as_str());
@@ -335,7 +336,10 @@ fn wide(
         if let Some(accounts) = accounts {
             let account = accounts.get(at).and_then(Option::as_ref);
             let cell = account.map_or(Cell::role("-", Role::Muted), |account| {
-                Cell::role(account.summary(), if account.is_problem() { Role::Bad } else { Role::Plain })
+                Cell::role(
+                    applied_summary(account),
+                    if account.is_problem() { Role::Bad } else { Role::Plain },
+                )
             });
             cells.insert(APPLIED, cell);
         }

@@ -160,7 +160,7 @@ fn envoy(test: &str, variant: Variant) {
     let cut = cut.to_str().expect("a path");
     for args in [&["get", cut, "cds"][..], &["diff", dump, cut], &["status", dump, "--applied", cut]] {
         let (code, _, err) = run(world.folder(), args);
-        assert!(code == Some(5) && err.contains("it is cut, or no JSON"), "{args:?}: {err}");
+        assert!(code == Some(5) && err.contains("truncated or not JSON"), "{args:?}: {err}");
     }
     for verb in ["log", "lint", "replay"] {
         let (code, _, err) = run(world.folder(), &[verb, dump]);

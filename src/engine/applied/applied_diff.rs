@@ -1,4 +1,4 @@
-//! What was sent on a stream against what its client says that it has applied.
+//! Comparison of the resources sent on a stream with the resources that the client has applied.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -11,80 +11,46 @@ use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::wire::content::Redact;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
-use crate::wire::text::{count, plural};
 
 use super::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
-/// One type of one stream: each resource that the client was given, by what became of it; names in
-/// order of appearance.
+/// The resources of one type on a stream, by their state at the client. Names are in order of
+/// appearance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AppliedDiff {
-    /// Resources that the client was given.
-    pub of: u64,
-    /// Those whose newest content is in use.
+    /// Number of resources sent to the client.
+    pub total: u64,
+    /// Number of resources whose newest content is in use.
     pub applied: u64,
-    /// In use although the client refused the response that brought them.
-    pub in_spite: Vec<Arc<str>>,
-    /// Accepted, and not in use yet.
+    /// In use although the client rejected the response.
+    pub despite_nack: Vec<Arc<str>>,
+    /// Accepted, but not in use yet.
     pub warming: Vec<Arc<str>>,
-    /// Not in use in their newest content, which was refused.
+    /// Rejected in their newest content.
     pub refused: Vec<Arc<str>>,
-    /// In use with another content than the newest that was accepted.
-    pub other: Vec<Arc<str>>,
-    /// Accepted, and not there.
+    /// In use with a different content than the newest accepted one.
+    pub differing: Vec<Arc<str>>,
+    /// Accepted, but not present at the client.
     pub missing: Vec<Arc<str>>,
-    /// There, and not sent on this stream, or taken away since.
+    /// Present at the client, but not sent on this stream or removed since.
     pub extra: Vec<Arc<str>>,
 }
 
 impl AppliedDiff {
-    /// Whether something that was accepted is not in use, and nothing says why.
+    /// Whether an accepted resource is not in use for no known reason.
     pub fn is_problem(&self) -> bool {
-        !self.other.is_empty() || !self.missing.is_empty()
-    }
-
-    /// `118 of 119, 1 warming`.
-    pub fn summary(&self) -> String {
-        let mut text = match self.applied == self.of {
-            true => count(self.of),
-            false => format!("{} of {}", count(self.applied), count(self.of)),
-        };
-        for (names, word) in self.parts() {
-            if !names.is_empty() {
-                text.push_str(&format!(", {} {word}", count(names.len() as u64)));
-            }
-        }
-        text
-    }
-
-    /// A line for each part that is not empty: its word, and its names.
-    pub fn lines(&self) -> Vec<(String, &[Arc<str>])> {
-        let lines = self.parts().into_iter().filter(|(names, _)| !names.is_empty());
-        lines
-            .map(|(names, word)| (format!("{} {word}", plural(names.len() as u64, "resource")), names))
-            .collect()
-    }
-
-    fn parts(&self) -> [(&[Arc<str>], &'static str); 6] {
-        [
-            (&self.warming, "warming"),
-            (&self.refused, "refused"),
-            (&self.other, "of another content"),
-            (&self.missing, "missing"),
-            (&self.in_spite, "in spite of a NACK"),
-            (&self.extra, "not sent"),
-        ]
+        !self.differing.is_empty() || !self.missing.is_empty()
     }
 }
 
-/// A dump beside a source, with what was found so far.
+/// A dump to compare with a source, with a cache of comparisons.
 pub struct AppliedState {
     pub dump: Dump,
     schema: Arc<Schema>,
-    /// Takes secrets out of the dump as they were taken out of the source.
+    /// Redacts the dump with the seed of the source.
     redact: OnceCell<Redactor>,
     by_name: Vec<HashMap<(TypeUrl, Arc<str>), usize>>,
-    /// By stream and type, with what it was found from.
+    /// Comparisons by stream and type, with the revision of the stream's state.
     found: RefCell<HashMap<(StreamId, TypeUrl), (u64, AppliedDiff)>>,
 }
 
@@ -98,12 +64,13 @@ impl AppliedState {
         AppliedState { dump, schema, redact: OnceCell::new(), by_name, found: RefCell::default() }
     }
 
-    /// Node ids of the dump.
+    /// Returns the node ids in the dump.
     pub fn nodes(&self) -> Vec<&str> {
         self.dump.clients.iter().filter_map(|client| client.id.as_deref()).collect()
     }
 
-    /// By its id; a dump of one client that has none is of any.
+    /// Returns the client with this node id. A dump of a single client without id matches all
+    /// nodes.
     fn client(&self, node: Option<&str>) -> Option<(usize, &DumpClient)> {
         let mut clients = self.dump.clients.iter().enumerate();
         match self.dump.clients.as_slice() {
@@ -112,8 +79,10 @@ impl AppliedState {
         }
     }
 
-    /// `None`: the dump is of another client, or does not tell of this type.
-    pub fn account(&self, state: &StateFact, store: &Store) -> Option<AppliedDiff> {
+    /// Compares the resources of a type on a stream with the dump.
+    ///
+    /// Returns `None` if the dump lacks the client or the type.
+    pub fn compare(&self, state: &StateFact, store: &Store) -> Option<AppliedDiff> {
         let (at, client) = self.client(state.node.as_deref())?;
         if !client.types.iter().any(|(url, _)| *url == state.type_url) {
             return None;
@@ -123,13 +92,19 @@ impl AppliedState {
         if let Some((_, known)) = self.found.borrow().get(&key).filter(|(of, _)| *of == mark) {
             return Some(known.clone());
         }
-        let account = self.compare(at, client, state, store);
-        self.found.borrow_mut().insert(key, (mark, account.clone()));
-        Some(account)
+        let diff = self.compare_resources(at, client, state, store);
+        self.found.borrow_mut().insert(key, (mark, diff.clone()));
+        Some(diff)
     }
 
-    fn compare(&self, at: usize, client: &DumpClient, state: &StateFact, store: &Store) -> AppliedDiff {
-        let mut account = AppliedDiff::default();
+    fn compare_resources(
+        &self,
+        at: usize,
+        client: &DumpClient,
+        state: &StateFact,
+        store: &Store,
+    ) -> AppliedDiff {
+        let mut diff = AppliedDiff::default();
         let mut sent: BTreeSet<Arc<str>> = BTreeSet::new();
         let entry = |name: &Arc<str>| -> Option<&DumpEntry> {
             let place = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
@@ -140,38 +115,39 @@ impl AppliedState {
             if !matches!(fact.state, Present | Kept | Orphan | Redirected) {
                 continue;
             }
-            account.of += 1;
+            diff.total += 1;
             sent.insert(fact.name.clone());
             let held = entry(&fact.name);
             let is = |content: Option<&DumpContent>| {
-                content.is_some_and(|content| self.same(content, &fact, store))
+                content.is_some_and(|content| self.is_newest(content, &fact, store))
             };
             let name = fact.name.clone();
             if is(held.and_then(|entry| entry.active.as_ref())) {
-                account.applied += 1;
+                diff.applied += 1;
                 if fact.refused {
-                    account.in_spite.push(name);
+                    diff.despite_nack.push(name);
                 }
             } else if is(held.and_then(|entry| entry.warming.as_ref())) {
-                account.warming.push(name);
+                diff.warming.push(name);
             } else if fact.refused || held.is_some_and(|entry| entry.refused.is_some()) {
-                account.refused.push(name);
+                diff.refused.push(name);
             } else if held.is_some_and(|entry| entry.active.is_some() || entry.warming.is_some()) {
-                account.other.push(name);
+                diff.differing.push(name);
             } else {
-                account.missing.push(name);
+                diff.missing.push(name);
             }
         }
         let extra = client.entries.iter().filter(|entry| {
             entry.type_url == state.type_url && entry.active.is_some() && !sent.contains(&entry.name)
         });
-        account.extra.extend(extra.map(|entry| entry.name.clone()));
-        account
+        diff.extra.extend(extra.map(|entry| entry.name.clone()));
+        diff
     }
 
-    /// Whether a content is the newest that was sent: by what it says, and by its version where one
-    /// of them is not known.
-    fn same(&self, content: &DumpContent, fact: &ResourceFact, store: &Store) -> bool {
+    /// Whether a content equals the newest one that was sent.
+    ///
+    /// Compares the versions if one of the contents is unavailable.
+    fn is_newest(&self, content: &DumpContent, fact: &ResourceFact, store: &Store) -> bool {
         let sent = fact.content.and_then(|id| store.catalog().bytes(id));
         let (Some(sent), Some(any)) = (sent, &content.any) else {
             return content.version.is_some() && content.version == fact.version;
@@ -185,14 +161,14 @@ impl AppliedState {
         let (sent, any) = (self.schema.any_to_json(&sent), self.schema.any_to_json(any));
         let endpoints = Kind::of_type_url(fact.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
         if endpoints && self.dump.origin == DumpOrigin::ConfigDump {
-            // Envoy dumps what it made of them: defaults, health, localities in its own order.
+            // Envoy's dump adds defaults and health, and reorders localities.
             return addresses(&sent) == addresses(&any);
         }
-        alike(&sent, &any)
+        equal_except_secrets(&sent, &any)
     }
 }
 
-/// The addresses of a ClusterLoadAssignment, as texts.
+/// Returns the addresses in a ClusterLoadAssignment as texts.
 fn addresses(assignment: &Value) -> BTreeSet<String> {
     let mut out = BTreeSet::new();
     let mut open = vec![assignment];
@@ -212,19 +188,22 @@ fn addresses(assignment: &Value) -> BTreeSet<String> {
     out
 }
 
-/// Equal but for secrets that were taken out of one of them: by the client, or by us.
-fn alike(a: &Value, b: &Value) -> bool {
+/// Whether two values are equal except for redacted secrets.
+fn equal_except_secrets(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len() && x.iter().all(|(name, a)| y.get(name).is_some_and(|b| alike(a, b)))
+            x.len() == y.len()
+                && x.iter().all(|(name, a)| y.get(name).is_some_and(|b| equal_except_secrets(a, b)))
         }
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| alike(a, b)),
+        (Value::Array(x), Value::Array(y)) => {
+            x.len() == y.len() && x.iter().zip(y).all(|(a, b)| equal_except_secrets(a, b))
+        }
         (Value::String(x), Value::String(y)) => x == y || is_redacted(x) || is_redacted(y),
         (a, b) => a == b,
     }
 }
 
-/// A mark of ours, or Envoy's.
+/// Whether a text is a placeholder of xdscope or Envoy.
 fn is_redacted(text: &str) -> bool {
     text.starts_with("[redacted")
 }

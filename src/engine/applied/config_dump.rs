@@ -1,5 +1,7 @@
-//! Envoy's config dump: a section for each type, and in it what came by xDS (`dynamic_...`); what
-//! the bootstrap holds (`static_...`) was never sent and is left out.
+//! Envoy's config dump, which has a section for each type.
+//!
+//! Reads the resources from xDS (`dynamic_...`). Skips the resources from the bootstrap
+//! (`static_...`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,13 +10,14 @@ use serde_json::{Map, Value};
 
 use crate::wire::event::{ApiVersion, Kind};
 
-use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, field, list, text};
+use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, DumpResource, field, list, text};
 
-/// Where items of a section stand.
+/// A list of resources in a section.
 struct EntryList {
     list: &'static str,
-    /// The resource within an item.
+    /// Field of an item that holds the resource.
     inner: &'static str,
+    /// Whether the resources are warming.
     warming: bool,
 }
 
@@ -22,7 +25,7 @@ const fn place(list: &'static str, inner: &'static str, warming: bool) -> EntryL
     EntryList { list, inner, warming }
 }
 
-/// Message of the section, its type, its lists.
+/// Message names of the sections, with the type and lists of resources.
 const SECTIONS: [(&str, Kind, &[EntryList]); 7] = [
     ("ListenersConfigDump", Kind::Lds, &[place("dynamic_listeners", "listener", false)]),
     (
@@ -48,15 +51,15 @@ const SECTIONS: [(&str, Kind, &[EntryList]); 7] = [
     ("EcdsConfigDump", Kind::Ecds, &[place("ecds_filters", "ecds_filter", false)]),
 ];
 
-/// The version of a secret that Envoy has asked for and not got.
-const NOT_GOT: &str = "uninitialized";
+/// The version of a secret that Envoy has requested but not received.
+const UNINITIALIZED: &str = "uninitialized";
 
-/// Whether a type URL is that of a part of a config dump.
+/// Whether a type URL is the type of a section.
 pub(super) fn is_section(url: &str) -> bool {
     url.rsplit('/').next().is_some_and(|name| name.starts_with("envoy.admin.") && name.contains("ConfigDump"))
 }
 
-/// The client that a config dump is of.
+/// Reads the client of a config dump.
 pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
     let mut client = DumpClient::default();
     for config in list(&dump["configs"]) {
@@ -92,8 +95,10 @@ fn kind_of(entry: &DumpEntry) -> Option<Kind> {
     Kind::of_type_url(entry.type_url.as_str()).map(|(kind, _)| kind)
 }
 
-/// Names of the endpoints that clusters get by EDS: the dump lists those of all other clusters,
-/// too. `None`: it has no clusters to tell by.
+/// Returns the EDS names of the clusters, because the dump also lists the endpoints of all other
+/// clusters.
+///
+/// Returns `None` if the dump has no clusters.
 fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
     let is_clusters =
         |config: &&Value| config["@type"].as_str().is_some_and(|url| url.ends_with(".ClustersConfigDump"));
@@ -115,7 +120,7 @@ fn about(kind: Kind, version: Option<Arc<str>>, client: &mut DumpClient) {
     }
 }
 
-/// One section, by the message that it is: a dump's own, or the like in CSDS.
+/// Reads a section of a config dump or of CSDS. `name` is the message name.
 pub(super) fn section(name: &str, section: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| *known == name) else { return };
     about(*kind, text(field(section, "version_info")), client);
@@ -128,7 +133,7 @@ pub(super) fn section(name: &str, section: &Value, client: &mut DumpClient, read
 
 fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let refused = reader.refused(field(item, "error_state"));
-    let lack = match field(item, "client_status").as_str() {
+    let absence = match field(item, "client_status").as_str() {
         Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Absence::Requested),
         Some("DOES_NOT_EXIST") => Some(Absence::DoesNotExist),
         _ => None,
@@ -143,12 +148,14 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
             one => std::slice::from_ref(one),
         };
         for resource in resources {
-            let Some((type_url, own, any)) = reader.resource(resource) else { continue };
-            let Some(name) = own.or_else(|| name.clone()) else { continue };
+            let Some(DumpResource { type_url, name: own_name, any }) = reader.resource(resource) else {
+                continue;
+            };
+            let Some(name) = own_name.or_else(|| name.clone()) else { continue };
             let content = Some(DumpContent { version: version.clone(), any });
             let mut entry = DumpEntry::new(type_url, name);
-            if version.as_deref() == Some(NOT_GOT) {
-                entry.lack = Some(Absence::Requested);
+            if version.as_deref() == Some(UNINITIALIZED) {
+                entry.absence = Some(Absence::Requested);
             } else if warming {
                 entry.warming = content;
             } else {
@@ -165,21 +172,20 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
     }
     let url = found.first().map(|entry| entry.type_url.clone()).or_else(|| kind.type_url(ApiVersion::V3));
     let name = name.or_else(|| found.first().map(|entry| entry.name.clone())).or_else(|| {
-        // Only the refused content may tell the name.
+        // The name may be in the rejected content only.
         let failed = field(field(item, "error_state"), "failed_configuration");
         ["name", "cluster_name"].into_iter().find_map(|name| text(field(failed, name)))
     });
     client.entries.append(&mut found);
     if let (Some(url), Some(name)) = (url, name)
-        && (refused.is_some() || lack.is_some())
+        && (refused.is_some() || absence.is_some())
     {
-        client.entries.push(DumpEntry { refused, lack, ..DumpEntry::new(url, name) });
+        client.entries.push(DumpEntry { refused, absence, ..DumpEntry::new(url, name) });
     }
 }
 
-/// Takes out of endpoints what Envoy adds when it dumps them: health where that is good, weights
-/// and other defaults.
-pub(super) fn without_additions(assignment: &mut Value) {
+/// Removes the values that Envoy adds to dumped endpoints: good health, weights and other defaults.
+pub(super) fn remove_additions(assignment: &mut Value) {
     let is = |fields: &Map<String, Value>, name: &str, value: &Value| fields.get(name) == Some(value);
     let empty = Value::Object(Map::new());
     let drop = |of: &mut Value, name: &str, values: &[Value]| {

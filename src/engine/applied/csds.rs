@@ -1,5 +1,7 @@
-//! CSDS: `ClientStatusResponse`, with a list of resources for each client (gRPC, and Envoy of
-//! today), or with the sections of a config dump (`xds_config`, of older servers).
+//! CSDS responses (`ClientStatusResponse`).
+//!
+//! A client has a list of resources (gRPC and recent versions of Envoy), or the sections of a
+//! config dump (`xds_config`, older servers).
 
 use serde_json::Value;
 
@@ -7,7 +9,7 @@ use crate::wire::event::TypeUrl;
 
 use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, config_dump, field, list, text};
 
-/// Fields of `PerXdsConfig`, and the sections that they are.
+/// Fields of `PerXdsConfig` with the message names of the sections.
 const SECTIONS: [(&str, &str); 6] = [
     ("listener_config", "ListenersConfigDump"),
     ("cluster_config", "ClustersConfigDump"),
@@ -17,8 +19,8 @@ const SECTIONS: [(&str, &str); 6] = [
     ("ecds_config", "EcdsConfigDump"),
 ];
 
-/// The clients; what one node says in several scopes (a gRPC channel and a server have one each) is
-/// put together.
+/// Reads the clients. Merges the scopes of a node, because gRPC channels and servers have separate
+/// scopes.
 pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<DumpClient> {
     let mut clients: Vec<DumpClient> = Vec::new();
     for config in list(&response["config"]) {
@@ -51,19 +53,20 @@ pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<Dump
     clients
 }
 
-/// A `GenericXdsConfig`.
+/// Reads a `GenericXdsConfig`.
 fn resource(generic: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     if field(generic, "is_static_resource").as_bool() == Some(true) {
         return;
     }
     let (Some(url), Some(name)) = (text(field(generic, "type_url")), text(&generic["name"])) else { return };
-    let url = match url.contains('/') {
-        true => TypeUrl::new(&*url),
-        false => TypeUrl::new(format!("type.googleapis.com/{url}")),
+    let url = if url.contains('/') {
+        TypeUrl::new(&*url)
+    } else {
+        TypeUrl::new(format!("type.googleapis.com/{url}"))
     };
     client.about(url.clone(), None);
     let held = field(generic, "xds_config");
-    let any = if held.is_object() { reader.resource(held).and_then(|(_, _, any)| any) } else { None };
+    let any = if held.is_object() { reader.resource(held).and_then(|resource| resource.any) } else { None };
     let refused = reader.refused(field(generic, "error_state"));
     let status = field(generic, "client_status").as_str().unwrap_or_default();
     let mut entry = DumpEntry::new(url, name);
@@ -71,7 +74,7 @@ fn resource(generic: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_
         entry.active = Some(DumpContent { version: text(field(generic, "version_info")), any });
     }
     entry.refused = refused;
-    entry.lack = match status {
+    entry.absence = match status {
         "REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR" => Some(Absence::Requested),
         "DOES_NOT_EXIST" => Some(Absence::DoesNotExist),
         _ => None,

@@ -1,9 +1,9 @@
-//! What a client says that it has applied: Envoy's config dump, and the answers of CSDS (Envoy and
-//! gRPC).
+//! The configuration that a client has applied, from Envoy's config dump or a CSDS response (Envoy
+//! and gRPC).
 //!
-//! A dump is a state, not a session. [`Dump::frames`] tells it as the session that would have led
-//! to it, so that it is a source like any other; [`Beside::account`] holds it against what was
-//! sent.
+//! [`Dump::frames`] converts a dump to a session that leads to the dumped state, so that a dump can
+//! be used like any other source. [`AppliedState::compare`] compares a dump with the resources that
+//! were sent.
 
 mod applied_diff;
 mod config_dump;
@@ -22,7 +22,7 @@ use crate::wire::event::{Kind, TypeUrl};
 
 pub use applied_diff::{AppliedDiff, AppliedState};
 
-/// What a dump was made by.
+/// The format of a dump.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpOrigin {
     /// `/config_dump` of Envoy's admin interface.
@@ -31,78 +31,80 @@ pub enum DumpOrigin {
     Csds,
 }
 
-/// All clients of a dump: one in a config dump, any number in CSDS.
+/// A dump of one client (config dump) or any number of clients (CSDS).
 #[derive(Clone, Debug)]
 pub struct Dump {
     pub origin: DumpOrigin,
     pub clients: Vec<DumpClient>,
-    /// What a person must know: what could not be read, and was left out.
+    /// Notices for the user about omitted parts of the dump.
     pub notices: Vec<String>,
 }
 
-/// What one client has of each type.
+/// The resources of a client.
 #[derive(Clone, Debug, Default)]
 pub struct DumpClient {
-    /// Its node in binary protobuf; `None` where the dump leaves it out.
+    /// The serialized node, if the dump contains the node.
     pub node: Option<Vec<u8>>,
     /// The node's id.
     pub id: Option<String>,
-    /// Types that the dump is about, those without a resource too, with the version of the type
-    /// where there is one.
+    /// Types in the dump, including types without resources, with the version of the type if there
+    /// is one.
     pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
     pub entries: Vec<DumpEntry>,
 }
 
-/// One resource as the client has it.
+/// A resource of a client.
 #[derive(Clone, Debug)]
 pub struct DumpEntry {
     pub type_url: TypeUrl,
     pub name: Arc<str>,
-    /// In use.
+    /// The content in use.
     pub active: Option<DumpContent>,
-    /// Accepted, and not in use yet.
+    /// The accepted content that is not in use yet.
     pub warming: Option<DumpContent>,
-    /// The newest refusal, while nothing newer was accepted.
+    /// The newest rejection, unless the client has accepted a newer version.
     pub refused: Option<DumpRefusal>,
-    pub lack: Option<Absence>,
+    pub absence: Option<Absence>,
 }
 
-/// One content of a resource.
+/// A version of a resource.
 #[derive(Clone, Debug)]
 pub struct DumpContent {
     pub version: Option<Arc<str>>,
-    /// A serialized `Any`; `None` where the dump leaves it out, or it could not be read.
+    /// The serialized `Any`. `None` if missing or undecodable.
     pub any: Option<Vec<u8>>,
 }
 
-/// `error_state`.
+/// A rejection (`error_state`).
 #[derive(Clone, Debug)]
 pub struct DumpRefusal {
     pub text: String,
-    /// What was refused, as far as the client kept it.
+    /// The rejected content, as far as the client has kept it.
     pub content: DumpContent,
 }
 
-/// Why a client has nothing of a name (`client_status`).
+/// The reason why a client lacks a resource (`client_status`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
-    /// Asked for, no answer yet; also after the client's timer.
+    /// Requested without an answer yet, also after a timeout.
     Requested,
     DoesNotExist,
 }
 
-/// Why a file is no dump.
+/// A file that is not a dump.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DumpError {
-    #[error("neither a config dump (configs, with types that end in ConfigDump) nor a CSDS answer (config)")]
+    #[error(
+        "neither a config dump (configs, with types that end in ConfigDump) nor a CSDS response (config)"
+    )]
     NotADump,
-    #[error("it is cut, or no JSON: {0}")]
+    #[error("truncated or not JSON: {0}")]
     Syntax(String),
 }
 
 const CSDS: &str = "envoy.service.status.v3.ClientStatusResponse";
 
-/// What a file's content seems to be, by its shape. `None`: something else.
+/// Detects the format of a dump by its fields. Returns `None` for other content.
 pub fn detect(value: &Value) -> Option<DumpOrigin> {
     let fields = value.as_object()?;
     if let Some(Value::Array(configs)) = fields.get("configs") {
@@ -115,11 +117,13 @@ pub fn detect(value: &Value) -> Option<DumpOrigin> {
     (clients.is_empty() && fields.len() == 1 || clients.iter().any(is_client)).then_some(DumpOrigin::Csds)
 }
 
-/// Reads a dump: JSON, YAML, and of CSDS also binary protobuf. `name` is the file's, for its
-/// ending.
+/// Reads a dump in JSON or YAML, or a CSDS response in binary protobuf.
+///
+/// `name` is the file name, whose extension is a hint on the format.
 ///
 /// # Errors
-/// It is damaged, or something else.
+///
+/// Returns an error if the content is damaged or not a dump.
 pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpError> {
     let value = parse(name, content, schema)?;
     let origin = detect(&value).ok_or(DumpError::NotADump)?;
@@ -150,7 +154,7 @@ fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError
     serde_saphyr::from_str(text).map_err(|error| DumpError::Syntax(error.to_string()))
 }
 
-/// A `ClientStatusResponse` in binary: nothing in it that such a one has not, and a client.
+/// Decodes a binary `ClientStatusResponse`. Requires at least one client and no unknown fields.
 fn binary(content: &[u8], schema: &Schema) -> Option<Value> {
     let fits = schema.read_as(CSDS, FileFormat::Binary, content).is_ok();
     let value = fits.then(|| schema.message_to_json(CSDS, content))?;
@@ -158,13 +162,13 @@ fn binary(content: &[u8], schema: &Schema) -> Option<Value> {
     (clients > 0 && detect(&value) == Some(DumpOrigin::Csds)).then_some(value)
 }
 
-/// Whether a text that can't be read was meant to be a dump: a cut file is told as that.
+/// Whether the beginning of an unreadable file looks like a dump, for a better error message.
 pub fn looks_like(head: &str) -> bool {
     head.contains("ConfigDump\"")
         || (head.contains("generic_xds_configs") || head.contains("genericXdsConfigs"))
 }
 
-/// A field by its proto name or its JSON name; null where there is none.
+/// Returns a field by its proto name or JSON name, or null if absent.
 fn field<'a>(of: &'a Value, name: &str) -> &'a Value {
     match of.get(name) {
         Some(value) => value,
@@ -192,10 +196,19 @@ fn text(value: &Value) -> Option<Arc<str>> {
     value.as_str().filter(|text| !text.is_empty()).map(Arc::from)
 }
 
-/// Notices are kept up to this number; the rest is counted in the last one.
+/// Maximum number of notices, followed by one notice for the rest.
 const MAX_NOTICES: usize = 8;
 
-/// Turns what a dump holds into what would be on the wire, and notes what it can't.
+/// An encoded resource of a dump.
+struct DumpResource {
+    type_url: TypeUrl,
+    /// The name in the resource.
+    name: Option<Arc<str>>,
+    /// The serialized `Any`. `None` if invalid.
+    any: Option<Vec<u8>>,
+}
+
+/// A reader that encodes the resources of a dump and collects notices.
 struct DumpReader<'a> {
     schema: &'a Schema,
     notices: Vec<String>,
@@ -205,12 +218,12 @@ impl DumpReader<'_> {
     fn note(&mut self, text: String) {
         match self.notices.len() {
             n if n < MAX_NOTICES => self.notices.push(text),
-            MAX_NOTICES => self.notices.push("more of the dump could not be read".into()),
+            MAX_NOTICES => self.notices.push("further parts of the dump are invalid".into()),
             _ => {}
         }
     }
 
-    /// The serialized node, and its id.
+    /// Returns the serialized node and its id.
     fn node(&mut self, node: &Value) -> (Option<Vec<u8>>, Option<String>) {
         if !node.is_object() {
             return (None, None);
@@ -219,20 +232,20 @@ impl DumpReader<'_> {
         match self.schema.encode_known("envoy.config.core.v3.Node", node) {
             Ok(node) => (Some(node.bytes), id),
             Err(why) => {
-                self.note(format!("the node can't be read: {why}"));
+                self.note(format!("invalid node: {why}"));
                 (None, id)
             }
         }
     }
 
-    /// A resource given as an `Any` in JSON: its type, its name, its bytes.
-    fn resource(&mut self, resource: &Value) -> Option<(TypeUrl, Option<Arc<str>>, Option<Vec<u8>>)> {
+    /// Encodes a resource that is an `Any` in JSON.
+    fn resource(&mut self, resource: &Value) -> Option<DumpResource> {
         let url = resource["@type"].as_str()?;
         let name = ["name", "cluster_name"].into_iter().find_map(|name| text(field(resource, name)));
         let mut body = resource.clone();
         body.as_object_mut()?.shift_remove("@type");
         if Kind::of_type_url(url).is_some_and(|(kind, _)| kind == Kind::Eds) {
-            config_dump::without_additions(&mut body);
+            config_dump::remove_additions(&mut body);
         }
         let label =
             format!("{} {}", crate::wire::text::type_label(url), name.as_deref().unwrap_or("without a name"));
@@ -244,15 +257,15 @@ impl DumpReader<'_> {
                 Some(bytes)
             }
             Err(why) => {
-                self.note(format!("{label} can't be read: {why}"));
+                self.note(format!("{label} is invalid: {why}"));
                 None
             }
         };
         let any = bytes.map(|bytes| encode_any(url, &bytes));
-        Some((TypeUrl::new(url), name, any))
+        Some(DumpResource { type_url: TypeUrl::new(url), name, any })
     }
 
-    /// `error_state`, where there is one.
+    /// Reads `error_state`, if present.
     fn refused(&mut self, state: &Value) -> Option<DumpRefusal> {
         let details = field(state, "details").as_str().unwrap_or_default();
         let version = text(field(state, "version_info"));
@@ -260,14 +273,15 @@ impl DumpReader<'_> {
             return None;
         }
         let failed = field(state, "failed_configuration");
-        let any = if failed.is_object() { self.resource(failed).and_then(|(_, _, any)| any) } else { None };
+        let any =
+            if failed.is_object() { self.resource(failed).and_then(|resource| resource.any) } else { None };
         Some(DumpRefusal { text: details.to_owned(), content: DumpContent { version, any } })
     }
 }
 
 impl DumpEntry {
     fn new(type_url: TypeUrl, name: Arc<str>) -> DumpEntry {
-        DumpEntry { type_url, name, active: None, warming: None, refused: None, lack: None }
+        DumpEntry { type_url, name, active: None, warming: None, refused: None, absence: None }
     }
 }
 
@@ -279,7 +293,7 @@ impl DumpClient {
         }
     }
 
-    /// Puts what is known of one name from several places into one entry.
+    /// Merges the entries with equal type and name.
     fn merge(&mut self) {
         let mut at = std::collections::HashMap::new();
         let mut merged: Vec<DumpEntry> = Vec::new();
@@ -291,7 +305,7 @@ impl DumpClient {
                     known.active = known.active.take().or(entry.active);
                     known.warming = known.warming.take().or(entry.warming);
                     known.refused = known.refused.take().or(entry.refused);
-                    known.lack = known.lack.or(entry.lack);
+                    known.absence = known.absence.or(entry.absence);
                 }
             }
         }

@@ -1,6 +1,8 @@
-//! A dump as the session that would have led to it: for each type a subscription, what is in use
-//! and was acknowledged, what was refused, and what is warming and so not acknowledged yet. Times
-//! are not known.
+//! Conversion of a dump to a session that leads to the dumped state.
+//!
+//! Each type has a subscription, an acknowledged response with the active resources, a response
+//! with a NACK for each rejected resource, and an unacknowledged response with the warming
+//! resources. Times are unknown.
 
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
@@ -9,11 +11,11 @@ use crate::wire::{ErrorDetail, Frame, FramePayload, Message, Open, Shape};
 
 use super::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
-/// A dump has no code of a refusal: gRPC's UNKNOWN.
+/// The gRPC status code UNKNOWN, because dumps do not contain status codes of rejections.
 const UNKNOWN: i32 = 2;
 
 impl Dump {
-    /// The frames of all clients, a stream each. `name` is the file's.
+    /// Returns the frames of all clients, with a stream for each. `name` is the file name.
     pub fn frames(&self, name: &str, catalog: &mut Catalog) -> Vec<Frame> {
         let mut frames = Vec::new();
         for (client, id) in self.clients.iter().zip(1..) {
@@ -78,7 +80,7 @@ impl SessionWriter<'_> {
         self.say(Shape::DeltaRequest, &request.encode(true));
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
-        let gone = entries.iter().filter(|entry| entry.lack == Some(Absence::DoesNotExist));
+        let gone = entries.iter().filter(|entry| entry.absence == Some(Absence::DoesNotExist));
         let gone: Vec<&str> = gone.map(|entry| &*entry.name).collect();
         let active: Vec<_> = active.collect();
         if !active.is_empty() || !gone.is_empty() {
@@ -89,7 +91,7 @@ impl SessionWriter<'_> {
             entries.iter().filter_map(|entry| Some((*entry, entry.refused.as_ref()?))).enumerate()
         {
             let nonce = format!("refused-{}", at + 1);
-            // Without its content there is nothing to show but the error.
+            // Without the content, the response has no resources.
             let content = refused.content.any.is_some().then_some((entry, &refused.content));
             let version = refused.content.version.as_deref().unwrap_or_default();
             self.push(url, version, &nonce, content.as_slice(), &[]);

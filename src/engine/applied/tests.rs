@@ -33,7 +33,7 @@ fn store_of(dump: &Dump) -> Store {
     store
 }
 
-/// Names with the state of each, whether it is refused, and its newest and its accepted version.
+/// Returns the name, state, rejection, newest version and accepted version of each resource.
 fn resources(store: &Store) -> Vec<(String, ResourceState, bool, Option<String>, Option<String>)> {
     let text = |text: &Option<Arc<str>>| text.as_deref().map(str::to_owned);
     let states = store.states();
@@ -45,7 +45,7 @@ fn resources(store: &Store) -> Vec<(String, ResourceState, bool, Option<String>,
 }
 
 #[test]
-fn a_config_dump_is_told_as_the_session_that_led_to_it() {
+fn converts_config_dump_to_session() {
     let dump = dump(&[
         section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1", "cluster": "edge"}}})),
         section(
@@ -86,7 +86,7 @@ fn a_config_dump_is_told_as_the_session_that_led_to_it() {
 }
 
 #[test]
-fn csds_of_several_clients_is_a_stream_each() {
+fn csds_clients_have_separate_streams() {
     let resource = |name: &str, status: &str, body: Value| json!({"typeUrl": CLUSTER, "name": name, "versionInfo": "7", "xdsConfig": body, "clientStatus": status});
     let text = json!({"config": [
         {"node": {"id": "one"}, "clientScope": "a", "genericXdsConfigs": [resource("a", "ACKED", cluster("a", "1s"))]},
@@ -112,7 +112,7 @@ fn csds_of_several_clients_is_a_stream_each() {
 }
 
 #[test]
-fn what_is_applied_is_held_against_what_was_sent() {
+fn compares_applied_with_sent_resources() {
     let node = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1"}}}));
     let sent = |clusters: &[Value]| {
         let items: Vec<_> = clusters.iter().map(|one| json!({"version_info": "2", "cluster": one})).collect();
@@ -138,33 +138,32 @@ fn what_is_applied_is_held_against_what_was_sent() {
     ]);
     let beside = AppliedState::new(has, Schema::builtin());
     let state = &store.states()[0];
-    let account = beside.account(state, &store).unwrap();
+    let account = beside.compare(state, &store).unwrap();
     let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
     let expected = AppliedDiff {
-        of: 4,
+        total: 4,
         applied: 1,
         warming: names(&["warm"]),
-        other: names(&["older"]),
+        differing: names(&["older"]),
         missing: names(&["gone"]),
         extra: names(&["more"]),
         ..AppliedDiff::default()
     };
     assert_eq!(account, expected);
     assert!(account.is_problem());
-    assert_eq!(account.summary(), "1 of 4, 1 warming, 1 of another content, 1 missing, 1 not sent");
-    // Of another node, and of a type that the dump does not tell of.
+    // Another node, and a type that the dump lacks.
     let other = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-2"}}}));
     let clusters = section("ClustersConfigDump", json!({}));
     let account =
-        |configs: &[Value]| AppliedState::new(dump(configs), Schema::builtin()).account(state, &store);
+        |configs: &[Value]| AppliedState::new(dump(configs), Schema::builtin()).compare(state, &store);
     assert_eq!(account(&[other, clusters.clone()]), None);
     assert_eq!(account(&[node, section("RoutesConfigDump", json!({}))]), None);
-    // A dump without its bootstrap is of anybody.
+    // A dump without a bootstrap matches all nodes.
     assert_eq!(account(&[clusters]).map(|account| account.missing.len()), Some(4));
 }
 
 #[test]
-fn what_is_newer_than_the_descriptors_is_left_out_and_told() {
+fn leaves_out_unknown_fields_with_a_notice() {
     let mut novel = cluster("a", "1s");
     novel["novel_field"] = json!(1);
     let mut odd = cluster("b", "1s");
@@ -177,24 +176,24 @@ fn what_is_newer_than_the_descriptors_is_left_out_and_told() {
     assert_eq!(dump.notices.len(), 2, "{:?}", dump.notices);
     assert!(dump.notices[0].starts_with("CDS a: left out"), "{:?}", dump.notices);
     assert!(dump.notices[0].contains("novel_field"), "{:?}", dump.notices);
-    assert!(dump.notices[1].starts_with("CDS b can't be read"), "{:?}", dump.notices);
+    assert!(dump.notices[1].starts_with("CDS b is invalid"), "{:?}", dump.notices);
     assert_eq!(dump.clients[0].entries.len(), 2);
 }
 
 #[test]
-fn endpoints_are_read_without_what_envoy_adds() {
+fn removes_envoys_additions_to_endpoints() {
     let mut assignment = json!({"cluster_name": "c", "policy": {"overprovisioning_factor": 140}, "endpoints": [
         {"locality": {}, "load_balancing_weight": 0, "lb_endpoints": [{"health_status": "HEALTHY",
             "load_balancing_weight": 1, "endpoint": {"health_check_config": {}, "address": {}}}]},
         {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
-    config_dump::without_additions(&mut assignment);
+    config_dump::remove_additions(&mut assignment);
     let expected = json!({"cluster_name": "c", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {}}}]},
         {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
     assert_eq!(assignment, expected);
 }
 
 #[test]
-fn what_is_no_dump_is_refused() {
+fn rejects_other_files() {
     let read = |text: &str| {
         super::read("x.json", text.as_bytes(), &Schema::builtin()).map(|dump| dump.clients.len())
     };

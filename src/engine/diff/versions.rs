@@ -1,7 +1,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::engine::store::{MessageKind, Store};
+use crate::engine::store::{LineFact, MessageKind, Store};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
 
@@ -78,14 +78,7 @@ pub fn extend_versions(
         let Some(line) = store.line(row) else { continue };
         let Some(n) = line.n else { continue };
         if line.dir == Some(Dir::Req) {
-            let verdict = match line.kind {
-                MessageKind::Ack => Verdict::Accepted,
-                MessageKind::Nack => Verdict::Refused,
-                _ => continue,
-            };
-            if let Some(version) = out.iter_mut().rev().find(|version| Some(version.last) == line.answers) {
-                version.verdict = verdict;
-            }
+            add_verdict(out, &line);
             continue;
         }
         let list = store.message(n).and_then(|message| Some(message.resources()?.fingerprint()));
@@ -94,33 +87,57 @@ pub fn extend_versions(
             _ => sent(store, n, name),
         };
         seen = list.map(|list| (list, found.clone()));
-        let removed = found.is_none() && line.removed > 0 && is_removed(store, row, name);
-        if found.is_none() && !removed {
-            continue;
-        }
-        let (version, content) = match found {
-            Some((own, content)) => (own.unwrap_or(line.version.clone()), Some(content)),
-            None => (line.version.clone(), None),
-        };
-        let before = out.iter_mut().rev().find(|before| before.stream == line.stream);
-        match before.filter(|before| before.content == content && before.version == version) {
-            Some(before) => {
-                before.times += 1;
-                before.last = n;
-                before.verdict = Verdict::Open;
+        match found {
+            Some((own, content)) => {
+                let version = own.unwrap_or(line.version.clone());
+                add_sent(out, &line, n, version, Some(content));
             }
-            None => out.push(ResourceVersion {
-                n,
-                at: line.at,
-                stream: line.stream,
-                version,
-                nonce: line.nonce.clone(),
-                content,
-                times: 1,
-                last: n,
-                verdict: Verdict::Open,
-            }),
+            None if line.removed > 0 && is_removed(store, row, name) => {
+                add_sent(out, &line, n, line.version.clone(), None);
+            }
+            None => {}
         }
+    }
+}
+
+/// Sets the verdict on the version that a request acknowledges or rejects.
+fn add_verdict(out: &mut [ResourceVersion], request: &LineFact) {
+    let verdict = match request.kind {
+        MessageKind::Ack => Verdict::Accepted,
+        MessageKind::Nack => Verdict::Refused,
+        _ => return,
+    };
+    if let Some(version) = out.iter_mut().rev().find(|version| Some(version.last) == request.answers) {
+        version.verdict = verdict;
+    }
+}
+
+/// Adds a version, or counts the response as a repetition of the newest version on the stream.
+fn add_sent(
+    out: &mut Vec<ResourceVersion>,
+    response: &LineFact,
+    n: Seq,
+    version: Arc<str>,
+    content: Option<BlobId>,
+) {
+    let before = out.iter_mut().rev().find(|before| before.stream == response.stream);
+    match before.filter(|before| before.content == content && before.version == version) {
+        Some(before) => {
+            before.times += 1;
+            before.last = n;
+            before.verdict = Verdict::Open;
+        }
+        None => out.push(ResourceVersion {
+            n,
+            at: response.at,
+            stream: response.stream,
+            version,
+            nonce: response.nonce.clone(),
+            content,
+            times: 1,
+            last: n,
+            verdict: Verdict::Open,
+        }),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `has:` and `field:`: what the content of a row says.
+//! Matching of content for `has:` and `field:`.
 
 use serde_json::Value;
 
@@ -7,16 +7,17 @@ use crate::wire::event::Seq;
 
 use super::pattern::Pattern;
 
-/// Where a row's content comes from, decoded. Implemented over the descriptors by whoever filters.
+/// A source of decoded content for rows.
 pub trait ContentLookup {
-    /// Shows the bodies in a message (protobuf JSON), one after the other, until `see` says that it
-    /// has seen enough. What can't be decoded is not shown.
-    fn message(&self, n: Seq, see: &mut dyn FnMut(&Value) -> bool);
-    /// The same for the one body of a resource.
-    fn resource(&self, fact: &ResourceFact, see: &mut dyn FnMut(&Value) -> bool);
+    /// Passes the resources of a message (protobuf JSON) to `visit` until `visit` returns true.
+    ///
+    /// Skips resources that cannot be decoded.
+    fn message(&self, n: Seq, visit: &mut dyn FnMut(&Value) -> bool);
+    /// Passes the content of a resource to `visit`.
+    fn resource(&self, fact: &ResourceFact, visit: &mut dyn FnMut(&Value) -> bool);
 }
 
-/// Knows no content.
+/// A lookup without content.
 pub struct NoContent;
 
 impl ContentLookup for NoContent {
@@ -24,21 +25,23 @@ impl ContentLookup for NoContent {
     fn resource(&self, _fact: &ResourceFact, _see: &mut dyn FnMut(&Value) -> bool) {}
 }
 
-/// A field path such as `eds_cluster_config.service_name`, found at any depth, in either spelling
-/// of protobuf JSON (`service_name`, `serviceName`). Steps into lists by itself.
+/// A field path such as `eds_cluster_config.service_name`.
+///
+/// Matches at any depth, through lists, in either spelling of protobuf JSON (`service_name`,
+/// `serviceName`).
 #[derive(Clone, Debug)]
 pub(super) struct ContentPath(Vec<String>);
 
 impl ContentPath {
-    /// `None` if a step is empty.
+    /// Parses a path. Returns `None` if a step is empty.
     pub(super) fn parse(text: &str) -> Option<ContentPath> {
-        let steps: Vec<String> = text.split('.').map(plain).collect();
+        let steps: Vec<String> = text.split('.').map(normalized).collect();
         steps.iter().all(|step| !step.is_empty()).then_some(ContentPath(steps))
     }
 
-    /// Whether the path is in `body` with a value that matches (any, without a pattern).
+    /// Whether `body` contains the path with a matching value, or any value without a pattern.
     pub(super) fn is_in(&self, body: &Value, value: Option<&Pattern>) -> bool {
-        self.at(body, value)
+        self.starts_at(body, value)
             || match body {
                 Value::Object(fields) => fields.values().any(|inner| self.is_in(inner, value)),
                 Value::Array(items) => items.iter().any(|inner| self.is_in(inner, value)),
@@ -46,12 +49,12 @@ impl ContentPath {
             }
     }
 
-    /// Whether the path starts right at `body`.
-    fn at(&self, body: &Value, value: Option<&Pattern>) -> bool {
+    /// Whether the path starts at `body`.
+    fn starts_at(&self, body: &Value, value: Option<&Pattern>) -> bool {
         let Some((first, rest)) = self.0.split_first() else { return false };
         match body {
             Value::Object(fields) => {
-                fields.iter().any(|(key, inner)| plain(key) == *first && ends(rest, inner, value))
+                fields.iter().any(|(key, inner)| normalized(key) == *first && ends(rest, inner, value))
             }
             _ => false,
         }
@@ -66,13 +69,13 @@ fn ends(steps: &[String], body: &Value, value: Option<&Pattern>) -> bool {
         (None, Value::Object(_)) => value.is_none(),
         (None, body) => value.is_none_or(|pattern| pattern.matches(&text(body))),
         (Some((first, rest)), Value::Object(fields)) => {
-            fields.iter().any(|(key, inner)| plain(key) == *first && ends(rest, inner, value))
+            fields.iter().any(|(key, inner)| normalized(key) == *first && ends(rest, inner, value))
         }
         (Some(_), _) => false,
     }
 }
 
-/// A scalar as it is typed: texts without their quotes.
+/// Formats a scalar without quotes.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -80,7 +83,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// `serviceName` and `service_name` alike.
-fn plain(key: &str) -> String {
+/// Normalizes the spelling of a field name: `serviceName` and `service_name` become equal.
+fn normalized(key: &str) -> String {
     key.chars().filter(|c| *c != '_').flat_map(char::to_lowercase).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether a row matches.
+//! Evaluation of an expression on a row.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,16 +14,16 @@ use super::parse::Expr;
 use super::pattern::Pattern;
 use super::term::{FilterField, Predicate, Term};
 
-/// The row in question.
+/// A row to filter.
 pub(super) enum FilterRow<'a> {
     Message(&'a MessageFact),
     State(&'a StateFact),
-    /// The same, looked up as far as it is asked for.
+    /// The state of a type, with values looked up on demand.
     View(&'a StateView<'a>),
     Resource(&'a ResourceFact),
 }
 
-/// What times are measured against.
+/// The clock for times in the expression.
 pub(super) struct EvalContext<'a> {
     pub(super) now: Time,
     pub(super) clock: Clock,
@@ -48,7 +48,7 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
     let field = term.field().map(|(field, _)| field);
     match (&term.test, field) {
         (Predicate::Row(pattern), _) => row.any_text(&mut |text| pattern.matches(text)),
-        (Predicate::Type { kind, url }, _) => is_type(row.type_url(), *kind, url),
+        (Predicate::Type { kind, url }, _) => matches_type(row.type_url(), *kind, url),
         (Predicate::Stream(stream), _) => row.stream() == *stream,
         (Predicate::Text(pattern), Some(field)) => row.texts(field, &mut |text| pattern.matches(text)),
         (Predicate::Bytes(compare, bytes), _) => compare.holds(&row.size(), bytes),
@@ -60,27 +60,29 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
         }
         (Predicate::Count(compare, count), _) => row.count().is_some_and(|have| compare.holds(&have, count)),
         (Predicate::Numbers(from, to), _) => row.number().is_some_and(|n| (*from..=*to).contains(&n.0)),
-        (Predicate::Moment(when), Some(field)) => at.is_on_side(row, when, field == FilterField::After),
+        (Predicate::Point(when), Some(field)) => at.is_on_side(row, when, field == FilterField::After),
         (Predicate::Content(path, value), _) => {
             let mut found = false;
-            let mut see = |body: &serde_json::Value| {
+            let mut visit = |body: &serde_json::Value| {
                 found = path.is_in(body, value.as_ref());
                 found
             };
             match row {
-                FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut see)),
-                FilterRow::Resource(fact) => content.resource(fact, &mut see),
+                FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut visit)),
+                FilterRow::Resource(fact) => content.resource(fact, &mut visit),
                 FilterRow::State(_) | FilterRow::View(_) => {}
             }
             found
         }
-        (Predicate::Text(_) | Predicate::Moment(_), None) => false,
+        (Predicate::Text(_) | Predicate::Point(_), None) => false,
     }
 }
 
-/// A known word means the kind in either API version; anything else the type URL, with or without
-/// its prefix, or the last part of the message's name.
-fn is_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
+/// Whether a type matches a type word or pattern.
+///
+/// A known word stands for the type in both API versions. A pattern matches the type URL, with or
+/// without its prefix, or the last part of the message name.
+fn matches_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     let text = type_url.as_str();
     if let (Some(wanted), Some((have, _))) = (kind, Kind::of_type_url(text)) {
         return wanted == have;
@@ -177,54 +179,54 @@ impl FilterRow<'_> {
         }
     }
 
-    /// Shows the texts of a field until `see` is content. Says whether it was.
-    fn texts(&self, field: FilterField, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        fn any(list: &[Arc<str>], see: &mut dyn FnMut(&str) -> bool) -> bool {
-            list.iter().any(|text| see(text))
+    /// Passes the texts of a field to `visit` until `visit` returns true. Returns whether it did.
+    fn texts(&self, field: FilterField, visit: &mut dyn FnMut(&str) -> bool) -> bool {
+        fn any(list: &[Arc<str>], visit: &mut dyn FnMut(&str) -> bool) -> bool {
+            list.iter().any(|text| visit(text))
         }
         match (field, self) {
-            (FilterField::Node, row) => row.node().is_some_and(|node| see(node)),
-            (FilterField::Dir, FilterRow::Message(fact)) => fact.dir.is_some_and(|dir| see(dir.word())),
-            (FilterField::Kind, FilterRow::Message(fact)) => see(fact.kind.word()),
+            (FilterField::Node, row) => row.node().is_some_and(|node| visit(node)),
+            (FilterField::Dir, FilterRow::Message(fact)) => fact.dir.is_some_and(|dir| visit(dir.word())),
+            (FilterField::Kind, FilterRow::Message(fact)) => visit(fact.kind.word()),
             (FilterField::Name, FilterRow::Message(fact)) => {
                 [&fact.names, &fact.added, &fact.changed, &fact.removed]
                     .into_iter()
-                    .any(|list| any(list, see))
+                    .any(|list| any(list, visit))
             }
-            (FilterField::Version, FilterRow::Message(fact)) => see(&fact.version),
-            (FilterField::Nonce, FilterRow::Message(fact)) => see(&fact.nonce),
+            (FilterField::Version, FilterRow::Message(fact)) => visit(&fact.version),
+            (FilterField::Nonce, FilterRow::Message(fact)) => visit(&fact.nonce),
             (FilterField::Err, FilterRow::Message(fact)) => {
-                fact.error.as_ref().is_some_and(|(_, text)| see(text))
+                fact.error.as_ref().is_some_and(|(_, text)| visit(text))
             }
-            (FilterField::State, FilterRow::State(fact)) => see(fact.state.word()),
+            (FilterField::State, FilterRow::State(fact)) => visit(fact.state.word()),
             (FilterField::Name, FilterRow::State(fact)) => {
-                [&fact.names, &fact.missing, &fact.absent].into_iter().any(|list| any(list, see))
+                [&fact.names, &fact.missing, &fact.absent].into_iter().any(|list| any(list, visit))
             }
             (FilterField::Version, FilterRow::State(fact)) => {
-                [&fact.in_force, &fact.offered].into_iter().flatten().any(|text| see(text))
+                [&fact.in_force, &fact.offered].into_iter().flatten().any(|text| visit(text))
             }
             (FilterField::Nonce, FilterRow::State(fact)) => {
-                fact.nonce.iter().chain(&fact.pending).any(|text| see(text))
+                fact.nonce.iter().chain(&fact.pending).any(|text| visit(text))
             }
-            (FilterField::Err, FilterRow::State(fact)) => fact.nacks.iter().any(|nack| see(&nack.message)),
-            (FilterField::State, FilterRow::View(view)) => see(view.state().word()),
-            (FilterField::Name, FilterRow::View(view)) => view.any_name(see),
-            (FilterField::Version, FilterRow::View(view)) => view.any_version(see),
-            (FilterField::Nonce, FilterRow::View(view)) => view.any_nonce(see),
-            (FilterField::Err, FilterRow::View(view)) => view.any_error(see),
+            (FilterField::Err, FilterRow::State(fact)) => fact.nacks.iter().any(|nack| visit(&nack.message)),
+            (FilterField::State, FilterRow::View(view)) => visit(view.state().word()),
+            (FilterField::Name, FilterRow::View(view)) => view.any_name(visit),
+            (FilterField::Version, FilterRow::View(view)) => view.any_version(visit),
+            (FilterField::Nonce, FilterRow::View(view)) => view.any_nonce(visit),
+            (FilterField::Err, FilterRow::View(view)) => view.any_error(visit),
             (FilterField::State, FilterRow::Resource(fact)) => {
-                see(fact.state.word()) || fact.refused && see("nack")
+                visit(fact.state.word()) || fact.refused && visit("nack")
             }
-            (FilterField::Name, FilterRow::Resource(fact)) => see(&fact.name) || any(&fact.aliases, see),
+            (FilterField::Name, FilterRow::Resource(fact)) => visit(&fact.name) || any(&fact.aliases, visit),
             (FilterField::Version, FilterRow::Resource(fact)) => {
-                [&fact.version, &fact.acked_version].into_iter().flatten().any(|text| see(text))
+                [&fact.version, &fact.acked_version].into_iter().flatten().any(|text| visit(text))
             }
             _ => false,
         }
     }
 
-    /// The same for everything that the row shows as text.
-    fn any_text(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
+    /// Passes all texts of the row to `visit` until `visit` returns true. Returns whether it did.
+    fn any_text(&self, visit: &mut dyn FnMut(&str) -> bool) -> bool {
         const SHOWN: [FilterField; 8] = [
             FilterField::Node,
             FilterField::Kind,
@@ -237,8 +239,8 @@ impl FilterRow<'_> {
         ];
         let url = self.type_url().as_str();
         let word = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.word());
-        see(word)
-            || SHOWN.into_iter().any(|field| self.texts(field, see))
-            || matches!(self, FilterRow::Message(fact) if fact.note.as_deref().is_some_and(see))
+        visit(word)
+            || SHOWN.into_iter().any(|field| self.texts(field, visit))
+            || matches!(self, FilterRow::Message(fact) if fact.note.as_deref().is_some_and(visit))
     }
 }

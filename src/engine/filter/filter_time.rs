@@ -1,4 +1,4 @@
-//! Places in time, as filters, `--at` and `:goto` name them.
+//! Points in time for filters, `--at` and `:goto`.
 
 use std::time::Duration;
 
@@ -9,21 +9,21 @@ use crate::wire::event::{Clock, Seq, Time};
 
 use super::units;
 
-/// A place in a source.
+/// A point in time of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterTime {
     /// `#487`.
     Message(Seq),
-    /// `+30s` from the source's start.
+    /// `+30s` after the start of the source.
     Offset(Duration),
-    /// `14:02` or `14:02:08.155`: nanoseconds from midnight.
+    /// `14:02` or `14:02:08.155`, as nanoseconds since midnight.
     TimeOfDay(u64),
     /// `2026-03-02T14:02:08Z`.
     Date(Timestamp),
 }
 
 impl FilterTime {
-    /// Reads any of the forms.
+    /// Parses a point in time in any form.
     pub fn parse(text: &str) -> Option<FilterTime> {
         if let Some(number) = text.strip_prefix('#') {
             return number.parse().ok().map(|n| FilterTime::Message(Seq(n)));
@@ -36,14 +36,16 @@ impl FilterTime {
             .or_else(|| text.parse().ok().map(FilterTime::Date))
     }
 
-    /// The time in a source whose clock stands at `now`; zero if it is before the source's start.
-    /// `None` for a message's number, and for a date where the source has none.
+    /// Returns the time in a source whose clock is at `now`, or zero for a time before the start of
+    /// the source.
+    ///
+    /// Returns `None` for a message number, and for a date if the source has no dates.
     pub fn time(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<Time> {
         let nanos = self.nanos(clock, now, zone)?.max(0);
         Some(Time(u64::try_from(nanos).unwrap_or(u64::MAX)))
     }
 
-    /// The same in nanoseconds from the source's start, negative before it.
+    /// Returns the time in nanoseconds since the start of the source. Negative before the start.
     pub(super) fn nanos(&self, clock: Clock, now: Time, zone: &TimeZone) -> Option<i128> {
         match self {
             FilterTime::Message(_) => None,
@@ -55,7 +57,7 @@ impl FilterTime {
                 let start = Timestamp::from_nanosecond(epoch).ok()?.to_zoned(zone.clone());
                 let on = |day: &Zoned| Some(day.start_of_day().ok()?.timestamp().as_nanosecond() + nanos);
                 let first = on(&start)?;
-                // A source that runs past midnight: a time before its start means the next day.
+                // If the source extends past midnight, a time before the start means the next day.
                 let next = start.checked_add(1.day()).ok().and_then(|day| on(&day));
                 let end = epoch.saturating_add(i128::from(now.0));
                 Some(next.filter(|next| first < epoch && *next <= end).unwrap_or(first) - epoch)

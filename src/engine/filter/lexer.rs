@@ -1,8 +1,8 @@
-//! Cuts an expression into tokens, each with its place.
+//! Splits an expression into tokens with positions.
 
 use super::FilterError;
 
-/// A character of a word, and whether quotes took its special meaning from it.
+/// A character of a word, and whether the character is quoted.
 pub(super) type Char = (char, bool);
 
 #[derive(Clone, Debug, PartialEq)]
@@ -11,14 +11,19 @@ pub(super) enum Token {
     Not,
     Open,
     Close,
-    /// `/…/`, without its slashes.
+    /// The regex of `/…/`, without the slashes.
     Regex(String),
-    /// `name:/…/`: field word, regex, place of the regex.
-    FieldRegex(String, String, usize),
+    /// `name:/…/`.
+    FieldRegex {
+        field: String,
+        regex: String,
+        /// Byte offset of the regex.
+        regex_at: usize,
+    },
     Word(Vec<Char>),
 }
 
-/// Tokens with the byte where each begins.
+/// Returns the tokens with their byte offsets.
 pub(super) fn tokens(text: &str) -> Result<Vec<(usize, Token)>, FilterError> {
     let mut lexer = Lexer { text, at: 0 };
     let mut out = Vec::new();
@@ -62,7 +67,7 @@ impl Lexer<'_> {
         token
     }
 
-    /// From its opening slash; `\/` is a slash.
+    /// Reads a regex from its opening slash. `\/` stands for a slash.
     fn regex(&mut self) -> Result<String, FilterError> {
         let start = self.at;
         self.bump();
@@ -71,7 +76,7 @@ impl Lexer<'_> {
             match c {
                 '/' => return Ok(out),
                 '\\' if self.peek() == Some('/') => out.extend(self.bump()),
-                // An escape keeps its backslash, for the regex engine.
+                // Keep the backslash of other escapes for the regex engine.
                 '\\' => {
                     out.push(c);
                     out.extend(self.bump());
@@ -79,7 +84,7 @@ impl Lexer<'_> {
                 c => out.push(c),
             }
         }
-        Err(FilterError { at: start, reason: "the `/` that ends this regex is missing".into() })
+        Err(FilterError { at: start, reason: "the closing `/` of this regex is missing".into() })
     }
 
     fn word(&mut self) -> Result<Token, FilterError> {
@@ -93,7 +98,7 @@ impl Lexer<'_> {
                 '/' if is_field(&out) && !self.text[self.at..].starts_with("//") => {
                     let word = out[..out.len() - 1].iter().map(|(c, _)| c).collect();
                     let at = self.at;
-                    return Ok(Token::FieldRegex(word, self.regex()?, at));
+                    return Ok(Token::FieldRegex { field: word, regex: self.regex()?, regex_at: at });
                 }
                 c => {
                     self.bump();
@@ -114,11 +119,11 @@ impl Lexer<'_> {
                 c => out.push((c, true)),
             }
         }
-        Err(FilterError { at: start, reason: "the quote that ends this text is missing".into() })
+        Err(FilterError { at: start, reason: "the closing quote of this text is missing".into() })
     }
 }
 
-/// Whether what stands so far is `word:`.
+/// Whether the word so far is a field name with a colon.
 fn is_field(so_far: &[Char]) -> bool {
     match so_far.split_last() {
         Some(((':', false), word)) => {

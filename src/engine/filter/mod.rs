@@ -1,5 +1,4 @@
-//! The filter language of `/`, `--filter` and `:goto`: one language everywhere, checked while
-//! typed.
+//! The filter language of `/`, `--filter` and `:goto`.
 //!
 //! ```text
 //! reviews kind:nack                 words match the row; a space is "and"
@@ -9,9 +8,8 @@
 //! has:eds_cluster_config field:connect_timeout=0s
 //! ```
 //!
-//! Smart-case: a pattern without capital letters matches any case. Owns the language; knows no
-//! screen, no table and no file. Content is looked up through [`Lookup`], which its caller
-//! implements.
+//! A pattern without capital letters matches any case. The caller provides the content of rows
+//! through [`ContentLookup`].
 
 mod content;
 mod eval;
@@ -37,15 +35,16 @@ use eval::FilterRow;
 use parse::Expr;
 use term::{Predicate, Term};
 
-/// Why an expression can't be read: the byte where it breaks, and what was expected there.
+/// A syntax error in a filter expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at column {}", .at + 1)]
 pub struct FilterError {
+    /// Byte offset of the error.
     pub at: usize,
     pub reason: String,
 }
 
-/// What kind of row an expression is about to be used on.
+/// The kind of rows to filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
     Messages,
@@ -56,7 +55,7 @@ pub enum RowKind {
 impl RowKind {
     pub const ALL: [RowKind; 3] = [RowKind::Messages, RowKind::States, RowKind::Resources];
 
-    /// The word in messages: `messages`.
+    /// Returns the plural for messages to users, such as `messages`.
     pub fn word(self) -> &'static str {
         match self {
             RowKind::Messages => "messages",
@@ -66,7 +65,7 @@ impl RowKind {
     }
 }
 
-/// A parsed expression. The default one matches everything.
+/// A parsed filter expression. The default matches everything.
 #[derive(Clone, Debug)]
 pub struct Filter {
     expr: Option<Expr>,
@@ -80,33 +79,43 @@ impl Default for Filter {
 }
 
 impl Filter {
-    /// Reads an expression; the empty one matches everything. Times of day are UTC until
-    /// [`Filter::in_zone`].
+    /// Parses an expression. The empty expression matches everything.
+    ///
+    /// Times of day are in UTC unless [`Filter::in_zone`] is called.
+    ///
+    /// # Errors
+    ///
+    /// Returns the position and reason of a syntax error.
     pub fn parse(text: &str) -> Result<Filter, FilterError> {
         Ok(Filter { expr: parse::expression(text)?, zone: TimeZone::UTC })
     }
 
-    /// The same expression with its times of day read in `zone`.
+    /// Sets the time zone for times of day.
     pub fn in_zone(self, zone: TimeZone) -> Filter {
         Filter { zone, ..self }
     }
 
-    /// Whether it matches everything because it says nothing.
+    /// Whether the expression is empty and matches everything.
     pub fn is_empty(&self) -> bool {
         self.expr.is_none()
     }
 
-    /// Whether it asks for content (`has:`, `field:`), so that a [`Lookup`] is needed to answer it.
+    /// Whether the expression needs the content of rows (`has:`, `field:`) from a
+    /// [`ContentLookup`].
     pub fn needs_content(&self) -> bool {
         self.fields().any(|(field, _)| matches!(field, FilterField::Has | FilterField::Content))
     }
 
-    /// Refuses fields that rows of this kind do not have: they would hide every row without a word.
+    /// Checks that rows of this kind have all fields of the expression.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error for a missing field, which would otherwise silently hide all rows.
     pub fn check(&self, rows: RowKind) -> Result<(), FilterError> {
         match self.fields().find(|(field, _)| !field.applies(rows)) {
             None => Ok(()),
             Some((field, at)) => {
-                let reason = format!("`{}` says nothing about {}", field.word(), rows.word());
+                let reason = format!("`{}` does not apply to {}", field.word(), rows.word());
                 Err(FilterError { at, reason })
             }
         }
@@ -120,29 +129,29 @@ impl Filter {
         found.into_iter()
     }
 
-    /// Whether a row of the timeline matches, content not looked at (`has:` and `field:` match
-    /// nothing).
+    /// Whether a row of the timeline matches without content. `has:` and `field:` never match.
     pub fn message(&self, fact: &MessageFact, store: &Store) -> bool {
         self.message_with(fact, store, &NoContent)
     }
 
-    /// Whether a row of the timeline matches.
+    /// Whether a row of the timeline matches, with content from `content`.
     pub fn message_with(&self, fact: &MessageFact, store: &Store, content: &dyn ContentLookup) -> bool {
         self.matches(&FilterRow::Message(fact), store, content)
     }
 
-    /// Whether a state (stream and type) matches.
+    /// Whether the state of a type on a stream matches.
     pub fn state(&self, fact: &StateFact, store: &Store) -> bool {
         self.matches(&FilterRow::State(fact), store, &NoContent)
     }
 
-    /// The same where its fact is not made.
+    /// Whether the state in a view matches, without creating a [`StateFact`].
     pub fn state_view(&self, view: &StateView<'_>, store: &Store) -> bool {
         self.matches(&FilterRow::View(view), store, &NoContent)
     }
 
-    /// A word in lowercase letters of ASCII: a row with a text that has it somewhere, in any case,
-    /// matches whatever else is known of it. `None`: there is no such word.
+    /// Returns the word if the whole expression is a lower-case ASCII word.
+    ///
+    /// A row matches such an expression if any of its texts contains the word in any case.
     pub fn plain_word(&self) -> Option<&str> {
         match &self.expr {
             Some(Expr::Term(Term { test: Predicate::Row(pattern), .. })) => pattern.plain(),
@@ -150,12 +159,12 @@ impl Filter {
         }
     }
 
-    /// Whether a resource matches, content not looked at.
+    /// Whether a resource matches without content. `has:` and `field:` never match.
     pub fn resource(&self, fact: &ResourceFact, store: &Store) -> bool {
         self.resource_with(fact, store, &NoContent)
     }
 
-    /// Whether a resource matches.
+    /// Whether a resource matches, with content from `content`.
     pub fn resource_with(&self, fact: &ResourceFact, store: &Store, content: &dyn ContentLookup) -> bool {
         self.matches(&FilterRow::Resource(fact), store, content)
     }

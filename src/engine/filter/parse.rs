@@ -1,4 +1,4 @@
-//! Tokens to an expression: `|` binds weakest, then the space, then `!`.
+//! Parser for expressions. `|` binds weakest, then the space, then `!`.
 
 use std::iter::Peekable;
 use std::vec::IntoIter;
@@ -16,20 +16,19 @@ pub(super) enum Expr {
 }
 
 impl Expr {
-    pub(super) fn visit(&self, see: &mut dyn FnMut(&Term)) {
+    pub(super) fn visit(&self, visit: &mut dyn FnMut(&Term)) {
         match self {
-            Expr::Any(parts) | Expr::All(parts) => parts.iter().for_each(|part| part.visit(see)),
-            Expr::Not(inner) => inner.visit(see),
-            Expr::Term(term) => see(term),
+            Expr::Any(parts) | Expr::All(parts) => parts.iter().for_each(|part| part.visit(visit)),
+            Expr::Not(inner) => inner.visit(visit),
+            Expr::Term(term) => visit(term),
         }
     }
 }
 
-/// Deeper nesting is refused: it is no expression that a person typed, and it would exhaust the
-/// stack.
+/// Maximum nesting of an expression. Deeper nesting could exhaust the stack.
 const MAX_DEPTH: usize = 64;
 
-/// `None` for an empty expression.
+/// Parses an expression. Returns `None` for an empty expression.
 pub(super) fn expression(text: &str) -> Result<Option<Expr>, FilterError> {
     let mut parser = Parser { tokens: tokens(text)?.into_iter().peekable(), end: text.len(), depth: 0 };
     if parser.tokens.peek().is_none() {
@@ -38,7 +37,7 @@ pub(super) fn expression(text: &str) -> Result<Option<Expr>, FilterError> {
     let expr = parser.any()?;
     match parser.tokens.next() {
         None => Ok(Some(expr)),
-        Some((at, _)) => Err(FilterError { at, reason: "this `)` closes nothing".into() }),
+        Some((at, _)) => Err(FilterError { at, reason: "this `)` has no opening `(`".into() }),
     }
 }
 
@@ -67,7 +66,7 @@ impl Parser {
 
     fn unary(&mut self) -> Result<Expr, FilterError> {
         let Some((at, token)) = self.tokens.next() else {
-            return Err(FilterError { at: self.end, reason: "something to match is missing".into() });
+            return Err(FilterError { at: self.end, reason: "expected something to match".into() });
         };
         match token {
             Token::Not => Ok(Expr::Not(Box::new(self.nested(at, Parser::unary)?))),
@@ -75,15 +74,15 @@ impl Parser {
                 let inner = self.nested(at, Parser::any)?;
                 match self.tokens.next() {
                     Some((_, Token::Close)) => Ok(inner),
-                    _ => Err(FilterError { at, reason: "this `(` is never closed".into() }),
+                    _ => Err(FilterError { at, reason: "the closing `)` of this `(` is missing".into() }),
                 }
             }
             Token::Or | Token::Close => {
-                Err(FilterError { at, reason: "something to match is missing before this".into() })
+                Err(FilterError { at, reason: "expected something to match before this".into() })
             }
             Token::Regex(regex) => Ok(Expr::Term(term::regex(at, &regex)?)),
-            Token::FieldRegex(field, regex, place) => {
-                Ok(Expr::Term(term::field_regex(at, &field, place, &regex)?))
+            Token::FieldRegex { field, regex, regex_at } => {
+                Ok(Expr::Term(term::field_regex(at, &field, regex_at, &regex)?))
             }
             Token::Word(word) => Ok(Expr::Term(term::word(at, &word)?)),
         }
@@ -96,7 +95,7 @@ impl Parser {
     ) -> Result<Expr, FilterError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(FilterError { at, reason: format!("nested more than {MAX_DEPTH} deep") });
+            return Err(FilterError { at, reason: format!("nested more than {MAX_DEPTH} levels deep") });
         }
         let expr = parse(self);
         self.depth -= 1;

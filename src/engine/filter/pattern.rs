@@ -1,4 +1,4 @@
-//! What a word, a glob or a regex matches.
+//! Patterns for texts: words, globs and regexes.
 
 use memchr::memchr2_iter;
 use regex::{Regex, RegexBuilder};
@@ -6,24 +6,26 @@ use regex::{Regex, RegexBuilder};
 use super::FilterError;
 use super::lexer::Char;
 
-/// How much of a text a plain word has to match. A glob always matches the whole.
+/// The part of a text that a word has to match. A glob always has to match the whole text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
     Whole,
     Part,
 }
 
-/// A compiled pattern. All forms are a regex; for a plain word it is asked only where its cases are
-/// more than those of ASCII.
+/// A compiled pattern.
+///
+/// All patterns have a regex, but a lower-case ASCII word needs the regex for non-ASCII texts only.
 #[derive(Clone, Debug)]
 pub(super) struct Pattern {
     regex: Regex,
-    /// In whatever case, anywhere in the text: all that it means.
+    /// The word, if the pattern is a lower-case ASCII word that matches in any case, anywhere in a
+    /// text.
     plain: Option<Box<str>>,
 }
 
 impl Pattern {
-    /// A word as typed: `*` outside of quotes is a glob, everything else stands for itself.
+    /// Compiles a word. `*` outside of quotes matches any characters; other characters are literal.
     pub(super) fn word(at: usize, word: &[Char], extent: Extent) -> Result<Pattern, FilterError> {
         let mut regex = String::new();
         let mut glob = false;
@@ -44,9 +46,9 @@ impl Pattern {
         Ok(Pattern { plain, ..build(at, &regex, capitals)? })
     }
 
-    /// A regex as typed, anywhere in the text.
+    /// Compiles a regex that matches anywhere in a text.
     pub(super) fn regex(at: usize, regex: &str) -> Result<Pattern, FilterError> {
-        // Capitals in classes such as `\S` say nothing about the case of the text.
+        // Capital letters in classes such as `\S` do not make the regex case-sensitive.
         let mut escaped = false;
         let mut capitals = false;
         for c in regex.chars() {
@@ -57,20 +59,20 @@ impl Pattern {
     }
 
     pub(super) fn matches(&self, text: &str) -> bool {
-        // What is typed as a rule, without the cost of a regex, which alone knows that `ſ` is an
-        // `s` in other case.
-        let plain = self.plain.as_ref().is_some_and(|word| has(text.as_bytes(), word.as_bytes()));
+        // Avoids the cost of a regex for most filters. Only the regex knows that `ſ` is a case
+        // variant of `s`.
+        let plain = self.plain.as_ref().is_some_and(|word| contains_word(text.as_bytes(), word.as_bytes()));
         plain || ((self.plain.is_none() || !text.is_ascii()) && self.regex.is_match(text))
     }
 
-    /// The word without capitals that a text has to have somewhere, in any case, if that is all.
+    /// Returns the word if the pattern is a lower-case ASCII word.
     pub(super) fn plain(&self) -> Option<&str> {
         self.plain.as_deref()
     }
 }
 
-/// Whether a word in lowercase letters of ASCII is somewhere in a text, in any case.
-fn has(text: &[u8], word: &[u8]) -> bool {
+/// Whether a text contains a lower-case ASCII word in any case.
+fn contains_word(text: &[u8], word: &[u8]) -> bool {
     let Some((first, rest)) = word.split_first() else { return true };
     let behind = |at: usize| text.get(at + 1..at + 1 + rest.len());
     memchr2_iter(*first, first.to_ascii_uppercase(), text)
@@ -87,7 +89,7 @@ fn build(at: usize, regex: &str, capitals: bool) -> Result<Pattern, FilterError>
         .map_err(|error| FilterError { at, reason: format!("not a regex: {}", reason(&error)) })
 }
 
-/// The engine's reason without its picture of the expression.
+/// Returns the reason of a regex error without the excerpt of the expression.
 fn reason(error: &regex::Error) -> String {
     let text = error.to_string();
     let line = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or(&text);
@@ -102,7 +104,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_plain_word_is_found_where_its_regex_finds_it(
+        fn plain_word_matches_like_its_regex(
             word in "[ak1s.-]{1,3}",
             text in "[aAkK1sS.ſ\u{212a}é-]{0,12}",
         ) {

@@ -1,4 +1,4 @@
-//! One condition of an expression: a word, a field with its value, a range of messages.
+//! The conditions of an expression: a word, a field with a value, a range of message numbers.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::lexer::Char;
 use super::pattern::{Extent, Pattern};
 use super::{FilterError, RowKind, units};
 
-/// A field of the language.
+/// A field of the filter language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterField {
     Type,
@@ -38,7 +38,7 @@ pub enum FilterField {
 }
 
 impl FilterField {
-    /// All that are written with a word.
+    /// The fields that have a word.
     pub const WORDS: [(&'static str, FilterField); 19] = [
         ("type", FilterField::Type),
         ("node", FilterField::Node),
@@ -61,12 +61,12 @@ impl FilterField {
         ("field", FilterField::Content),
     ];
 
-    /// `type`, `node`, …; `#` for message numbers.
+    /// Returns the word of the field, or `#` for message numbers.
     pub fn word(self) -> &'static str {
         FilterField::WORDS.iter().find(|(_, field)| *field == self).map_or("#", |(word, _)| word)
     }
 
-    /// Those that rows of some kind have, and message numbers.
+    /// Returns the fields that apply to rows of any kind.
     pub fn in_use() -> impl Iterator<Item = FilterField> {
         let all = FilterField::WORDS.iter().map(|(_, field)| *field).chain([FilterField::Number]);
         all.filter(|field| RowKind::ALL.into_iter().any(|rows| field.applies(rows)))
@@ -80,7 +80,7 @@ impl FilterField {
         matches!(self, FilterField::Size | FilterField::Lat | FilterField::Age | FilterField::Res)
     }
 
-    /// Whether rows of this kind have it. `rule` belongs to findings.
+    /// Whether rows of this kind have the field. `rule` is reserved for findings.
     pub(super) fn applies(self, rows: RowKind) -> bool {
         use FilterField as F;
         match rows {
@@ -144,20 +144,20 @@ pub(super) enum Predicate {
         url: Pattern,
     },
     Stream(StreamId),
-    /// Any other field of text.
+    /// The text of a field.
     Text(Pattern),
     Bytes(Compare, u64),
     Time(Compare, Duration),
     Count(Compare, u64),
-    /// `#FROM..#TO`, ends included.
+    /// `#FROM..#TO`, inclusive.
     Numbers(u64, u64),
-    Moment(FilterTime),
+    Point(FilterTime),
     Content(ContentPath, Option<Pattern>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Term {
-    /// With its place; `None` for a word that matches the row.
+    /// The field with its byte offset. `None` for a word that matches the row.
     field: Option<(FilterField, usize)>,
     pub test: Predicate,
 }
@@ -168,12 +168,12 @@ impl Term {
     }
 }
 
-/// A regex that stands alone.
+/// Parses a regex without a field.
 pub(super) fn regex(at: usize, regex: &str) -> Result<Term, FilterError> {
     Ok(Term { field: None, test: Predicate::Row(Pattern::regex(at, regex)?) })
 }
 
-/// `name:/…/`.
+/// Parses `name:/…/`.
 pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> Result<Term, FilterError> {
     let field = known(at, word)?;
     let pattern = Pattern::regex(place, regex)?;
@@ -188,12 +188,12 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
         FilterField::Kind | FilterField::State | FilterField::Dir => {
             Predicate::Text(one_of(field, place, pattern)?)
         }
-        _ => return Err(FilterError { at: place, reason: format!("`{word}` takes no regex") }),
+        _ => return Err(FilterError { at: place, reason: format!("`{word}` does not accept a regex") }),
     };
     Ok(Term { field: Some((field, at)), test })
 }
 
-/// Everything that is neither a regex nor an operator.
+/// Parses a word, a field with a value, or a range of message numbers.
 pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     if let Some(term) = numbers(at, word)? {
         return Ok(term);
@@ -204,8 +204,8 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
     if let (Some((sign, compare)), false) = (operator, name.is_empty()) {
         let value = &rest[sign.len()..];
-        // `xdstp://…` and unknown words before a comparison are text; an unknown word with a colon
-        // is a typo.
+        // `xdstp://…` and unknown words in front of a comparison are text. An unknown word with a
+        // colon is an error.
         let is_text = *sign != ":" || starts_with(rest, "://");
         if FilterField::parse(&name).is_some() || !is_text {
             let field = known(at, &name)?;
@@ -213,11 +213,11 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
             if !matches!(*sign, ":" | "=") && !field.is_number() {
                 return Err(FilterError {
                     at: at + name.len(),
-                    reason: format!("`{name}` takes `:`, not `{sign}`"),
+                    reason: format!("`{name}` expects `:`, not `{sign}`"),
                 });
             }
             if value.is_empty() {
-                return Err(FilterError { at: place, reason: format!("a value for `{name}` is missing") });
+                return Err(FilterError { at: place, reason: format!("the value of `{name}` is missing") });
             }
             return Ok(Term { field: Some((field, at)), test: test(field, *compare, place, value)? });
         }
@@ -228,8 +228,10 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
 fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
     FilterField::parse(word).ok_or_else(|| {
         let words: Vec<_> = FilterField::in_use().map(FilterField::word).collect();
-        let reason =
-            format!("no field `{word}` (fields: {}; quote the word to match it as text)", words.join(" "));
+        let reason = format!(
+            "unknown field `{word}` (fields: {}; quote the word to match it as text)",
+            words.join(" ")
+        );
         FilterError { at, reason }
     })
 }
@@ -265,7 +267,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
         FilterField::Res | FilterField::Number => {
             Predicate::Count(compare, text.parse().map_err(|_| wrong("a count"))?)
         }
-        FilterField::After | FilterField::Before => Predicate::Moment(
+        FilterField::After | FilterField::Before => Predicate::Point(
             FilterTime::parse(&text).ok_or_else(|| wrong("a time such as 14:02:08, +30s or #487"))?,
         ),
         FilterField::Has => {
@@ -282,7 +284,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
     })
 }
 
-/// Refuses a pattern that none of the field's words matches.
+/// Returns an error if the pattern matches none of the field's words.
 fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
     let words: Vec<&str> = match field {
         FilterField::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
@@ -295,10 +297,10 @@ fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, Fi
     if words.iter().any(|word| pattern.matches(word)) {
         return Ok(pattern);
     }
-    Err(FilterError { at, reason: format!("not a {} (they are: {})", field.word(), words.join(" ")) })
+    Err(FilterError { at, reason: format!("not a {} (expected one of: {})", field.word(), words.join(" ")) })
 }
 
-/// `#487`, `#478..#498`, `#478..`.
+/// Parses `#487`, `#478..#498` or `#478..`. Returns `None` for other words.
 fn numbers(at: usize, word: &[Char]) -> Result<Option<Term>, FilterError> {
     let text = plain(word);
     if !text.starts_with('#') || word.iter().any(|(_, quoted)| *quoted) {

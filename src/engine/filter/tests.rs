@@ -95,7 +95,7 @@ fn resource() -> ResourceFact {
     }
 }
 
-/// A source that began on 2026-03-02 at 14:00:00 UTC and is 3 minutes old.
+/// A store of a source that began on 2026-03-02 at 14:00:00 UTC, 3 minutes ago.
 fn store() -> Store {
     let clock = Clock { epoch: Some(1_772_460_000_000_000_000), untimed: false };
     let mut store = Store::new(Catalog::in_memory(), clock, Options::default());
@@ -108,7 +108,7 @@ fn on_message(text: &str) -> bool {
 }
 
 #[test]
-fn what_matches_a_message() {
+fn matches_messages() {
     for text in [
         "",
         "  ",
@@ -171,7 +171,7 @@ fn what_matches_a_message() {
 }
 
 #[test]
-fn what_does_not() {
+fn rejects_other_messages() {
     for text in [
         "Edge",
         "ledger",
@@ -212,7 +212,7 @@ fn what_does_not() {
 }
 
 #[test]
-fn states_and_resources_have_fields_of_their_own() {
+fn matches_states_and_resources() {
     let store = store();
     let on_state = |text: &str| Filter::parse(text).unwrap().state(&state(), &store);
     for text in
@@ -235,7 +235,7 @@ fn states_and_resources_have_fields_of_their_own() {
 }
 
 #[test]
-fn a_bad_expression_says_where_it_breaks() {
+fn errors_have_positions() {
     let mut shown = String::new();
     for text in [
         "edge tpye:cds",
@@ -274,7 +274,7 @@ fn a_bad_expression_says_where_it_breaks() {
 }
 
 #[test]
-fn words_that_look_like_fields_are_text() {
+fn matches_words_that_look_like_fields_as_text() {
     let mut fact = nack();
     fact.names = arcs(&["xdstp://auth/envoy.config.cluster.v3.Cluster/a", "a=b", "key:value"]);
     for text in ["xdstp://auth", "name:xdstp://auth/*", "a=b", "\"key:value\""] {
@@ -283,12 +283,12 @@ fn words_that_look_like_fields_are_text() {
 }
 
 #[test]
-fn fields_that_rows_lack_are_refused() {
+fn check_refuses_fields_that_rows_lack() {
     let check = |text: &str, rows| Filter::parse(text).unwrap().check(rows);
     assert_eq!(check("type:cds kind:nack", RowKind::Messages), Ok(()));
     assert_eq!(check("type:cds state:nack", RowKind::States), Ok(()));
     let refused = check("type:cds (edge | !state:nack)", RowKind::Messages).unwrap_err();
-    assert_eq!((refused.at, refused.reason.as_str()), (18, "`state` says nothing about messages"));
+    assert_eq!((refused.at, refused.reason.as_str()), (18, "`state` does not apply to messages"));
     for (text, rows) in [
         ("kind:ack", RowKind::States),
         ("rule:x", RowKind::Messages),
@@ -311,7 +311,7 @@ impl ContentLookup for Bodies {
 }
 
 #[test]
-fn content_is_matched_by_path_and_value() {
+fn matches_content_by_path_and_value() {
     let bodies = Bodies(json!({
         "name": "reviews",
         "edsClusterConfig": {"service_name": "reviews.default"},
@@ -352,7 +352,7 @@ fn content_is_matched_by_path_and_value() {
 }
 
 #[test]
-fn times_of_day_follow_the_zone_and_the_night() {
+fn times_of_day_respect_zone_and_midnight() {
     // 23:59:00 in Kiritimati (UTC+14) is 09:59:00 UTC.
     let clock = Clock { epoch: Some(1_772_445_540_000_000_000), untimed: false };
     let mut store = Store::new(Catalog::in_memory(), clock, Options::default());
@@ -373,7 +373,7 @@ fn times_of_day_follow_the_zone_and_the_night() {
 }
 
 #[test]
-fn a_source_without_times_has_no_ages() {
+fn untimed_sources_have_no_ages() {
     let clock = Clock { epoch: None, untimed: true };
     let store = Store::new(Catalog::in_memory(), clock, Options::default());
     for text in ["age<1d", "after:+0s", "before:+1d"] {
@@ -382,7 +382,7 @@ fn a_source_without_times_has_no_ages() {
 }
 
 #[test]
-fn durations_have_units() {
+fn parses_durations_and_sizes() {
     for (text, expected) in [
         ("0", Some(0.0)),
         ("1.5s", Some(1.5)),
@@ -399,7 +399,7 @@ fn durations_have_units() {
 
 proptest::proptest! {
     #[test]
-    fn no_expression_panics(text in "[a-z:/|!()\"*#.<>=0-9 \\\\é]{0,40}") {
+    fn accepts_or_rejects_any_expression(text in "[a-z:/|!()\"*#.<>=0-9 \\\\é]{0,40}") {
         if let Ok(filter) = Filter::parse(&text) {
             filter.message(&nack(), &store());
         } else if let Err(error) = Filter::parse(&text) {
@@ -409,7 +409,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn a_plain_word_is_told_from_what_means_more() {
+fn recognizes_plain_words() {
     let word = |text: &str| Filter::parse(text).unwrap().plain_word().map(str::to_owned);
     assert_eq!(word("reviews"), Some("reviews".to_owned()));
     assert_eq!(word("\"a b\""), Some("a b".to_owned()));

@@ -1,8 +1,10 @@
-//! Numbers with units, as filters and flags take them.
+//! Numbers with units in filters and flags.
 
 use std::time::Duration;
 
-/// Reads `0.2s 41s 9m 3h 2d 15ms 100us`. The unit is required except for `0`.
+/// Parses a duration such as `0.2s`, `9m`, `3h`, `2d`, `15ms` or `100us`.
+///
+/// The unit is required except for `0`.
 pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -21,7 +23,7 @@ pub fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(number * secs).ok()
 }
 
-/// Reads `80 80B 1.1k 44kB 1M 313MB 2G 4MiB`.
+/// Parses a size in bytes such as `80`, `80B`, `1.1k`, `44kB`, `1M` or `4MiB`.
 pub fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = split(text)?;
     let unit = unit.to_ascii_lowercase();
@@ -39,7 +41,8 @@ pub fn bytes(text: &str) -> Option<u64> {
     Some((number * factor).round() as u64)
 }
 
-/// A time of day: `14:02`, `14:02:08`, `14:02:08.155`, as nanoseconds from midnight.
+/// Parses a time of day such as `14:02`, `14:02:08` or `14:02:08.155` to nanoseconds since
+/// midnight.
 pub(super) fn time_of_day(text: &str) -> Option<u64> {
     let mut parts = text.splitn(3, ':');
     let hours: u64 = digits(parts.next()?)?;
@@ -58,7 +61,7 @@ fn digits(text: &str) -> Option<u64> {
         .then(|| text.parse().ok())?
 }
 
-/// A number that is not negative, and what stands behind it.
+/// Splits a text into a nonnegative number and the rest.
 fn split(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;

@@ -6,80 +6,86 @@ use crate::wire::event::{Kind, StreamId};
 
 use super::{Graph, NodeId, References};
 
-/// Nodes are looked at this many times in all.
+/// Number of passes over the nodes.
 const PASSES_PER_NODE: usize = 3;
 
-/// A graph in the making: step by step, so that no frame waits for all of it, and all of it as of
-/// one moment.
+/// A builder that makes a graph in steps, from one snapshot of the streams.
 #[derive(Clone, Debug)]
 pub struct GraphBuilder {
-    glance: StreamsSnapshot,
+    snapshot: StreamsSnapshot,
     graph: Graph,
     wild: Vec<Kind>,
     stage: Stage,
-    /// Nodes looked at, in all passes; and about how many there are.
+    /// Number of nodes visited in all passes.
     done: usize,
+    /// Approximate number of nodes.
     total: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    /// The resources that the streams know.
+    /// Adds the resources of the streams.
     Nodes,
-    /// What those refer to, from this one on; and how many they are.
-    Edges(NodeId, usize),
-    /// What follows from the whole, from this one on.
+    /// Adds the references from `next` up to `end`.
+    Edges {
+        next: NodeId,
+        end: NodeId,
+    },
+    /// Derives the states from this node on.
     States(NodeId),
-    Whole,
+    Done,
 }
 
 impl GraphBuilder {
-    /// Begins with these streams as they are now.
+    /// Starts a graph of the current state of these streams.
     pub fn new(store: &Store, streams: &[StreamId]) -> GraphBuilder {
-        let glance = store.glance(streams);
+        let snapshot = store.glance(streams);
         let is = |kind: Kind| {
-            glance.wildcards().any(|(url, wildcard)| {
+            snapshot.wildcards().any(|(url, wildcard)| {
                 wildcard != Wildcard::None
                     && Kind::of_type_url(url.as_str()).is_some_and(|(of, _)| of == kind)
             })
         };
         let wild = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| is(*kind)).collect();
-        let total = glance.len();
-        GraphBuilder { glance, graph: Graph::default(), wild, stage: Stage::Nodes, done: 0, total }
+        let total = snapshot.len();
+        GraphBuilder { snapshot, graph: Graph::default(), wild, stage: Stage::Nodes, done: 0, total }
     }
 
-    /// About how many nodes it has.
+    /// Returns the approximate number of nodes.
     pub fn len(&self) -> usize {
         self.total
     }
 
+    /// Whether there are no nodes.
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
 
+    /// Returns the progress in percent, at most 99.
     pub fn percent(&self) -> usize {
         (self.done.saturating_mul(100) / (self.total * PASSES_PER_NODE).max(1)).min(99)
     }
 
-    /// Goes on by so many nodes. True once it is whole. References are looked up among those known;
-    /// the known ones that are not part of it are forgotten.
+    /// Visits up to `most` more nodes. Returns true once the graph is complete.
+    ///
+    /// Takes references from the cache `known`, and drops unused references from the cache.
     pub fn step(&mut self, store: &Store, known: &mut References, most: usize) -> bool {
         self.done = self.done.saturating_add(most);
         match self.stage {
-            Stage::Nodes => match self.glance.read(store, most) {
+            Stage::Nodes => match self.snapshot.read(store, most) {
                 Some(facts) => facts.into_iter().for_each(|(fact, asked)| self.graph.add(fact, asked)),
                 None => {
                     self.graph.forget_others(known);
-                    self.stage = Stage::Edges(0, self.graph.nodes.len());
+                    self.stage = Stage::Edges { next: 0, end: self.graph.nodes.len() };
                 }
             },
-            Stage::Edges(from, end) => {
-                let to = from.saturating_add(most).min(end);
-                for id in from..to {
+            Stage::Edges { next, end } => {
+                let to = next.saturating_add(most).min(end);
+                for id in next..to {
                     let Some(links) = self.graph.references_of(id, known) else { continue };
                     links.iter().for_each(|link| self.graph.connect(id, link));
                 }
-                self.stage = if to < end { Stage::Edges(to, end) } else { Stage::States(0) };
+                self.stage = if to < end { Stage::Edges { next: to, end } } else { Stage::States(0) };
             }
             Stage::States(from) => {
                 let end = self.graph.nodes.len();
@@ -88,17 +94,17 @@ impl GraphBuilder {
                 self.stage = Stage::States(to);
                 if to == end {
                     self.graph.mark_troubled();
-                    self.stage = Stage::Whole;
+                    self.stage = Stage::Done;
                 }
             }
-            Stage::Whole => {}
+            Stage::Done => {}
         }
-        matches!(self.stage, Stage::Whole)
+        matches!(self.stage, Stage::Done)
     }
 
-    /// The graph, and the newest version offered of each type.
+    /// Returns the graph, and the newest version that was sent for each type.
     pub fn finish(self) -> (Graph, HashMap<Kind, String>) {
-        let offered = self.glance.offered();
+        let offered = self.snapshot.offered();
         let offered = offered
             .filter_map(|(url, version)| Some((Kind::of_type_url(url.as_str())?.0, version.to_owned())));
         (self.graph, offered.collect())
@@ -113,8 +119,9 @@ impl Graph {
         }
     }
 
-    /// Lets go of so many of its nodes: to drop 100,000 at once takes longer than a frame. True
-    /// once there is none.
+    /// Drops up to `most` nodes. Returns true once the graph is empty.
+    ///
+    /// Dropping 100,000 nodes at once would take longer than a frame.
     pub fn drop_nodes(&mut self, most: usize) -> bool {
         for _ in 0..most {
             let Some(node) = self.nodes.pop() else { return true };

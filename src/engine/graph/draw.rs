@@ -1,4 +1,4 @@
-//! The graph for other programs.
+//! Export of the graph to Graphviz and Mermaid.
 
 use std::fmt::Write as _;
 
@@ -7,7 +7,7 @@ use crate::wire::text::display_safe;
 
 use super::{Graph, GraphNode, NodeState};
 
-/// Colour of a node, in words that both languages know.
+/// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
     match state {
         NodeState::Ready => "green",
@@ -33,7 +33,7 @@ fn lines(node: &GraphNode) -> [String; 3] {
     [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
 }
 
-/// Edges as places of two nodes, and the field.
+/// Returns the edges as ids of two nodes and the path of the field.
 fn edges(graph: &Graph) -> impl Iterator<Item = (usize, usize, &str)> {
     graph
         .nodes
@@ -42,7 +42,7 @@ fn edges(graph: &Graph) -> impl Iterator<Item = (usize, usize, &str)> {
         .flat_map(|(from, node)| node.uses.iter().map(move |(to, path)| (from, *to, &**path)))
 }
 
-/// Graphviz.
+/// Formats the graph in the Graphviz DOT language.
 pub fn dot(graph: &Graph, title: &str) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out =
@@ -63,9 +63,9 @@ pub fn dot(graph: &Graph, title: &str) -> String {
     out
 }
 
-/// Mermaid.
+/// Formats the graph as a Mermaid flowchart.
 pub fn mermaid(graph: &Graph, title: &str) -> String {
-    // Quotes and brackets end a label; entities don't.
+    // Quotes and brackets would end a label, so use entities.
     let escaped = |text: &str| {
         let mut out = String::new();
         for c in text.chars() {
@@ -92,7 +92,7 @@ pub fn mermaid(graph: &Graph, title: &str) -> String {
     out
 }
 
-/// `1 listener → 1 route → 119 clusters`: the types in their order, those that are there.
+/// The types in the order of `1 listener → 1 route → 119 clusters`, with singular names.
 pub const KIND_CHAIN: [(Kind, &str); 5] = [
     (Kind::Lds, "listener"),
     (Kind::Rds, "route"),

@@ -1,10 +1,11 @@
-//! What hangs together: Listener → Route → Cluster → Endpoints and secrets of one client, with the
-//! state of each.
+//! The graph of a client's resources and their states.
 //!
-//! Nodes are the resources that the client's streams know and those that these refer to; edges are
-//! the references that [`crate::schema::links`] finds in the newest content of each. References are
-//! looked up once for each content and kept by the reader ([`References`]), a slice at a time, so
-//! that no frame waits for 100,000 of them.
+//! Shows listeners, routes, clusters, endpoints and secrets.
+//!
+//! Nodes are the resources on the client's streams and the resources that they refer to. Edges are
+//! the references that [`crate::schema::links`] finds in the newest content of each resource. The
+//! caller caches the references of each content in [`References`] and builds the graph in steps, so
+//! that large graphs do not block the screen.
 
 mod build;
 mod draw;
@@ -25,54 +26,56 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 pub use build::GraphBuilder;
 pub use draw::{KIND_CHAIN, dot, mermaid};
 pub use state::{NodeState, has_orphans};
-pub use walk::{Rows, TreeRow, TreeRowKind, TreeView};
+pub use walk::{TreeRow, TreeRowKind, TreeView};
 
-/// Place of a node among the nodes of its graph.
+/// Index of a node in its graph.
 pub type NodeId = usize;
 
-/// A resource that is there, or that something refers to.
+/// A resource that was sent or requested, or that another resource refers to.
 #[derive(Clone, Debug)]
 pub struct GraphNode {
     pub kind: Kind,
     pub name: Arc<str>,
     pub state: NodeState,
-    /// The newest version sent.
+    /// The newest version that was sent.
     pub version: Option<Arc<str>>,
     pub acked_version: Option<Arc<str>>,
-    /// The stream that it comes on; `None` for one that no stream knows.
+    /// The stream of the resource. `None` if only referred to.
     pub stream: Option<StreamId>,
     pub type_url: Option<TypeUrl>,
     pub content: Option<BlobId>,
-    /// What it refers to, in the order of its fields, each once, with the field.
+    /// Referenced nodes without duplicates, in the order of the fields, with the path of the field.
     pub uses: Vec<(NodeId, Arc<str>)>,
-    /// Who refers to it.
+    /// Nodes that refer to this node.
     pub users: Vec<NodeId>,
-    /// It or something below it has a problem.
-    pub troubled: bool,
+    /// Whether the node or a node below has a problem.
+    pub is_troubled: bool,
 }
 
 impl GraphNode {
-    /// It is there, is of a type that others refer to, and nothing does.
+    /// Whether the resource is present and unreferenced, although resources of its type need a
+    /// reference.
     pub fn is_orphan(&self) -> bool {
         self.users.is_empty() && !matches!(self.kind, Kind::Lds | Kind::Rtds) && self.state.is_present()
     }
 }
 
-/// References by content.
+/// A cache of references by content.
 #[derive(Clone, Debug, Default)]
 pub struct References(HashMap<BlobId, Arc<[Link]>>);
 
 impl References {
-    /// Contents that are known.
+    /// Returns the number of contents in the cache.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Looks up the references of these contents, as [`Graph::unread`] tells them.
+    /// Looks up the references of contents, such as those in [`Graph::unread`].
     pub fn read(&mut self, store: &Store, schema: &Schema, contents: &[BlobId]) {
         for id in contents {
             let body = store.catalog().bytes(*id).map(|bytes| schema.any_to_json(&bytes));
@@ -87,26 +90,28 @@ impl References {
 pub struct Graph {
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
-    /// Contents whose references are not looked up yet: their edges are not there.
+    /// Contents that are not in the cache. The graph lacks their edges.
     pub unread: Vec<BlobId>,
-    /// Types of which the client was sent or asked for something.
+    /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
-    /// How many nodes are there, by type.
+    /// Number of present resources by type.
     counts: HashMap<Kind, u64>,
-    /// Nodes with a problem of their own.
+    /// Nodes that have a problem themselves.
     problems: Vec<NodeId>,
-    /// Listeners, and what nothing refers to: where the tree begins.
+    /// Listeners, the roots of the tree.
     roots: Vec<NodeId>,
-    loose: Vec<NodeId>,
+    /// Other nodes without references to them.
+    unreferenced: Vec<NodeId>,
 }
 
-/// The streams of a stream's client that are open, or the stream alone: types may come on streams
-/// of their own.
+/// Returns the open streams of a stream's client, or the stream itself if closed.
+///
+/// A client may use a separate stream for each type.
 pub fn streams_of(store: &Store, stream: StreamId) -> Vec<StreamId> {
     store.streams_of_client(stream)
 }
 
-/// A number that changes when the graph of these streams may have.
+/// Returns a hash that changes whenever the graph of these streams may have changed.
 pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = std::hash::DefaultHasher::new();
@@ -118,13 +123,13 @@ pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     hasher.finish()
 }
 
-/// Types whose resources refer to others.
-fn refers(kind: Kind) -> bool {
+/// Whether resources of this type refer to other resources.
+fn has_references(kind: Kind) -> bool {
     matches!(kind, Kind::Lds | Kind::Rds | Kind::Srds | Kind::Vhds | Kind::Cds | Kind::Ecds)
 }
 
 impl Graph {
-    /// The graph of these streams, whole.
+    /// Builds the complete graph of these streams.
     pub fn of(store: &Store, schema: &Schema, streams: &[StreamId]) -> Graph {
         let mut known = References::default();
         let unread = Graph::build(store, streams, &mut known).unread;
@@ -132,8 +137,8 @@ impl Graph {
         Graph::build(store, streams, &mut known)
     }
 
-    /// The graph of these streams as far as references are known. What is not part of it is
-    /// forgotten.
+    /// Builds the graph of these streams with the cached references. Drops unused references from
+    /// the cache.
     pub fn build(store: &Store, streams: &[StreamId], known: &mut References) -> Graph {
         let mut building = GraphBuilder::new(store, streams);
         while !building.step(store, known, usize::MAX) {}
@@ -153,12 +158,12 @@ impl Graph {
             name: fact.name,
             uses: Vec::new(),
             users: Vec::new(),
-            troubled: false,
+            is_troubled: false,
         };
         self.sent.insert(kind);
         let key = (kind, node.name.clone());
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
-            // Of several streams the one that has it counts.
+            // Of several streams, prefer one on which the resource is present.
             Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
             Some(_) => {}
             None => {
@@ -169,7 +174,7 @@ impl Graph {
     }
 
     fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
-        let node = self.nodes.get(id).filter(|node| refers(node.kind) && node.state.is_present())?;
+        let node = self.nodes.get(id).filter(|node| has_references(node.kind) && node.state.is_present())?;
         let content = node.content?;
         if let Some(links) = known.0.get(&content) {
             return Some(links.clone());
@@ -180,13 +185,12 @@ impl Graph {
 
     fn connect(&mut self, from: NodeId, link: &Link) {
         let path: Arc<str> = Arc::from(link.path.as_str());
-        let several = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
-        let targets: Vec<NodeId> = match several {
-            true => {
-                let meant = |node: &GraphNode| node.kind == link.kind && link.matches_name(&node.name);
-                self.nodes.iter().enumerate().filter(|(_, node)| meant(node)).map(|(id, _)| id).collect()
-            }
-            false => vec![self.find_or_add(link)],
+        let is_prefix = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
+        let targets: Vec<NodeId> = if is_prefix {
+            let matches = |node: &GraphNode| node.kind == link.kind && link.matches_name(&node.name);
+            self.nodes.iter().enumerate().filter(|(_, node)| matches(node)).map(|(id, _)| id).collect()
+        } else {
+            vec![self.find_or_add(link)]
         };
         for to in targets {
             let Some(node) = self.nodes.get_mut(from) else { return };
@@ -218,34 +222,37 @@ impl Graph {
             content: None,
             uses: Vec::new(),
             users: Vec::new(),
-            troubled: false,
+            is_troubled: false,
         });
         id
     }
 
+    /// Returns a node by id.
     pub fn get(&self, id: NodeId) -> Option<&GraphNode> {
         self.nodes.get(id)
     }
 
+    /// Returns the id of a resource.
     pub fn find(&self, kind: Kind, name: &str) -> Option<NodeId> {
         self.by_name.get(&(kind, Arc::from(name))).copied()
     }
 
-    /// How many nodes of a type are there.
+    /// Returns the number of present resources of a type.
     pub fn count(&self, kind: Kind) -> u64 {
         self.counts.get(&kind).copied().unwrap_or(0)
     }
 
-    /// How many of all types.
+    /// Returns the number of present resources of all types.
     pub fn count_all(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Nodes with a problem of their own.
+    /// Returns the nodes that have a problem themselves.
     pub fn problems(&self) -> impl Iterator<Item = &GraphNode> {
         self.problems.iter().filter_map(|id| self.nodes.get(*id))
     }
 
+    /// Returns the present resources that lack a reference.
     pub fn orphans(&self) -> impl Iterator<Item = NodeId> {
         self.nodes.iter().enumerate().filter(|(_, node)| node.is_orphan()).map(|(id, _)| id)
     }

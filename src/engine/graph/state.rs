@@ -3,42 +3,46 @@ use crate::wire::event::{Kind, Seq, Time};
 
 use super::{Graph, NodeId};
 
-/// How a resource stands in the graph of its client.
+/// The state of a resource in the graph of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
     /// Sent and accepted.
     Ready,
-    /// The same, and nothing that the client was sent refers to it (any more). It stays: the
-    /// protocol has no deletion of such types (rows E-45, L-11).
+    /// Sent and accepted, but no longer referenced by the client's resources.
+    ///
+    /// The client keeps the resource, because SotW cannot delete resources of such types
+    /// (`docs/protocol.md#e-45`, `docs/protocol.md#l-11`).
     Orphan,
-    /// Sent, no answer yet.
+    /// Sent, without an answer yet.
     Sent,
-    /// Its newest content was refused.
+    /// The client rejected the newest content.
     Refused,
-    /// Sent, and waits for what it refers to (rows H-01 to H-06): since the oldest question for
-    /// that.
+    /// Sent, and waiting for referenced resources since the oldest request for one of them.
+    ///
+    /// See `docs/protocol.md#h-01` to `docs/protocol.md#h-06`.
     Warming { since: Option<Time> },
-    /// Asked for and not sent: when and by which request.
+    /// Requested and not sent, with the time and number of the request.
     Waiting { since: Option<(Time, Seq)> },
-    /// The same, for longer than the limit.
+    /// Requested and not sent within the time limit.
     Missing { since: Option<(Time, Seq)> },
-    /// Said not to exist, or taken away.
+    /// Reported as nonexistent, or removed.
     Gone(ResourceState),
-    /// Referred to, and neither sent nor asked for.
+    /// Referenced, and neither sent nor requested.
     NotAsked,
-    /// Referred to, while the client gets all of the type and this is not among them.
+    /// Referenced and not sent, although the client has a wildcard subscription for the type.
     Dangling,
 }
 
 impl NodeState {
-    /// `asked`: since when and by which request it is waited for.
+    /// Returns the state of a resource, without regard to references. `asked` is the pending
+    /// request.
     pub(super) fn of(fact: &ResourceFact, asked: Option<(Time, Seq)>) -> NodeState {
         match fact.state {
             _ if fact.refused => NodeState::Refused,
             ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
             ResourceState::Waiting => NodeState::Waiting { since: asked },
-            // The client's own timer says so: for whoever looks, nothing came.
+            // The client's own timer has expired without a response.
             ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
                 NodeState::Missing { since: asked }
             }
@@ -46,7 +50,7 @@ impl NodeState {
         }
     }
 
-    /// The client was sent it and has it, or has what was there before.
+    /// Whether the client has the resource in its newest or an earlier version.
     pub fn is_present(&self) -> bool {
         matches!(
             self,
@@ -58,7 +62,7 @@ impl NodeState {
         )
     }
 
-    /// Someone must act on it.
+    /// Whether the state is a problem.
     pub fn is_problem(&self) -> bool {
         matches!(
             self,
@@ -66,12 +70,12 @@ impl NodeState {
         ) || matches!(self, NodeState::Gone(state) if *state != ResourceState::Released)
     }
 
-    /// Whether what refers to it can't be used until it is there.
-    fn holds_up(&self) -> bool {
+    /// Whether resources that refer to this resource have to wait.
+    fn blocks_warming(&self) -> bool {
         matches!(self, NodeState::Waiting { .. } | NodeState::Missing { .. })
     }
 
-    /// `in sync`, `warming`, `dangling`.
+    /// Returns the word for the state, such as `in sync`, `warming` or `dangling`.
     pub fn word(&self) -> &'static str {
         match self {
             NodeState::Ready => "in sync",
@@ -88,12 +92,12 @@ impl NodeState {
     }
 }
 
-/// Whether resources of a type can outlive what refers to them.
+/// Whether resources of a type can outlive the references to them.
 pub fn has_orphans(kind: Kind) -> bool {
     !referring_kinds(kind).is_empty()
 }
 
-/// The types whose resources refer to those of a type.
+/// Returns the types whose resources refer to resources of this type.
 fn referring_kinds(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Eds => &[Kind::Cds],
@@ -106,25 +110,28 @@ fn referring_kinds(kind: Kind) -> &'static [Kind] {
 }
 
 impl Graph {
-    /// What follows from the whole for one node, with all nodes and edges there: dangling, warming,
-    /// orphaned. Of the `wild` types the client gets all.
+    /// Derives the final state of a node from the complete graph: dangling, warming or orphaned.
+    ///
+    /// `wild` has the types with a wildcard subscription.
     pub(super) fn derive_state(&mut self, id: NodeId, wild: &[Kind]) {
-        // Listeners warm up on routes, clusters on endpoints and secrets; routes are not warmed
-        // (row H-03).
+        // Listeners wait for routes, clusters for endpoints and secrets. Routes do not warm up
+        // (docs/protocol.md#h-03).
         let warming = self.warming(id);
         let Some(node) = self.nodes.get_mut(id) else { return };
-        let used = !node.users.is_empty();
-        let gone = matches!(node.state, NodeState::Gone(_));
-        if used && wild.contains(&node.kind) && (gone || node.state == NodeState::NotAsked) {
+        let is_used = !node.users.is_empty();
+        let is_gone = matches!(node.state, NodeState::Gone(_));
+        if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
             node.state = NodeState::Dangling;
-        } else if !used && gone {
+        } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);
         } else if let Some(since) = warming {
             node.state = NodeState::Warming { since };
-        } else if !used && node.state == NodeState::Ready {
-            // What refers to it may be in a bootstrap, where the client gets nothing that could.
-            let could = referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
-            if could {
+        } else if !is_used && node.state == NodeState::Ready {
+            // The reference may be in the bootstrap if the client gets no resources that could
+            // refer to this one.
+            let has_possible_users =
+                referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
+            if has_possible_users {
                 node.state = NodeState::Orphan;
             }
         }
@@ -137,38 +144,40 @@ impl Graph {
         if node.state.is_present() || node.state.is_problem() {
             match node.kind {
                 Kind::Lds => self.roots.push(id),
-                _ if !used => self.loose.push(id),
+                _ if !is_used => self.unreferenced.push(id),
                 _ => {}
             }
         }
     }
 
-    /// What is above a problem.
+    /// Marks the nodes with a problem and the nodes above them.
     pub(super) fn mark_troubled(&mut self) {
         let mut queue = self.problems.clone();
         while let Some(id) = queue.pop() {
-            let Some(node) = self.nodes.get_mut(id).filter(|node| !node.troubled) else { continue };
-            node.troubled = true;
+            let Some(node) = self.nodes.get_mut(id).filter(|node| !node.is_troubled) else { continue };
+            node.is_troubled = true;
             queue.extend(node.users.iter().copied());
         }
     }
 
-    /// Since when a node that is sent waits for what it refers to.
+    /// Returns whether and since when a sent resource waits for referenced resources.
     fn warming(&self, id: NodeId) -> Option<Option<Time>> {
         let node = self.nodes.get(id)?;
-        // A client that asks for the endpoints of a new cluster took it, whatever it refused of the
-        // same push.
-        let taken = match node.state {
+        // A client that requests the endpoints of a new cluster has accepted the cluster, even if
+        // the client rejected the response.
+        let is_accepted = match node.state {
             NodeState::Ready | NodeState::Sent => true,
             NodeState::Refused => node.acked_version.is_none(),
             _ => false,
         };
-        if !taken || !matches!(node.kind, Kind::Lds | Kind::Cds) {
+        if !is_accepted || !matches!(node.kind, Kind::Lds | Kind::Cds) {
             return None;
         }
         let below = node.uses.iter().filter_map(|(to, _)| self.nodes.get(*to));
         let held_up: Vec<&NodeState> = below
-            .filter(|below| matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.holds_up())
+            .filter(|below| {
+                matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.blocks_warming()
+            })
             .map(|below| &below.state)
             .collect();
         let since = held_up.iter().filter_map(|state| match state {

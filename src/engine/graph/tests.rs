@@ -6,8 +6,7 @@ use super::*;
 use crate::engine::store::Options;
 use crate::wire::content::{Catalog, MemoryBodies};
 
-/// A store out of steps: stream, direction and message are written by hand, so that no reader of
-/// scripts is needed.
+/// An empty store with the built-in types.
 struct World {
     store: Store,
     schema: Arc<Schema>,
@@ -29,7 +28,7 @@ impl World {
     }
 }
 
-/// A graph put together by hand: kind, name, state and what it refers to.
+/// Creates a graph from the kind, name, state and references of each node.
 fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
     let mut out = Graph::default();
     for (kind, name, state, _) in nodes {
@@ -86,26 +85,27 @@ fn mesh() -> Graph {
 }
 
 #[test]
-fn a_cluster_warms_while_its_endpoints_are_missing() {
+fn cluster_warms_while_endpoints_are_missing() {
     let graph = mesh();
     let state = |kind, name| graph.get(graph.find(kind, name).unwrap()).unwrap().state.word();
     assert_eq!((state(Kind::Cds, "a"), state(Kind::Cds, "b")), ("in sync", "warming"));
-    assert_eq!(state(Kind::Lds, "web"), "in sync", "a listener waits for its routes only");
+    assert_eq!(state(Kind::Lds, "web"), "in sync", "a listener waits for routes only");
     let orphans: Vec<_> = graph.orphans().map(|id| &*graph.get(id).unwrap().name).collect();
     assert_eq!(orphans, ["old"]);
 }
 
 #[test]
-fn trouble_is_seen_from_above() {
+fn marks_nodes_above_a_problem() {
     let graph = mesh();
-    let troubled: Vec<_> = graph.nodes.iter().filter(|node| node.troubled).map(|node| &*node.name).collect();
+    let troubled: Vec<_> =
+        graph.nodes.iter().filter(|node| node.is_troubled).map(|node| &*node.name).collect();
     assert_eq!(troubled, ["web", "edge", "b", "b"]);
     let view = TreeView { problems: true, ..TreeView::default() };
     assert_eq!(names(&graph, &view), ["web", "  edge", "    b", "      b"]);
 }
 
 #[test]
-fn rows_stand_below_what_refers_to_them() {
+fn rows_stand_below_the_referring_node() {
     let graph = mesh();
     assert_eq!(
         names(&graph, &TreeView::default()),
@@ -116,15 +116,15 @@ fn rows_stand_below_what_refers_to_them() {
 }
 
 #[test]
-fn a_row_folds_by_its_key() {
+fn folds_row_by_key() {
     let graph = mesh();
     let edge = graph.rows(&TreeView::default())[1].key;
-    let view = TreeView { turned: [edge].into(), ..TreeView::default() };
+    let view = TreeView { toggled: [edge].into(), ..TreeView::default() };
     assert_eq!(names(&graph, &view), ["web", "  edge", "loose 1", "old"]);
 }
 
 #[test]
-fn many_without_a_problem_are_one_row() {
+fn folds_many_healthy_children_into_one_row() {
     let clusters: Vec<String> = (0..100).map(|i| format!("c{i}")).collect();
     let uses: Vec<(Kind, &str)> = clusters.iter().map(|name| (Kind::Cds, name.as_str())).collect();
     let mut nodes: Vec<(Kind, &str, NodeState, &[(Kind, &str)])> =
@@ -132,15 +132,15 @@ fn many_without_a_problem_are_one_row() {
     nodes.extend(clusters.iter().map(|name| (Kind::Cds, name.as_str(), NodeState::Ready, &[][..])));
     let graph = graph(&nodes);
     let web = graph.rows(&TreeView::default())[0].key;
-    let mut view = TreeView { turned: [web].into(), ..TreeView::default() };
+    let mut view = TreeView { toggled: [web].into(), ..TreeView::default() };
     let rows = graph.rows(&view);
     assert_eq!((rows.len(), &rows[9].what), (10, &TreeRowKind::More { kind: Kind::Cds, count: 92 }));
-    view.turned.insert(rows[9].key);
+    view.toggled.insert(rows[9].key);
     assert_eq!(graph.rows(&view).len(), 102);
 }
 
 #[test]
-fn references_in_a_circle_end() {
+fn stops_at_cyclic_references() {
     let graph = graph(&[
         (Kind::Lds, "web", NodeState::Ready, &[(Kind::Cds, "a")]),
         (Kind::Cds, "a", NodeState::Ready, &[(Kind::Cds, "b")]),
@@ -150,7 +150,7 @@ fn references_in_a_circle_end() {
 }
 
 #[test]
-fn names_of_peers_stay_inside_their_labels() {
+fn escapes_names_in_labels() {
     let graph = graph(&[(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m", NodeState::Ready, &[])]);
     let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
     assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
@@ -159,7 +159,7 @@ fn names_of_peers_stay_inside_their_labels() {
 }
 
 #[test]
-fn references_are_read_once_for_each_content() {
+fn finds_references_of_content() {
     let world = World::new();
     let any = world.any(Kind::Cds, serde_json::json!({"name": "c", "eds_cluster_config": {}}));
     let links = links::links_of(&world.schema, &world.schema.any_to_json(&any));

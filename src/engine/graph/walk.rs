@@ -5,47 +5,47 @@ use crate::wire::event::Kind;
 
 use super::{Graph, NodeId};
 
-/// Levels that are followed: references of the API go four deep, aggregate clusters some more.
+/// Maximum depth of the tree. References of the API are four levels deep, aggregate clusters add a
+/// few.
 const MAX_DEPTH: usize = 16;
-/// Children without a problem that are shown before the rest is told in one row.
+/// Number of children without a problem to show before the rest is folded into one row.
 const MAX_HEALTHY_CHILDREN: usize = 8;
-/// Graphs of up to this many nodes are open at first; of larger ones, what has a problem.
+/// Size of the largest graph that is initially expanded. In larger graphs only problems are
+/// expanded.
 const MAX_OPEN_NODES: usize = 40;
-/// Rows, at most.
+/// Maximum number of rows.
 const MAX_ROWS: usize = 200_000;
 
-/// How the graph is looked at.
+/// The view of a graph as a tree.
 #[derive(Clone, Debug, Default)]
 pub struct TreeView {
-    /// Only branches with a problem.
+    /// Whether to show only branches with a problem.
     pub problems: bool,
-    /// From this node to who refers to it, and so on up.
+    /// Shows the nodes that refer to this node, directly and indirectly.
     pub users_of: Option<NodeId>,
-    /// Rows that are folded or not, other than they would be.
-    pub turned: HashSet<u64>,
+    /// Keys of the rows that the user has expanded or collapsed.
+    pub toggled: HashSet<u64>,
 }
 
-/// A line of the tree.
+/// A row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeRow {
-    /// The same row of a later graph has the same key.
+    /// Identifies the row in later graphs, too.
     pub key: u64,
-    /// For each level above, whether more follows there; empty for a root.
+    /// By level, whether more rows follow on the level. Empty for a root.
     pub follows: Vec<bool>,
     pub what: TreeRowKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
-    /// `open`: `None` for one that has nothing below.
+    /// A node. `open` is `None` for a node without children.
     Node { id: NodeId, open: Option<bool> },
-    /// So many more of the same parent, none with a problem.
+    /// A folded row for more children of a parent, none with a problem.
     More { kind: Kind, count: usize },
-    /// What stands below is referred to by nothing.
+    /// A heading for the unreferenced nodes below.
     Unreferenced { count: usize },
 }
-
-pub type Rows = Vec<TreeRow>;
 
 fn key(parent: u64, part: impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -56,21 +56,21 @@ fn key(parent: u64, part: impl Hash) -> u64 {
 struct Walk<'a> {
     graph: &'a Graph,
     view: &'a TreeView,
-    rows: Rows,
+    rows: Vec<TreeRow>,
     path: Vec<NodeId>,
 }
 
 impl Graph {
-    /// The lines of a view, in order.
-    pub fn rows(&self, view: &TreeView) -> Rows {
+    /// Returns the rows of a view in order.
+    pub fn rows(&self, view: &TreeView) -> Vec<TreeRow> {
         let mut walk = Walk { graph: self, view, rows: Vec::new(), path: Vec::new() };
         if let Some(id) = view.users_of {
             walk.children(&[id], 0, &mut Vec::new());
             return walk.rows;
         }
-        let (roots, loose) = (&self.roots, &self.loose);
+        let (roots, loose) = (&self.roots, &self.unreferenced);
         walk.children(roots, 0, &mut Vec::new());
-        let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.troubled));
+        let shown = !view.problems || loose.iter().any(|id| self.get(*id).is_some_and(|n| n.is_troubled));
         if !loose.is_empty() && shown {
             if !roots.is_empty() {
                 let what = TreeRowKind::Unreferenced { count: loose.len() };
@@ -91,16 +91,16 @@ impl Walk<'_> {
         }
     }
 
-    fn turned(&self, key: u64, open: bool) -> bool {
-        open != self.view.turned.contains(&key)
+    fn is_open(&self, key: u64, open: bool) -> bool {
+        open != self.view.toggled.contains(&key)
     }
 
     fn children(&mut self, ids: &[NodeId], parent: u64, follows: &mut Vec<bool>) {
-        let troubled = |id: &NodeId| self.graph.get(*id).is_some_and(|node| node.troubled);
+        let troubled = |id: &NodeId| self.graph.get(*id).is_some_and(|node| node.is_troubled);
         let (bad, good): (Vec<NodeId>, Vec<NodeId>) = ids.iter().copied().partition(troubled);
         let good = if self.view.problems && self.view.users_of.is_none() { Vec::new() } else { good };
         let more = key(parent, "more");
-        let all = self.turned(more, good.len() <= MAX_HEALTHY_CHILDREN + 1);
+        let all = self.is_open(more, good.len() <= MAX_HEALTHY_CHILDREN + 1);
         let few = if all { good.len() } else { MAX_HEALTHY_CHILDREN };
         let shown: Vec<NodeId> = bad.into_iter().chain(good.iter().copied().take(few)).collect();
         let rest = good.get(few..).unwrap_or_default();
@@ -125,7 +125,7 @@ impl Walk<'_> {
         let own = key(parent, (node.kind, &node.name));
         let below = self.below(id);
         let small = self.graph.nodes.len() <= MAX_OPEN_NODES || self.view.users_of.is_some();
-        let open = (!below.is_empty()).then(|| self.turned(own, small || node.troubled));
+        let open = (!below.is_empty()).then(|| self.is_open(own, small || node.is_troubled));
         let what = TreeRowKind::Node { id, open };
         self.rows.push(TreeRow { key: own, follows: branch(follows, parent, last), what });
         if open == Some(true) {
@@ -143,7 +143,7 @@ impl Walk<'_> {
     }
 }
 
-/// Levels of a row: those above it, and its own unless it is a root.
+/// Returns the levels of a row. A root has none.
 fn branch(follows: &[bool], parent: u64, last: bool) -> Vec<bool> {
     let mut out = follows.to_vec();
     if parent != 0 && parent != 2 {

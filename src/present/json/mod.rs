@@ -203,16 +203,16 @@ pub fn silence(silence: &MissingAnswer) -> Value {
 }
 
 /// `applied` of a `state`: what the client has applied of what it was given.
-pub fn applied(account: &AppliedDiff) -> Value {
+pub fn applied(diff: &AppliedDiff) -> Value {
     let mut out = Object::bare();
-    out.put("resources", account.of);
-    out.put("applied", account.applied);
-    out.list("warming", &account.warming);
-    out.list("refused", &account.refused);
-    out.list("other", &account.other);
-    out.list("missing", &account.missing);
-    out.list("in_spite", &account.in_spite);
-    out.list("extra", &account.extra);
+    out.put("resources", diff.total);
+    out.put("applied", diff.applied);
+    out.list("warming", &diff.warming);
+    out.list("refused", &diff.refused);
+    out.list("other", &diff.differing);
+    out.list("missing", &diff.missing);
+    out.list("in_spite", &diff.despite_nack);
+    out.list("extra", &diff.extra);
     out.done()
 }
 

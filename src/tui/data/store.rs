@@ -86,7 +86,7 @@ impl Data for StoreData<'_> {
         view.is_some_and(|view| applied.filter.state_view(&view, self.store))
     }
     fn applied(&self, state: &StateFact) -> Option<AppliedDiff> {
-        self.applied?.account(state, self.store)
+        self.applied?.compare(state, self.store)
     }
     fn contents(&self) -> Option<Contents<'_>> {
         Some(Contents { store: self.store, bodies: self.bodies })

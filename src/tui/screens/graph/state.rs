@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::engine::graph::{
-    self, Graph, GraphBuilder, GraphNode, NodeId, References, Rows, TreeRow, TreeRowKind, TreeView,
+    self, Graph, GraphBuilder, GraphNode, NodeId, References, TreeRow, TreeRowKind, TreeView,
 };
 use crate::engine::store::Store;
 use crate::schema::Schema;
@@ -36,7 +36,7 @@ pub struct GraphScreen {
     read: usize,
     pub view: TreeView,
     pub(super) filter: Option<String>,
-    pub rows: Rows,
+    pub rows: Vec<TreeRow>,
     /// The key of the selected row.
     pub(super) selected: Option<u64>,
     /// The last index of the selected row.
@@ -117,8 +117,8 @@ impl GraphScreen {
             return false;
         }
         let key = row.key;
-        if !self.view.turned.remove(&key) {
-            self.view.turned.insert(key);
+        if !self.view.toggled.remove(&key) {
+            self.view.toggled.insert(key);
         }
         self.rows = self.graph.rows(&self.view);
         true

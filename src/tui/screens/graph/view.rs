@@ -182,7 +182,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
             format!("! dangling: not in {}{offered}", node.kind.label())
         }
     };
-    if folded && !node.troubled {
+    if folded && !node.is_troubled {
         text.push_str(&format!("   {} below, all ready", text::count(node.uses.len() as u64)));
     }
     let mut out = vec![span(text, role(&node.state))];

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::store::{StateFact, TypeState};
+use crate::present::applied::{applied_lines, applied_summary};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::StyledLine;
@@ -91,8 +92,8 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
     }
     if let Some(applied) = screen.applied() {
         let role = if applied.is_problem() { Role::Bad } else { Role::Plain };
-        add("applied", &format!("{}, by the dump of the client", applied.summary()), role);
-        for (what, names) in applied.lines() {
+        add("applied", &format!("{}, by the dump of the client", applied_summary(applied)), role);
+        for (what, names) in applied_lines(applied) {
             add("", &format!("{what}: {}", report::names(names, MAX_LISTED_NAMES)), Role::Plain);
         }
     }

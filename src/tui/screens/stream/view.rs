@@ -4,6 +4,7 @@ use ratatui::layout::Position;
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, TypeState, Wildcard};
+use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -44,7 +45,9 @@ fn with_applied(columns: [Column; 10]) -> Vec<Column> {
 fn applied_span(applied: Option<&AppliedDiff>) -> Span {
     match applied {
         None => span("-", Role::Muted),
-        Some(applied) => span(applied.summary(), if applied.is_problem() { Role::Bad } else { Role::Plain }),
+        Some(applied) => {
+            span(applied_summary(applied), if applied.is_problem() { Role::Bad } else { Role::Plain })
+        }
     }
 }
 

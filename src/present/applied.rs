@@ -1,0 +1,62 @@
+//! Texts on the configuration that a client has applied.
+
+use std::sync::Arc;
+
+use crate::engine::applied::AppliedDiff;
+use crate::wire::text::{count, plural};
+
+/// Summarizes a comparison, such as `118 of 119, 1 warming`.
+pub fn applied_summary(diff: &AppliedDiff) -> String {
+    let mut text = if diff.applied == diff.total {
+        count(diff.total)
+    } else {
+        format!("{} of {}", count(diff.applied), count(diff.total))
+    };
+    for (names, state) in states(diff) {
+        if !names.is_empty() {
+            text.push_str(&format!(", {} {state}", count(names.len() as u64)));
+        }
+    }
+    text
+}
+
+/// Returns a heading such as `1 resource warming`, and the names, for each state with resources.
+pub fn applied_lines(diff: &AppliedDiff) -> Vec<(String, &[Arc<str>])> {
+    let states = states(diff).into_iter().filter(|(names, _)| !names.is_empty());
+    states
+        .map(|(names, state)| (format!("{} {state}", plural(names.len() as u64, "resource")), names))
+        .collect()
+}
+
+fn states(diff: &AppliedDiff) -> [(&[Arc<str>], &'static str); 6] {
+    [
+        (&diff.warming, "warming"),
+        (&diff.refused, "refused"),
+        (&diff.differing, "with different content"),
+        (&diff.missing, "missing"),
+        (&diff.despite_nack, "despite a NACK"),
+        (&diff.extra, "not sent"),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn summarizes_each_state() {
+        let name = || vec![Arc::from("a")];
+        let diff = AppliedDiff {
+            total: 4,
+            applied: 1,
+            warming: name(),
+            differing: name(),
+            missing: name(),
+            extra: name(),
+            ..AppliedDiff::default()
+        };
+        let summary = applied_summary(&diff);
+        assert_eq!(summary, "1 of 4, 1 warming, 1 with different content, 1 missing, 1 not sent");
+        assert_eq!(applied_lines(&diff)[1].0, "1 resource with different content");
+    }
+}
