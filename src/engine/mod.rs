@@ -1,7 +1,8 @@
-//! The protocol: sessions, streams, subscriptions and verdicts, the store and its queries, and everything that is
-//! derived from them.
+//! The protocol: sessions, streams, subscriptions and verdicts, the store and its queries, and
+//! everything that is derived from them.
 //!
-//! The engine has no I/O, no clock and no threads. Time is an argument, and equal input gives equal facts.
+//! The engine has no I/O, no clock and no threads. Time is an argument, and equal input gives equal
+//! facts.
 
 pub mod applied;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! Facts in words, for people and for programs: reports, JSON objects, explanations.
+//! Facts as text for people and programs: reports, JSON objects, explanations of log lines.
 
 pub mod applied;
 pub mod authority;

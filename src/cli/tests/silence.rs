@@ -75,10 +75,10 @@ fn subscriptions_and_wide_states_say_it_as_a_guess() {
         "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n> v=1 n=x names=[a b]\n";
     let said = run(script, &["get", "-", "rds", "--subscriptions"]);
     let line = said.out.lines().find(|line| line.contains("waiting") || line.contains("missing")).unwrap();
-    assert!(line.contains("the server may see nothing new in it (?)"), "{}", said.out);
+    assert!(line.contains("the server may take the request for an ACK (?)"), "{}", said.out);
     assert!(said.out.starts_with("NODE") && said.out.contains("PERHAPS"), "{}", said.out);
     let wide = run(script, &["status", "-", "-o", "wide"]).out;
-    assert!(wide.contains("b: asked with version 1, the newest"), "{wide}");
+    assert!(wide.contains("b: requested with version 1, the newest"), "{wide}");
 }
 
 #[test]

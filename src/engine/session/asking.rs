@@ -5,7 +5,7 @@ use super::subscription::Asked;
 use super::track::Track;
 use super::{Context, xdstp};
 
-/// What changes when a name comes into the subscription or leaves it, SotW and delta alike.
+/// Changes of the subscription that SotW and delta have in common.
 impl Track {
     pub(crate) fn asked(&self, ctx: &Context<'_>) -> Asked {
         Asked {
@@ -18,7 +18,7 @@ impl Track {
         }
     }
 
-    /// A name is wanted that was not. `covered`: the wildcard or a glob covered it already.
+    /// Adds a name to the subscription. `covered`: the wildcard or a glob covered the name before.
     pub(crate) fn begin(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
         if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
             self.subscription.globs.push(name);
@@ -27,8 +27,9 @@ impl Track {
         let canonical = self.canonical(ctx.catalog, name);
         match self.sent.get(ctx.catalog, canonical) {
             Some(slot) if slot.is_present() && (covered || self.unasked.remove(&canonical)) => {
-                // The client has it, and the server owes it all the same (rows E-36, F-14), but for a SotW
-                // member of the wildcard that is now named.
+                // The server owes the resource although the client has it (docs/protocol.md#e-36,
+                // docs/protocol.md#f-14), except for a SotW member of the wildcard that is now
+                // named.
                 if delta || !covered {
                     self.waiting.ask(canonical, Asked { held: true, ..asked });
                 }
@@ -41,7 +42,7 @@ impl Track {
         }
     }
 
-    /// A name is not wanted any more.
+    /// Removes a name from the subscription.
     pub(crate) fn end(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
         self.subscription.globs.retain(|glob| *glob != name);
@@ -51,12 +52,13 @@ impl Track {
         }
     }
 
-    /// The wildcard came or went.
+    /// Records that the wildcard was added or removed.
     pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: bool) {
         self.subscription.was_wildcard |= self.want.is_wildcard();
         self.subscription.has_released |= was && !self.want.is_wildcard();
         match (was, self.want.is_wildcard()) {
-            // A client without routes on demand opens VHDS with nothing, and means nothing (row A-05).
+            // A client without on-demand routes opens VHDS with an empty request, which is not a
+            // wildcard (docs/protocol.md#a-05).
             (false, true) if self.kind != Some(crate::wire::event::Kind::Vhds) => {
                 self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
@@ -65,7 +67,7 @@ impl Track {
         }
     }
 
-    /// Counts the request; `news` asks for something.
+    /// Counts a request. `news`: the request asks for something new.
     pub(crate) fn count_request(&mut self, ctx: &Context<'_>, news: bool) {
         self.traffic.requests += 1;
         self.traffic.last_request = Some(ctx.seq);
@@ -74,7 +76,7 @@ impl Track {
         }
     }
 
-    /// Requests that asked for a waiting name: how many, the first, and the last.
+    /// The requests that asked for a waiting name: their number, the first and the last.
     pub(crate) fn times_asked(&self, asked: &Asked, delta: bool) -> (u64, Seq, Seq) {
         if delta {
             return (u64::from(asked.times), asked.first, asked.last);

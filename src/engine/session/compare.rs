@@ -4,18 +4,18 @@ use crate::wire::event::Sym;
 use super::DynSemantics;
 use super::names::{SymMap, SymSet};
 
-/// How far ahead a name that moved is looked for before the tables are asked.
-const WINDOW: usize = 16;
-/// How often in a row that is done in vain.
-const MISSES: usize = 256;
-/// So many entries out of order are told apart by their numbers first,
-const MANY: usize = 64;
-/// if these do not lie farther apart.
-const SPREAD: usize = 256;
+/// Entries ahead that are searched for a moved name before the lists are compared by name.
+const LOOK_AHEAD_ENTRIES: usize = 16;
+/// Fruitless searches in a row after which no entry is searched for ahead.
+const MAX_MISSES: usize = 256;
+/// Entries out of order from which on common entries are found by number.
+const MIN_BITMAP_ENTRIES: usize = 64;
+/// Range of numbers per entry up to which a bitmap is used.
+const MAX_BITMAP_SPREAD: usize = 256;
 
-/// The key under which an entry is held: its name, or for one without a known name its content.
+/// Returns the key of an entry: its name, or its content if it has no known name.
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
-    // Not by `entry`: that looks at the payload, too, which lies elsewhere.
+    // `Catalog::entry` would read the payload too, which lies elsewhere in memory.
     let name = match &catalog.blob(id).form {
         Form::Any { name, .. } => *name,
         Form::Wrapper { wrapper, .. } => wrapper.name,
@@ -24,7 +24,7 @@ pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
     if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { name }
 }
 
-/// The version of an entry itself; empty where it has that of its response.
+/// Returns the version of an entry, empty if the version of the response applies.
 pub(crate) fn version(catalog: &Catalog, id: BlobId) -> Sym {
     match &catalog.blob(id).form {
         Form::Wrapper { wrapper, .. } => wrapper.version,
@@ -32,29 +32,31 @@ pub(crate) fn version(catalog: &Catalog, id: BlobId) -> Sym {
     }
 }
 
-/// Keys from here on stand for content without a name.
+/// Flag of keys that stand for content without a name.
 const NAMELESS: u32 = 1 << 31;
 
-/// The content that a nameless key stands for.
+/// Returns the content that a key without a name stands for.
 pub(crate) fn nameless(key: Sym) -> Option<BlobId> {
     (key.0 & NAMELESS != 0).then_some(BlobId(key.0 & !NAMELESS))
 }
 
-/// An entry without a payload: a heartbeat, or a not-found in the 003 style (row G-11).
+/// Whether an entry has no payload: a heartbeat, or a resource that does not exist
+/// (docs/protocol.md#g-11).
 pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
     matches!(&catalog.blob(id).form, Form::Wrapper { wrapper, .. } if wrapper.payload.is_none())
 }
 
-/// How contents are compared of which the bytes differ.
+/// How contents are compared whose bytes differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Compare<'a> {
     pub(crate) meaning: &'a DynSemantics,
-    /// All of it was compared before, and what is the same was noted: no content is read again.
+    /// In a replay, equal contents are noted in the catalog already and are not compared again.
     pub(crate) again: bool,
 }
 
-/// Whether two entries hold the same content: equal payload bytes, or equal by meaning. What a redaction
-/// changed is compared by the bytes that were on the wire only.
+/// Whether two entries have the same content: equal payload bytes, or equal messages.
+///
+/// Redacted contents are compared only by the bytes that were on the wire.
 pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: BlobId, b: BlobId) -> bool {
     if a == b {
         return true;
@@ -80,28 +82,30 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
     same
 }
 
-/// How a list of entries differs from an older one.
+/// The difference between a list of entries and an older one.
 #[derive(Debug, Default)]
 pub(crate) struct Aligned {
-    /// Same name, other entry: old and new.
+    /// Old and new entry of each name whose entry differs.
     pub(crate) pairs: Vec<(BlobId, BlobId)>,
-    /// Entries whose name the older one lacks.
+    /// Entries whose name is not in the old list.
     pub(crate) fresh: Vec<BlobId>,
-    /// Entries whose name the newer one lacks.
+    /// Entries whose name is not in the new list.
     pub(crate) gone: Vec<BlobId>,
-    /// Entries that are in both.
+    /// Number of entries that are in both lists.
     pub(crate) same: u64,
-    /// Names that the newer one holds more than once (row E-43).
+    /// Names that the new list has more than once (docs/protocol.md#e-43).
     pub(crate) twice: Vec<Sym>,
-    /// Then the newer one without repeats.
+    /// The new list without repeated names, if there are any.
     pub(crate) unique: Option<Vec<BlobId>>,
 }
 
-/// Compares two lists by name. Both in the same order, which is the rule, is one pass over two arrays; only
-/// what does not line up is looked up by name. No name stands twice in `old`.
+/// Compares two lists by name. `old` must not repeat a name.
+///
+/// Lists are usually in one order: then the comparison is one pass over two arrays, and only
+/// entries out of order are looked up by name.
 pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     let out = line_up(catalog, old, new);
-    // Each old entry finds at most one partner, so a name that is repeated shows among the fresh ones.
+    // Each old entry has at most one partner, so repeated names show up among the fresh entries.
     let mut fresh: SymMap<u32> = out.fresh.iter().map(|id| (key(catalog, *id), 0)).collect();
     if fresh.is_empty() {
         return out;
@@ -120,7 +124,8 @@ pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligne
     Aligned { twice, ..Aligned { unique: Some(unique.clone()), ..line_up(catalog, old, &unique) } }
 }
 
-/// The list with the last entry of each name, as everywhere in protobuf, and the names that stood twice.
+/// Returns the list with the last entry of each name, as protobuf does for fields, and the repeated
+/// names.
 pub(crate) fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId>, Vec<Sym>) {
     if list.len() < 2 {
         return (list.to_vec(), Vec::new());
@@ -145,7 +150,7 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     let mut out = Aligned::default();
     let (mut left_old, mut left_new) = (Vec::new(), Vec::new());
     let (mut i, mut j) = (0, 0);
-    // In another order nothing is near, and looking is what costs.
+    // In lists of different order the search ahead is expensive and finds nothing.
     let mut misses = 0;
     while let (Some(a), Some(b)) = (old.get(i), new.get(j)) {
         if a == b {
@@ -153,7 +158,7 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
             misses = 0;
         } else if key(catalog, *a) == key(catalog, *b) {
             out.pairs.push((*a, *b));
-        } else if misses > MISSES {
+        } else if misses > MAX_MISSES {
             left_old.push(*a);
             left_new.push(*b);
         } else if let Some(step) = ahead(new, j, *a) {
@@ -191,12 +196,13 @@ fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
     out
 }
 
-/// Takes out what both have, and counts it. In another order that is nearly all: told by numbers, one bit each, it needs
-/// no names.
+/// Removes the entries that both lists have, and returns their number.
+///
+/// Lists of different order share most entries; a bitmap of entry numbers finds them without names.
 fn take_common(old: &mut Vec<BlobId>, new: &mut Vec<BlobId>) -> u64 {
     let (Some(first), Some(last)) = (old.iter().min().copied(), old.iter().max()) else { return 0 };
     let span = (last.0 - first.0) as usize + 1;
-    if old.len() < MANY || span > old.len().saturating_mul(SPREAD) {
+    if old.len() < MIN_BITMAP_ENTRIES || span > old.len().saturating_mul(MAX_BITMAP_SPREAD) {
         return 0;
     }
     let place = |id: BlobId| {
@@ -219,9 +225,9 @@ fn take_common(old: &mut Vec<BlobId>, new: &mut Vec<BlobId>) -> u64 {
     (before - new.len()) as u64
 }
 
-/// How far ahead of `at` the entry stands.
+/// Returns the distance from `at` to the entry.
 fn ahead(list: &[BlobId], at: usize, entry: BlobId) -> Option<usize> {
-    let end = (at + 1 + WINDOW).min(list.len());
+    let end = (at + 1 + LOOK_AHEAD_ENTRIES).min(list.len());
     list.get(at + 1..end)?.iter().position(|id| *id == entry).map(|step| step + 1)
 }
 
@@ -231,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// What is left, one by one.
+    /// The remaining entries, by comparing one by one.
     fn slowly(old: &[u32], new: &[u32]) -> (Vec<u32>, Vec<u32>) {
         let (mut old, mut left) = (old.to_vec(), Vec::new());
         for id in new {
@@ -245,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_two_lists_have_in_common_is_found_by_number(
+        fn removes_common_entries_by_number(
             old in prop::collection::hash_set(1000u32..1400, 0..200),
             new in prop::collection::vec(900u32..1500, 0..300),
         ) {
@@ -253,7 +259,7 @@ mod tests {
             let ids = |list: &[u32]| list.iter().copied().map(BlobId).collect::<Vec<_>>();
             let (mut left_old, mut left_new) = (ids(&old), ids(&new));
             let same = take_common(&mut left_old, &mut left_new);
-            if old.len() < MANY {
+            if old.len() < MIN_BITMAP_ENTRIES {
                 prop_assert_eq!((same, left_old, left_new), (0, ids(&old), ids(&new)));
             } else {
                 let (slow_old, slow_new) = slowly(&old, &new);
@@ -264,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_no_change() {
+    fn reordering_is_not_a_change() {
         let mut catalog = Catalog::in_memory();
         let entry = |catalog: &mut Catalog, name: usize, content: u8| {
             let mut resource = Vec::new();
@@ -273,7 +279,7 @@ mod tests {
             catalog.intern_entry(&resource, true, None)
         };
         let old: Vec<BlobId> = (0..1000).map(|name| entry(&mut catalog, name, 0)).collect();
-        // 7 steps on each time, which 1000 has no divisor in common with; one is changed, one new, one gone.
+        // Steps of 7, which is coprime to 1000; one entry is changed, one new, one gone.
         let mut new: Vec<BlobId> =
             (0..1000).map(|i| old[i * 7 % 1000]).filter(|id| *id != old[500]).collect();
         let changed = new.iter().position(|id| *id == old[300]).expect("it is there");

@@ -8,10 +8,10 @@ use super::subscription::Owed;
 use super::track::Track;
 use super::{AbsentBy, Origin, ResourceState, TypeState};
 
-/// Limits that turn waiting into a state; none of them without timestamps (section 0.2).
+/// Time limits of states; none for sources without timestamps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
-    /// There are timestamps.
+    /// Whether the source has timestamps.
     pub(crate) timed: bool,
     pub(crate) resource_timeout: Option<Duration>,
     pub(crate) stale_after: Option<Duration>,
@@ -24,11 +24,11 @@ pub(crate) struct Condition {
     pub(crate) since: Time,
 }
 
-/// The payload of a redirect (row K-27).
+/// The payload of a redirect (docs/protocol.md#k-27).
 const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 impl Track {
-    /// The word for the track as it stands at `now`: the first that holds, worst first.
+    /// Returns the state of the track at `now`: the worst of those that apply.
     pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
         let owed = self.owed(now, limits);
         let pending = self.responses.pending().next().map(|response| response.at);
@@ -54,7 +54,8 @@ impl Track {
         } else if !self.want.is_empty()
             && (self.accepted.count() > 0 || self.carried.claimed_version.is_some())
         {
-            // All it asks for it holds from before, and nothing says that it is out of date (row E-19).
+            // The client has everything that it asks for from an earlier stream
+            // (docs/protocol.md#e-19).
             (TypeState::Synced, self.traffic.began)
         } else {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
@@ -62,7 +63,7 @@ impl Track {
         Condition { state, since }
     }
 
-    /// Names asked for that the client was never given.
+    /// Names that the client asked for and was never sent.
     pub(crate) fn owed(&self, now: Time, limits: Limits) -> Owed {
         let limit = limits.resource_timeout.and_then(|timeout| {
             let timeout = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
@@ -71,7 +72,7 @@ impl Track {
         self.waiting.owed(limit)
     }
 
-    /// What a resource's row says at `now`.
+    /// Returns the state of a resource at `now`.
     pub(crate) fn resource_state(
         &self,
         catalog: &Catalog,
@@ -113,20 +114,21 @@ impl Track {
         (state, None)
     }
 
-    /// Why a resource is on the track.
+    /// Returns why a resource is on the track.
     pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> Origin {
         match () {
             () if self.names(catalog, name, slot) => Origin::Named,
             () if self.glob_of(catalog, name).is_some() => Origin::Glob,
             () if self.want.is_wildcard() => Origin::Wildcard,
             () if self.unasked.contains(&name) => Origin::Unrequested,
-            // Let go since: by name, or with the wildcard.
+            // Given up since, by name or with the wildcard.
             () if self.subscription.was_wildcard => Origin::Wildcard,
             () => Origin::Named,
         }
     }
 
-    /// Resources the client has of those it wants: neither ended, nor let go, nor expired.
+    /// Returns the number of resources that the client has and wants: not removed, released or
+    /// expired.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let trusted = match self.carried.claimed_version {
             Some(_) => {
@@ -138,7 +140,8 @@ impl Track {
         if self.deadlines.is_empty() && self.aliases.is_empty() && !self.subscription.has_released {
             return (self.sent.count() + trusted) as u64;
         }
-        // Counting looks at each resource, so it is done once per message at most. TTLs move with the clock.
+        // Counting visits each resource, so the result is cached until the next message. With times
+        // to live the result depends on the clock.
         let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
         let known = self.counted.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
         if let Some((_, count)) = known {

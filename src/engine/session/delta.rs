@@ -10,7 +10,7 @@ use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
 
 impl Track {
-    /// Takes a delta request (section 0.2, rows F-04 to F-26).
+    /// Handles a delta request (docs/protocol.md#f-04 and following).
     pub(crate) fn delta_request(
         &mut self,
         ctx: &mut Context<'_>,
@@ -66,7 +66,7 @@ impl Track {
         outcome
     }
 
-    /// The class of a request; none while the nonces of this track are not known (◐).
+    /// Returns the class of a request; none if the nonces of the track are unknown.
     fn delta_class(&self, request: &DeltaRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
@@ -87,7 +87,7 @@ impl Track {
         (Some(class), Some(order))
     }
 
-    /// The subscription step: whatever the class, names come and go (row F-07).
+    /// Changes the subscription, whatever the class of the request (docs/protocol.md#f-07).
     fn delta_names(
         &mut self,
         ctx: &mut Context<'_>,
@@ -97,7 +97,8 @@ impl Track {
         outcome: &mut RequestOutcome,
     ) {
         let was = self.want.clone();
-        // A name in both lists is undefined; it is taken as still subscribed (row F-12).
+        // The meaning of a name in both lists is undefined; it stays subscribed
+        // (docs/protocol.md#f-12).
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
         for name in leaves {
             self.unsubscribe(ctx, *name, outcome);
@@ -136,7 +137,8 @@ impl Track {
         }
     }
 
-    /// The server owes it again, even if the client has it (row F-14).
+    /// Subscribes to a name again: the server owes the resource even if the client has it
+    /// (docs/protocol.md#f-14).
     fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
         let canonical = self.canonical(ctx.catalog, name);
         let held = self.sent.is_present(ctx.catalog, canonical);
@@ -152,7 +154,7 @@ impl Track {
             }
             return;
         }
-        // Any name of the entity will do (row F-30).
+        // An alias unsubscribes the resource too (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
         let mut all = vec![name, canonical];
         let blob = self.sent.get(ctx.catalog, canonical).and_then(|slot| slot.blob);
@@ -166,15 +168,15 @@ impl Track {
                 self.end(ctx, name);
             }
         }
-        // A member of the wildcard, or what an alias stands for, is not unknown (row F-24).
+        // Members of the wildcard and aliases are not unknown names (docs/protocol.md#f-24).
         if outcome.removed.len() == before && canonical == name && !self.sent.is_present(ctx.catalog, name) {
             outcome.phantoms.push(name);
         }
         self.waiting.done(canonical);
     }
 
-    /// The first request of a stream: what `initial_resource_versions` names at the newest version is not
-    /// waited for, the rest is (rows F-15 to F-18).
+    /// Handles the first request of a stream: the client waits for names that
+    /// `initial_resource_versions` does not list at their newest version (docs/protocol.md#f-15).
     fn delta_first(
         &mut self,
         ctx: &mut Context<'_>,
@@ -203,7 +205,8 @@ impl Track {
             }
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}
-                // Claimed, but not at the newest version: held, and owed.
+                // Claimed at an older version: the client has it, and the server owes the newest
+                // one.
                 Some(_) => {
                     let asked = self.asked(ctx);
                     self.waiting.ask(name, Asked { held: true, ..asked });
@@ -222,7 +225,7 @@ impl Track {
         }
     }
 
-    /// What the client says it holds.
+    /// Adds the resources that the client claims to have.
     fn claim(&mut self, ctx: &mut Context<'_>, request: &DeltaRequest, prior: Prior) {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
@@ -240,7 +243,7 @@ impl Track {
             }
             let slot = ResourceEntry { state: Presence::Kept, blob: None, version: *version, order: 0 };
             self.accepted.put(ctx.catalog, *name, slot);
-            // Equal to the newest version the session saw sent, or none newer is known (row F-17).
+            // The claimed version is the newest known one (docs/protocol.md#f-17).
             let state = if known.is_some() { Presence::Again } else { Presence::Kept };
             self.sent.put(ctx.catalog, *name, ResourceEntry { state, ..slot });
         }

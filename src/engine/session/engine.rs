@@ -12,31 +12,32 @@ use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
 use super::{Context, SharedSemantics, Specials, xdstp};
 
-/// How many streams back a client's state is looked for after a reconnect.
-const LOOK_BACK: usize = 64;
+/// Earlier streams of a client that are searched for a type after a reconnect.
+const MAX_EARLIER_STREAMS: usize = 64;
 
-/// All streams of a source. A clone is a place to come back to: what is large is shared.
+/// All streams of a source. A clone serves as a checkpoint: large parts are shared.
 #[derive(Clone, Default)]
 pub(crate) struct Engine {
     streams: Vec<Stream>,
     by_id: HashMap<StreamId, usize>,
-    /// Streams (by index) of one client to one endpoint with one method, in start order (section 0.2).
+    /// Indices of the streams of each session, in order of their start. A session is one client,
+    /// one server and one method.
     sessions: Vec<Vec<usize>>,
     by_client: HashMap<Client, usize>,
     runs: NameRuns,
     specials: Specials,
     meaning: Option<SharedSemantics>,
-    /// What a push changes is told by bytes.
+    /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
     messages: u64,
 }
 
-/// What makes streams one session.
+/// The identity of a client: streams with an equal one belong to one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Client {
     node: Option<(String, String)>,
-    /// Without a node, the host that the stream came from.
+    /// The host of the client, if the node is unknown.
     host: Option<String>,
     server: Option<String>,
     method: String,
@@ -53,17 +54,17 @@ impl Client {
 }
 
 impl Engine {
-    /// `timed`: the source has timestamps; without them every timer is off.
+    /// `timed`: the source has timestamps. Without them, no state depends on time.
     pub(crate) fn new(timed: bool) -> Engine {
         Engine { timed, ..Engine::default() }
     }
 
-    /// Before the first frame.
+    /// Sets how contents are compared and validated. Call before the first frame.
     pub(crate) fn set_meaning(&mut self, meaning: SharedSemantics) {
         self.meaning = Some(meaning);
     }
 
-    /// Only what was refused is compared by meaning: the rest is of no state.
+    /// Compares only refused contents by meaning, and pushes by bytes.
     pub(crate) fn compare_by_bytes(&mut self) {
         self.by_bytes = true;
     }
@@ -93,7 +94,7 @@ impl Engine {
         earlier.filter_map(|other| self.streams.get(*other))
     }
 
-    /// Takes a frame; `again` one that it took before it was set back. Nothing in it can fail.
+    /// Handles a frame. `again`: the frame was handled before a checkpoint was restored.
     pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, again: bool) -> Outcome {
         let Frame { at, stream: id, what } = frame;
         let mut outcome =
@@ -105,7 +106,7 @@ impl Engine {
         }
         let index = match self.by_id.get(id) {
             Some(index) => *index,
-            // A recording whose head is damaged.
+            // The recording has lost the opening of the stream.
             None => self.open(*id, Open { partial: true, ..Open::default() }, *at),
         };
         let Some(stream) = self.streams.get_mut(index) else { return outcome };
@@ -146,7 +147,7 @@ impl Engine {
         index
     }
 
-    /// Puts a stream whose client is known into its session.
+    /// Adds a stream to the session of its client, once the client is known.
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let sessions = &mut self.sessions;
@@ -169,20 +170,20 @@ impl Engine {
         }
     }
 
-    /// What the client held of a type at the end of its stream before: the newest that had the type.
+    /// Returns what the client had of a type at the end of its newest earlier stream with the type.
     fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
         let stream = self.streams.get(index)?;
-        let found = self.before(stream).take(LOOK_BACK).find_map(|before| before.find(type_url))?;
+        let found = self.before(stream).take(MAX_EARLIER_STREAMS).find_map(|before| before.find(type_url))?;
         if found.accepted.count() == 0
             && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
         {
-            // What the client holds is from before the source.
+            // The client has resources from before the recording.
             return None;
         }
         Some(Prior { accepted: found.accepted.clone(), sent: found.sent.clone() })
     }
 
-    /// Notes which special entries the source has had so far.
+    /// Searches new blobs and strings of the catalog for special ones.
     fn note_specials(&mut self, catalog: &Catalog) {
         let specials = &mut self.specials;
         if !specials.wrapped {

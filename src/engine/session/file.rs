@@ -6,8 +6,9 @@ use super::{Context, key, nameless};
 
 const INVALID_ARGUMENT: i32 = 3;
 
-/// Why a client rejects what a file holds: a name twice (row E-43), a resource of another type (row E-28), as row C-06
-/// wants it; and what breaks the constraints of its type (row J-01). What was in force stays so (row C-05).
+/// Returns why a client rejects the resources of a file: a repeated name, a resource of another
+/// type, or a violated constraint (docs/protocol.md#c-06). The previous resources stay in force
+/// (docs/protocol.md#c-05).
 pub(super) fn rejection(ctx: &Context<'_>, url: &TypeUrl, list: &List, twice: &[Sym]) -> Option<ErrorDetail> {
     let catalog: &Catalog = ctx.catalog;
     let other = list.blobs().iter().find_map(|id| {

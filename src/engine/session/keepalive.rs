@@ -1,15 +1,17 @@
-//! Keepalives of a connection, as the PINGs that passed tell them (row I-12).
+//! Keepalives of a connection, derived from PINGs (docs/protocol.md#i-12).
 
 use std::time::Duration;
 
 use crate::wire::event::{Side, Time};
 
-/// A side that sends a PING from time to time.
+/// A side that sends PINGs at regular intervals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keepalive {
+    /// The side that sends the PINGs.
     pub by: Side,
+    /// The interval.
     pub every: Duration,
-    /// The newest of them.
+    /// When the newest PING was seen.
     pub last: Time,
 }
 
@@ -18,14 +20,14 @@ pub struct Keepalive {
 pub(crate) struct Pings {
     last: Option<Time>,
     gap: Option<Duration>,
-    /// The last gap was as long as the one before it: they come by the clock.
+    /// Whether the last two intervals are about equal.
     regular: bool,
 }
 
 impl Pings {
     pub(crate) fn note(&mut self, at: Time) {
         let gap = self.last.map(|last| at.since(last));
-        // Clients spread theirs by up to 15 %.
+        // Clients add a jitter of up to 15 %.
         let alike = |(one, other): (Duration, Duration)| one.abs_diff(other) * 5 <= one.max(other);
         self.regular = self.gap.zip(gap).is_some_and(alike);
         (self.last, self.gap) = (Some(at), gap);
@@ -47,9 +49,9 @@ mod tests {
         pings.keepalive(Side::Client).map(|keepalive| keepalive.every)
     }
 
-    /// Row I-12.
+    /// docs/protocol.md#i-12.
     #[test]
-    fn three_at_even_distances_are_a_keepalive() {
+    fn detects_keepalive_after_three_regular_pings() {
         assert_eq!(after(&[5, 35]), None);
         assert_eq!(after(&[5, 35, 65]), Some(Duration::from_secs(30)));
         assert_eq!(after(&[5, 35, 69]), Some(Duration::from_secs(34)));

@@ -1,6 +1,7 @@
 use crate::wire::pb::{Fields, put_len_field};
 
-/// `ResourceLocator`, the structured form of an `xdstp` URI (rows K-07, K-27).
+/// `ResourceLocator`, the structured form of an `xdstp` URI (docs/protocol.md#k-07,
+/// docs/protocol.md#k-27).
 pub(crate) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
 
 /// Alternatives of alternatives deeper than this are refused.
@@ -62,7 +63,8 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
     (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
 }
 
-/// The same, whether or not the URI says all of it. The proposal has the URI itself there, as text (row L-24).
+/// The same, whether or not the URI says all of it. The proposal has the URI itself there, as text
+/// (docs/protocol.md#l-24).
 pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
     let sketch = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
     sketch.map(str::to_owned).or_else(|| read(bytes, DEPTH))

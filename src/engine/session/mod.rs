@@ -1,9 +1,12 @@
-//! The protocol state machine: what each frame says about its stream, type, responses and resources.
+//! The state machine of the protocol: what each frame says about its stream, type and resources.
 //!
-//! Follows the observer model: streams, tracks (stream and type), sessions (streams of one client), request
-//! classes R1–R7 and Q1–Q6, SotW and delta, complete and partial captures. Pure: time is an argument, peer
-//! misbehaviour is a fact, nothing fails. Timers are not kept but derived from times when asked, so that a
-//! replay and a live run say the same.
+//! An observer sees frames, not what the peers do with them. A *stream* is one gRPC stream, a
+//! *track* one type on a stream, a *session* the streams of one client in order. Each request has a
+//! [`RequestClass`]; captures can be complete or partial.
+//!
+//! The code is pure: time is an argument, misbehaviour of a peer is a fact, and nothing fails.
+//! There are no timers: states that depend on time are derived from timestamps on demand, so that a
+//! replay and a live run agree.
 
 mod asking;
 mod compare;
@@ -49,34 +52,38 @@ use compare::Compare;
 use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
 
-/// What descriptors know of contents. Without it bytes decide.
+/// Comparison and validation of contents by descriptors. Without it, bytes are compared.
 pub type SharedSemantics = std::sync::Arc<DynSemantics>;
 
 pub(crate) type DynSemantics = dyn ResourceSemantics;
 
-/// What the handling of one message has at hand.
+/// Everything that the handling of one message needs.
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
     compare: Option<Compare<'a>>,
-    /// What files hold is judged by it.
+    /// Validates resources from files.
     judge: Option<&'a DynSemantics>,
     runs: &'a mut NameRuns,
     specials: Specials,
-    /// `*`.
+    /// The name `*`.
     star: Sym,
     at: Time,
     seq: Seq,
     timed: bool,
 }
 
-/// What occurs in a source at all: where it does not, no entry is looked at for it.
+/// Rare kinds of entries and names that the source has had so far.
+///
+/// Entries are searched for them only if the source has any.
 #[derive(Clone, Copy, Debug, Default)]
 struct Specials {
-    /// An entry with a TTL or with aliases.
+    /// An entry with a time to live or with aliases.
     wrapped: bool,
     /// An `xdstp:` name.
     structured: bool,
+    /// Blobs of the catalog that were checked.
     blobs: usize,
+    /// Strings of the catalog that were checked.
     names: usize,
 }
 

@@ -6,8 +6,7 @@ use crate::wire::event::{DenseHash, Sym};
 pub(crate) type SymMap<V> = HashMap<Sym, V, DenseHash>;
 pub(crate) type SymSet = HashSet<Sym, DenseHash>;
 
-/// Sorted runs of names, one allocation for equal ones: a thousand clients with the same subscription hold it
-/// once.
+/// Sorted lists of names, stored once: a thousand clients with one subscription share the list.
 #[derive(Clone, Default)]
 pub(crate) struct NameRuns {
     known: HashSet<Arc<[Sym]>>,
@@ -15,7 +14,7 @@ pub(crate) struct NameRuns {
 }
 
 impl NameRuns {
-    /// The one run of these names, sorted and without repeats.
+    /// Returns the shared list of these names, sorted and without repeats.
     pub(crate) fn intern(&mut self, mut names: Vec<Sym>) -> Arc<[Sym]> {
         names.sort_unstable();
         names.dedup();
@@ -32,7 +31,7 @@ impl NameRuns {
     }
 }
 
-/// A set of names: a shared run, and what differs from it.
+/// A set of names: a shared list, and the names added to and removed from it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NameSet {
     run: Option<Arc<[Sym]>>,
@@ -53,7 +52,7 @@ impl NameSet {
         self.plus.contains(&name) || (self.run().binary_search(&name).is_ok() && !self.minus.contains(&name))
     }
 
-    /// Whether the name is new to the set.
+    /// Adds a name, and returns whether it is new to the set.
     pub(crate) fn insert(&mut self, name: Sym, runs: &mut NameRuns) -> bool {
         if self.contains(name) {
             return false;
@@ -65,7 +64,7 @@ impl NameSet {
         true
     }
 
-    /// Whether the name was in the set.
+    /// Removes a name, and returns whether it was in the set.
     pub(crate) fn remove(&mut self, name: Sym, runs: &mut NameRuns) -> bool {
         if !self.contains(name) {
             return false;
@@ -92,7 +91,7 @@ impl NameSet {
         self.len() == 0
     }
 
-    /// In the order of the symbols, which is that of their first appearance.
+    /// The names in order of their symbols, that is, of their first appearance in the source.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Sym> {
         let mut run = self.run().iter().copied().filter(|name| !self.minus.contains(name)).peekable();
         let mut plus = self.plus.iter().copied().peekable();
@@ -120,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_set_is_its_run_and_what_differs() {
+    fn set_equals_btree_set() {
         let mut runs = NameRuns::default();
         let mut set = NameSet::of(runs.intern(vec![Sym(5), Sym(3), Sym(5)]));
         let mut plain: BTreeSet<Sym> = [Sym(3), Sym(5)].into();
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_runs_are_one() {
+    fn shares_equal_lists() {
         let mut runs = NameRuns::default();
         let a = runs.intern(vec![Sym(2), Sym(1)]);
         let b = runs.intern(vec![Sym(1), Sym(2)]);

@@ -3,12 +3,12 @@ use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use super::responses::{Order, Status};
 use super::{MessageKind, RequestClass, Wildcard};
 
-/// What a frame did, for the history and for rules.
+/// The effect of a frame, for the history and for rules.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) stream: StreamId,
     pub(crate) at: Time,
-    /// Of a message.
+    /// The number of the message, if the frame is a message.
     pub(crate) seq: Option<Seq>,
     /// Index of the track on its stream.
     pub(crate) track: Option<usize>,
@@ -21,11 +21,11 @@ pub(crate) enum SessionEvent {
     Close,
     Request(RequestOutcome),
     Response(ResponseOutcome),
-    /// A message that says nothing to the state: undecodable, or of a unary method.
+    /// A message without an effect on the state: undecodable, or of a unary method.
     Aside,
-    /// Counts only: opaque traffic.
+    /// Opaque traffic, which is only counted.
     Passed(Dir),
-    /// Counts only: a gap.
+    /// A gap, which is only counted.
     Counted,
 }
 
@@ -36,65 +36,68 @@ pub(crate) struct RequestOutcome {
     pub(crate) implied: bool,
     /// The response that a verdict settles.
     pub(crate) answers: Option<Seq>,
-    /// Names that came into the subscription.
+    /// Names added to the subscription.
     pub(crate) added: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
-    /// It is the track's first.
+    /// Whether it is the first request of the track.
     pub(crate) first: bool,
-    /// The track's history was not known in full when it came (◐).
+    /// Whether earlier messages of the track are unknown.
     pub(crate) partial: bool,
-    /// The wildcard before it.
+    /// The wildcard before the request.
     pub(crate) was: Wildcard,
     /// The response whose nonce it carries.
     pub(crate) about: Option<About>,
-    /// Older responses that it passes over without a verdict (row E-04).
+    /// Older responses that the client skips without a verdict (docs/protocol.md#e-04).
     pub(crate) skipped: Vec<Seq>,
-    /// Delta: names unsubscribed that were in no set (row F-24).
+    /// Delta: unsubscribed names that were not subscribed (docs/protocol.md#f-24).
     pub(crate) phantoms: Vec<Sym>,
 }
 
-/// A response that a request speaks of, as it stood when the request came.
+/// The response whose nonce a request carries, as it was before the request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct About {
     pub(crate) seq: Seq,
     pub(crate) order: Order,
     pub(crate) was: Status,
-    /// No newer one had been sent.
+    /// Whether it was the newest response.
     pub(crate) newest: bool,
 }
 
-/// What an entry without payload is (row G-11).
+/// The meaning of an entry without a payload (docs/protocol.md#g-11).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hollow {
-    /// It prolongs the time to live of what the client has.
+    /// Extends the time to live of a resource that the client has.
     Heartbeat,
-    /// The same with a version that was not the last one sent: it changes nothing.
+    /// A heartbeat with a version that is not the last one sent: no effect.
     OtherVersion,
-    /// It says in the style of 003 that there is no such resource.
+    /// The resource does not exist.
     NotFound,
 }
 
 #[derive(Debug)]
 pub(crate) struct ResponseOutcome {
     pub(crate) kind: MessageKind,
-    /// The request that this is the first response to.
+    /// The request that the response answers first.
     pub(crate) answers: Option<Seq>,
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
     pub(crate) same: u64,
-    /// Names that stood twice (row E-43).
+    /// Names that the response has twice (docs/protocol.md#e-43).
     pub(crate) twice: Vec<Sym>,
-    /// The nonce was issued before on this track (row F-03).
+    /// Whether the nonce was issued before on this track (docs/protocol.md#f-03).
     pub(crate) nonce_reused: bool,
     pub(crate) order: Order,
-    /// Names whose content changed although their version did not (rows E-15, F-35).
+    /// Names whose content changed although their version did not (docs/protocol.md#e-15,
+    /// docs/protocol.md#f-35).
     pub(crate) rewritten: Vec<Sym>,
-    /// Delta: resources sent again as they were, same version, though nothing asked for them (row F-35).
+    /// Delta: resources sent again with an unchanged version that nothing asked for
+    /// (docs/protocol.md#f-35).
     pub(crate) repeated: Vec<Sym>,
-    /// Delta: the same for what the client said to hold at that version (row F-17).
+    /// Delta: resources sent again at the version that the client claimed in its first request
+    /// (docs/protocol.md#f-17).
     pub(crate) held: Vec<Sym>,
     pub(crate) hollow: Vec<(Sym, Hollow)>,
-    /// Names taken away that the client neither had nor wanted (row F-27).
+    /// Removed names that the client neither had nor wanted (docs/protocol.md#f-27).
     pub(crate) strangers: Vec<Sym>,
 }

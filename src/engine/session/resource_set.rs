@@ -1,3 +1,29 @@
+//! The resources of a track: what a client was sent, or what it has accepted.
+//!
+//! A set is a base and a patch. The base is the entry list of one large response and is shared with
+//! the catalog and with the sets of other clients that were sent an equal list. The patch is a map
+//! of the names for which something else is known.
+//!
+//! Invariants, which `tests` checks against a plain map after arbitrary operations:
+//!
+//! 1. Each entry of the base has a payload, and no key occurs twice. The key of an entry is its
+//!    name, or its content if it has no known name; the empty name is never a key.
+//! 2. The patch wins: a name in the patch is what the patch says, whether or not the base has the
+//!    name. A name in neither is unknown.
+//! 3. All entries of the base are [`Presence::Present`], or all are [`Presence::Kept`]. Only
+//!    [`ResourceSet::carry`] makes a base of kept entries, with order 0, and such a base is never
+//!    folded: folding would lose the difference.
+//! 4. `count` is the number of present names, those of base and patch together.
+//! 5. `dirty` is at least the number of patch entries that are present or hide an entry of the
+//!    base. It can be too large, which only brings the next fold forward. If `dirty` is 0, the
+//!    present resources are exactly the base, in its order.
+//! 6. A present entry without content (claimed by version only) is in the patch, never in the base.
+//! 7. `Base::versions`, if set, has one version for each entry of the list. It is set only if
+//!    entries without a version of their own were sent with different versions.
+//! 8. The patch is bounded: it is folded into a new base once `dirty` exceeds
+//!    [`MAX_SMALL_RESPONSE`] plus an eighth of the base, and of names that have ended about
+//!    [`MAX_ENDED_NAMES`] are kept.
+
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -11,85 +37,89 @@ use super::compare::{Compare, align, hollow, key, nameless, same_content, versio
 use super::names::SymSet;
 use super::responses::Order;
 
-/// What is known of one resource on a track.
+/// The state of one resource on a track.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ResourceEntry {
     pub(crate) state: Presence,
-    /// The entry that brought the newest content.
+    /// The entry with the newest content.
     pub(crate) blob: Option<BlobId>,
     pub(crate) version: Sym,
-    /// The response that did.
+    /// The response with that entry.
     pub(crate) order: Order,
 }
 
+/// Whether and why a client has a resource or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
+    /// Sent on this stream.
     Present,
-    /// Held from the stream before and not sent on this one.
+    /// Sent on an earlier stream, and not on this one.
     Kept,
-    /// Asked for again after it was let go.
+    /// Requested again after it was released.
     Again,
+    /// Removed by the server.
     Removed,
+    /// Does not exist.
     Absent(AbsentBy),
+    /// Its time to live is over.
     Expired,
-    /// Let go by the client, and then left out by a full-state response.
+    /// Released by the client, and then missing in a full-state response.
     Released,
 }
 
 impl ResourceEntry {
-    /// The client was given it (or came with it), and nothing took it away.
+    /// Whether the client has the resource.
     pub(crate) fn is_present(&self) -> bool {
         matches!(self.state, Presence::Present | Presence::Kept)
     }
 }
 
-/// Names that hold nothing any more, kept so that their end can be shown.
-const ENDED: usize = 1 << 14;
-/// Responses up to this long are taken entry by entry.
-const SMALL: usize = 64;
+/// Names without a resource that are kept, so that their end can be shown.
+const MAX_ENDED_NAMES: usize = 1 << 14;
+/// Entries of a response up to which it is handled entry by entry.
+const MAX_SMALL_RESPONSE: usize = 64;
 
-/// What a track's client was given: the newest large response, shared with everyone who holds the same list,
-/// and what differs from it.
+/// The resources of a track. See the module for its invariants.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ResourceSet {
     base: Option<Base>,
     patch: IndexMap<Sym, ResourceEntry, DenseHash>,
-    /// Resources that are here.
+    /// Number of present resources.
     count: usize,
-    /// Patch entries that change what the base says.
+    /// Upper bound of the patch entries that differ from the base.
     dirty: usize,
 }
 
 #[derive(Clone, Debug)]
 struct Base {
-    /// No name twice, no entry without payload.
+    /// The entries, without repeated names and without entries that have no payload.
     list: Arc<List>,
-    /// Of entries without one of their own.
+    /// Version of entries that have none of their own.
     version: Sym,
-    /// The same for each entry, where they differ.
+    /// Version of each entry, if they differ.
     versions: Option<Arc<[Sym]>>,
     order: Order,
     state: Presence,
 }
 
-/// What a response changed.
+/// The changes that a response makes.
 #[derive(Debug, Default)]
 pub(crate) struct Change {
     pub(crate) added: Vec<Sym>,
     pub(crate) changed: Vec<Sym>,
     pub(crate) removed: Vec<Sym>,
     pub(crate) same: u64,
-    /// Bytes of entries that are not the same as before.
+    /// Bytes of new and changed entries.
     pub(crate) bytes_new: u64,
-    /// Entries without payload.
+    /// Entries without a payload.
     pub(crate) hollow: Vec<BlobId>,
-    /// Names that stood twice.
+    /// Names that occur twice in the response.
     pub(crate) twice: Vec<Sym>,
-    /// Names whose content changed under the same version.
+    /// Names whose content changed although the version did not.
     pub(crate) rewritten: Vec<Sym>,
 }
 
-/// A response as it is taken in.
+/// A response to be added to a set.
 #[derive(Clone, Copy)]
 pub(crate) struct IncomingResponse<'a> {
     pub(crate) list: &'a Arc<List>,
@@ -133,7 +163,8 @@ impl Base {
         let blobs = self.list.blobs();
         let blob = match nameless(name) {
             Some(blob) => blobs.contains(&blob).then_some(blob),
-            // Entries without a name have keys of their own: the empty name is not the name of any of them.
+            // Entries without a name have keys of their own: the empty name is not the name of any
+            // of them.
             None if name == Sym::EMPTY => None,
             // The index is worth its memory for long lists only.
             // Entries without a name share the empty name in the index, and have keys of their own.
@@ -145,7 +176,7 @@ impl Base {
 }
 
 impl ResourceSet {
-    /// Resources that are here.
+    /// The number of present resources.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -161,7 +192,7 @@ impl ResourceSet {
         self.get(catalog, name).is_some_and(|slot| slot.is_present())
     }
 
-    /// Sets what is known of one name.
+    /// Sets the entry of one name.
     pub(crate) fn put(&mut self, catalog: &mut Catalog, name: Sym, slot: ResourceEntry) {
         let was = self.get(catalog, name);
         self.replace_slot(name, was, slot);
@@ -171,14 +202,14 @@ impl ResourceSet {
     fn replace_slot(&mut self, name: Sym, was: Option<ResourceEntry>, slot: ResourceEntry) {
         self.count -= usize::from(was.is_some_and(|was| was.is_present()));
         self.count += usize::from(slot.is_present());
-        // Counting an entry twice only brings forward the next `settle`.
+        // Counting an entry twice only brings the next fold forward.
         self.dirty += usize::from(match self.patch.insert(name, slot) {
             Some(old) => slot.is_present() && !old.is_present(),
             None => slot.is_present() || was.is_some(),
         });
     }
 
-    /// All that is known, in order of appearance: the base, then what came since.
+    /// All entries, in order of appearance: the base, then later names.
     pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
         let mut shown = SymSet::default();
@@ -198,12 +229,12 @@ impl ResourceSet {
         out
     }
 
-    /// Names of which more is known than that they are here as the base says.
+    /// The entries of the patch.
     pub(crate) fn exceptions(&self) -> impl Iterator<Item = (Sym, &ResourceEntry)> {
         self.patch.iter().map(|(name, slot)| (*name, slot))
     }
 
-    /// Entries that are here, in order. What was kept without its content has none.
+    /// The contents of present entries, in order. Entries known by version only have no content.
     fn flat(&self, catalog: &Catalog) -> Cow<'_, [BlobId]> {
         let blobs = self.base.as_ref().map_or(&[][..], |base| base.list.blobs());
         if self.dirty == 0 {
@@ -219,7 +250,8 @@ impl ResourceSet {
         )
     }
 
-    /// The same for an entry that was sent on this stream; empty for one kept from before.
+    /// Version under which an entry was sent on this stream; empty if it was sent on an earlier
+    /// one.
     fn version_here(&self, catalog: &Catalog, name: Sym, id: BlobId) -> Sym {
         match self.base.as_ref().is_some_and(|base| base.state == Presence::Kept) {
             true => Sym::EMPTY,
@@ -237,15 +269,15 @@ impl ResourceSet {
         }
     }
 
-    /// Folds the patch into a new base once it has grown.
+    /// Folds the patch into a new base once it is large, and drops old ended names.
     fn settle(&mut self, catalog: &mut Catalog) {
         let len = self.base.as_ref().map_or(0, |base| base.list.len());
         let kept = self.base.as_ref().is_some_and(|base| base.state == Presence::Kept);
-        if self.dirty > SMALL + len / 8 && !kept {
+        if self.dirty > MAX_SMALL_RESPONSE + len / 8 && !kept {
             self.fold(catalog);
         }
-        if self.patch.len() - self.dirty.min(self.patch.len()) > ENDED {
-            let mut over = ENDED / 2;
+        if self.patch.len() - self.dirty.min(self.patch.len()) > MAX_ENDED_NAMES {
+            let mut over = MAX_ENDED_NAMES / 2;
             let base = &self.base;
             self.patch.retain(|name, slot| {
                 let goes = over > 0
@@ -257,7 +289,8 @@ impl ResourceSet {
         }
     }
 
-    /// What is here becomes the base, in order of appearance; what is not stays beside it.
+    /// Makes a new base of the present entries, in order of appearance. Other entries stay in the
+    /// patch.
     fn fold(&mut self, catalog: &mut Catalog) {
         let patch = std::mem::take(&mut self.patch);
         let most = self.base.as_ref().map_or(0, |base| base.list.len()) + patch.len();
@@ -297,8 +330,8 @@ impl ResourceSet {
         self.dirty = self.patch.values().filter(|slot| slot.is_present()).count();
     }
 
-    /// Takes a response that holds everything: what it leaves out is gone, `Removed` where `covered` (the
-    /// client still wants it), else `Released` (rows E-32, E-44, L-23).
+    /// Adds a full-state response. Resources that it leaves out are removed if `covered` (the
+    /// client still wants them), else released (docs/protocol.md#e-32, docs/protocol.md#e-44).
     pub(crate) fn take_full(
         &mut self,
         catalog: &mut Catalog,
@@ -319,7 +352,7 @@ impl ResourceSet {
         }
         change.twice = found.twice;
         if !change.hollow.is_empty() {
-            // A heartbeat keeps its resource (row G-10), with the content it had.
+            // A heartbeat keeps the resource and its content (docs/protocol.md#g-10).
             let content: IndexMap<BlobId, BlobId, DenseHash> =
                 found.pairs.iter().map(|(was, id)| (*id, *was)).collect();
             let list = blobs.as_deref().unwrap_or(taken.list.blobs());
@@ -372,14 +405,14 @@ impl ResourceSet {
         change
     }
 
-    /// Takes a response that says nothing of the names it leaves out (rows E-33, F-02).
+    /// Adds a response that does not affect the names that it leaves out (docs/protocol.md#e-33).
     pub(crate) fn take_partial(
         &mut self,
         catalog: &mut Catalog,
         compare: Option<Compare<'_>>,
         taken: IncomingResponse<'_>,
     ) -> Change {
-        if taken.list.len() > SMALL || (self.count == 0 && taken.list.len() > 8) {
+        if taken.list.len() > MAX_SMALL_RESPONSE || (self.count == 0 && taken.list.len() > 8) {
             return self.take_large(catalog, compare, taken);
         }
         let (blobs, twice) = without_repeats(catalog, taken.list.blobs());
@@ -393,7 +426,7 @@ impl ResourceSet {
             let was = self.get(catalog, name);
             match was.filter(ResourceEntry::is_present) {
                 Some(ResourceEntry { blob: Some(blob), version, state, .. }) => {
-                    // What came from before is not known to have been sent at that version here.
+                    // The entry was not sent on this stream at that version.
                     let version = if state == Presence::Present { version } else { Sym::EMPTY };
                     change.pair(catalog, compare, (blob, version), (id, taken.version));
                 }
@@ -430,8 +463,8 @@ impl ResourceSet {
             let all = found.unique.as_deref().unwrap_or(taken.list.blobs());
             catalog.intern_list(all.iter().copied().filter(|id| !hollow(catalog, *id)).collect())
         };
-        // What the response leaves out stays as it is, now beside the new base.
-        let beside: Vec<(Sym, ResourceEntry)> =
+        // Present resources that the response leaves out move to the patch.
+        let left_out: Vec<(Sym, ResourceEntry)> =
             match found.gone.is_empty() && change.hollow.is_empty() && self.dirty == 0 {
                 true => Vec::new(),
                 false => {
@@ -440,19 +473,19 @@ impl ResourceSet {
                     slots.filter(|(name, slot)| slot.is_present() && !now.contains(name)).collect()
                 }
             };
-        // A heartbeat brings nothing: what is known of its name stays known.
+        // A heartbeat has no content, so the patch entry of its name stays.
         let fresh = found.fresh.iter().filter(|id| !hollow(catalog, **id));
         let fresh: SymSet = fresh.map(|id| key(catalog, *id)).collect();
         self.patch.retain(|name, slot| !slot.is_present() && !fresh.contains(name));
-        self.count = list.len() + beside.len();
-        self.dirty = beside.len();
-        self.patch.extend(beside);
+        self.count = list.len() + left_out.len();
+        self.dirty = left_out.len();
+        self.patch.extend(left_out);
         self.base = Some(Base::of(taken, list));
         self.settle(catalog);
         change
     }
 
-    /// Takes what an ACK puts in force. `sent` is what the server has sent so far.
+    /// Adds an acknowledged response. `sent` is the set of everything that the server has sent.
     pub(crate) fn accept(
         &mut self,
         catalog: &mut Catalog,
@@ -460,8 +493,8 @@ impl ResourceSet {
         taken: IncomingResponse<'_>,
         full: bool,
     ) {
-        // All that was sent is all that is held, unless the client holds what a response took away that it
-        // has not acknowledged.
+        // The accepted set equals the sent set, unless the client still has resources whose removal
+        // it has not acknowledged.
         let nothing_else = full || self.count == 0 || self.is_just(taken.list);
         let whole = sent.base.as_ref().filter(|base| {
             nothing_else
@@ -487,12 +520,12 @@ impl ResourceSet {
         }
     }
 
-    /// It holds these entries and no others.
+    /// Whether the present resources are exactly the entries of the list.
     fn is_just(&self, list: &Arc<List>) -> bool {
         self.dirty == 0 && self.base.as_ref().is_some_and(|base| Arc::ptr_eq(&base.list, list))
     }
 
-    /// Names in a refused response whose content there is not what the client holds.
+    /// Returns the names in a refused response whose content the client does not have.
     pub(crate) fn refused(
         &self,
         catalog: &Catalog,
@@ -503,7 +536,7 @@ impl ResourceSet {
         let newer =
             |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.is_present() && slot.order > order);
         let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
-        if list.len() <= SMALL {
+        if list.len() <= MAX_SMALL_RESPONSE {
             let differs = list.blobs().iter().copied().filter(|id| {
                 let held = self
                     .get(catalog, key(catalog, *id))
@@ -519,7 +552,7 @@ impl ResourceSet {
         names(differs.filter(|id| !hollow(catalog, *id)).collect()).filter(|name| !newer(*name)).collect()
     }
 
-    /// What a client brings along to its next stream: of everything held, what `wanted` lets through.
+    /// Returns the present resources that `wanted` accepts, as kept resources of the next stream.
     pub(crate) fn carry(
         &self,
         catalog: &mut Catalog,
@@ -552,8 +585,7 @@ impl ResourceSet {
 }
 
 impl Change {
-    /// An entry and the one before it of that name: what it was and its version, what it is and the version
-    /// of the response.
+    /// Compares an entry and its version with the previous one of the name.
     fn pair(
         &mut self,
         catalog: &Catalog,
@@ -574,13 +606,13 @@ impl Change {
         }
     }
 
-    /// An entry whose content was not at hand: new, or kept from before under a version only.
-    fn fresh(&mut self, catalog: &Catalog, holdings: &ResourceSet, id: BlobId, version: Sym) {
+    /// Adds an entry whose name is new, or known by version only.
+    fn fresh(&mut self, catalog: &Catalog, set: &ResourceSet, id: BlobId, version: Sym) {
         if hollow(catalog, id) {
             return self.hollow.push(id);
         }
         let name = key(catalog, id);
-        match holdings.patch.get(&name).filter(|slot| slot.is_present()) {
+        match set.patch.get(&name).filter(|slot| slot.is_present()) {
             Some(kept) if kept.version == own_version(catalog, id, version) => self.same += 1,
             Some(_) => {
                 self.changed.push(name);
@@ -595,5 +627,5 @@ impl Change {
 }
 
 #[cfg(test)]
-#[path = "tests/holdings.rs"]
+#[path = "tests/resource_set.rs"]
 mod tests;

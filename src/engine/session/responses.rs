@@ -4,16 +4,17 @@ use std::sync::Arc;
 use crate::wire::content::List;
 use crate::wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
 
-/// The place of a response in its track's send order, from 0.
+/// The position of a response among those of its track, from 0.
 pub(crate) type Order = u64;
 
-/// What became of a response.
+/// The verdict of the client on a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Status {
     Pending,
     Acked,
     Nacked,
-    /// SotW: the client went on to a newer nonce without a verdict on this one (row E-04).
+    /// SotW: the client used a newer nonce without a verdict on this response
+    /// (docs/protocol.md#e-04).
     Skipped,
 }
 
@@ -25,7 +26,7 @@ pub(crate) struct Response {
     pub(crate) nonce: Nonce,
     pub(crate) version: VersionInfo,
     pub(crate) status: Status,
-    /// What an ACK puts in force; kept until the verdict.
+    /// The resources, kept until the verdict.
     pub(crate) body: Option<Body>,
 }
 
@@ -33,18 +34,18 @@ pub(crate) struct Response {
 pub(crate) struct Body {
     pub(crate) list: Arc<List>,
     pub(crate) version: Sym,
-    /// Replaces everything held (SotW LDS and CDS, row E-44).
+    /// Replaces all resources of the type (SotW LDS and CDS, docs/protocol.md#e-44).
     pub(crate) full: bool,
-    /// Names this response deleted.
+    /// Names that the response removes.
     pub(crate) removed: Box<[Sym]>,
 }
 
-/// Settled responses of a track that are kept, so that old nonces are told from unknown ones.
-const SETTLED: usize = 256;
-/// Unanswered ones; a client that never answers must not use up the memory.
-const PENDING: usize = 1 << 16;
+/// Settled responses of a track that are kept, to tell old nonces from unknown ones.
+const MAX_SETTLED: usize = 256;
+/// Unanswered responses that are kept: a client that never answers must not exhaust the memory.
+const MAX_PENDING: usize = 1 << 16;
 
-/// The responses of one track, in the order they were sent.
+/// The responses of one track, in the order in which they were sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Responses {
     items: VecDeque<Response>,
@@ -56,15 +57,15 @@ pub(crate) struct Responses {
 }
 
 impl Responses {
-    /// Whether the nonce was new on the track.
+    /// Adds a response, and returns whether its nonce is new on the track.
     pub(crate) fn push(&mut self, response: Response) -> bool {
         let order = self.next();
         let fresh =
             response.nonce.is_empty() || self.by_nonce.insert(response.nonce.clone(), order).is_none();
         self.items.push_back(response);
         self.pending.insert(order);
-        while self.items.len() > PENDING
-            || (self.items.len() > SETTLED
+        while self.items.len() > MAX_PENDING
+            || (self.items.len() > MAX_SETTLED
                 && self.items.front().is_some_and(|old| old.status != Status::Pending))
         {
             let (Some(old), order) = (self.items.pop_front(), self.first) else { break };
@@ -99,7 +100,7 @@ impl Responses {
         self.items.back()
     }
 
-    /// Settles a response; returns what it held.
+    /// Settles a response, and returns its resources.
     pub(crate) fn settle(&mut self, order: Order, status: Status) -> Option<Body> {
         let at = usize::try_from(order.checked_sub(self.first)?).ok()?;
         let response = self.items.get_mut(at)?;
@@ -108,12 +109,12 @@ impl Responses {
         response.body.take()
     }
 
-    /// The client has used this nonce: it has that response, and is past all earlier ones.
+    /// Records that the client has used the nonce of a response.
     pub(crate) fn advance(&mut self, order: Order) {
         self.frontier = Some(self.frontier.map_or(order, |old| old.max(order)));
     }
 
-    /// Settles the pending ones before `order` as skipped.
+    /// Settles the pending responses before `order` as skipped.
     pub(crate) fn skip_before(&mut self, order: Order) -> Vec<Seq> {
         let mut skipped = Vec::new();
         while let Some(old) = self.pending.first().copied().filter(|old| *old < order) {
@@ -123,7 +124,7 @@ impl Responses {
         skipped
     }
 
-    /// Pending ones, oldest first.
+    /// The pending responses, oldest first.
     pub(crate) fn pending(&self) -> impl Iterator<Item = &Response> {
         self.pending.iter().filter_map(|order| self.get(*order))
     }

@@ -1,15 +1,15 @@
 use crate::schema::{Fault, FaultAt, Schema};
 
-/// What a resource travels in.
+/// The message that wraps a resource.
 const ANY: &str = "google.protobuf.Any";
 
-/// Tells of contents what their bytes alone do not.
+/// Comparison and validation of resources by their descriptors.
 pub trait ResourceSemantics: Send + Sync {
-    /// Whether two `Any`s whose bytes differ mean the same (map order, field order).
+    /// Whether two `Any`s are equal messages although their bytes differ, for example in map order.
     fn same(&self, a: &[u8], b: &[u8]) -> bool;
 
-    /// Why a client that holds an `Any` against its type would refuse it, naming fields: it is damaged, or breaks the
-    /// constraints that the type puts on fields (row J-01). Empty: nothing is known against it.
+    /// Returns why a client would refuse an `Any`: it is damaged, or violates constraints of its
+    /// type (docs/protocol.md#j-01). Empty if there is no known reason.
     fn broken(&self, _any: &[u8]) -> Vec<String> {
         Vec::new()
     }
@@ -21,7 +21,7 @@ impl ResourceSemantics for Schema {
     }
 
     fn broken(&self, any: &[u8]) -> Vec<String> {
-        // A type or a field that is not known here may be known to the client that is stood in for.
+        // The client can know types and fields that these descriptors do not have.
         let damaged =
             |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
         let faults: Vec<String> =
@@ -29,12 +29,12 @@ impl ResourceSemantics for Schema {
         if !faults.is_empty() {
             return faults;
         }
-        // What can't be read for its constraints has been dealt with above.
+        // Undecodable messages have returned above.
         self.violations(ANY, any).unwrap_or_default().iter().map(ToString::to_string).collect()
     }
 }
 
-/// A comparison alone.
+/// A comparison without validation.
 impl<F: Fn(&[u8], &[u8]) -> bool + Send + Sync> ResourceSemantics for F {
     fn same(&self, a: &[u8], b: &[u8]) -> bool {
         self(a, b)

@@ -11,22 +11,23 @@ use super::subscription::Want;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
 
-/// What the session's stream before left of the type.
+/// Resources of a type at the end of the previous stream of the session.
 #[derive(Default)]
 pub(crate) struct Prior {
-    /// Client view and server view at its end.
+    /// Resources that the client had accepted.
     pub(crate) accepted: ResourceSet,
+    /// Resources that the server had sent.
     pub(crate) sent: ResourceSet,
 }
 
-/// What a request does to a response.
+/// The verdict that a request gives on a response.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Verdict {
     None,
     Ack,
     Nack,
     Implied,
-    /// On a response from before the source (◐).
+    /// A verdict on a response from before the recording.
     Unseen,
 }
 
@@ -44,7 +45,7 @@ impl Verdict {
 }
 
 impl Track {
-    /// Takes a SotW request (section 0.2, rows E-01 to E-51).
+    /// Handles a SotW request (docs/protocol.md#e-01 and following).
     pub(crate) fn sotw_request(
         &mut self,
         ctx: &mut Context<'_>,
@@ -90,21 +91,21 @@ impl Track {
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
         let news = gained || !outcome.added.is_empty();
-        // The next answer to a poll is the answer to this one (row D-03).
+        // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, (news && !stale) || self.polled);
         let nacks = request.error_detail.is_some();
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         outcome
     }
 
-    /// The response of that order, as it stands.
+    /// Returns the current state of a response.
     pub(crate) fn about(&self, order: Order) -> Option<About> {
         let response = self.responses.get(order)?;
         let newest = self.responses.newest() == Some(order);
         Some(About { seq: response.seq, order, was: response.status, newest })
     }
 
-    /// The class of a request, first match wins; none while the nonces of this track are not known (◐).
+    /// Returns the class of a request; none if the nonces of the track are unknown.
     fn sotw_class(&self, request: &SotwRequest) -> (Option<RequestClass>, Option<Order>) {
         let nonce = &request.response_nonce;
         if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
@@ -154,8 +155,9 @@ impl Track {
         }
     }
 
-    /// The subscription step: the names of this request replace those of the one before (rows E-31, E-37 to
-    /// E-41). `first`: the track's first request, and what the stream before left.
+    /// Replaces the subscription by the names of the request (docs/protocol.md#e-31).
+    ///
+    /// `first` is set for the first request of the track, to the resources of the previous stream.
     fn sotw_names(
         &mut self,
         ctx: &mut Context<'_>,
@@ -219,8 +221,8 @@ impl Track {
         };
     }
 
-    /// The first request of a stream: what the client has from before is not waited for (rows E-02, E-18,
-    /// E-19), the rest is.
+    /// Handles the names of the first request: the client waits for those that it does not have
+    /// from the previous stream (docs/protocol.md#e-18).
     fn sotw_first(&mut self, ctx: &mut Context<'_>, request: &SotwRequest, prior: Option<Prior>) {
         for name in self.want.names.iter().collect::<Vec<_>>() {
             if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
@@ -245,7 +247,7 @@ impl Track {
                 self.bring(kept.clone(), kept);
             }
         } else if claims && self.sent.count() == 0 {
-            // No stream before this one is in view; the client says it has them.
+            // The previous stream is unknown, and the client claims to have the resources.
             asked.held = true;
             self.subscription.wildcard_owed = None;
             self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
@@ -259,7 +261,7 @@ impl Track {
         self.waiting.ask_all(waited, asked, ctx.runs);
     }
 
-    /// Starts with what was kept, unless the server was quicker.
+    /// Starts with resources of the previous stream, unless the server has responded already.
     pub(crate) fn bring(&mut self, sent: ResourceSet, accepted: ResourceSet) {
         if self.responses.next() == 0 {
             self.keep(sent, accepted);

@@ -10,21 +10,21 @@ use super::keepalive::{Keepalive, Pings};
 use super::track::Track;
 use super::xdstp;
 
-/// One gRPC stream, xDS or opaque.
+/// One gRPC stream, of xDS or another protocol.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
     pub(crate) open: Open,
     pub(crate) opened: Time,
     pub(crate) method: Option<Method>,
-    /// Bound by the first request that carries one (row E-05).
+    /// The node of the first request that has one (docs/protocol.md#e-05).
     pub(crate) node: Option<Arc<NodeInfo>>,
     pub(crate) node_id: Option<Arc<str>>,
     pub(crate) control_plane: Option<Arc<str>>,
     pub(crate) closed: Option<(Time, End)>,
-    /// In order of first appearance.
+    /// The types of the stream, in order of their first messages.
     pub(crate) tracks: Vec<Track>,
-    /// Index in the engine's sessions, once the client is known.
+    /// Index of the session in the engine, once the client is known.
     pub(crate) session: Option<usize>,
     pub(crate) reconnect_of: Option<StreamId>,
     pub(crate) messages: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Stream {
     pub(crate) undecodable: u64,
     pub(crate) first_request: Option<Seq>,
     pub(crate) last_message: Option<Time>,
-    /// By the client, and by the server.
+    /// PINGs of the client, and of the server.
     pub(crate) pings: [Pings; 2],
 }
 
@@ -68,7 +68,8 @@ impl Stream {
         stream
     }
 
-    /// Binds the node: servers may look at the first one only (row E-06).
+    /// Sets the node, if it is not set: servers may read the first one only
+    /// (docs/protocol.md#e-06).
     pub(crate) fn bind(&mut self, node: &Arc<NodeInfo>) {
         if self.node.is_none() {
             self.node_id = Some(Arc::from(node.id.as_str())).filter(|id: &Arc<str>| !id.is_empty());
@@ -76,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// A path that is not published says nothing; then the messages say what the stream carries.
+    /// Derives the variant from a message if the method path is unknown.
     pub(crate) fn adopt(&mut self, shape: Shape) {
         let variant = match shape {
             Shape::SotwRequest | Shape::SotwResponse => Variant::Sotw,
@@ -90,7 +91,7 @@ impl Stream {
         self.method.as_ref().map(|method| method.variant)
     }
 
-    /// A gRPC stream of xDS.
+    /// Whether this is an xDS stream over gRPC.
     pub(crate) fn is_grpc(&self) -> bool {
         !matches!(self.variant(), Some(Variant::Rest | Variant::File) | None)
     }
@@ -103,7 +104,8 @@ impl Stream {
         self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
     }
 
-    /// The type that a message is about: as stated, else by the method, else by the names (row I-02).
+    /// Returns the type of a message: as stated, else by the method, else by the names
+    /// (docs/protocol.md#i-02).
     pub(crate) fn type_of(&self, message: &Message, texts: impl Fn(Sym) -> Option<TypeUrl>) -> TypeUrl {
         let stated = message.type_url();
         if !stated.is_empty() {
@@ -111,7 +113,7 @@ impl Stream {
         }
         let implied = self.method.as_ref().and_then(Method::implied_type);
         if let Some(implied) = implied {
-            // A v3 method may well carry the v2 type, and then leave it out (row A-14).
+            // A v3 method can carry the v2 type and leave it out later (docs/protocol.md#a-14).
             let same = |track: &&Track| track.kind == self.method.as_ref().and_then(|method| method.kind);
             return self.tracks.iter().find(same).map_or(implied, |track| track.type_url.clone());
         }
@@ -125,7 +127,7 @@ impl Stream {
         names.and_then(|name| texts(*name)).unwrap_or_default()
     }
 
-    /// The track of a type; a new one if it is the first message about it.
+    /// Returns the index of the track of a type, and creates the track if there is none.
     pub(crate) fn track(&mut self, type_url: &TypeUrl, at: Time) -> usize {
         if let Some(index) = self.tracks.iter().position(|track| track.type_url == *type_url) {
             return index;
@@ -134,7 +136,7 @@ impl Stream {
         let mut track = Track::new(type_url.clone(), partial, at);
         track.polled = self.variant() == Some(Variant::Rest);
         if self.variant() == Some(Variant::File) {
-            // Whatever the file holds is wanted (row C-01).
+            // Everything in the file is wanted (docs/protocol.md#c-01).
             track.want.wildcard = Wildcard::Legacy;
         }
         self.tracks.push(track);
@@ -153,38 +155,38 @@ impl Stream {
         self.last_message = Some(at);
     }
 
-    /// A PING passed (row I-12).
+    /// Records a PING (docs/protocol.md#i-12).
     pub(crate) fn ping(&mut self, dir: Dir, at: Time) {
         if let Some(pings) = self.pings.get_mut(dir as usize) {
             pings.note(at);
         }
     }
 
-    /// Whose keepalives pass on the stream's connection; the slower one of two.
+    /// Returns the keepalive of the connection, the slower one if both sides have one.
     pub(crate) fn keepalive(&self) -> Option<Keepalive> {
         let sides = [Side::Client, Side::Server].into_iter().zip(&self.pings);
         sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
     }
 
-    /// Tracks that have a state, in the order of their first messages.
+    /// The tracks that have a state, in order of their first messages.
     pub(crate) fn tracks_shown(&self) -> impl Iterator<Item = &Track> {
         self.tracks.iter().filter(|track| self.shows(track))
     }
 
-    /// Tracks in the order in which screens show types: known kinds first, then by URL.
+    /// The tracks in the order in which screens show types: known kinds first, then by URL.
     pub(crate) fn tracks_in_order(&self) -> Vec<&Track> {
         let mut tracks: Vec<&Track> = self.tracks_shown().collect();
         tracks.sort_by(|a, b| rank(a).cmp(&rank(b)));
         tracks
     }
 
-    /// A type of an open stream that was never asked for has no state; nor has a message without a type.
+    /// Whether a track has a state: types that were never requested have none.
     fn shows(&self, track: &Track) -> bool {
         let asked = track.traffic.requests > 0 || track.partial || self.variant() == Some(Variant::File);
         asked && !track.type_url.is_empty()
     }
 
-    /// The clock of a stream stops when it ends.
+    /// Returns `now`, or the end of the stream if it has ended.
     pub(crate) fn clock(&self, now: Time) -> Time {
         self.closed.as_ref().map_or(now, |(at, _)| now.min(*at))
     }
@@ -194,7 +196,7 @@ fn rank(track: &Track) -> (bool, Option<Kind>, &str) {
     (track.kind.is_none(), track.kind, track.type_url.as_str())
 }
 
-/// The type URL that a structured name states.
+/// Returns the type URL in an `xdstp:` name.
 pub(crate) fn type_of_name(name: &str) -> Option<TypeUrl> {
     xdstp::resource_type(name).map(|kind| TypeUrl::new(format!("{TYPE_PREFIX}{kind}")))
 }

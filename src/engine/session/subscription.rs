@@ -7,11 +7,11 @@ use crate::wire::event::{DenseHash, Seq, Sym, Time};
 use super::Wildcard;
 use super::names::{NameRuns, NameSet, SymSet};
 
-/// What a client wants of one type.
+/// The subscription of a client to one type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Want {
     pub(crate) wildcard: Wildcard,
-    /// Without `*`.
+    /// The names, without `*`.
     pub(crate) names: NameSet,
 }
 
@@ -25,23 +25,25 @@ impl Want {
     }
 }
 
-/// A name asked for and not sent since.
+/// The requests for a name that was not sent since.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked {
     pub(crate) since: Time,
-    /// The request that asked first.
+    /// The first request.
     pub(crate) first: Seq,
-    /// The newest that named it again (delta; a SotW request always restates it).
+    /// The newest request that names it (delta only: a SotW request restates all names).
     pub(crate) last: Seq,
-    /// How many requests the track had before the first.
+    /// Number of requests of the track before the first one.
     pub(crate) nth: u32,
-    /// Delta: how often it was named.
+    /// Number of requests that name it (delta only).
     pub(crate) times: u32,
-    /// The client has it, and wants it sent again (rows E-36, F-14): nothing is missing.
+    /// The client has the resource and asked for it again: it is not missing
+    /// (docs/protocol.md#e-36, docs/protocol.md#f-14).
     pub(crate) held: bool,
 }
 
-/// Names asked for and not sent since. The names of a first request are held as the one run they came in.
+/// Names that were requested and not sent since. The names of a first request are kept as one
+/// shared list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     all: Option<(Arc<[Sym]>, Asked)>,
@@ -50,7 +52,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// All names of a first request.
+    /// Adds all names of a first request.
     pub(crate) fn ask_all(&mut self, names: Vec<Sym>, asked: Asked, runs: &mut NameRuns) {
         if !names.is_empty() {
             self.all = Some((runs.intern(names), asked));
@@ -71,7 +73,7 @@ impl Waiting {
         }
     }
 
-    /// Turns the run into single names.
+    /// Turns the shared list into single names.
     fn spread(&mut self) {
         if let Some((names, asked)) = self.all.take() {
             self.held += names.len() * usize::from(asked.held);
@@ -86,7 +88,7 @@ impl Waiting {
         self.some.get(&name).copied()
     }
 
-    /// The name was sent, ended, or is not wanted any more.
+    /// Removes a name that was sent, removed or released.
     pub(crate) fn done(&mut self, name: Sym) -> Option<Asked> {
         self.get(name)?;
         self.spread();
@@ -95,7 +97,7 @@ impl Waiting {
         done
     }
 
-    /// All of these were sent.
+    /// Removes names that were sent.
     pub(crate) fn done_all(&mut self, names: &[Sym]) {
         if self.is_empty() {
             return;
@@ -115,7 +117,7 @@ impl Waiting {
         self.held = self.some.values().filter(|asked| asked.held).count();
     }
 
-    /// Some names are waited for although the client has them.
+    /// Whether the client waits for a name that it has.
     pub(crate) fn any_held(&self) -> bool {
         self.held > 0 || self.all.as_ref().is_some_and(|(_, asked)| asked.held)
     }
@@ -128,14 +130,14 @@ impl Waiting {
         self.all.as_ref().map_or(0, |(names, _)| names.len()) + self.some.len()
     }
 
-    /// In the order in which they were asked for.
+    /// The names in the order of their requests.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, &Asked)> {
         let all = self.all.iter().flat_map(|(names, asked)| names.iter().map(move |name| (*name, asked)));
         all.chain(self.some.iter().map(|(name, asked)| (*name, asked)))
     }
 
-    /// Names the client does not have, longest waited for first: how many were asked for at or before `limit`,
-    /// how many at all, and since when the first.
+    /// Counts the names that the client does not have; those requested at or before `limit` are
+    /// overdue.
     pub(crate) fn owed(&self, limit: Option<Time>) -> Owed {
         let mut owed = Owed::default();
         if let Some((names, asked)) = self.all.as_ref().filter(|(_, asked)| !asked.held) {

@@ -26,8 +26,8 @@ use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 pub(crate) struct Track {
     pub(crate) type_url: TypeUrl,
     pub(crate) kind: Option<Kind>,
-    /// Messages before the first recorded one, or in a gap, are unknown. Ends once the client uses a
-    /// nonce of a recorded response.
+    /// Messages before the first recorded one, or in a gap, are unknown. Ends once the client uses
+    /// a nonce of a recorded response.
     pub(crate) partial: bool,
     /// A REST track: each request is the verdict on the response before it, with a nonce or without
     /// (docs/protocol.md#d-02).
@@ -64,12 +64,13 @@ impl Track {
         Track { type_url, kind, partial, traffic, ..Track::default() }
     }
 
-    /// Whether the client wants this name: by itself, by an alias, by a glob or by the wildcard.
+    /// Whether the client subscribes to the name: directly, by an alias, by a glob or by the
+    /// wildcard.
     pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
         self.want.is_wildcard() || self.names(catalog, name, slot) || self.glob_of(catalog, name).is_some()
     }
 
-    /// Whether the name was asked for by itself or by an alias.
+    /// Whether the client subscribes to the name directly or by an alias.
     pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
         if self.want.names.contains(name) {
             return true;
@@ -86,20 +87,22 @@ impl Track {
         })
     }
 
-    /// The name asked for that is this one with its context parameters in another order (row K-08).
+    /// Returns the subscribed name that equals this one except for the order of context parameters
+    /// (docs/protocol.md#k-08).
     fn spelled(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
         let own = xdstp::reordered(catalog.text(name))?;
         let same = |wanted: &Sym| xdstp::reordered(catalog.text(*wanted)).is_some_and(|other| other == own);
         self.want.names.iter().find(same)
     }
 
-    /// The glob collection asked for that the name is a member of (row K-21).
+    /// Returns the subscribed glob collection that has the name as a member
+    /// (docs/protocol.md#k-21).
     pub(crate) fn glob_of(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
         let text = || catalog.text(name);
         self.subscription.globs.iter().copied().find(|glob| xdstp::glob_matches(catalog.text(*glob), text()))
     }
 
-    /// The name that a text stands for: itself, or what it is an alias of.
+    /// Returns the name of the resource that an alias stands for, or the name itself.
     pub(crate) fn canonical(&self, catalog: &Catalog, name: Sym) -> Sym {
         match self.aliases.get(&name) {
             Some(canonical) if !self.sent.is_present(catalog, name) => *canonical,
@@ -107,7 +110,7 @@ impl Track {
         }
     }
 
-    /// Takes away what has outlived its TTL (row G-02).
+    /// Marks resources as expired whose time to live is over (docs/protocol.md#g-02).
     fn expire(&mut self, ctx: &mut Context<'_>) {
         if self.deadlines.is_empty() || !ctx.timed {
             return;
@@ -123,7 +126,8 @@ impl Track {
 
     /// Applies a response.
     ///
-    /// One that was read from a file has no client to answer it: it is applied or rejected immediately.
+    /// One that was read from a file has no client to answer it: it is applied or rejected
+    /// immediately.
     pub(crate) fn response(
         &mut self,
         ctx: &mut Context<'_>,
@@ -133,7 +137,7 @@ impl Track {
         self.expire(ctx);
         let order = self.responses.next();
         let version = match push.is_delta {
-            // A delta resource has a version of its own or none (row F-02).
+            // Each delta resource has its own version, or none (docs/protocol.md#f-02).
             true => Sym::EMPTY,
             false => ctx.catalog.intern(push.version.as_str()),
         };
@@ -254,8 +258,8 @@ impl Track {
         self.sent.take_full(ctx.catalog, ctx.compare, taken, covered)
     }
 
-    /// Delta: the entries that say nothing new, not even a time to live, and that nothing waits for; with
-    /// whether the client said to hold them (rows F-17, F-35).
+    /// Delta: returns the entries that repeat a resource unchanged and unrequested, and whether the
+    /// client claimed to have them (docs/protocol.md#f-17, docs/protocol.md#f-35).
     fn as_they_were(&self, catalog: &Catalog, list: &List) -> Vec<(Sym, bool)> {
         let mut out = Vec::new();
         for id in list.blobs() {
@@ -273,14 +277,14 @@ impl Track {
         out
     }
 
-    /// A name that the client neither has, nor had, nor asked for.
+    /// Whether the client neither has, nor had, nor wants the name.
     fn is_stranger(&self, catalog: &Catalog, name: Sym) -> bool {
         let name = self.canonical(catalog, name);
         let slot = self.sent.get(catalog, name);
         slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }
 
-    /// How many of the response's resources the client had kept from before.
+    /// Counts the resources of a response that the client has from an earlier stream.
     fn kept_among(&self, catalog: &Catalog, list: &List) -> usize {
         if self.carried.unmentioned == 0 {
             return 0;
@@ -289,7 +293,8 @@ impl Track {
         list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
     }
 
-    /// The server took a name away, or says that it does not exist (rows F-27, F-28, K-20).
+    /// Handles a removed name, or one that does not exist (docs/protocol.md#f-27,
+    /// docs/protocol.md#f-28).
     fn remove(&mut self, ctx: &mut Context<'_>, raw: Sym, order: Order, removed: &mut Vec<Sym>) {
         let name = self.canonical(ctx.catalog, raw);
         if xdstp::is_glob(ctx.catalog.text(name)) && self.want.names.contains(name) {
@@ -323,15 +328,15 @@ impl Track {
         self.waiting.done(raw);
     }
 
-    /// A name that is not here any more.
+    /// Clears what is known of a name that is not present any more.
     fn forget(&mut self, name: Sym) {
         self.waiting.done(name);
         self.deadlines.shift_remove(&name);
         self.unasked.remove(&name);
     }
 
-    /// An entry without payload: a heartbeat if its version is the last one sent, else a not-found in the 003
-    /// style (row G-11).
+    /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a
+    /// resource that does not exist (docs/protocol.md#g-11).
     fn without_payload(
         &mut self,
         ctx: &mut Context<'_>,
@@ -348,7 +353,8 @@ impl Track {
         let name = self.canonical(ctx.catalog, name);
         let slot = self.sent.get(ctx.catalog, name);
         if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
-            // Whether the wrapper's version is meant or the response's is open: either will do (row G-10).
+            // The protocol does not say which version applies, so either one matches
+            // (docs/protocol.md#g-10).
             if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
             {
                 if slot.is_present() {
@@ -372,7 +378,8 @@ impl Track {
         Some((name, Hollow::NotFound))
     }
 
-    /// The server says why it has no such resource (M-14).
+    /// Handles a resource error: the server says why it does not send a resource
+    /// (docs/protocol.md#m-14).
     fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
         const NOT_FOUND: i32 = 5;
         let name = self.canonical(ctx.catalog, error.name);
@@ -392,12 +399,12 @@ impl Track {
         }
     }
 
-    /// Names that came with a response are not waited for any more; aliases and TTLs are noted.
+    /// Records which names a response delivers, their aliases and times to live.
     fn delivered(&mut self, ctx: &mut Context<'_>, list: &List, change: &Change) {
         if self.want.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
             let asked = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
             if !change.added.iter().all(asked) {
-                // It brings names never asked for: the server took it as a wildcard (row F-21).
+                // The server treats the request as a wildcard (docs/protocol.md#f-21).
                 self.want.wildcard = Wildcard::Legacy;
             }
         }
@@ -424,7 +431,7 @@ impl Track {
             || self.glob_of(catalog, name).is_some()
     }
 
-    /// The part that needs a look at each entry: only where the source has such entries at all.
+    /// Records aliases and times to live, for sources that have any.
     fn delivered_specials(&mut self, ctx: &mut Context<'_>, list: &List) {
         for id in list.blobs() {
             if hollow(ctx.catalog, *id) {
@@ -454,14 +461,14 @@ impl Track {
         }
     }
 
-    /// Begins with what the client brings along: held from before, and not sent on this stream.
+    /// Starts with resources from an earlier stream.
     pub(crate) fn keep(&mut self, sent: ResourceSet, accepted: ResourceSet) {
         self.carried.unmentioned = sent.count();
         self.sent = sent;
         self.accepted = accepted;
     }
 
-    /// After more was kept than `keep` was given.
+    /// Recounts the resources from an earlier stream after more were added.
     pub(crate) fn recount_kept(&mut self) {
         self.carried.unmentioned = self.sent.count();
     }

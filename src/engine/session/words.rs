@@ -1,20 +1,20 @@
-//! The words of the JSON contract for what the engine finds, and the small facts it keeps as they are shown.
+//! Enums of the JSON contract with their words, and small facts that are kept as they are shown.
 
 use std::sync::Arc;
 
 use crate::wire::event::{Code, Seq, Time};
 
-/// What a message is, named by the first that applies (`kind` of the JSON contract).
+/// The kind of a message, the first that applies (`kind` of the JSON contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MessageKind {
     Nack,
     Ack,
     Subscribe,
     Unsubscribe,
-    /// A request that does none of them.
+    /// A request that changes and answers nothing.
     Repeat,
     Push,
-    /// A push that changes nothing: same content as before.
+    /// A response with unchanged content.
     Resend,
     Heartbeat,
     Open,
@@ -53,8 +53,9 @@ impl MessageKind {
 
 /// How a request relates to the responses of its type on its stream.
 ///
-/// The first class that applies counts. [`RequestClass::Initial`] and [`RequestClass::UnknownNonce`]
-/// occur in both variants, the next five in SotW streams only, the last four in delta streams only.
+/// The first class that applies counts. [`RequestClass::Initial`] and
+/// [`RequestClass::UnknownNonce`] occur in both variants, the next five in SotW streams only, the
+/// last four in delta streams only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RequestClass {
     /// The first request for the type.
@@ -181,9 +182,9 @@ impl TypeState {
 pub enum Wildcard {
     #[default]
     None,
-    /// By empty list, before any name was sent (row E-39).
+    /// By empty list, before any name was sent (docs/protocol.md#e-39).
     Legacy,
-    /// By `*` (rows E-38, F-20).
+    /// By `*` (docs/protocol.md#e-38, docs/protocol.md#f-20).
     Explicit,
     /// A first delta request that only unsubscribes (docs/protocol.md#f-21).
     Ambiguous,
@@ -203,7 +204,7 @@ impl Wildcard {
     }
 }
 
-/// State words of a resource (`resource` of the JSON contract).
+/// The state of a resource (`resource` of the JSON contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResourceState {
     Waiting,
@@ -245,12 +246,12 @@ impl ResourceState {
     }
 }
 
-/// Who says that a resource is absent.
+/// The source of the information that a resource is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbsentBy {
     Server,
     Timer,
-    /// Payload unset in the 003 style (row L-12).
+    /// An entry without a payload (docs/protocol.md#l-12).
     Legacy,
 }
 
@@ -266,7 +267,7 @@ impl AbsentBy {
     }
 }
 
-/// Why a resource is on the track.
+/// Why a resource was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
     Named,
@@ -288,22 +289,22 @@ impl Origin {
     }
 }
 
-/// One refusal of a type.
+/// One NACK of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NackFact {
     pub n: Seq,
     pub at: Time,
-    /// The response refused.
+    /// The refused response.
     pub refused: Option<Seq>,
     pub nonce: Arc<str>,
-    /// Version of the response refused.
+    /// Version of the refused response.
     pub version: Arc<str>,
     pub code: Code,
     pub message: Arc<str>,
     pub implied: bool,
 }
 
-/// What one push did.
+/// The effect of one push.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PushFact {
     /// Its message number.
@@ -318,13 +319,14 @@ pub struct PushFact {
     pub bytes_same: u64,
 }
 
-/// The account of a reconnect, over all types of the stream.
+/// What happened to the resources of a client after a reconnect, over all types of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReconnectFact {
-    /// Names the client claimed to hold (irv), or held at the end of the stream before (SotW).
+    /// Names that the client claimed to have (delta), or had at the end of the previous stream
+    /// (SotW).
     pub claimed: u64,
     pub resent: u64,
     pub removed: u64,
-    /// Held before and not asked for again.
+    /// Names that the client had and did not request again.
     pub left_behind: u64,
 }

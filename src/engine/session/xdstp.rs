@@ -1,23 +1,24 @@
-//! Structured names (group K): their parts, globs and their members.
+//! Structured resource names (gRFC A47): parts, glob collections and their members.
 
-/// Whether the name is an `xdstp:` one (row K-02).
+/// Whether the name is an `xdstp:` name (docs/protocol.md#k-02).
 pub(crate) fn is_structured(name: &str) -> bool {
     name.starts_with("xdstp:")
 }
 
-/// A name without its directives, split into path and context parameters.
+/// Splits a name without its directives into path and context parameters.
 fn split(name: &str) -> (&str, &str) {
     let name = name.split_once('#').map_or(name, |(name, _)| name);
     name.split_once('?').unwrap_or((name, ""))
 }
 
-/// Whether the name is a glob collection: its path ends in `/*` (row K-18).
+/// Whether the name is a glob collection: its path ends in `/*` (docs/protocol.md#k-18).
 pub(crate) fn is_glob(name: &str) -> bool {
     is_structured(name) && split(name).0.ends_with("/*")
 }
 
-/// Whether `name` is a member of `glob`: below its path, with exactly its context parameters in any order
-/// (rows K-08, K-21). Whether `/*` spans several segments is open (row K-19); it does here.
+/// Whether `name` is a member of `glob`: below its path, with equal context parameters in any order
+/// (docs/protocol.md#k-21). `/*` spans several segments, which the protocol leaves open
+/// (docs/protocol.md#k-19).
 pub(crate) fn glob_matches(glob: &str, name: &str) -> bool {
     if !is_glob(glob) || !is_structured(name) {
         return false;
@@ -33,14 +34,14 @@ fn parameters(text: &str) -> Vec<&str> {
     parts
 }
 
-/// The canonical form of a name that may be spelled in several ways: one with several context parameters
-/// (row K-08).
+/// Returns the canonical form of a name with several context parameters (docs/protocol.md#k-08).
 pub(crate) fn reordered(name: &str) -> Option<String> {
     let several = is_structured(name) && split(name).1.contains('&');
     several.then(|| Name::parse(name).map(|name| name.canonical())).flatten()
 }
 
-/// The resource type in the name: `envoy.config.listener.v3.Listener` (row K-04).
+/// Returns the resource type in the name: `envoy.config.listener.v3.Listener`
+/// (docs/protocol.md#k-04).
 pub(crate) fn resource_type(name: &str) -> Option<&str> {
     let rest = name.strip_prefix("xdstp:")?;
     let path = match rest.strip_prefix("//") {
@@ -50,7 +51,7 @@ pub(crate) fn resource_type(name: &str) -> Option<&str> {
     split(path).0.split('/').next().filter(|kind| !kind.is_empty())
 }
 
-/// The parts of a structured name, as sent (row K-02).
+/// The parts of a structured name, as sent (docs/protocol.md#k-02).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name<'a> {
     pub(crate) authority: &'a str,
@@ -58,12 +59,12 @@ pub(crate) struct Name<'a> {
     pub(crate) id: &'a str,
     /// Context parameters, in order.
     pub(crate) context: Vec<(&'a str, &'a str)>,
-    /// What stands behind `#`.
+    /// The part after `#`.
     pub(crate) directives: Option<&'a str>,
 }
 
 impl<'a> Name<'a> {
-    /// `None` where the name is not of the form: no type, no id, or no path at all.
+    /// Parses a name; `None` if it has no type, no id or no path.
     pub(crate) fn parse(name: &'a str) -> Option<Name<'a>> {
         let rest = name.strip_prefix("xdstp:")?;
         let (rest, directives) = match rest.split_once('#') {
@@ -85,7 +86,7 @@ impl<'a> Name<'a> {
         Some(Name { authority, kind, id, context, directives })
     }
 
-    /// Equal for names that are equal: parameters in order, directives left out (row K-08).
+    /// Returns the canonical form: parameters in order, no directives (docs/protocol.md#k-08).
     pub(crate) fn canonical(&self) -> String {
         let mut context = self.context.clone();
         context.sort_unstable();
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_are_below_the_path_with_the_same_parameters() {
+    fn glob_matches_names_below_path_with_equal_parameters() {
         let glob = "xdstp://a/envoy.config.listener.v3.Listener/mine/*?x=1&y=2";
         assert!(is_glob(glob));
         for (name, is) in [
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_parts() {
+    fn parses_name_into_parts() {
         let name = Name::parse("xdstp://a/T/x/y?k=v&b=#alt=z").expect("a name");
         assert_eq!((name.authority, name.kind, name.id), ("a", "T", "x/y"));
         assert_eq!((name.context.as_slice(), name.directives), (&[("k", "v"), ("b", "")][..], Some("alt=z")));
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_type_is_the_first_segment() {
+    fn resource_type_is_first_segment() {
         assert_eq!(resource_type("xdstp://a/T/id?x=1"), Some("T"));
         assert_eq!(resource_type("xdstp:///T/id"), Some("T"));
         assert_eq!(resource_type("xdstp:T/id"), Some("T"));

@@ -1,25 +1,25 @@
-//! Who asked for what, name by name.
+//! Requests for single names.
 
 use crate::engine::session::Wildcard;
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::Store;
 
-/// A name that is waited for.
+/// A requested name that was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedFact {
     pub since: Time,
-    /// The request that asked first.
+    /// The first request.
     pub by: Seq,
-    /// How often it was asked for, and the newest request that did.
+    /// The number of requests, and the newest one.
     pub times: u64,
     pub last: Seq,
-    /// The client has it from before: it is not missing.
+    /// Whether the client has the resource already, so that it is not missing.
     pub held: bool,
 }
 
 impl Store {
-    /// Since when a name is waited for; `None` for one that was sent, or was not asked for.
+    /// Returns the requests for a name; `None` if it was sent or not requested.
     pub fn asked(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<AskedFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(type_url)?;
@@ -29,7 +29,7 @@ impl Store {
         Some(AskedFact { since: asked.since, by, times, last, held: asked.held })
     }
 
-    /// Types of these streams, and whether all of each is subscribed to.
+    /// Returns the types of the streams, and whether each has a wildcard subscription.
     pub fn wildcards(&self, streams: &[StreamId]) -> Vec<(TypeUrl, Wildcard)> {
         let streams = streams.iter().filter_map(|stream| self.engine.stream(*stream));
         let tracks = streams.flat_map(|stream| stream.tracks_in_order());

@@ -1,7 +1,7 @@
-//! The facts that every view shows, screen and text alike: one structure, many faces.
+//! Facts that all views show: screens, tables and JSON.
 //!
-//! Words and fields are those of the JSON contract. Plain data with texts resolved; built on demand for what
-//! is asked, never for a whole source at once.
+//! Words and fields follow the JSON contract. Facts are plain data with resolved texts, built on
+//! demand for a query, never for a whole source at once.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub use crate::engine::session::{
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{NodeInfo, Open, Tls};
 
-/// What every fact of a row of the timeline has. `open` and `close` rows have no `n`.
+/// The common part of all facts about a row of the timeline. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
 pub struct RowFact {
     pub n: Option<Seq>,
@@ -24,28 +24,28 @@ pub struct RowFact {
     /// Node id, once known on the stream.
     pub node: Option<Arc<str>>,
     pub dir: Option<Dir>,
-    /// Effective type URL (the method's where the message leaves it out); empty for open and close.
+    /// Type URL, taken from the method if the message has none; empty for `open` and `close`.
     pub type_url: TypeUrl,
     pub kind: MessageKind,
     pub class: Option<RequestClass>,
-    /// A NACK by version alone (row E-22).
+    /// A NACK by version alone (docs/protocol.md#e-22).
     pub implied: bool,
     pub version: Arc<str>,
     pub nonce: Arc<str>,
     /// The response that a request answers, or the request that a response is the first answer to.
     pub answers: Option<Seq>,
-    /// From that message to this one.
+    /// Time from that message to this one.
     pub latency: Option<Duration>,
-    /// Response: resources re-sent unchanged.
+    /// Response: resources sent again unchanged.
     pub same: u64,
     /// Resources in a response; names in a request.
     pub count: u64,
     /// Protobuf bytes.
     pub size: u64,
     pub error: Option<(Code, Arc<str>)>,
-    /// The stream's start was not seen (◐).
+    /// Whether the start of the stream is missing.
     pub partial: bool,
-    /// For `open` and `close` rows, and undecodable messages: what happened, in words.
+    /// Remark: the method or the end of a stream, or what is unusual about the message.
     pub note: Option<String>,
 }
 
@@ -53,13 +53,13 @@ pub struct RowFact {
 #[derive(Clone, Debug)]
 pub struct MessageFact {
     pub row: RowFact,
-    /// Request: names carried (SotW list, delta subscribe). Response: names of its resources.
+    /// Request: its names (SotW list, delta subscribe). Response: names of its resources.
     pub names: Vec<Arc<str>>,
-    /// Request: names that came into the subscription. Response: resources new to the client.
+    /// Request: names added to the subscription. Response: resources new to the client.
     pub added: Vec<Arc<str>>,
     /// Response: resources whose content differs from the last one sent.
     pub changed: Vec<Arc<str>>,
-    /// Request: names that left the subscription. Response: resources deleted by it.
+    /// Request: names removed from the subscription. Response: removed resources.
     pub removed: Vec<Arc<str>>,
 }
 
@@ -70,7 +70,7 @@ pub struct LineFact {
     pub added: u64,
     pub changed: u64,
     pub removed: u64,
-    /// The name, where just one was added or removed.
+    /// The name, if exactly one was added or removed.
     pub one: Option<Arc<str>>,
 }
 
@@ -91,7 +91,7 @@ impl Deref for LineFact {
 }
 
 impl MessageFact {
-    /// The same without its names.
+    /// Returns the row with counts in place of names.
     pub fn line(&self) -> LineFact {
         LineFact {
             row: self.row.clone(),
@@ -106,7 +106,7 @@ impl MessageFact {
     }
 }
 
-/// One stream and type (`state` of the JSON contract). A type of an open stream that was never asked for has none.
+/// One stream and type (`state` of the JSON contract). Types that were never requested have none.
 #[derive(Clone, Debug)]
 pub struct StateFact {
     pub stream: StreamId,
@@ -114,7 +114,7 @@ pub struct StateFact {
     pub variant: Variant,
     pub type_url: TypeUrl,
     pub state: TypeState,
-    /// On a closed stream the word it had when it closed.
+    /// State of a closed stream before it closed.
     pub last_state: Option<TypeState>,
     /// When the state began.
     pub since: Time,
@@ -127,58 +127,58 @@ pub struct StateFact {
     pub pending: Vec<Arc<str>>,
     pub wildcard: Wildcard,
     pub names: Vec<Arc<str>>,
-    /// `Some` only where it differs from `names`; `*` stands for a wildcard.
+    /// `Some` only if it differs from `names`; `*` stands for a wildcard.
     pub effective: Option<Vec<Arc<str>>>,
     pub missing: Vec<Arc<str>>,
     pub absent: Vec<Arc<str>>,
-    /// Resources present (sent and not removed).
+    /// Present resources: sent and not removed.
     pub resources: u64,
     pub nacks: Vec<NackFact>,
     pub nack_count: u64,
     pub open_nack: Option<Seq>,
-    /// Refusals since the last ACK of a later response.
+    /// NACKs since the last ACK of a later response.
     pub open_nacks: u64,
-    /// p50 and p99 of the time from response to verdict.
+    /// Median and 99th percentile of the time from response to verdict, in milliseconds.
     pub ack_ms: Option<(f64, f64)>,
     pub pushes: u64,
     /// Bytes of responses.
     pub bytes: u64,
-    /// Those of them that were of resources re-sent unchanged.
+    /// Bytes of resources sent again unchanged.
     pub bytes_same: u64,
     pub last_push: Option<PushFact>,
 }
 
-/// A stream (`stream` of the JSON contract); opaque ones too.
+/// A stream (`stream` of the JSON contract), of xDS or another protocol.
 #[derive(Clone, Debug)]
 pub struct StreamFact {
     pub stream: StreamId,
     pub node: Option<Arc<NodeInfo>>,
     pub method: String,
-    /// `None` for an opaque stream.
+    /// `None` for a stream that is not xDS.
     pub variant: Option<Variant>,
     pub transport: Option<ApiVersion>,
     pub peer: Option<String>,
     pub server: Option<String>,
-    /// What TLS agreed on, on each leg of its connection.
+    /// Parameters of TLS on each leg of the connection.
     pub tls: Tls,
     pub control_plane: Option<Arc<str>>,
     pub opened: Time,
     pub closed: Option<Time>,
     pub end: Option<EndFact>,
-    /// The stream of the same session before this one.
+    /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
-    /// After a reconnect: what came of what the client claimed to hold.
+    /// What happened to the resources of the client after a reconnect.
     pub account: Option<ReconnectFact>,
     pub messages: u64,
-    /// Client to server.
+    /// Bytes from client to server.
     pub bytes_in: u64,
-    /// Server to client.
+    /// Bytes from server to client.
     pub bytes_out: u64,
     /// Messages lost in the copy.
     pub gaps: u64,
     pub partial: bool,
     pub last_message: Option<Time>,
-    /// The keepalive that passes on its connection (row I-12).
+    /// Keepalive of the connection (docs/protocol.md#i-12).
     pub keepalive: Option<Keepalive>,
 }
 
@@ -202,11 +202,11 @@ pub struct ResourceFact {
     pub version: Option<Arc<str>>,
     pub acked_version: Option<Arc<str>>,
     pub state: ResourceState,
-    /// Its newest content was refused.
+    /// Whether the newest content was refused.
     pub refused: bool,
     pub absent_by: Option<AbsentBy>,
     pub origin: Origin,
-    /// Content hash in hex: equal hashes of one source are equal content.
+    /// Content hash in hex: equal within one source for equal content.
     pub hash: Option<String>,
     pub size: u64,
     pub ttl_deadline: Option<Time>,
@@ -215,27 +215,28 @@ pub struct ResourceFact {
 }
 
 impl StreamFact {
-    /// Stands for a connection on which there never was a stream: an attempt, and no node.
+    /// Whether this is a connection without a stream: an attempt to connect.
     pub fn is_attempt(&self) -> bool {
         self.method == Open::NOTHING
     }
 }
 
 impl ResourceFact {
-    /// Asked for, and not sent within the limit: nobody said that it does not exist.
+    /// Whether the resource was requested and not sent in time.
     pub fn is_missing(&self) -> bool {
         self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)
     }
 
-    /// The version that speaks for it: the one refused, else the one that its client has accepted, else what was sent. A
-    /// refused push leaves what it re-sent unchanged at the version before.
+    /// Returns the version to show: the refused one, else the accepted one, else the sent one.
+    ///
+    /// Resources that a refused push sends again unchanged stay at their accepted version.
     pub fn standing(&self) -> Option<&Arc<str>> {
         let accepted = self.acked_version.as_ref().filter(|_| !self.refused);
         accepted.or(self.version.as_ref())
     }
 }
 
-/// A [`StateFact`] without its names: a cell of the matrix node x type.
+/// A [`StateFact`] without its names: a cell of the matrix of nodes by types.
 #[derive(Clone, Debug)]
 pub struct SummaryFact {
     pub stream: StreamId,
@@ -245,12 +246,12 @@ pub struct SummaryFact {
     pub state: TypeState,
     pub last_state: Option<TypeState>,
     pub since: Time,
-    /// Refusals since the last ACK of a later response, and the newest of them.
+    /// NACKs since the last ACK of a later response.
     pub open_nacks: u64,
     pub last_nack: Option<(Seq, Time)>,
-    /// Names asked for and never delivered, whatever their age.
+    /// Requested names that were never sent, in time or overdue.
     pub missing: u64,
-    /// Those of them that were not sent in time.
+    /// Missing names that are overdue.
     pub overdue: u64,
     pub names: u64,
     pub resources: u64,

@@ -10,23 +10,23 @@ use crate::wire::{Frame, FramePayload, Message, Segment};
 use super::line::{Line, Names, Which, which};
 use super::rows::key_text;
 
-/// Messages that were put away and asked for lately: a screen asks for the same ones again.
+/// Compressed messages that are cached unpacked: screens read them repeatedly.
 const LATELY: usize = 16;
 
-/// Of the memory, one part in so many holds messages as they are; the rest is for those that are put away.
+/// Fraction of the memory for uncompressed messages; the rest is for compressed ones.
 const FRESH: usize = 4;
 
-/// One row of the timeline, compact: texts are resolved when it is shown.
+/// One row of the timeline, compact: texts are resolved on demand.
 pub(super) struct Row {
     pub(super) at: Time,
-    /// Of a message that was not put away.
+    /// The message, unless it is compressed.
     unpacked: Option<Box<UnpackedMessage>>,
     /// Index of the stream.
     pub(super) stream: u32,
     id: StreamId,
-    /// 0 for the opening and closing of a stream.
+    /// Number of the message; 0 for the opening and closing of a stream.
     seq: u32,
-    /// 0 if nothing.
+    /// Number of the answered message; 0 if there is none.
     answers: u32,
     pub(super) same: u32,
     /// Index of the track on its stream.
@@ -36,12 +36,12 @@ pub(super) struct Row {
     pub(super) implied: bool,
 }
 
-/// A message and what there is to say of it.
+/// A message and its line.
 struct UnpackedMessage {
     message: Arc<Message>,
     note: Option<Arc<str>>,
     names: Option<Arc<Names>>,
-    /// Bytes that it takes up.
+    /// Estimated bytes in memory.
     weight: usize,
 }
 
@@ -50,33 +50,33 @@ impl Row {
         (self.seq > 0).then_some(Seq(self.seq.into()))
     }
 
-    /// The message that it answers.
+    /// Returns the message that the row answers.
     pub(super) fn answers(&self) -> Option<Seq> {
         (self.answers > 0).then_some(Seq(self.answers.into()))
     }
 }
 
-/// The timeline: every message, and the opening and closing of streams.
+/// The timeline: messages, openings and closings of streams.
 pub(super) struct History {
     rows: Vec<Row>,
-    /// Of these rows and their messages so many have come; those after them came once, before it went back.
+    /// The end of the timeline. Later rows are known from before a checkpoint was restored.
     shown: End,
-    /// The row of each message, by its number less one.
+    /// The row of each message, by its number minus one.
     by_seq: Vec<u32>,
-    /// Bytes that fresh messages take up, about.
+    /// Estimated bytes of uncompressed messages.
     bytes: usize,
     budget: usize,
-    /// The messages of rows before this one were put away.
+    /// The first row whose message is not compressed.
     first_fresh: usize,
-    /// By their numbers less one. The oldest are forgotten once there is no room for them.
+    /// Compressed messages by their numbers minus one. The oldest are dropped beyond the limit.
     messages: Packed,
-    /// The same, and these stay.
+    /// Compressed lines by their numbers minus one. They are never dropped.
     lines: Packed,
     lately: RefCell<VecDeque<(Seq, Arc<Message>)>>,
     last_list: u128,
 }
 
-/// An end of the history.
+/// A position of the end of the history.
 #[derive(Clone, Copy, Default)]
 pub(super) struct End {
     rows: usize,
@@ -120,7 +120,7 @@ impl History {
         self.held(self.rows.get(self.row_of(n)?)?, catalog)
     }
 
-    /// The message of a row. `None`: it has none, or it is forgotten.
+    /// Returns the message of a row; `None` if it has none, or it was dropped.
     pub(super) fn held(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
         if let Some(fresh) = &row.unpacked {
             return Some(fresh.message.clone());
@@ -136,12 +136,12 @@ impl History {
         Some(message)
     }
 
-    /// Whether [`held`](History::held) has it.
+    /// Whether [`held`](History::held) returns the message.
     pub(super) fn is_held(&self, row: &Row) -> bool {
         row.unpacked.is_some() || row.seq > self.messages.first()
     }
 
-    /// What is known of a row's message, whether or not it is held. `None`: it has none.
+    /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
     pub(super) fn line(&self, row: &Row) -> Option<Line> {
         match &row.unpacked {
             Some(fresh) => Some(Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
@@ -149,7 +149,7 @@ impl History {
         }
     }
 
-    /// Whether a row takes a name away.
+    /// Whether a row removes a name.
     pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
         let names = match &row.unpacked {
             Some(fresh) => fresh.names.clone(),
@@ -158,24 +158,24 @@ impl History {
         names.is_some_and(|names| names.removed.contains(&name))
     }
 
-    /// The frame of a message, of one too that came once, before it went back.
+    /// Returns the frame of a message, also if an earlier checkpoint was restored.
     pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
         let row = self.came(n)?;
         Some(Frame { at: row.at, stream: row.id, what: FramePayload::Message(self.held(row, catalog)?) })
     }
 
-    /// When it came.
+    /// Returns the time of a message.
     pub(super) fn time_of(&self, n: Seq) -> Option<Time> {
         Some(self.came(n)?.at)
     }
 
-    /// The row of a message, of one too that came once.
+    /// Returns the row of a message, also if an earlier checkpoint was restored.
     fn came(&self, n: Seq) -> Option<&Row> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
         self.rows.get(*self.by_seq.get(at)? as usize)
     }
 
-    /// Messages that are forgotten.
+    /// Returns the number of dropped messages.
     pub(super) fn dropped(&self) -> u64 {
         self.messages.first().into()
     }
@@ -194,7 +194,7 @@ impl History {
         }
         self.shown.messages += usize::from(outcome.seq.is_some());
         self.shown.rows += 1;
-        // It came before: the same frame makes the same row.
+        // The row is known from before a checkpoint was restored: equal frames make equal rows.
         if self.shown.rows <= self.rows.len() {
             return;
         }
@@ -253,7 +253,7 @@ impl History {
         self.make_room(catalog);
     }
 
-    /// About what the message takes up beyond content that is stored anyway.
+    /// Estimates the bytes of a message without contents, which the catalog stores.
     fn weight(&mut self, message: &Message, names: &Names) -> usize {
         let added = match &names.added {
             Which::These(names) => names.len(),
@@ -262,7 +262,7 @@ impl History {
         let names = 4 * (added + names.changed.len() + names.removed.len());
         let mut bytes = weight(message) + size_of::<UnpackedMessage>() + size_of::<Names>() + names;
         if let Some(list) = message.resources() {
-            // The same list again is the same allocation.
+            // An equal list is shared.
             if self.last_list != list.fingerprint() {
                 bytes += list.len() * 4;
             }
@@ -271,23 +271,23 @@ impl History {
         bytes
     }
 
-    /// Where it ends now.
+    /// Returns the current end.
     pub(super) fn end(&self) -> End {
         self.shown
     }
 
-    /// Ends where it ended once. What came since is kept: the frames that follow are those that followed then.
+    /// Restores an end. Later rows are kept: the frames that follow are those that followed before.
     pub(super) fn back_to(&mut self, end: End) {
         self.shown = end;
     }
 
-    /// Bytes that all of it takes up, about.
+    /// Estimates the bytes of the history.
     fn size(&self) -> usize {
         let rows = self.rows.len() * (size_of::<Row>() + size_of::<u32>());
         self.bytes + rows + self.messages.size() + self.lines.size()
     }
 
-    /// Whether what comes next came before.
+    /// Whether the next row is known from before a checkpoint was restored.
     pub(super) fn is_back(&self) -> bool {
         self.shown.rows < self.rows.len()
     }
@@ -299,7 +299,7 @@ impl History {
         while self.size() > self.budget && self.messages.forget() {}
     }
 
-    /// Puts the oldest message away that was not.
+    /// Compresses the oldest uncompressed message.
     fn compress(&mut self, catalog: &Catalog) {
         let Some(row) = self.rows.get_mut(self.first_fresh) else { return };
         self.first_fresh += 1;
@@ -311,7 +311,8 @@ impl History {
     }
 }
 
-/// What a person should know of a response beyond its counts (rows E-43, F-03).
+/// Returns the remark on a response: repeated names or a reused nonce (docs/protocol.md#e-43,
+/// docs/protocol.md#f-03).
 fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
     let mut notes = Vec::new();
     if !response.twice.is_empty() {
@@ -325,7 +326,7 @@ fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
     (!notes.is_empty()).then(|| notes.join("; ").into())
 }
 
-/// Bytes that a message takes up in memory, about: without the names and the list, which are shared as a rule.
+/// Estimates the bytes of a message without names and list, which are usually shared.
 fn weight(message: &Message) -> usize {
     let segments = message.segments.iter().map(|segment| match segment {
         Segment::Inline(bytes) => bytes.len() + 40,

@@ -1,10 +1,11 @@
-//! What the nonce of a request says, where it does not answer the newest response (rows E-08 to E-12, F-09).
+//! Remarks on nonces that do not answer the newest response (docs/protocol.md#e-08,
+//! docs/protocol.md#f-09).
 
 use crate::engine::session::{Outcome, RequestClass, SessionEvent, Stream, Track};
 use crate::wire::Message;
 use crate::wire::event::Kind;
 
-/// `nonce of #4, which is not the newest`, `nonce of #7, an LDS response`; `None` where it is in order.
+/// Returns `nonce of #4, which is not the newest`; `None` if the nonce is in order.
 pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
     let SessionEvent::Request(request) = &outcome.what else { return None };
     let about = || request.about.map(|about| format!("nonce of #{}", about.seq.0));
@@ -21,7 +22,7 @@ pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
     Some(text.into())
 }
 
-/// A nonce that no response of the type had.
+/// Describes a nonce that no response of the type has.
 fn crossed(stream: &Stream, own: usize, message: &Message) -> String {
     let nonce = message.request().map(|request| request.response_nonce);
     let issued =

@@ -1,4 +1,4 @@
-//! What a row says of its message without the message.
+//! The summary of a message that a row keeps when the message is dropped.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ pub(super) struct Line {
     pub(super) count: u64,
     pub(super) size: u64,
     pub(super) error: Option<(i32, Arc<str>)>,
-    /// As sent.
+    /// The type URL as sent.
     pub(super) type_url: TypeUrl,
-    /// What is odd about it, in words.
+    /// Remark on the message.
     pub(super) note: Option<Arc<str>>,
     pub(super) names: Option<Arc<Names>>,
 }
@@ -28,7 +28,7 @@ pub(super) struct Names {
     pub(super) removed: Box<[Sym]>,
 }
 
-/// Names of a message: a first request adds all it names, a first push all it holds.
+/// The names of a row: all names of the message, or a list.
 #[derive(Debug, Default, PartialEq)]
 pub(super) enum Which {
     #[default]
@@ -56,7 +56,7 @@ impl Line {
         }
     }
 
-    /// For [`Line::unpack`]. The type is left out where the row knows it.
+    /// Encodes the line for [`Line::unpack`]. The type is left out if the row has it.
     pub(super) fn pack(&self, typed: bool) -> Vec<u8> {
         let mut put = Put::default();
         put.flag(self.dir == Dir::Req);
@@ -83,7 +83,7 @@ impl Line {
         put.0
     }
 
-    /// What [`Line::pack`] made. `None`: it did not.
+    /// Decodes a line of [`Line::pack`]; `None` for other bytes.
     pub(super) fn unpack(bytes: &[u8]) -> Option<Line> {
         let take = &mut Take::new(bytes);
         Some(Line {
@@ -112,7 +112,7 @@ fn syms(put: &mut Put, syms: &[Sym]) {
     put.ids(syms.iter().map(|sym| sym.0));
 }
 
-/// Names as they are kept: all that the message has are not listed again.
+/// Returns the names to keep: a list equal to all names of the message is not stored.
 pub(super) fn which(names: &[Sym], message: Option<&Message>) -> Which {
     let listed = |message: &Message| {
         let names = message.request().map(|request| request.names.len());
@@ -126,13 +126,13 @@ pub(super) fn which(names: &[Sym], message: Option<&Message>) -> Which {
     }
 }
 
-/// How many names or resources a message carries.
+/// Returns the number of names or resources in a message.
 fn count(message: &Message) -> u64 {
     let names = message.request().map(|request| request.names.len() + request.locators.len());
     names.or_else(|| message.resources().map(|list| list.len())).unwrap_or_default() as u64
 }
 
-/// `version_info` or `system_version_info`, and nonce.
+/// Returns the version (`version_info` or `system_version_info`) and the nonce of a message.
 pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
     if let Some(request) = message.request() {
         return (request.version.map_or("", VersionInfo::as_str), request.response_nonce.as_str());

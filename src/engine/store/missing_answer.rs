@@ -1,5 +1,6 @@
-//! Why a request may have no answer. The wire tells what was asked and what came, not why nothing does: each of
-//! these is a guess.
+//! Likely reasons for requests without an answer.
+//!
+//! The wire shows requests and responses, not why a response is missing, so each reason is a guess.
 
 use std::sync::Arc;
 
@@ -9,20 +10,24 @@ use crate::wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
 
 use super::Store;
 
-/// What servers that keep to the protocol, or nearly, leave without an answer.
+/// A likely reason why a server does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MissingAnswerCause {
-    /// The request carried a nonce that was not the newest (rows E-09, F-07).
+    /// The request carried a nonce that was not the newest (docs/protocol.md#e-09,
+    /// docs/protocol.md#f-07).
     StaleNonce,
-    /// It was sent on this stream before, and let go of since (rows E-36, F-14).
+    /// The resource was sent on this stream before and released since (docs/protocol.md#e-36,
+    /// docs/protocol.md#f-14).
     AlreadySent,
-    /// An endpoint assignment that no cluster of the client names.
+    /// No cluster of the client refers to the endpoint assignment.
     UnknownToCds,
-    /// SotW: the request leaves out what the server has of the type, and some wait for all of it to be named.
+    /// SotW: the request does not name all resources of the type that the server has, and some
+    /// servers wait for that.
     NotSuperset,
-    /// SotW: the request carries the newest version, so it looks like an ACK (rows E-17, E-19).
+    /// SotW: the request carries the newest version, so it looks like an ACK
+    /// (docs/protocol.md#e-17).
     SameVersion,
-    /// The client does not ask for it any more: nothing is owed.
+    /// The client has unsubscribed.
     Unsubscribed,
 }
 
@@ -48,47 +53,48 @@ impl MissingAnswerCause {
     }
 }
 
-/// A likely reason, and the names that it is about; none of them: the wildcard.
+/// A likely reason, and the names that it applies to: none for the wildcard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAnswer {
     pub reason: MissingAnswerCause,
     pub names: Vec<Arc<str>>,
-    /// What the reason speaks of: the version, or the first name that was left out.
+    /// The version, or the first name that was left out.
     pub what: Option<Arc<str>>,
-    /// The newest request, which should have been answered.
+    /// The newest request.
     pub at: Option<Seq>,
 }
 
 impl MissingAnswer {
-    /// What is likely, as a sentence without its subject.
+    /// Returns the reason as a sentence without a subject.
     pub fn why(&self) -> String {
         let what = self.what.as_deref().unwrap_or_default();
         match self.reason {
             MissingAnswerCause::StaleNonce => {
-                "asked with a nonce that is not the newest: the server ignores such requests".into()
+                "requested with a stale nonce: the server ignores such requests".into()
             }
             MissingAnswerCause::AlreadySent => {
-                "sent on this stream before: the server may count it as delivered".into()
+                "sent on this stream before: the server may regard it as delivered".into()
             }
             MissingAnswerCause::UnknownToCds => {
-                "no cluster of this client names it: the server may not know it".into()
+                "no cluster of this client refers to it: the server may not know it".into()
             }
             MissingAnswerCause::NotSuperset => {
                 format!(
-                    "the request leaves out {what}, which the server has: it may wait for all to be named"
+                    "the request does not name {what}: the server may wait until all its resources are named"
                 )
             }
             MissingAnswerCause::SameVersion => {
-                format!("asked with version {what}, the newest: the server may see nothing new in it")
+                format!(
+                    "requested with version {what}, the newest: the server may take the request for an ACK"
+                )
             }
-            MissingAnswerCause::Unsubscribed => "the client has let go of it: nothing is owed".into(),
+            MissingAnswerCause::Unsubscribed => "the client has unsubscribed: no answer is due".into(),
         }
     }
 }
 
 impl Store {
-    /// Likely reasons for what an open stream still waits for, by the stream alone; names for which there is none
-    /// are left out.
+    /// Returns likely reasons for missing answers on an open stream, derived from the stream alone.
     pub fn silences(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
         let Some(stream) = self.engine.stream(stream).filter(|stream| stream.closed.is_none()) else {
             return Vec::new();
@@ -123,7 +129,7 @@ impl Store {
         out
     }
 
-    /// The likely reason for one name, asked for now or before; `None` also where it was sent.
+    /// Returns the likely reason for one name; `None` if it was sent or there is no reason.
     pub fn silence_of(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<MissingAnswerCause> {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
@@ -137,14 +143,14 @@ impl Store {
     }
 }
 
-/// What all names of a track have in common.
+/// Findings that apply to all names of a track.
 struct Look<'a> {
     catalog: &'a Catalog,
     track: &'a Track,
     /// The newest response.
     answered: Option<Seq>,
     same_version: bool,
-    /// A resource that the server sent here and that is not asked for.
+    /// A resource that the server has sent and the client does not request.
     left_out: Option<Sym>,
 }
 
@@ -173,7 +179,7 @@ impl<'a> Look<'a> {
         let slot = self.track.sent.get(self.catalog, name);
         let sent = |state| match state {
             Presence::Again => true,
-            // Named again while it is there (rows E-36, F-14).
+            // Requested again while present (docs/protocol.md#e-36, docs/protocol.md#f-14).
             Presence::Present => asked.held,
             _ => false,
         };
@@ -187,7 +193,8 @@ impl<'a> Look<'a> {
         if asked.held { None } else { self.of_request(asked.first) }
     }
 
-    /// Of a request that no response has come after: one that came without the name is an answer, too.
+    /// Returns the reason for a request after which no response came. A response without the name
+    /// is an answer too.
     fn of_request(&self, asked: Seq) -> Option<MissingAnswerCause> {
         if self.answered.is_some_and(|answered| answered > asked) {
             return None;

@@ -1,4 +1,6 @@
-//! Folds frames into streams, states, resources and a bounded history, and answers queries with facts.
+//! State of a source: streams, types, resources and a bounded history, derived from frames.
+//!
+//! Queries return facts: plain data with resolved texts.
 
 mod asked;
 mod facts;
@@ -34,15 +36,14 @@ use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Frame, FramePayload, Message};
 use history::History;
 
-/// Limits that colour states. None depends on another.
+/// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// `--resource-timeout`: after this a name asked for and not delivered is missing (`T_exist`, row E-46).
+    /// Time after which a requested resource counts as missing: `--resource-timeout`.
     pub resource_timeout: Duration,
-    /// `--stale-after`: after this an unanswered push is STALE.
+    /// Time after which an unanswered push counts as stale: `--stale-after`.
     pub stale_after: Duration,
-    /// Bytes that the history takes up: beyond it the oldest messages are forgotten; their rows stay, and with them what
-    /// the screens list.
+    /// Bytes of the history. Beyond the limit, the oldest messages are dropped; their rows stay.
     pub history: usize,
 }
 
@@ -56,14 +57,14 @@ impl Default for Options {
     }
 }
 
-/// What a [`Store`] knew at one moment.
+/// A state of a [`Store`] that can be restored.
 pub struct Checkpoint {
     engine: Engine,
     end: history::End,
     now: Time,
 }
 
-/// Everything known of one source up to now.
+/// Everything known of one source.
 pub struct Store {
     catalog: Catalog,
     clock: Clock,
@@ -71,7 +72,7 @@ pub struct Store {
     limits: Limits,
     engine: Engine,
     history: History,
-    /// What the newest frame did.
+    /// The effect of the newest frame.
     latest: Option<Outcome>,
     states_only: bool,
 }
@@ -87,17 +88,18 @@ impl Store {
         let (engine, history) = (Engine::new(timed), History::new(options.history));
         Store { catalog, clock, now: Time::ZERO, limits, engine, history, latest: None, states_only: false }
     }
-    /// Keeps streams and states only: there are no rows, and what a push changed is told by bytes, not by meaning.
-    /// Before the first frame.
+    /// Keeps streams and states only, without rows, and compares pushes by bytes.
+    ///
+    /// Call before the first frame.
     pub fn keep_states_only(&mut self) {
         self.engine.compare_by_bytes();
         self.states_only = true;
     }
-    /// Lets resources whose bytes differ be compared by meaning. Set before the first frame.
+    /// Compares resources whose bytes differ by their descriptors. Call before the first frame.
     pub fn set_meaning(&mut self, meaning: SharedSemantics) {
         self.engine.set_meaning(meaning);
     }
-    /// Folds in the next frame. Frames come in recorded order; time never goes back.
+    /// Handles the next frame. Frames come in recorded order; time does not go backwards.
     pub fn handle(&mut self, frame: Frame) {
         self.advance(frame.at);
         let outcome = self.engine.handle(&mut self.catalog, &frame, self.history.is_back());
@@ -116,26 +118,27 @@ impl Store {
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }
-    /// A place to come back to.
+    /// Returns a checkpoint of the current state.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { engine: self.engine.clone(), end: self.history.end(), now: self.now }
     }
-    /// Goes to a place it was at, back or on. The frames that follow must be those that followed before. The
-    /// catalog keeps what came later: content that no fact speaks of.
+    /// Restores a checkpoint, earlier or later than the current state.
+    ///
+    /// The frames that follow must be those that followed before. The catalog keeps all contents.
     pub fn restore(&mut self, checkpoint: &Checkpoint) {
         self.engine = checkpoint.engine.clone();
         self.history.back_to(checkpoint.end);
         self.now = checkpoint.now;
     }
-    /// Moves the clock on, so that timers fire.
+    /// Advances the clock, on which overdue states depend.
     pub fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
     }
-    /// What the newest frame did, for rules.
+    /// Returns the effect of the newest frame, for rules.
     pub(crate) fn latest(&self) -> Option<&Outcome> {
         self.latest.as_ref()
     }
-    /// The streams and tracks themselves, for rules.
+    /// Returns the streams and tracks, for rules.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
@@ -145,7 +148,7 @@ impl Store {
     pub fn clock(&self) -> Clock {
         self.clock
     }
-    /// The content alone, when nobody asks for facts any more.
+    /// Returns the catalog and drops everything else.
     pub fn into_catalog(self) -> Catalog {
         self.catalog
     }
@@ -155,62 +158,62 @@ impl Store {
     pub fn catalog_mut(&mut self) -> &mut Catalog {
         &mut self.catalog
     }
-    /// Rows of the timeline: messages, and the opening and closing of streams.
+    /// Returns the number of rows of the timeline: messages, openings and closings of streams.
     pub fn rows(&self) -> usize {
         self.history.len()
     }
-    /// One row, from 0.
+    /// Returns a row of the timeline, from 0.
     pub fn row(&self, index: usize) -> Option<MessageFact> {
         self.history.get(index).and_then(|row| self.message_fact(row))
     }
-    /// One row without its names: cheap whatever it carries.
+    /// Returns a row without its names, in constant time.
     pub fn line(&self, index: usize) -> Option<LineFact> {
         self.history.get(index).and_then(|row| self.line_fact(row))
     }
-    /// Stream and type of a row: what is asked of many rows before the facts of a few.
+    /// Returns the stream and the type of a row.
     pub fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
         self.history.get(index).and_then(|row| self.row_place(row))
     }
-    /// The row of message `n`.
+    /// Returns the row of message `n`.
     pub fn row_of(&self, n: Seq) -> Option<usize> {
         self.history.row_of(n)
     }
-    /// Messages so far (the number of the last one).
+    /// Returns the number of messages, which is that of the last one.
     pub fn messages(&self) -> u64 {
         self.engine.messages()
     }
-    /// The message itself, for its body and its bytes. `None` once the history has forgotten it.
+    /// Returns message `n`; `None` once the history has dropped it.
     pub fn message(&self, n: Seq) -> Option<Arc<Message>> {
         self.history.message(n, &self.catalog)
     }
-    /// Message `n` as the frame that it came in; also if it went back to before it.
+    /// Returns the frame of message `n`, also if an earlier checkpoint was restored.
     pub fn frame(&self, n: Seq) -> Option<Frame> {
         self.history.frame(n, &self.catalog)
     }
-    /// When message `n` came; also if it went back to before it.
+    /// Returns the time of message `n`, also if an earlier checkpoint was restored.
     pub fn time_of(&self, n: Seq) -> Option<Time> {
         self.history.time_of(n)
     }
-    /// Messages that the history has forgotten to stay within its bounds, the oldest.
+    /// Returns the number of messages that the history has dropped.
     pub fn dropped(&self) -> u64 {
         self.history.dropped()
     }
     pub fn streams(&self) -> Vec<StreamFact> {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()
     }
-    /// All streams, in the order in which they were opened. Cheap beside [`Store::streams`].
+    /// Returns the ids of all streams in the order of their openings.
     pub fn stream_ids(&self) -> impl ExactSizeIterator<Item = StreamId> {
         self.engine.streams().iter().map(|stream| stream.id)
     }
-    /// Those that are open.
+    /// Returns the ids of the open streams.
     pub fn open_stream_ids(&self) -> impl Iterator<Item = StreamId> {
         self.engine.streams().iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.id)
     }
-    /// Messages lost in the copy, on all streams.
+    /// Returns the number of messages lost in the copy, on all streams.
     pub fn gaps(&self) -> u64 {
         self.engine.streams().iter().map(|stream| stream.gaps).sum()
     }
-    /// This stream, and the open ones whose node has the same id.
+    /// Returns a stream and the open streams with an equal node id.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let own = self.engine.stream(stream).and_then(|of| of.node_id.as_deref());
         let is_own = |of: &Stream| own.is_some() && of.closed.is_none() && of.node_id.as_deref() == own;
@@ -220,42 +223,43 @@ impl Store {
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.engine.stream(stream).map(|stream| self.stream_fact(stream))
     }
-    /// One per stream and type, ended streams too, in order of streams, then of types.
+    /// Returns the states of all types, in order of streams, then of types. Closed streams are
+    /// included.
     pub fn states(&self) -> Vec<StateFact> {
         self.tracks().map(|(stream, track)| self.state_fact(stream, track)).collect()
     }
-    /// The state of one type of one stream.
+    /// Returns the state of one type of a stream.
     pub fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == *type_url)?;
         Some(self.state_fact(stream, track))
     }
-    /// The states without their names: cheap whatever they hold.
+    /// Returns all states without their names.
     pub fn summaries(&self) -> Vec<SummaryFact> {
         self.tracks().map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
-    /// Those of one stream.
+    /// Returns the states of one stream without their names.
     pub fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
         let stream = self.engine.stream(stream).into_iter();
         let tracks = stream.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |t| (stream, t)));
         tracks.map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
-    /// The NACKs that are kept, of all tracks.
+    /// Returns the numbers of the kept NACKs of all types.
     pub fn nacks(&self) -> Vec<Seq> {
         let refused = |stream: &&Stream| stream.tracks.iter().any(|track| !track.verdicts.nacks.is_empty());
         let tracks = self.engine.streams().iter().filter(refused).flat_map(|stream| stream.tracks_in_order());
         tracks.flat_map(|track| track.verdicts.nacks.iter().map(|nack| nack.n)).collect()
     }
-    /// All resources of one track, in order of their first appearance; then the names that are waited for.
+    /// Returns the resources of a type in order of their first appearance, then the missing names.
     pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         self.resource_facts(stream, type_url)
     }
-    /// One resource, by its name or an alias.
+    /// Returns one resource by name or alias.
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
     }
-    /// Unreachable peers, then states that someone must act on, then resources that are still in time, each
-    /// newest first.
+    /// Returns unreachable peers, then states that need attention, then resources that are still in
+    /// time, each with the newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {
         self.problem_facts()
     }

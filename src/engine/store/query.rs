@@ -10,7 +10,7 @@ use super::{
 };
 
 impl Store {
-    /// Every stream and type that has a state.
+    /// Returns each stream and type that has a state.
     pub(super) fn tracks(&self) -> impl Iterator<Item = (&Stream, &Track)> {
         let streams = self.engine.streams().iter();
         streams.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |track| (stream, track)))
@@ -48,7 +48,7 @@ impl Store {
         }
     }
 
-    /// What came of what the client brought along, over all types.
+    /// Sums up what happened to the resources of a client after a reconnect.
     fn account(&self, stream: &Stream) -> Option<ReconnectFact> {
         let claims = stream.tracks.iter().any(|track| track.carried.account.claimed > 0);
         if stream.reconnect_of.is_none() && !claims {
@@ -61,7 +61,7 @@ impl Store {
             sum.removed += track.carried.account.removed;
             sum.left_behind += track.carried.account.left_behind;
         }
-        // Types that were not asked for again.
+        // Types that the client did not request again.
         let before = self.engine.before(stream).find(|before| !before.tracks.is_empty());
         for track in before.into_iter().flat_map(|before| &before.tracks) {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
@@ -71,7 +71,8 @@ impl Store {
         Some(sum)
     }
 
-    /// The state a track is in, with its last word on a closed stream, and since when.
+    /// Returns the state of a track, its last state if the stream is closed, and when the state
+    /// began.
     pub(super) fn word(&self, stream: &Stream, track: &Track) -> (TypeState, Option<TypeState>, Time) {
         let condition = track.condition(stream.clock(self.now), self.limits);
         match &stream.closed {
@@ -151,8 +152,8 @@ impl Store {
         want.names.iter().map(|name| self.text(name)).collect()
     }
 
-    /// Names asked for and never delivered, also those said not to exist; and names asked for of which the
-    /// server said that they do not exist or were removed.
+    /// Returns the requested names that were never sent, and those that do not exist or were
+    /// removed.
     fn missing_and_absent(&self, track: &Track) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let waited = track.waiting.iter().filter(|(_, asked)| !asked.held);
         let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
@@ -195,8 +196,8 @@ impl Store {
         Some(self.resource_fact(stream, track, name, slot.as_ref()))
     }
 
-    /// Which of these names `wanted` picks by their facts, as places among them; the hash of the content is left out.
-    /// Names without a fact are left out.
+    /// Returns the indices of the names whose facts `wanted` accepts. The facts have no content
+    /// hash.
     pub fn pick(
         &self,
         stream: StreamId,
@@ -231,7 +232,7 @@ impl Store {
         ResourceFact { hash, ..fact }
     }
 
-    /// The fact without the hash of its content.
+    /// Returns the fact without its content hash.
     pub(super) fn fact_to_pick_by(
         &self,
         (stream, track): (&Stream, &Track),
@@ -246,7 +247,7 @@ impl Store {
         let blob = content.map(|id| self.catalog.blob(id));
         let version = match slot {
             Some(slot) => Some(slot.version),
-            // Held from a stream that is not in view, under the version the client claims.
+            // From a stream that is not recorded, at the version that the client claims.
             None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);

@@ -16,7 +16,7 @@ impl Store {
         self.line_of(row).map(|(fact, _)| fact)
     }
 
-    /// With the names that the row changed.
+    /// Returns the fact of a row with its names.
     fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
         let asked = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
@@ -60,7 +60,7 @@ impl Store {
         let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
         if let Some(names) = &line.names {
             fact.added = match &names.added {
-                // Without the message "all of its names" says nothing.
+                // Without the message, the names are unknown.
                 Which::All if held => fact.count,
                 Which::Nothing | Which::All => 0,
                 Which::These(names) => names.len() as u64,
@@ -100,7 +100,7 @@ impl Store {
         })
     }
 
-    /// The names that a message carries.
+    /// Returns the names in a message.
     fn carried<'a>(&'a self, message: &'a Message) -> impl Iterator<Item = Sym> + 'a {
         let (names, locators): (&[Sym], &[Sym]) =
             message.request().map_or((&[], &[]), |request| (request.names, request.locators));
@@ -115,13 +115,13 @@ impl Store {
         Some((stream.id, type_of(stream, row, stated)))
     }
 
-    /// The text of a key: a name, or for content without one its hash.
+    /// Returns the text of a key: a name, or the hash of content without a name.
     pub(crate) fn text(&self, key: Sym) -> Arc<str> {
         key_text(&self.catalog, key)
     }
 }
 
-/// The type of a message; `stated` is what it says itself.
+/// Returns the type of a message. `stated` is the type URL in the message.
 fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
     if row.n().is_none() {
         return TypeUrl::default();
@@ -140,7 +140,7 @@ pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
     }
 }
 
-/// What the opening or the closing of a stream says.
+/// Returns the remark on the opening or closing of a stream.
 fn life(stream: &Stream, kind: MessageKind) -> String {
     if kind == MessageKind::Open {
         let tls = &stream.open.tls;
@@ -150,7 +150,7 @@ fn life(stream: &Stream, kind: MessageKind) -> String {
     stream.closed.as_ref().map_or_else(String::new, |(_, end)| ending(end))
 }
 
-/// How a stream ended, in words: `UNAVAILABLE keepalive timeout`.
+/// Returns how a stream ended: `UNAVAILABLE keepalive timeout`.
 pub(super) fn ending(end: &End) -> String {
     let mut parts = Vec::new();
     if let Some((code, message)) = &end.status {

@@ -1,25 +1,25 @@
-//! Some streams as they are at one moment, for those who take longer over it than the facts stand still.
+//! A snapshot of some streams, for readers that outlive the store lock.
 
 use crate::engine::session::{ResourceEntry, Stream, Wildcard};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{ResourceFact, Store};
 
-/// The streams then. What is large in them is shared with the store, so it is cheap to take.
+/// A snapshot of streams. Large parts are shared with the store, so it is cheap to take.
 #[derive(Clone, Debug)]
 pub struct StreamsSnapshot {
     now: Time,
     streams: Vec<Stream>,
-    /// The stream and track whose resources are being read, and what is left of them.
+    /// The stream and track that are read next, and the remaining resources.
     at: (usize, usize),
     left: Option<std::vec::IntoIter<(Sym, Option<ResourceEntry>)>>,
 }
 
-/// A resource, and since when and by which request it is waited for.
+/// A resource; if it is missing, time and number of the first request.
 pub type Waited = (ResourceFact, Option<(Time, Seq)>);
 
 impl Store {
-    /// These streams as they are now.
+    /// Takes a snapshot of streams.
     pub fn glance(&self, streams: &[StreamId]) -> StreamsSnapshot {
         let streams = streams.iter().filter_map(|id| self.engine.stream(*id)).cloned().collect();
         StreamsSnapshot { now: self.now, streams, at: (0, 0), left: None }
@@ -31,7 +31,7 @@ impl StreamsSnapshot {
         self.now
     }
 
-    /// About how many resources there are.
+    /// Estimates the number of resources.
     pub fn len(&self) -> usize {
         let tracks = self.streams.iter().flat_map(Stream::tracks_shown);
         tracks.map(|track| track.sent.count() + track.waiting.len()).sum()
@@ -41,20 +41,22 @@ impl StreamsSnapshot {
         self.len() == 0
     }
 
-    /// The types, and whether all of each is subscribed to.
+    /// Returns the types, and whether each has a wildcard subscription.
     pub fn wildcards(&self) -> impl Iterator<Item = (&TypeUrl, Wildcard)> {
         let tracks = self.streams.iter().flat_map(Stream::tracks_shown);
         tracks.map(|track| (&track.type_url, track.want.wildcard))
     }
 
-    /// The types, and the newest version offered of each.
+    /// Returns the types and the newest version offered of each.
     pub fn offered(&self) -> impl Iterator<Item = (&TypeUrl, &str)> {
         let tracks = self.streams.iter().flat_map(Stream::tracks_in_order);
         tracks.filter_map(|track| Some((&track.type_url, track.responses.last()?.version.as_str())))
     }
 
-    /// The next resources, `most` at most, in order of streams, types and first appearance, without their hashes; `None`
-    /// after the last. `store` is the one that it was taken of, which may have gone on.
+    /// Returns the next resources, at most `most`, without their hashes; `None` after the last.
+    ///
+    /// The order is that of streams, types and first appearance. `store` must be the store of the
+    /// snapshot; it can have handled more frames since.
     pub fn read(&mut self, store: &Store, most: usize) -> Option<Vec<Waited>> {
         let catalog = &store.catalog;
         loop {

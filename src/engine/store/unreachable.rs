@@ -20,7 +20,8 @@ struct Attempts<'a> {
 }
 
 impl Store {
-    /// One problem for each server and each client that has had no stream since its attempts failed.
+    /// One problem for each server and each client that has had no stream since its attempts
+    /// failed.
     pub(super) fn unreachable(&self) -> Vec<ProblemFact> {
         let mut found: Vec<Attempts<'_>> = Vec::new();
         for stream in self.engine.streams() {

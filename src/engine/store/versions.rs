@@ -1,4 +1,4 @@
-//! What became of one resource, or one type, over the messages that are kept.
+//! Versions of a resource or a type over time, as far as messages are kept.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,31 +13,31 @@ use super::Store;
 use super::history::Row;
 use super::line::version_and_nonce;
 
-/// Rows that are looked back over: what is older is not asked about while someone watches.
+/// Rows that are searched backwards; older ones are not searched.
 const ROWS: usize = 1 << 18;
 
-/// What the client said of a push.
+/// The verdict of the client on a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Accepted,
     Refused,
 }
 
-/// One content of one resource on one stream, as pushed once or several times in a row.
+/// One content of a resource on one stream, pushed once or several times in a row.
 #[derive(Clone, Debug)]
 pub struct VersionFact {
-    /// The resource's own version, else the response's.
+    /// Version of the resource, else of the response.
     pub version: Arc<str>,
-    /// Of the newest of its pushes.
+    /// Nonce of the newest push.
     pub nonce: Arc<str>,
     pub first: Seq,
     pub last: Seq,
-    /// When it was pushed first.
+    /// Time of the first push.
     pub at: Time,
     pub pushes: u64,
-    /// On the push as a whole, by the request of this number: the newest verdict there is.
+    /// The newest verdict on a push, with number and time of the request.
     pub verdict: Option<(Verdict, Seq, Time)>,
-    /// `None`: it was removed.
+    /// The content; `None` if the resource was removed.
     pub content: Option<BlobId>,
 }
 
@@ -47,27 +47,27 @@ pub struct AcceptedFact {
     /// The request that accepted it.
     pub n: Seq,
     pub at: Time,
-    /// The version of the response.
+    /// Version of the response.
     pub version: Arc<str>,
 }
 
-/// The contents that a resource had, as far as they were looked for.
+/// Contents of a resource, as far as the rows were searched.
 #[derive(Clone, Debug)]
 pub struct Versions {
-    /// Newest first.
+    /// The versions, newest first.
     pub versions: Vec<VersionFact>,
-    /// Rows that are still to be looked at.
+    /// Rows that remain to be searched.
     rows: Range<usize>,
     verdicts: HashMap<Seq, (Verdict, Seq, Time)>,
 }
 
 impl Versions {
-    /// Of the messages before this row.
+    /// Prepares a search of the rows before `row`.
     pub fn before(row: usize) -> Versions {
         Versions { versions: Vec::new(), rows: row.saturating_sub(ROWS)..row, verdicts: HashMap::new() }
     }
 
-    /// All rows were looked at.
+    /// Whether all rows were searched.
     pub fn is_complete(&self) -> bool {
         self.rows.is_empty()
     }
@@ -81,14 +81,14 @@ impl Store {
         Some((u32::try_from(index).ok()?, u16::try_from(at).ok()?, tracks.get(at)?))
     }
 
-    /// The contents that a resource had on a stream, newest first, as far as messages are kept.
+    /// Returns the contents of a resource on a stream, newest first, as far as messages are kept.
     pub fn versions(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Vec<VersionFact> {
         let mut found = Versions::before(self.rows());
         self.more_versions(stream, url, name, ROWS, &mut found);
         found.versions
     }
 
-    /// Looks for them in so many rows more.
+    /// Continues the search in at most `rows` more rows.
     pub fn more_versions(
         &self,
         stream: StreamId,
@@ -141,7 +141,7 @@ impl Store {
             return;
         }
         let entry = found.map(|id| self.catalog.entry(id));
-        // A heartbeat says that what is there stays.
+        // A heartbeat does not change the content.
         if found.is_some_and(|id| hollow(&self.catalog, id)) {
             return;
         }
@@ -169,7 +169,7 @@ impl Store {
         }
     }
 
-    /// The first ACK of a type after message `n`.
+    /// Returns the first ACK of a type after message `n`.
     pub fn accepted_after(&self, stream: StreamId, url: &TypeUrl, n: Seq) -> Option<AcceptedFact> {
         let (stream, track, _) = self.place(stream, url)?;
         let from = self.history.row_of(n)? + 1;
@@ -181,7 +181,8 @@ impl Store {
         Some(AcceptedFact { n: ack.n()?, at: ack.at, version })
     }
 
-    /// The names of a response in its order, and the payload of each. `None` if the message is not held.
+    /// Returns the names and payloads of a response in its order; `None` if the message was
+    /// dropped.
     pub fn pushed(&self, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
         let message = self.message(n)?;
         let list = message.resources()?;
@@ -191,18 +192,18 @@ impl Store {
         Some(list.blobs().iter().map(entry).collect())
     }
 
-    /// Whether two responses hold the same resources. `None` if one of them is not held.
+    /// Whether two responses have equal resources; `None` if one of them was dropped.
     pub fn same_push(&self, a: Seq, b: Seq) -> Option<bool> {
         let list = |n| Some(self.message(n)?.resources()?.fingerprint());
         Some(list(a)? == list(b)?)
     }
 
-    /// The names of a track: all that was sent, and what is waited for. Cheap beside [`Store::resources`].
+    /// Returns the names of a type: sent ones, then missing ones.
     pub fn resource_names(&self, stream: StreamId, url: &TypeUrl) -> Vec<Arc<str>> {
         self.first_resource_names(stream, url, usize::MAX)
     }
 
-    /// The first of them.
+    /// Returns the first names of a type.
     pub fn first_resource_names(&self, stream: StreamId, url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
         let Some((_, _, track)) = self.place(stream, url) else { return Vec::new() };
         let sent = track.sent.slots(&self.catalog);
@@ -211,13 +212,13 @@ impl Store {
         sent.iter().map(|(name, _)| *name).chain(waiting).take(most).map(|name| self.text(name)).collect()
     }
 
-    /// A number that changes when the names of a track may have: those sent, wanted, or waited for.
+    /// Returns a number that changes whenever the names of a type can have changed.
     pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
         self.place(stream, url).map_or(0, |(_, _, track)| track.traffic.name_changes + 1)
     }
 
-    /// Whether any of these rows may say more of a resource of a stream than the rows before them: a response that
-    /// has it or takes it away, or a verdict on one.
+    /// Whether one of the rows affects a resource: a response with the resource, its removal, or a
+    /// verdict.
     pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
         let (Some((stream, at, track)), Some(name)) =
             (self.place(stream, url), self.catalog.strings().find(name))
@@ -242,7 +243,7 @@ impl Store {
         rows.filter(|row| row.stream == stream && row.track == Some(at)).any(news)
     }
 
-    /// A number that changes when the resources of a track may have.
+    /// Returns a number that changes whenever the resources of a type can have changed.
     pub fn mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
         let Some((_, _, track)) = self.place(stream, url) else { return 0 };
         (track.traffic.pushes << 32) + (u64::from(track.traffic.requests) << 1) + 1

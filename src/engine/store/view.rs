@@ -1,4 +1,4 @@
-//! A state for those who ask little of many: nothing of it is made before it is asked for.
+//! A state whose parts are computed on demand, for filters that read few parts of many states.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, SummaryFact, TypeState};
 
-/// What a [`StateFact`](super::StateFact) says, asked for one by one.
+/// The parts of a [`StateFact`](super::StateFact), computed one by one.
 pub struct StateView<'a> {
     store: &'a Store,
     stream: &'a Stream,
@@ -16,7 +16,7 @@ pub struct StateView<'a> {
 }
 
 impl Store {
-    /// The state of which the summary is known.
+    /// Returns the state of a known summary.
     pub fn state_view<'a>(&'a self, summary: &'a SummaryFact) -> Option<StateView<'a>> {
         let stream = self.engine.stream(summary.stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == summary.type_url)?;
@@ -61,26 +61,26 @@ impl StateView<'_> {
         self.track.present(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
     }
 
-    /// Whether `see` is content with one of the versions in force and offered.
+    /// Whether `see` accepts the version in force or the offered one.
     pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let in_force = self.track.verdicts.in_force.as_ref().map(|known| known.version.as_str());
         let offered = self.track.responses.last().map(|response| response.version.as_str());
         in_force.into_iter().chain(offered).any(see)
     }
 
-    /// The same for the nonces of the newest response and of those without a verdict.
+    /// Whether `see` accepts a nonce of the newest response or of one without a verdict.
     pub fn any_nonce(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let last = self.track.responses.last().map(|response| response.nonce.as_str());
         let pending = self.track.responses.pending().map(|response| response.nonce.as_str());
         last.into_iter().chain(pending.filter(|nonce| !nonce.is_empty())).any(see)
     }
 
-    /// For the words of its refusals.
+    /// Whether `see` accepts the message of a NACK.
     pub fn any_error(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         self.track.verdicts.nacks.iter().any(|nack| see(&nack.message))
     }
 
-    /// For names asked for, missing or absent.
+    /// Whether `see` accepts a requested, missing or absent name.
     pub fn any_name(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
         let (catalog, track) = (&self.store.catalog, self.track);
         let mut sees = |name: Sym| match crate::engine::session::nameless(name) {

@@ -6,21 +6,21 @@ use crate::wire::event::TypeUrl;
 use super::object::Object;
 use super::type_word;
 
-/// What a `change` object is made of.
+/// The parts of a `change` object.
 pub struct ChangeOf<'a> {
     pub type_url: &'a TypeUrl,
     pub name: &'a str,
     pub op: Op,
-    /// Versions, where they are known.
+    /// Versions, if they are known.
     pub from: Option<&'a str>,
     pub to: Option<&'a str>,
-    /// Whose resource it is, where that is told apart.
+    /// The nodes that have the resource, if they are distinguished.
     pub nodes: &'a [String],
-    /// None where it is on one side only, or can't be read.
+    /// Empty if the resource is on one side only or cannot be decoded.
     pub changes: &'a [Change],
 }
 
-/// The `change` object: one resource that differs, with the paths at which it does.
+/// The `change` object: one resource that differs, and the paths of its differences.
 pub fn change(fact: &ChangeOf<'_>) -> Value {
     let mut out = Object::new("change");
     out.put("type", type_word(fact.type_url));

@@ -1,4 +1,4 @@
-//! The contract as one table, and the JSON Schema made of it.
+//! The fields of all JSON objects as one table, and the JSON Schema derived from the table.
 
 use serde_json::{Map, Value, json};
 
@@ -15,31 +15,31 @@ use crate::wire::event::{Dir, Side, Variant};
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
 
-/// When a field is there.
+/// When a field is present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Presence {
     Always,
-    /// In a `message` that was on the wire: not in `open` and `close`.
+    /// In a `message` that was on the wire: not in those of kind `open` and `close`.
     Messages,
     /// In requests.
     Requests,
     /// In responses.
     Responses,
-    /// Where it applies.
+    /// If it applies.
     Maybe,
 }
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy)]
 pub(super) enum Shape {
     Text,
-    /// A whole number, not negative.
+    /// A non-negative integer.
     Count,
-    /// A whole number.
+    /// An integer.
     Integer,
     Number,
     Bool,
-    /// RFC 3339, or seconds from the start, or null where the source has no times.
+    /// RFC 3339, or seconds from the start, or null if the source has no timestamps.
     Time,
     /// Any JSON.
     Any,
@@ -55,7 +55,7 @@ pub(super) struct Field {
     pub name: &'static str,
     pub shape: Shape,
     pub presence: Presence,
-    /// `null` stands for "not known", or "none".
+    /// Whether the value can be `null`: unknown, or none.
     pub null: bool,
     pub doc: &'static str,
 }
@@ -78,28 +78,28 @@ macro_rules! words {
     };
 }
 
-/// Every object: its name, what it is, and its fields after `schema` and `object`, in the order in which they
-/// are printed.
+/// Every object: its name, its description, and the fields after `schema` and `object`, in the
+/// order in which they are printed.
 pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("message", "One row of the timeline: `log`, `export --to jsonl`, and live runs", MESSAGE),
     ("state", "One type on one stream: `status`, `get --subscriptions`", STATE),
     ("stream", "One stream: `status -o json`, `info`", STREAM),
     ("resource", "One name on one stream: `get`", RESOURCE),
-    ("finding", "A rule that was broken: `lint`", FINDING),
+    ("finding", "A violation of a rule: `lint`", FINDING),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
-    ("doctor", "The terminal, the paths, the settings, a server: `doctor`", DOCTOR),
+    ("doctor", "The terminal, paths, settings and a server: `doctor`", DOCTOR),
 ];
 
 const MESSAGE: &[Field] = &[
     field(Messages, "n", Count, "number of the message, from 1, over all streams"),
-    field(Always, "time", Time, "when it was seen"),
+    field(Always, "time", Time, "time of capture"),
     field(Always, "stream", Count, "number of its stream"),
     known(Always, "node", Text, "node id, once known on the stream"),
     field(Messages, "dir", words!(Dir), "request or response"),
     field(Messages, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Messages, "type_url", Text, "type URL"),
-    field(Always, "kind", words!(MessageKind), "what it does; `xdscope help filter` explains the kinds"),
+    field(Always, "kind", words!(MessageKind), "kind of the message; `xdscope help filter` lists the kinds"),
     field(
         Maybe,
         "class",
@@ -109,44 +109,44 @@ const MESSAGE: &[Field] = &[
     field(Requests, "implied", Bool, "a NACK by version alone"),
     field(Messages, "version", Text, "version_info, system_version_info"),
     field(Messages, "nonce", Text, "nonce"),
-    known(Messages, "answers", Count, "message that it answers"),
+    known(Messages, "answers", Count, "number of the message that it answers"),
     known(Messages, "latency_ms", Number, "milliseconds since that message"),
-    field(Messages, "names", TEXTS, "names asked for, or of the resources sent"),
-    field(Messages, "added", TEXTS, "names that came into the subscription, or resources new to the client"),
-    field(Responses, "changed", TEXTS, "resources with other content than the last one sent"),
-    field(Messages, "removed", TEXTS, "names that left the subscription, or resources deleted"),
+    field(Messages, "names", TEXTS, "requested names, or names of the resources sent"),
+    field(Messages, "added", TEXTS, "names added to the subscription, or resources new to the client"),
+    field(Responses, "changed", TEXTS, "resources whose content differs from the last one sent"),
+    field(Messages, "removed", TEXTS, "names removed from the subscription, or removed resources"),
     field(Responses, "same", Count, "resources sent again unchanged"),
     field(Messages, "size", Count, "protobuf bytes"),
     field(Maybe, "error", Object(ERROR), "error_detail of a NACK"),
-    field(Always, "partial", Bool, "the start of its stream was not seen"),
-    field(Maybe, "body", Any, "with --body: content as protobuf JSON, null where it was lost"),
+    field(Always, "partial", Bool, "whether the start of the stream is missing"),
+    field(Maybe, "body", Any, "with --body: content as protobuf JSON, null if it was dropped"),
     known(Maybe, "raw", Text, "with --body: bytes in base64"),
-    field(Maybe, "nack", Object(NACK), "with --body: what is read out of a NACK's text, and what it refused"),
+    field(Maybe, "nack", Object(NACK), "with --body: parts of the text of a NACK, and the refused resources"),
 ];
 
 const ERROR: &[Field] =
-    &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "the client's own words")];
+    &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "message of the client")];
 
 const NACK: &[Field] = &[
-    known(Always, "client", words!(ClientKind), "whose wording it is"),
-    field(Always, "entries", List(&Object(ENTRY)), "one for each thing that the text refuses"),
-    known(Always, "partly", Text, "whether the client took over the rest of the push"),
-    field(Always, "refused", List(&Object(REFUSED)), "resources that were refused"),
+    known(Always, "client", words!(ClientKind), "client whose wording it is"),
+    field(Always, "entries", List(&Object(ENTRY)), "one for each refused resource or field in the text"),
+    known(Always, "partly", Text, "whether the client applied the rest of the push"),
+    field(Always, "refused", List(&Object(REFUSED)), "refused resources"),
 ];
 
 const ENTRY: &[Field] = &[
     known(Always, "name", Text, "resource"),
-    field(Always, "name_guessed", Bool, "the name does not stand in the text as such"),
+    field(Always, "name_guessed", Bool, "whether the name is a guess"),
     known(Always, "field", Text, "path of the field"),
-    field(Always, "field_guessed", Bool, "the field does not stand in the text as such"),
-    field(Always, "reason", Text, "why"),
+    field(Always, "field_guessed", Bool, "whether the field is a guess"),
+    field(Always, "reason", Text, "reason of the refusal"),
 ];
 
 const REFUSED: &[Field] = &[
     field(Always, "name", Text, "resource"),
-    field(Always, "body", Any, "content refused, null where it is not held"),
-    known(Always, "last_good", Text, "version that was accepted last"),
-    field(Always, "last_good_body", Any, "its content"),
+    field(Always, "body", Any, "refused content, null if it was dropped"),
+    known(Always, "last_good", Text, "last accepted version"),
+    field(Always, "last_good_body", Any, "content of the last accepted version"),
 ];
 
 const STATE: &[Field] = &[
@@ -155,115 +155,108 @@ const STATE: &[Field] = &[
     field(Always, "variant", words!(Variant), "transport variant"),
     field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Always, "type_url", Text, "type URL"),
-    field(Always, "state", words!(TypeState), "`xdscope help states` explains them"),
-    field(Maybe, "last_state", words!(TypeState), "of a closed stream: the word it had"),
+    field(Always, "state", words!(TypeState), "state; `xdscope help states` explains the states"),
+    field(Maybe, "last_state", words!(TypeState), "state of a closed stream before it closed"),
     field(Always, "since", Time, "when the state began"),
-    known(Always, "in_force", Text, "version acknowledged last on this stream"),
+    known(Always, "in_force", Text, "last version that was acknowledged on this stream"),
     known(Always, "offered", Text, "version of the newest response"),
     known(Always, "reported", Text, "version_info of the newest request"),
     known(Always, "nonce", Text, "newest nonce issued"),
-    field(Always, "pending", TEXTS, "nonces neither acknowledged, refused nor skipped"),
-    field(Always, "wildcard", words!(Wildcard), "how everything is asked for"),
-    field(Always, "names", TEXTS, "names asked for"),
-    field(Maybe, "effective", TEXTS, "what the server goes by, where that differs; * is a wildcard"),
-    field(Always, "missing", TEXTS, "names asked for and never delivered"),
-    field(Always, "absent", TEXTS, "names that the server said do not exist"),
+    field(Always, "pending", TEXTS, "nonces without a verdict: not acknowledged, refused or skipped"),
+    field(Always, "wildcard", words!(Wildcard), "kind of the wildcard subscription"),
+    field(Always, "names", TEXTS, "requested names"),
+    field(Maybe, "effective", TEXTS, "names that the server goes by, if they differ; * is a wildcard"),
+    field(Always, "missing", TEXTS, "requested names that were never sent"),
+    field(Always, "absent", TEXTS, "names that do not exist according to the server"),
     field(Always, "resources", Count, "resources sent and not removed"),
-    field(Always, "nacks", List(&Object(REFUSAL)), "the newest 1,000 refusals"),
-    field(Always, "nack_count", Count, "refusals"),
-    known(Always, "open_nack", Count, "message of the refusal that is still open"),
+    field(Always, "nacks", List(&Object(REFUSAL)), "the newest 1,000 NACKs"),
+    field(Always, "nack_count", Count, "number of NACKs"),
+    known(Always, "open_nack", Count, "message number of the newest NACK without a later ACK"),
     known(Always, "ack_ms", Object(ACK_MS), "milliseconds from response to verdict"),
     field(Always, "pushes", Count, "responses"),
     field(Always, "bytes", Count, "bytes of responses"),
-    field(Always, "bytes_same", Count, "those of them that were of resources re-sent unchanged"),
+    field(Always, "bytes_same", Count, "bytes of resources that were sent again unchanged"),
     field(
         Maybe,
         "waiting_reason",
         List(&Object(SILENCE)),
-        "`status`, `get --subscriptions`: why what is waited for may not come",
+        "`status`, `get --subscriptions`: likely reasons for missing answers",
     ),
-    field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that are sent and wait for others"),
-    field(
-        Maybe,
-        "applied",
-        Object(APPLIED),
-        "`status --applied`: what the client has applied of what it was given",
-    ),
+    field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that wait for other resources"),
+    field(Maybe, "applied", Object(APPLIED), "`status --applied`: how much of what was sent the client uses"),
 ];
 
 const APPLIED: &[Field] = &[
-    field(Always, "resources", Count, "resources that the client was given"),
-    field(Always, "applied", Count, "those whose newest content is in use"),
-    field(Always, "warming", TEXTS, "accepted, and not in use yet"),
-    field(Always, "refused", TEXTS, "refused, and not in use"),
-    field(Always, "other", TEXTS, "in use with another content than the newest that was accepted"),
-    field(Always, "missing", TEXTS, "accepted, and not there"),
-    field(Always, "in_spite", TEXTS, "in use although the response that brought them was refused"),
-    field(Always, "extra", TEXTS, "in use, and not sent on this stream, or taken away since"),
+    field(Always, "resources", Count, "resources sent to the client"),
+    field(Always, "applied", Count, "resources whose newest content is in use"),
+    field(Always, "warming", TEXTS, "accepted, not in use yet"),
+    field(Always, "refused", TEXTS, "refused, not in use"),
+    field(Always, "other", TEXTS, "in use with other content than the last accepted one"),
+    field(Always, "missing", TEXTS, "accepted, but missing in the client"),
+    field(Always, "in_spite", TEXTS, "in use although their response was refused"),
+    field(Always, "extra", TEXTS, "in use, but not sent on this stream or removed since"),
 ];
 
 const SILENCE: &[Field] = &[
-    field(Always, "reason", words!(MissingAnswerCause), "what is likely"),
-    field(Always, "names", TEXTS, "names that it is about; none: the wildcard"),
-    known(Always, "at", Count, "the newest request"),
-    field(Always, "text", Text, "in words"),
-    field(Always, "guess", Bool, "always true: the wire does not tell"),
+    field(Always, "reason", words!(MissingAnswerCause), "likely reason"),
+    field(Always, "names", TEXTS, "names that it applies to; empty for the wildcard"),
+    known(Always, "at", Count, "number of the newest request"),
+    field(Always, "text", Text, "description"),
+    field(Always, "guess", Bool, "always true: the reason is not on the wire"),
 ];
 
 const WARMING: &[Field] = &[
     field(Always, "name", Text, "the cluster or listener"),
-    field(Always, "waits_for", List(&Object(WAITS)), "what it waits for"),
-    field(Always, "owes", Text, "whose turn it is: server"),
+    field(Always, "waits_for", List(&Object(WAITS)), "resources that it waits for"),
+    field(Always, "owes", Text, "side that has to act: server"),
 ];
 
 const WAITS: &[Field] = &[
     field(Always, "type", Text, "short word of the type"),
-    field(Always, "name", Text, "name asked for"),
-    known(Always, "since", Time, "when it was first asked for"),
-    known(Always, "asked", Count, "message that asked for it first"),
+    field(Always, "name", Text, "requested name"),
+    known(Always, "since", Time, "time of the first request"),
+    known(Always, "asked", Count, "number of the first request"),
 ];
 
 const REFUSAL: &[Field] = &[
-    field(Always, "n", Count, "message"),
-    field(Always, "time", Time, "when"),
-    field(Always, "nonce", Text, "nonce refused"),
-    field(Always, "version", Text, "version refused"),
+    field(Always, "n", Count, "number of the message"),
+    field(Always, "time", Time, "time of the NACK"),
+    field(Always, "nonce", Text, "nonce of the refused response"),
+    field(Always, "version", Text, "version of the refused response"),
     field(Always, "code", Integer, "gRPC code"),
-    field(Always, "message", Text, "the client's own words"),
+    field(Always, "message", Text, "message of the client"),
 ];
 
-const ACK_MS: &[Field] = &[
-    field(Always, "p50", Number, "half were faster"),
-    field(Always, "p99", Number, "99 of 100 were faster"),
-];
+const ACK_MS: &[Field] =
+    &[field(Always, "p50", Number, "median"), field(Always, "p99", Number, "99th percentile")];
 
 const STREAM: &[Field] = &[
-    field(Always, "stream", Count, "its number"),
+    field(Always, "stream", Count, "number of the stream"),
     known(Always, "node", Text, "node id, once known"),
     field(Always, "method", Text, "gRPC method path"),
-    field(Maybe, "variant", words!(Variant), "transport variant; absent for a stream that is not xDS"),
+    field(Maybe, "variant", words!(Variant), "transport variant; absent if the stream is not xDS"),
     known(Always, "peer", Text, "address of the client"),
     known(Always, "server", Text, "address of the server"),
     field(Maybe, "tls", Object(TLS), "legs with TLS"),
-    field(Always, "opened", Time, "null where the opening was not seen"),
+    field(Always, "opened", Time, "time of the opening, null if it was not recorded"),
     field(Maybe, "closed", Time, "when it ended"),
     field(Maybe, "end", Object(END), "how it ended"),
-    field(Maybe, "reconnect_of", Count, "the same client's stream before"),
-    field(Always, "messages", Count, "messages on it"),
+    field(Maybe, "reconnect_of", Count, "the previous stream of the client"),
+    field(Always, "messages", Count, "number of messages"),
     field(Always, "bytes_in", Count, "bytes from client to server"),
     field(Always, "bytes_out", Count, "bytes from server to client"),
     field(Always, "gaps", Count, "messages lost in the copy"),
-    field(Maybe, "keepalive", Object(KEEPALIVE), "a side's PINGs, where they come by the clock"),
+    field(Maybe, "keepalive", Object(KEEPALIVE), "HTTP/2 keepalive PINGs of one side"),
 ];
 
 const KEEPALIVE: &[Field] = &[
-    known(Always, "by", words!(Side), "who sends them"),
-    field(Always, "every", Number, "seconds from one to the next"),
-    field(Always, "last", Time, "the newest"),
+    known(Always, "by", words!(Side), "side that sends them"),
+    field(Always, "every", Number, "interval in seconds"),
+    field(Always, "last", Time, "time of the newest"),
 ];
 
 const END: &[Field] = &[
-    known(Always, "by", words!(Side), "who ended it"),
+    known(Always, "by", words!(Side), "side that ended it"),
     field(Maybe, "code", Integer, "gRPC code"),
     field(Maybe, "message", Text, "gRPC message"),
     field(Maybe, "reset", Count, "HTTP/2 error code"),
@@ -277,12 +270,12 @@ const TLS: &[Field] = &[
 
 const LEG: &[Field] = &[
     known(Always, "version", Text, "TLS version"),
-    known(Always, "alpn", Text, "protocol agreed on"),
-    known(Always, "sni", Text, "server name asked for"),
-    known(Always, "server_certificate", Object(CERTIFICATE), "as presented"),
-    known(Always, "client_certificate", Object(CERTIFICATE), "as presented"),
-    field(Always, "client_certificate_asked", Bool, "the server asked for one"),
-    field(Always, "verified", Bool, "the certificates were verified"),
+    known(Always, "alpn", Text, "negotiated protocol"),
+    known(Always, "sni", Text, "requested server name"),
+    known(Always, "server_certificate", Object(CERTIFICATE), "certificate as presented"),
+    known(Always, "client_certificate", Object(CERTIFICATE), "certificate as presented"),
+    field(Always, "client_certificate_asked", Bool, "whether the server requested a client certificate"),
+    field(Always, "verified", Bool, "whether the certificates were verified"),
 ];
 
 const CERTIFICATE: &[Field] = &[
@@ -298,82 +291,97 @@ const RESOURCE: &[Field] = &[
     field(Always, "stream", Count, "number of the stream"),
     field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Always, "name", Text, "name"),
-    field(Always, "aliases", TEXTS, "other names of it"),
-    known(Always, "version", Text, "of the response (SotW), or of its wrapper"),
-    known(Always, "acked_version", Text, "what the client accepted"),
-    field(Always, "state", words!(ResourceState), "`xdscope help states` explains them"),
-    field(Always, "refused", Bool, "its newest content was refused"),
-    field(Maybe, "absent_by", words!(AbsentBy), "who says that it is absent"),
-    field(Always, "origin", words!(Origin), "why it is there"),
-    known(Always, "hash", Text, "equal hashes of one source are equal content"),
+    field(Always, "aliases", TEXTS, "other names of the resource"),
+    known(Always, "version", Text, "version of the response (SotW) or of the resource"),
+    known(Always, "acked_version", Text, "version that the client accepted"),
+    field(Always, "state", words!(ResourceState), "state; `xdscope help states` explains the states"),
+    field(Always, "refused", Bool, "whether the newest content was refused"),
+    field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
+    field(Always, "origin", words!(Origin), "why the resource was sent"),
+    known(Always, "hash", Text, "content hash: equal within one source for equal content"),
     field(Always, "size", Count, "bytes"),
-    field(Maybe, "ttl_deadline", Time, "when its time to live runs out"),
-    field(Maybe, "body", Any, "content as protobuf JSON, null where it was lost"),
+    field(Maybe, "ttl_deadline", Time, "when its time to live expires"),
+    field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
 ];
 
 const FINDING: &[Field] = &[
-    field(Always, "rule", Text, "its name; `xdscope explain` has its manual"),
+    field(Always, "rule", Text, "id of the rule; `xdscope explain` prints its manual"),
     field(Always, "row", Text, "rows of the protocol's tables"),
-    field(Always, "severity", words!(Severity), "the rule's own, or what the circumstances make of it"),
-    field(Maybe, "cause", Text, "which of the ways in which the rule can be broken"),
-    field(Always, "blame", words!(Blame), "whose doing it is"),
+    field(Always, "severity", words!(Severity), "severity of the finding; can differ from that of the rule"),
+    field(Maybe, "cause", Text, "cause, if the rule has several"),
+    field(Always, "blame", words!(Blame), "side that violates the rule"),
     field(Always, "stream", Count, "number of the stream"),
     known(Always, "node", Text, "node id, once known on the stream"),
     field(Maybe, "type", Text, "short word of the type (cds), or its URL as sent; absent for a whole stream"),
-    field(Always, "names", TEXTS, "resources that it is about"),
-    field(Maybe, "at", Count, "message that completed it; absent for one from a timer"),
-    field(Always, "messages", List(&Count), "evidence, the first and the last among it"),
-    field(Always, "first", Time, "when it was first made"),
-    field(Always, "last", Time, "when it was made last"),
-    field(Always, "count", Count, "how often"),
-    field(Always, "text", Text, "in words"),
-    field(Always, "guess", Bool, "not certain"),
-    field(Maybe, "place", Text, "where in a file that is no session: static_resources.clusters[1]"),
+    field(Always, "names", TEXTS, "affected resources"),
+    field(Maybe, "at", Count, "number of the message that completed it; absent if a timer did"),
+    field(Always, "messages", List(&Count), "numbers of messages that show it, with the first and the last"),
+    field(Always, "first", Time, "first occurrence"),
+    field(Always, "last", Time, "last occurrence"),
+    field(Always, "count", Count, "number of occurrences"),
+    field(Always, "text", Text, "description"),
+    field(Always, "guess", Bool, "whether the finding is uncertain"),
+    field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
 ];
 
 const RULE: &[Field] = &[
-    field(Always, "rule", Text, "its name"),
-    field(Always, "severity", words!(Severity), "how bad it is"),
+    field(Always, "rule", Text, "id of the rule"),
+    field(Always, "severity", words!(Severity), "severity"),
     field(Always, "row", Text, "rows of the protocol's tables"),
-    field(Always, "title", Text, "what it is about"),
+    field(Always, "title", Text, "title"),
 ];
 
 const CHANGE: &[Field] = &[
     field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
     field(Always, "name", Text, "name"),
-    field(Always, "op", words!(Op), "what happened to it"),
+    field(Always, "op", words!(Op), "kind of the difference"),
     field(Maybe, "from_version", Text, "version before"),
     field(Maybe, "to_version", Text, "version after"),
-    field(Maybe, "nodes", TEXTS, "whose it is, where that is told apart"),
-    field(Always, "paths", List(&Object(PATH)), "where; empty for one that is on one side only"),
+    field(Maybe, "nodes", TEXTS, "nodes that have the resource, if they are distinguished"),
+    field(
+        Always,
+        "paths",
+        List(&Object(PATH)),
+        "differing fields; empty if the resource is on one side only",
+    ),
 ];
 
 const PATH: &[Field] = &[
     field(Always, "path", Text, "path of the field"),
-    field(Always, "op", words!(Op), "what happened there"),
+    field(Always, "op", words!(Op), "kind of the difference"),
     field(Maybe, "from", Any, "value before"),
     field(Maybe, "to", Any, "value after"),
 ];
 
 const DOCTOR: &[Field] = &[
-    field(Always, "version", Text, "of xdscope"),
-    field(Always, "terminal", Object(TERMINAL), "what it can do"),
-    field(Always, "paths", Object(PATHS), "where things are kept"),
-    field(Always, "settings", List(&Object(SETTING)), "what can stand in config.toml, as it is in force"),
-    field(Maybe, "server", Object(SERVER), "with SERVER: what it speaks"),
+    field(Always, "version", Text, "version of xdscope"),
+    field(Always, "terminal", Object(TERMINAL), "capabilities"),
+    field(Always, "paths", Object(PATHS), "files and folders"),
+    field(Always, "settings", List(&Object(SETTING)), "settings of config.toml, with the values in force"),
+    field(Maybe, "server", Object(SERVER), "with SERVER: protocols that the server supports"),
 ];
 
 const SERVER: &[Field] = &[
-    field(Always, "address", Text, "as it is connected to"),
-    field(Always, "steps", List(&Object(STEP)), "in order, up to the first without which the next can't be"),
+    field(Always, "address", Text, "address"),
+    field(
+        Always,
+        "steps",
+        List(&Object(STEP)),
+        "checks in order, up to the first that makes the next one impossible",
+    ),
 ];
 
 const STEP: &[Field] = &[
     field(Always, "step", Text, "name, port, TLS, HTTP/2, a variant, or reflection"),
-    field(Always, "state", Words(|| STEP_STATES.to_vec()), "none: not there, which is no fault"),
-    field(Always, "said", TEXTS, "what was found"),
-    known(Always, "ms", Number, "milliseconds that it took"),
-    known(Always, "next", Text, "a flag or a change that may help"),
+    field(
+        Always,
+        "state",
+        Words(|| STEP_STATES.to_vec()),
+        "result; none: not supported, which is not an error",
+    ),
+    field(Always, "said", TEXTS, "findings"),
+    known(Always, "ms", Number, "duration in milliseconds"),
+    known(Always, "next", Text, "flag or change that may help"),
 ];
 
 const TERMINAL: &[Field] = &[
@@ -384,31 +392,31 @@ const TERMINAL: &[Field] = &[
     known(Always, "rows", Count, "height"),
     field(Always, "color", Bool, "colour is used"),
     field(Always, "unicode", Bool, "symbols beyond ASCII are used"),
-    field(Always, "screens", Bool, "screens would open"),
-    field(Always, "clipboard", Text, "how a copy reaches the clipboard"),
+    field(Always, "screens", Bool, "whether the terminal can show screens"),
+    field(Always, "clipboard", Text, "how copied text reaches the clipboard"),
 ];
 
 const PATHS: &[Field] = &[
     known(Always, "config", Text, "config.toml"),
-    field(Always, "config_exists", Bool, "it is there"),
-    known(Always, "sessions", Text, "folder of the kept sessions"),
+    field(Always, "config_exists", Bool, "whether config.toml exists"),
+    known(Always, "sessions", Text, "folder of the saved sessions"),
 ];
 
 const SETTING: &[Field] = &[
-    field(Always, "name", Text, "its flag, without hyphens in front"),
-    field(Always, "value", Text, "as it would be typed"),
-    field(Always, "from", Words(|| FROM.to_vec()), "what set it"),
-    field(Always, "where", Text, "the flag, the variable or the line that set it"),
+    field(Always, "name", Text, "name of the flag without the leading hyphens"),
+    field(Always, "value", Text, "value as it would be typed"),
+    field(Always, "from", Words(|| FROM.to_vec()), "kind of the source"),
+    field(Always, "where", Text, "flag, variable or line that sets it"),
 ];
 
-/// The JSON Schema (draft 2020-12) of one object that a verb prints.
+/// Returns the JSON Schema (draft 2020-12) of one printed object.
 pub fn schema() -> Value {
     let mut defs = Map::new();
     defs.insert(
         "time".into(),
         json!({
-            "description": "RFC 3339 in UTC; seconds from the start where the source has no date; null where it \
-                            has no times",
+            "description": "RFC 3339 in UTC; seconds from the start if the source has no dates; null if it has no \
+                            timestamps",
             "type": ["string", "number", "null"],
         }),
     );

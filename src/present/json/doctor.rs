@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::object::Object;
 
-/// What a `doctor` object is made of.
+/// The parts of a `doctor` object.
 pub struct DoctorOf {
     pub version: &'static str,
     pub stdin_is_terminal: bool,
@@ -12,35 +12,35 @@ pub struct DoctorOf {
     pub size: Option<(u16, u16)>,
     pub color: bool,
     pub unicode: bool,
-    /// Whether screens would open.
+    /// Whether the terminal can show screens.
     pub screens: bool,
     pub clipboard: String,
-    /// The file, and whether it is there.
+    /// Whether the file exists, and its path.
     pub config: Option<(bool, String)>,
     pub state: Option<String>,
     pub settings: Vec<SettingOf>,
-    /// The server that was looked at.
+    /// The server that was checked.
     pub server: Option<ServerOf>,
 }
 
-/// A server that was looked at.
+/// A server that was checked.
 pub struct ServerOf {
     pub address: String,
     pub steps: Vec<StepOf>,
 }
 
-/// One thing that was looked at.
+/// One check of a server.
 pub struct StepOf {
     pub step: &'static str,
     /// One of `STEP_STATES`.
     pub state: &'static str,
-    /// Lines.
+    /// Lines of text: the findings.
     pub said: Vec<String>,
     pub ms: Option<f64>,
     pub next: Option<String>,
 }
 
-/// How a step of `doctor SERVER` ended.
+/// Results of a step of `doctor SERVER`.
 pub const STEP_STATES: [&str; 3] = ["ok", "none", "failed"];
 
 /// One setting.
@@ -49,11 +49,11 @@ pub struct SettingOf {
     pub value: String,
     /// One of `FROM`.
     pub from: &'static str,
-    /// The flag, the variable, or the line.
+    /// The flag, the variable, or the line of the file.
     pub where_from: String,
 }
 
-/// Where settings come from, the first that has it.
+/// Sources of settings, in order of precedence.
 pub const FROM: [&str; 4] = ["flag", "env", "file", "default"];
 
 /// The `doctor` object: the terminal, the paths, the settings.

@@ -1,11 +1,11 @@
-//! The JSON that verbs print: facts as objects of the published contract.
+//! JSON objects that commands print, and their JSON Schema.
 //!
-//! Owns the names, the order and the presence of fields, nothing else: what does not apply to a fact is left
-//! out, what applies and is not known is `null`. Bodies of messages and resources are added by whoever has the
-//! descriptors.
+//! This module owns the names, the order and the presence of fields: a field that does not apply is
+//! left out, a field that applies but has no known value is `null`. Callers that have descriptors
+//! add the bodies of messages and resources.
 //!
-//! [`schema`] is the JSON Schema (draft 2020-12) of one object; `xdscope help json` prints it. It is made of one
-//! table, and tests hold what the verbs print against it, and it against what they print.
+//! [`schema`] is the JSON Schema (draft 2020-12) of one object; `xdscope help json` prints it.
+//! Tests check printed objects against the schema, and the schema against printed objects.
 //!
 //! ```
 //! let schema = xdscope::present::json::schema();
@@ -35,10 +35,11 @@ pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
 
 use object::Object;
 
-/// The version of the contract, in every object's `schema`.
+/// Version of the contract, in the field `schema` of every object.
 pub const SCHEMA: u64 = 1;
 
-/// A time as RFC 3339 in UTC; seconds from the start where the source has no date; `null` where it has no times.
+/// Returns a time as RFC 3339 in UTC, as seconds from the start if the source has no dates, or as
+/// `null` if it has no timestamps.
 pub fn time(at: Time, clock: &Clock) -> Value {
     if clock.untimed {
         return Value::Null;
@@ -95,8 +96,9 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     out.done()
 }
 
-/// What is read out of a NACK's text: the `nack` member of a `message` printed with its body. What was guessed says
-/// so; what was not found is `null`.
+/// Returns the `nack` member of a `message`: what is read out of the text of a NACK.
+///
+/// Guessed values are marked, missing values are `null`.
 pub fn nack(nack: &Nack) -> Value {
     let value = |found: &Option<Extracted>| found.as_ref().map(|found| found.value.clone());
     let guessed = |found: &Option<Extracted>| found.as_ref().is_some_and(|found| found.guessed);
@@ -156,7 +158,7 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.done()
 }
 
-/// The `stream` object. The opening of a partial stream was not seen, so its time is `null`.
+/// The `stream` object. `opened` is `null` if the opening was not recorded.
 pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     let mut out = Object::new("stream");
     out.put("stream", fact.stream.0);
@@ -191,7 +193,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.done()
 }
 
-/// `waiting_reason` of a `state`: likely reasons for what is waited for.
+/// One `waiting_reason` of a `state`: a likely reason for a missing answer.
 pub fn silence(silence: &MissingAnswer) -> Value {
     let mut out = Object::bare();
     out.put("reason", silence.reason.word());
@@ -202,7 +204,7 @@ pub fn silence(silence: &MissingAnswer) -> Value {
     out.done()
 }
 
-/// `applied` of a `state`: what the client has applied of what it was given.
+/// The member `applied` of a `state`: how much of what was sent the client uses.
 pub fn applied(diff: &AppliedDiff) -> Value {
     let mut out = Object::bare();
     out.put("resources", diff.total);
@@ -216,7 +218,7 @@ pub fn applied(diff: &AppliedDiff) -> Value {
     out.done()
 }
 
-/// The `finding` object: one rule that was broken, once or in a loop.
+/// The `finding` object: a violation of a rule, once or repeatedly.
 pub fn finding(finding: &Finding, clock: &Clock) -> Value {
     let mut out = Object::new("finding");
     out.put("rule", finding.rule.id);

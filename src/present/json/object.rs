@@ -4,11 +4,11 @@ use serde_json::{Map, Value};
 
 use super::SCHEMA;
 
-/// An object under construction, fields in the order in which they are put.
+/// A JSON object under construction: fields keep the order in which they are added.
 pub(super) struct Object(Map<String, Value>);
 
 impl Object {
-    /// One of the contract's objects.
+    /// A top-level object of the contract.
     pub(super) fn new(object: &str) -> Self {
         let mut out = Object::bare();
         out.put("schema", SCHEMA);
@@ -16,17 +16,17 @@ impl Object {
         out
     }
 
-    /// An object inside of another.
+    /// A nested object.
     pub(super) fn bare() -> Self {
         Object(Map::new())
     }
 
-    /// A field that always applies: `None` is `null`, for "not known".
+    /// Adds a field that always applies: `None` becomes `null`.
     pub(super) fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.0.insert(key.into(), value.into());
     }
 
-    /// A field that may not apply: `None` leaves it out.
+    /// Adds a field that may not apply: `None` leaves it out.
     pub(super) fn some(&mut self, key: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.put(key, value);

@@ -45,7 +45,7 @@ fn keys(value: &Value) -> String {
 }
 
 #[test]
-fn times_follow_the_clock_of_the_source() {
+fn prints_times_by_clock_of_source() {
     let at = Time::from_secs_f64(1.5);
     assert_eq!(time(at, &UNDATED), json!(1.5));
     let dated = Clock { epoch: Some(1_700_000_000_000_000_000), untimed: false };
@@ -55,7 +55,7 @@ fn times_follow_the_clock_of_the_source() {
 }
 
 #[test]
-fn a_message_has_the_fields_of_the_contract_in_order() {
+fn message_has_fields_in_order() {
     let mut fact = message_fact(Some(Dir::Req));
     fact.row.class = Some(crate::engine::store::RequestClass::NewestNonce);
     fact.row.error = Some((Code(3), "bad".into()));
@@ -77,7 +77,7 @@ fn a_message_has_the_fields_of_the_contract_in_order() {
 }
 
 #[test]
-fn openings_and_closings_are_no_messages() {
+fn open_and_close_rows_have_no_message_fields() {
     let fact = {
         let mut fact = message_fact(None);
         fact.row.kind = MessageKind::Open;
@@ -129,7 +129,7 @@ fn state_fact() -> StateFact {
 }
 
 #[test]
-fn a_state_has_the_fields_of_the_contract_in_order() {
+fn state_has_fields_in_order() {
     let value = state(&state_fact(), &UNDATED);
     assert_eq!(
         keys(&value),
@@ -148,7 +148,7 @@ fn a_state_has_the_fields_of_the_contract_in_order() {
 }
 
 #[test]
-fn a_stream_says_how_it_ended_only_when_it_has() {
+fn stream_has_end_only_when_closed() {
     let mut fact = StreamFact {
         stream: StreamId(3),
         node: None,
@@ -192,7 +192,7 @@ fn a_stream_says_how_it_ended_only_when_it_has() {
 }
 
 #[test]
-fn a_resource_has_the_fields_of_the_contract_in_order() {
+fn resource_has_fields_in_order() {
     let fact = ResourceFact {
         stream: StreamId(1),
         node: None,

@@ -3,7 +3,7 @@ use serde_json::Value;
 use super::object::Object;
 use crate::wire::{Certificate, Secured, Tls, date};
 
-/// The `tls` of a `stream`: each leg that has it, and what mutual TLS loses between them.
+/// The member `tls` of a `stream`: the legs with TLS, and what mutual TLS loses between them.
 pub(super) fn legs(tls: &Tls) -> Value {
     let mut out = Object::bare();
     out.some("client", tls.client.as_deref().map(leg));

@@ -1,12 +1,12 @@
 //! Explanations of log lines of Envoy, istioctl, go-control-plane and the gRPC clients.
 //!
-//! The table `forms` has one entry for each known text: a pattern with its variable parts, what the text
-//! means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane, gRPC C-core,
-//! grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
+//! The table `forms` has one entry for each known text: a pattern with its variable parts, what the
+//! text means, and where to look. The texts are those of Envoy 1.40, istioctl, go-control-plane,
+//! gRPC C-core, grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
 //!
 //! ```
-//! let found = xdscope::present::logs::explain("StreamAggregatedResources gRPC config stream closed: 14, no connection");
-//! assert_eq!(found[0].who, "Envoy");
+//! let found = xdscope::present::logs::explain("StreamAggregatedResources gRPC config stream
+//! closed: 14, no connection"); assert_eq!(found[0].who, "Envoy");
 //! assert!(found[0].notes[0].starts_with("status 14 UNAVAILABLE"));
 //! assert!(xdscope::present::logs::explain("all is well").is_empty());
 //! ```
@@ -29,7 +29,8 @@ struct Form {
     who: &'static str,
     /// The text with its variable parts in capitals, as `explain` lists it.
     title: &'static str,
-    /// Groups `url` (a type URL), `type` (a message or short word), `name`, `code`, `text`, `size`, `max`.
+    /// Groups `url` (a type URL), `type` (a message or short word), `name`, `code`, `text`, `size`,
+    /// `max`.
     pattern: &'static str,
     /// The type that the text is about, if the text does not name it.
     kind: Option<Kind>,

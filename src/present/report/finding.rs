@@ -2,6 +2,7 @@ use super::Role;
 use crate::engine::lint::{Finding, Severity};
 use crate::wire::text::type_label;
 
+/// Returns the role of texts about a finding of this severity.
 pub fn severity_role(severity: Severity) -> Role {
     match severity {
         Severity::Error => Role::Bad,
@@ -10,7 +11,9 @@ pub fn severity_role(severity: Severity) -> Role {
     }
 }
 
-/// `edge-gw-1 CDS`, `#3 CDS` while the node is not known; of a file that is no session the place in it.
+/// Returns the node and the type of a finding: `edge-gw-1 CDS`, or `#3 CDS` if the node is unknown.
+///
+/// For a finding in a file without a session, returns the path in the file.
 pub fn place(finding: &Finding) -> String {
     if let Some(place) = &finding.place {
         return place.to_string();
@@ -22,7 +25,7 @@ pub fn place(finding: &Finding) -> String {
     }
 }
 
-/// The finding's sentence with its names and how often. `times` is the sign before a count.
+/// Returns the sentence of a finding with names and count. `times` is the sign before the count.
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = String::new();
     if !finding.names.is_empty() {

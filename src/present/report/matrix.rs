@@ -14,14 +14,14 @@ pub struct Rows {
     pub rows: Vec<Row>,
 }
 
-/// One node, or one stream of a node that has not said its name.
+/// One node, or one stream whose node is unknown.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The first stream of the row: it stays the same over reconnects.
+    /// The first stream of the row; reconnects do not change it.
     pub key: StreamId,
     pub name: String,
     pub variant: Option<Variant>,
-    /// The open streams, or if none is open, all.
+    /// The open streams, or all streams if none is open.
     pub streams: Vec<Arc<StreamFact>>,
     pub reconnects: usize,
     /// One per type.
@@ -30,7 +30,7 @@ pub struct Row {
 }
 
 impl Rows {
-    /// `cells` are those to be shown, all or filtered.
+    /// Builds the matrix of `cells`, all or filtered.
     pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<Arc<SummaryFact>>) -> Rows {
         let mut seen = HashSet::new();
         let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
@@ -43,7 +43,7 @@ impl Rows {
     }
 }
 
-/// What a type was last when its stream closed, where someone had to act on it and the client did not come back.
+/// A problem of a type when its stream closed, if the client did not reconnect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWord {
     pub node: String,
@@ -55,7 +55,7 @@ pub struct LastWord {
 }
 
 impl Row {
-    /// The last words of its types, if it is closed.
+    /// Returns the last problems of its types, if the row is closed.
     pub fn last_words(&self, times: &str) -> Vec<LastWord> {
         let word = |cell: &Arc<SummaryFact>| {
             let state = cell.last_state.filter(|state| is_problem(*state))?;
@@ -75,7 +75,7 @@ impl Row {
         self.streams.iter().all(|stream| stream.closed.is_some())
     }
 
-    /// With the number of its streams where there are several.
+    /// Returns the name, with the number of streams if there are several.
     pub fn title(&self) -> String {
         match self.streams.len() {
             0 | 1 => self.name.clone(),
@@ -83,14 +83,16 @@ impl Row {
         }
     }
 
-    /// What a row without xDS says instead of states.
+    /// Returns the text of a row without xDS.
     pub fn opaque(&self) -> String {
         let messages = self.streams.iter().map(|stream| stream.messages).sum();
         format!("not xDS, {}", plural(messages, "message"))
     }
 }
 
-/// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`; `now` where times mean something.
+/// Returns `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
+///
+/// `now` is `None` if the source has no timestamps.
 pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
     let last = row.streams.last();
     let mut text = "closed".to_owned();
@@ -110,7 +112,7 @@ pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
     text
 }
 
-/// The node's id, or what is known instead.
+/// Returns the node id, or else the method or the address.
 pub fn node_name(stream: &StreamFact) -> String {
     match (stream.node.as_ref().map(|node| &node.id).filter(|id| !id.is_empty()), &stream.peer) {
         (Some(id), _) => id.clone(),
@@ -120,13 +122,13 @@ pub fn node_name(stream: &StreamFact) -> String {
     }
 }
 
-/// Known types as everywhere, others after them by name.
+/// Returns the sort key of a type: known types first, others by name.
 pub fn type_order(url: &TypeUrl) -> (usize, String) {
     let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind as usize);
     (kind.unwrap_or(usize::MAX), url.to_string())
 }
 
-/// Streams to rows: a reconnect continues its row, the per-type streams of one node share one.
+/// Groups streams into rows: a reconnect continues a row, per-type streams of one node share a row.
 fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
     let before: HashMap<StreamId, StreamId> =
         streams.iter().filter_map(|stream| Some((stream.stream, stream.reconnect_of?))).collect();
@@ -136,7 +138,7 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
     let mut shared: HashMap<(String, Variant), usize> = HashMap::new();
     for stream in streams.filter(|stream| !superseded.contains(&stream.stream)) {
         let (mut key, mut reconnects) = (stream.stream, 0);
-        // Each step goes to an earlier stream, so this ends.
+        // Each step goes to an earlier stream, so the loop ends.
         while let Some(earlier) = before.get(&key).filter(|earlier| **earlier < key) {
             (key, reconnects) = (*earlier, reconnects + 1);
         }
@@ -162,7 +164,7 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
     rows
 }
 
-/// Puts each state into its cell; of several streams of one node the worst stands there.
+/// Puts each state into its cell: the worst one of several streams of a node.
 fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
     let mut row_of: HashMap<StreamId, usize> = HashMap::new();
     for (i, row) in rows.iter_mut().enumerate() {

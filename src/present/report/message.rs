@@ -6,8 +6,8 @@ use crate::wire::text::{age, count, latency, plural, size, type_label};
 
 use super::Role;
 
-/// What the message is, an answer under its push: `push`, `└ NACK #478`, `subscribe +1`. `answer` is the mark
-/// of an answer.
+/// Returns the kind of a message: `push`, `└ NACK #478`, `subscribe +1`. `answer` is the mark of an
+/// answer.
 pub fn kind(line: &LineFact, answer: &str) -> (String, Role) {
     let role = match line.kind {
         MessageKind::Nack => Role::Bad,
@@ -32,13 +32,13 @@ pub fn kind(line: &LineFact, answer: &str) -> (String, Role) {
     (text, role)
 }
 
-/// ` +1 ~1 -2`, of what is not 0.
+/// Returns the counts that are not 0: ` +1 ~1 -2`.
 fn changes(line: &LineFact) -> String {
     let signs = [('+', line.added), ('~', line.changed), ('-', line.removed)];
     signs.into_iter().filter(|(_, n)| *n > 0).map(|(sign, n)| format!(" {sign}{}", count(n))).collect()
 }
 
-/// `119 +1 ~1`, `119 =119`, `119 names`.
+/// Returns the number of resources or names: `119 +1 ~1`, `119 =119`, `119 names`.
 pub fn resources(line: &LineFact) -> String {
     match line.dir {
         Some(Dir::Req) if line.count == 0 => String::new(),
@@ -56,18 +56,19 @@ pub fn resources(line: &LineFact) -> String {
     }
 }
 
-/// `9ms`, and with a sign what is a second or more: `+9.1s`.
+/// Returns a time between messages: `9ms`, with a sign from one second on: `+9.1s`.
 pub fn delta(since: Duration) -> String {
     format!("{}{}", if since.as_secs() > 0 { "+" } else { "" }, latency(since))
 }
 
-/// What a row has to say in words: the error of a NACK, how a stream ended.
+/// Returns the remark on a message: the error of a NACK, the end of a stream.
 pub fn note(line: &LineFact) -> String {
     let error = line.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
     [line.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What stands on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps 41`.
+/// Returns the text on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps
+/// 41`.
 pub fn said(line: &LineFact) -> String {
     let label = type_label(line.type_url.as_str());
     let (version, nonce) = (line.version.to_string(), line.nonce.to_string());
@@ -89,7 +90,7 @@ pub fn said(line: &LineFact) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// How a stream ended: status, reset, what else is known.
+/// Returns how a stream ended: status, message, reset and note.
 pub fn end_words(end: &EndFact) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(end.code.map(|code| code.to_string()));
@@ -99,8 +100,11 @@ pub fn end_words(end: &EndFact) -> String {
     words.join(" ")
 }
 
-/// `closed at age 12m, 3s after its last message: UNAVAILABLE …`, of what is known; `None` for an open stream. Ages are left
-/// out of a source without times (`timed`), and that of a stream whose opening was not seen.
+/// Returns when and how a stream closed: `closed at age 12m, 3s after its last message: UNAVAILABLE
+/// …`.
+///
+/// `None` for an open stream. `timed` says whether the source has timestamps; without them, and for
+/// a stream whose opening was not recorded, the age is left out.
 pub fn life(stream: &StreamFact, timed: bool) -> Option<String> {
     let closed = stream.closed?;
     let mut text = "closed".to_owned();

@@ -1,4 +1,4 @@
-//! Likely reasons for requests without an answer, with what the graph of a client tells beyond its stream.
+//! Likely reasons for requests without an answer, from the stream and from the graph of the client.
 
 use std::sync::Arc;
 
@@ -7,8 +7,10 @@ use crate::engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
 use crate::schema::Schema;
 use crate::wire::event::Kind;
 
-/// Why a state may still wait, likeliest first; empty where nothing is waited for, or nothing tells why. `graph` is that
-/// of the state's client ([`crate::engine::graph::streams_of`]); without it clusters are not asked.
+/// Returns likely reasons for the missing answers of a type, the likeliest first.
+///
+/// `graph` is the graph of the client ([`crate::engine::graph::streams_of`]); without it,
+/// references from clusters are not considered.
 pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
     let mut out = store.silences(state.stream, &state.type_url);
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
@@ -37,7 +39,7 @@ pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<
     out
 }
 
-/// [`silences`] with the client's graph, which is read only where it may tell something.
+/// Like [`silences`], with the graph of the client, which is built only for endpoints.
 pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<MissingAnswer> {
     let eds = Kind::of_type_url(state.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
     let graph = (eds && !state.missing.is_empty() && state.last_state.is_none())
@@ -45,7 +47,9 @@ pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<Mis
     silences(store, state, graph.as_ref())
 }
 
-/// `ledger-v2: no cluster of this client names it: the server may not know it (?)`; the mark says that it is a guess.
+/// Returns `ledger-v2: no cluster of this client names it: the server may not know it (?)`.
+///
+/// The question mark says that the reason is a guess.
 pub fn silence(silence: &MissingAnswer) -> String {
     let mut text: String = match &silence.names[..] {
         [] => "*".into(),

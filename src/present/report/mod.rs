@@ -1,5 +1,7 @@
-//! What screens and printed tables say alike: roles of texts, words of states and messages, and the matrix of
-//! nodes by types. Pure text; layout, symbols and colours belong to `tui` and `cli`.
+//! Texts that screens and printed tables share: words of states and messages, sentences about
+//! problems, and the matrix of nodes by types.
+//!
+//! Layout, symbols and colours belong to `tui` and `cli`.
 
 mod finding;
 mod matrix;
@@ -19,7 +21,9 @@ pub use state::{
 };
 pub use warming::{Waits, Warming, warming};
 
-/// What a piece of text is; a theme decides how that looks. Nothing is told by colour alone.
+/// The role of a piece of text; the theme decides how a role looks.
+///
+/// No information is in the colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     Plain,
@@ -34,7 +38,8 @@ pub enum Role {
     Added,
     Changed,
     Removed,
-    /// Words that changed inside a line.
+    /// Added words inside a changed line.
     AddedWord,
+    /// Removed words inside a changed line.
     RemovedWord,
 }

@@ -1,7 +1,8 @@
 use crate::engine::store::{AskedTimes, OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
 use crate::wire::event::{Clock, Kind, Time};
 
-/// One sentence that says who owes what to whom: `server owes EDS ledger-v2, asked twice (#489 #491)`.
+/// One sentence that says who owes what to whom: `server owes EDS ledger-v2, asked twice (#489
+/// #491)`.
 pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     let label = label(fact.type_url.as_str());
     match &fact.problem {
@@ -74,7 +75,8 @@ fn unreachable_peer(peer: &UnreachablePeer, clock: &Clock) -> String {
     format!("{who}{times}: {}", peer.reason)
 }
 
-/// The time of day in UTC, or seconds from the start of a source without dates: `14:02:08`, `+12.0s`.
+/// The time of day in UTC, or seconds from the start of a source without dates: `14:02:08`,
+/// `+12.0s`.
 fn time_of_day(at: Time, clock: &Clock) -> String {
     let stamp = clock.epoch.map(|epoch| epoch.saturating_add(i128::from(at.0)));
     match stamp.and_then(|stamp| jiff::Timestamp::from_nanosecond(stamp).ok()) {

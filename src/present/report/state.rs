@@ -47,12 +47,12 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
     }
 }
 
-/// Someone must act on it.
+/// Whether the state needs attention.
 pub fn is_problem(state: TypeState) -> bool {
     matches!(state, TypeState::Down | TypeState::Nack | TypeState::Stale | TypeState::Miss)
 }
 
-/// How bad a state is for the order of rows, 0 the worst; a closed stream is history, so it comes last.
+/// Returns the rank of a state in sorted rows, 0 for the worst. Closed streams come last.
 pub fn severity(state: TypeState) -> u8 {
     match state {
         TypeState::Down => 0,
@@ -67,13 +67,13 @@ pub fn severity(state: TypeState) -> u8 {
     }
 }
 
-/// What is counted beside the word of a state.
+/// Counts that stand beside the word of a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     pub open_nacks: u64,
     pub missing: u64,
     pub names: u64,
-    /// Out of a file: nobody is told, so nothing is acknowledged (row C-04).
+    /// Resources from a file, which no client acknowledges (docs/protocol.md#c-04).
     pub file: bool,
 }
 
@@ -92,7 +92,10 @@ impl From<&StateFact> for Counts {
     }
 }
 
-/// `NACK×3`, `MISS 1/119`, of a file `APPLIED` or `REJECTED`: word and count, without the age. `times` is the sign between them.
+/// Returns the word and the count of a state: `NACK×3`, `MISS 1/119`, for files `APPLIED` or
+/// `REJECTED`.
+///
+/// `times` is the sign before a count.
 pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
     let (word, _) = state_word(state);
     let counts = counts.into();
@@ -105,12 +108,12 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
     }
 }
 
-/// From when on the age beside a state's word counts: of a refusal from its newest repeat on.
+/// Returns the start of the age of a state: the newest NACK for refused types.
 pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Time {
     newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
 }
 
-/// What is subscribed to: `* (legacy)`, `2 names`, `* and 2 names`.
+/// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`.
 pub fn subscribed(fact: &StateFact) -> String {
     let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
     let star = match fact.wildcard {
@@ -122,7 +125,7 @@ pub fn subscribed(fact: &StateFact) -> String {
     if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
 }
 
-/// The first `most` names, and how many more there are.
+/// Returns the first `most` names and the number of the others: `a, b and 12 more`.
 pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
     let mut shown: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
     let more = names.len().saturating_sub(most);
@@ -138,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_age_of_a_refusal_is_that_of_its_newest_repeat() {
+    fn counts_age_of_nack_from_newest_repeat() {
         let (since, nack) = (Time(1), Some(Time(9)));
         assert_eq!(age_from(TypeState::Nack, since, nack), Time(9));
         assert_eq!(age_from(TypeState::Synced, since, nack), since, "one that is settled does not count");

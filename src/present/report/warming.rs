@@ -1,4 +1,5 @@
-//! What is sent and can't be used yet, because what it refers to has not come (rows H-01 to H-06).
+//! Clusters and listeners that wait for resources that they refer to
+//! (Envoy, "Cluster manager: Cluster warming").
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,28 +10,29 @@ use crate::schema::Schema;
 use crate::wire::event::{Kind, Seq, StreamId, Time};
 use crate::wire::text::age;
 
-/// A cluster or listener that is warming up.
+/// A cluster or listener that is warming.
 #[derive(Clone, Debug)]
 pub struct Warming {
     pub stream: StreamId,
     pub node: Option<Arc<str>>,
     pub kind: Kind,
     pub name: Arc<str>,
-    /// What it waits for, longest waited for first. All of it was asked for, so the server owes it.
+    /// The resources that it waits for, longest wait first. The client has requested all of them.
     pub waits: Vec<Waits>,
 }
 
-/// A resource that was asked for and did not come.
+/// A resource that was requested and not sent.
 #[derive(Clone, Debug)]
 pub struct Waits {
     pub kind: Kind,
     pub name: Arc<str>,
-    /// When it was first asked for, and in which message.
+    /// Time and message of the first request.
     pub since: Option<(Time, Seq)>,
 }
 
-/// What is warming up on the open streams, by client. Contents are read only of clients that wait for something
-/// that others warm up on.
+/// Returns the warming resources on open streams, by client.
+///
+/// Reads contents only of clients that wait for endpoints, routes or secrets.
 pub fn warming(store: &Store, schema: &Schema) -> Vec<Warming> {
     let mut out = Vec::new();
     let mut seen = HashSet::new();
@@ -66,7 +68,10 @@ fn of_client(graph: &Graph, (stream, node): (StreamId, &Option<Arc<str>>), out: 
 }
 
 impl Warming {
-    /// `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes it`; without `now` no age.
+    /// Returns `cluster ledger waits for EDS ledger-v2 since 12s (asked in #4): the server owes
+    /// it`.
+    ///
+    /// Without `now` there is no age.
     pub fn text(&self, now: Option<Time>) -> String {
         let what = match self.kind {
             Kind::Cds => "cluster",

@@ -182,10 +182,13 @@ fn silence_is_explained_as_a_guess() {
     let real = Real::of(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [c]\n> cds v=1 n=1\n> eds names=[stranger]\nadvance 5s\n",
     );
-    let why = "stranger: no cluster of this client names it";
+    let why = "stranger: no cluster of this client refers to it";
     for (keys, says) in [("7", "perhaps"), ("2jjj", why)] {
         let text = shown(&typed(&real, keys));
-        assert!(text.contains(says) && text.contains("no cluster of this client names it"), "{keys}: {text}");
+        assert!(
+            text.contains(says) && text.contains("no cluster of this client refers to it"),
+            "{keys}: {text}"
+        );
     }
 }
 

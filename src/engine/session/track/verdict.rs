@@ -1,4 +1,4 @@
-//! The client's verdicts on responses, and what they put in force.
+//! Verdicts of the client on responses, and the version in force.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::wire::event::{Code, Seq, Time, VersionInfo};
 
 use super::Track;
 
-/// NACKs of a track that are kept; the count goes on.
-const NACKS: usize = 1000;
-/// Verdict latencies of a track that its percentiles are taken from.
-const LATENCIES: usize = 512;
+/// NACKs of a track that are kept; older ones are only counted.
+const MAX_NACKS: usize = 1000;
+/// Newest latencies of a track, from which percentiles are computed.
+const MAX_LATENCIES: usize = 512;
 
 /// Verdicts of the client on the responses of a track.
 #[derive(Clone, Debug, Default)]
@@ -44,20 +44,21 @@ pub(crate) struct InForce {
     pub(crate) at: Time,
 }
 
-/// Refusals since the last ACK of a later response (row E-26).
+/// NACKs since the last ACK of a later response (docs/protocol.md#e-26).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenNack {
     order: Order,
-    /// The newest one.
+    /// The newest NACK.
     pub(crate) n: Seq,
     pub(crate) at: Time,
-    /// The oldest one.
+    /// When the oldest NACK came.
     pub(crate) since: Time,
     pub(crate) times: u64,
 }
 
 impl Track {
-    /// Takes a verdict on a pending response.
+    /// Handles a verdict on a pending response. `nack` has the error, `implied` marks a NACK by
+    /// version.
     pub(crate) fn judge(
         &mut self,
         ctx: &mut Context<'_>,
@@ -68,7 +69,7 @@ impl Track {
         let Some(response) = self.responses.get(order) else { return };
         let latency = ctx.at.since(response.at);
         let (seq, nonce, version) = (response.seq, response.nonce.clone(), response.version.clone());
-        if self.verdicts.latencies.len() == LATENCIES {
+        if self.verdicts.latencies.len() == MAX_LATENCIES {
             self.verdicts.latencies.pop_front();
         }
         self.verdicts.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
@@ -112,13 +113,13 @@ impl Track {
 
     fn note_nack(&mut self, nack: NackFact) {
         self.verdicts.nack_count += 1;
-        if self.verdicts.nacks.len() == NACKS {
+        if self.verdicts.nacks.len() == MAX_NACKS {
             self.verdicts.nacks.pop_front();
         }
         self.verdicts.nacks.push_back(nack);
     }
 
-    /// A verdict with a nonce from before the source (◐): what it answers was not seen.
+    /// Handles a verdict on a response from before the recording.
     pub(crate) fn judge_unseen(&mut self, ctx: &Context<'_>, nonce: &str, nack: Option<&ErrorDetail>) {
         self.verdicts.last_at = Some(ctx.at);
         let Some(nack) = nack else {
@@ -160,13 +161,14 @@ impl Track {
         }
     }
 
-    /// Median and 99th percentile of the time from response to verdict, in milliseconds.
+    /// Returns the median and the 99th percentile of the time from response to verdict, in
+    /// milliseconds.
     pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
         if self.verdicts.latencies.is_empty() {
             return None;
         }
         let mut all: Vec<u32> = self.verdicts.latencies.iter().copied().collect();
-        // Two places of the sorted list: it need not be sorted for them.
+        // Selection is enough for two percentiles: no need to sort.
         let mut at = |percent: usize| {
             let rank = (all.len() * percent).div_ceil(100).max(1);
             let (_, micros, _) = all.select_nth_unstable(rank - 1);

@@ -61,7 +61,7 @@ pub(super) fn cluster(name: &str, rest: &str) -> Vec<u8> {
 }
 
 #[test]
-fn one_change_among_many_is_found_in_any_order() {
+fn finds_single_change_in_any_order() {
     let mut hand = Hand::new(Options::default());
     hand.request("", "");
     let set = |changed: usize| {
@@ -97,7 +97,7 @@ fn one_change_among_many_is_found_in_any_order() {
 }
 
 #[test]
-fn a_difference_in_bytes_only_is_none() {
+fn ignores_difference_in_bytes_only() {
     let mut hand = Hand::new(Options::default());
     hand.store.set_meaning(Arc::new(|a: &[u8], b: &[u8]| {
         let sorted = |bytes: &[u8]| {
@@ -115,7 +115,7 @@ fn a_difference_in_bytes_only_is_none() {
 }
 
 #[test]
-fn the_history_puts_messages_away_and_forgets_the_oldest() {
+fn compresses_messages_and_drops_oldest() {
     let mut hand = Hand::new(Options { history: 1_500_000, ..Options::default() });
     let mut whole = Hand::new(Options { history: usize::MAX, ..Options::default() });
     for hand in [&mut hand, &mut whole] {
@@ -147,7 +147,7 @@ fn the_history_puts_messages_away_and_forgets_the_oldest() {
 }
 
 #[test]
-fn undecodable_messages_are_rows_with_a_reason() {
+fn shows_reason_for_undecodable_message() {
     let mut hand = Hand::new(Options::default());
     hand.request("", "");
     hand.send(Shape::SotwResponse, b"\x0a\xff");

@@ -8,7 +8,7 @@ fn cds(text: &str) {
 }
 
 #[test]
-fn s17_wildcard_walk() {
+fn tracks_delta_wildcard_changes() {
     cds(">
          expect message 1 subscribe class=initial
          expect state 1 cds wait wildcard=legacy names=[]
@@ -23,7 +23,7 @@ fn s17_wildcard_walk() {
 }
 
 #[test]
-fn s25_incremental_session() {
+fn tracks_delta_session() {
     cds("> sub=[wa wb]
          < n=1 [wa@1 wb@1]
          expect message 2 push answers=1 added=[wa wb]
@@ -49,7 +49,7 @@ fn s25_incremental_session() {
 }
 
 #[test]
-fn verdicts_come_in_any_order() {
+fn accepts_verdicts_in_any_order() {
     cds("> sub=[a b]
          < n=1 [a@1]
          < n=2 [b@1]
@@ -64,7 +64,7 @@ fn verdicts_come_in_any_order() {
 }
 
 #[test]
-fn a_late_refusal_does_not_undo_a_newer_version() {
+fn late_nack_keeps_newer_version() {
     cds("> sub=[a]
          < n=1 [a@1]
          < n=2 [a~2@2]
@@ -75,7 +75,7 @@ fn a_late_refusal_does_not_undo_a_newer_version() {
 }
 
 #[test]
-fn s27_subscribed_again() {
+fn owes_resource_after_repeated_subscription() {
     cds("> sub=[x]
          < n=1 [x@1]
          > n=1
@@ -89,7 +89,7 @@ fn s27_subscribed_again() {
 }
 
 #[test]
-fn s28_a_name_under_the_wildcard_is_dropped() {
+fn keeps_wildcard_member_after_unsubscribe() {
     let start = ">
          < n=1 [A@1 B@1]
          > n=1
@@ -113,7 +113,7 @@ fn s28_a_name_under_the_wildcard_is_dropped() {
 }
 
 #[test]
-fn s29_not_found_in_both_styles() {
+fn detects_missing_resource_in_both_styles() {
     cds("> sub=[q r s]
          < n=1 [r@1] rm=[q]
          expect message 2 push added=[r] removed=[q]
@@ -134,7 +134,7 @@ fn s29_not_found_in_both_styles() {
 }
 
 #[test]
-fn s30_slips() {
+fn tolerates_protocol_slips() {
     cds("> sub=[a]
          < n=1 [a@1]
          > n=1
@@ -152,7 +152,7 @@ fn s30_slips() {
 }
 
 #[test]
-fn s31_aliases() {
+fn resolves_aliases() {
     holds(
         "stream 1 delta vhds
          > sub=[rc/foo.com]
@@ -168,7 +168,7 @@ fn s31_aliases() {
 }
 
 #[test]
-fn s32_ttl() {
+fn expires_delta_resource_after_ttl() {
     let start = "node n feature=xds.config.supports-resource-ttl
          stream 1 delta cds
          +0s > sub=[r]
@@ -212,7 +212,7 @@ fn s32_ttl() {
 }
 
 #[test]
-fn s38_glob_and_redirect() {
+fn tracks_glob_members_and_redirects() {
     let start = r#"stream 1 delta lds
          > sub=["xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1"]
          expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" waiting
@@ -232,7 +232,7 @@ fn s38_glob_and_redirect() {
 }
 
 #[test]
-fn a_first_message_that_only_unsubscribes_is_ambiguous() {
+fn first_unsubscribe_is_ambiguous_wildcard() {
     cds("> unsub=[x]
          expect message 1 class=initial
          expect state 1 cds wildcard=ambiguous
@@ -242,7 +242,7 @@ fn a_first_message_that_only_unsubscribes_is_ambiguous() {
 }
 
 #[test]
-fn leaving_the_wildcard_releases_its_members() {
+fn releases_members_after_leaving_wildcard() {
     cds("> sub=[* A]
          < n=1 [A@1 B@1]
          > n=1

@@ -1,8 +1,8 @@
-//! What is said of nonces that do not answer the newest response.
+//! Remarks on nonces that do not answer the newest response.
 
 use super::replay;
 
-/// Number and note of the requests that have one.
+/// Returns number and remark of the requests that have a remark.
 fn notes(text: &str) -> Vec<(u64, String)> {
     let store = replay(&format!("node n cluster=c\n{text}"));
     let rows = (0..store.rows()).filter_map(|row| store.row(row));
@@ -14,9 +14,8 @@ fn say(text: &str, n: u64, note: &str) {
     assert_eq!(notes(text), [(n, note.to_owned())]);
 }
 
-/// Rows E-08 to E-11.
 #[test]
-fn nonces_that_answer_nothing_say_why() {
+fn explains_nonce_that_answers_nothing() {
     let begun = "stream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n";
     assert_eq!(notes(begun), []);
     say(&format!("{begun}> cds v=1"), 4, "no nonce, after one was used");
@@ -28,9 +27,8 @@ fn nonces_that_answer_nothing_say_why() {
     say(&format!("{more}> cds v=2 n=b\n> cds v=1 n=a"), 6, "nonce of #2, older than one used before");
 }
 
-/// Row F-09.
 #[test]
-fn in_delta_too() {
+fn explains_delta_nonce_that_answers_nothing() {
     let begun = "stream 1 delta cds\n> sub=[a]\n< n=x [a@1]\n> n=x\n";
     say(&format!("{begun}> n=x sub=[b]"), 4, "nonce of #2, which is settled");
     say(&format!("{begun}> n=q"), 4, "nonce never issued");

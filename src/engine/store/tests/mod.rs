@@ -1,4 +1,4 @@
-//! The engine through its facts: the scenarios of section N.1 as arrow scripts, and what scripts can't say.
+//! Tests of the engine through its facts, most of them as arrow scripts.
 
 mod bounds;
 mod delta;
@@ -14,7 +14,7 @@ use crate::sources::script::{self, Codec};
 
 use super::{Options, Store};
 
-/// Scripts here name resources only by their smallest valid form.
+/// A codec for scripts that have no resource contents.
 struct NoCodec;
 
 impl Codec for NoCodec {
@@ -26,7 +26,7 @@ impl Codec for NoCodec {
     }
 }
 
-/// Replays a script; every `expect` line in it must hold.
+/// Replays a script and checks all of its `expect` lines.
 #[track_caller]
 fn holds(text: &str) {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
@@ -36,7 +36,7 @@ fn holds(text: &str) {
     assert!(outcomes.is_empty(), "{outcomes:#?}");
 }
 
-/// The store after a script.
+/// Returns the store after a script.
 #[track_caller]
 fn replay(text: &str) -> Store {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
@@ -50,7 +50,7 @@ fn replay(text: &str) -> Store {
 }
 
 #[test]
-fn the_examples_hold() {
+fn example_scripts_pass() {
     holds(include_str!("../../../../examples/delta-reconnect.xds"));
     holds(include_str!("../../../../examples/missing-name.xds"));
     holds(include_str!("../../../../examples/nack.xds"));

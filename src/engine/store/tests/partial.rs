@@ -1,7 +1,7 @@
 use super::{holds, replay};
 
 #[test]
-fn unseen_nonces_are_not_judged_until_one_is_proven() {
+fn ignores_unknown_nonces_until_one_is_known() {
     holds(
         "stream 1 sotw eds
          partial 1
@@ -20,7 +20,7 @@ fn unseen_nonces_are_not_judged_until_one_is_proven() {
 }
 
 #[test]
-fn a_refusal_of_an_unseen_response_is_one() {
+fn counts_nack_of_unrecorded_response() {
     holds(
         "stream 1 delta cds
          partial 1
@@ -34,7 +34,7 @@ fn a_refusal_of_an_unseen_response_is_one() {
 }
 
 #[test]
-fn untimed_sources_have_no_timers() {
+fn untimed_source_has_no_overdue_states() {
     let store = replay(
         "notime
          stream 1 sotw eds
@@ -47,7 +47,7 @@ fn untimed_sources_have_no_timers() {
 }
 
 #[test]
-fn a_poll_is_the_verdict_on_the_answer_before() {
+fn poll_is_verdict_on_previous_response() {
     holds(
         "stream 1 rest cds
          >
@@ -63,7 +63,7 @@ fn a_poll_is_the_verdict_on_the_answer_before() {
 }
 
 #[test]
-fn a_file_is_in_force_as_it_is_read() {
+fn applies_file_when_read() {
     holds(
         "stream 1 file cds
          < v=1 [A B]
@@ -75,7 +75,7 @@ fn a_file_is_in_force_as_it_is_read() {
 }
 
 #[test]
-fn an_unpublished_path_goes_by_its_messages() {
+fn derives_variant_of_unknown_path_from_messages() {
     holds(
         "stream 1 sotw srds method=/some.Service/Method
          > names=[s]

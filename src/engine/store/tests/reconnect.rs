@@ -12,7 +12,7 @@ const S01: &str = "node n cluster=c
      ";
 
 #[test]
-fn s12_nonce_kept_across_streams() {
+fn ignores_nonce_of_previous_stream() {
     holds(&format!(
         "{S01}> v=X n=A names=[foo bar]
          expect message 4 subscribe class=initial answers=
@@ -23,7 +23,7 @@ fn s12_nonce_kept_across_streams() {
 }
 
 #[test]
-fn s15_reconnect() {
+fn keeps_resources_after_reconnect() {
     holds(&format!(
         "{S01}> v=X names=[foo bar baz]
          expect state 2 eds wait missing=[baz] in_force=
@@ -43,7 +43,7 @@ fn s15_reconnect() {
 }
 
 #[test]
-fn a_claim_on_the_first_stream_in_view_is_believed() {
+fn trusts_claim_on_first_recorded_stream() {
     holds(
         "stream 1 sotw eds
          > v=7 names=[foo bar]
@@ -58,7 +58,7 @@ fn a_claim_on_the_first_stream_in_view_is_believed() {
 }
 
 #[test]
-fn a_client_that_claims_nothing_holds_nothing() {
+fn client_without_claim_has_nothing() {
     holds(&format!(
         "{S01}> names=[foo bar]
          expect state 2 eds wait missing=[foo bar]
@@ -68,7 +68,7 @@ fn a_client_that_claims_nothing_holds_nothing() {
 }
 
 #[test]
-fn full_state_after_a_reconnect_is_compared_with_what_was_kept() {
+fn compares_full_state_after_reconnect_with_kept_resources() {
     holds(
         "node n
          stream 1 ads
@@ -102,7 +102,7 @@ const S25: &str = "node n
      ";
 
 #[test]
-fn s26_incremental_reconnect() {
+fn keeps_claimed_resources_after_delta_reconnect() {
     holds(&format!(
         "{S25}> sub=[wa wb wc] irv={{wa:1 wb:1 wc:1}}
          expect message 9 subscribe class=initial
@@ -123,7 +123,7 @@ fn s26_incremental_reconnect() {
 }
 
 #[test]
-fn types_not_asked_for_again_are_left_behind() {
+fn counts_unrequested_types_as_left_behind() {
     let store = replay(
         "node n
          stream 1 ads
@@ -143,7 +143,7 @@ fn types_not_asked_for_again_are_left_behind() {
 }
 
 #[test]
-fn another_node_or_server_is_another_session() {
+fn separates_sessions_by_node_and_server() {
     for between in ["node other", "server elsewhere"] {
         let text = S01.replace("stream 2", &format!("{between}\nstream 2"));
         let store = replay(&format!("{text}> v=X names=[foo]\n"));

@@ -1,4 +1,4 @@
-//! Arbitrary traffic: nothing panics, and a replay gives the same facts.
+//! Arbitrary traffic: nothing panics, and queries do not change facts.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ const TYPES: [&str; 3] = [
 ];
 const NAMES: [&str; 8] = ["a", "b", "c", "*", "", "d", "xdstp://x/T/g/*", "xdstp://x/T/g/a"];
 
-/// One thing that happens.
+/// A random event.
 #[derive(Clone, Debug)]
 enum Op {
     Open { stream: u8, partial: bool },
@@ -210,9 +210,9 @@ fn facts(store: &Store) -> String {
     out + &format!("{:?}\n{:?}\n{:?}", store.streams(), store.problems(), store.summaries())
 }
 
-/// A heartbeat among many resources: what it names has expired, and does not count as held again.
+/// A heartbeat among many resources does not bring back an expired one.
 #[test]
-fn a_heartbeat_does_not_bring_back_what_has_expired() {
+fn heartbeat_does_not_revive_expired_resource() {
     let response = |items: &[(u8, u8, u8)]| Op::Response {
         stream: 3,
         ty: 0,
@@ -243,7 +243,7 @@ fn a_heartbeat_does_not_bring_back_what_has_expired() {
     assert!(run(&ops, false).contains("Expired"));
 }
 
-/// A request for the empty name does not mean the resources that have no name.
+/// The empty name does not stand for resources without a name.
 #[test]
 fn counts_unnamed_resources_after_request_for_empty_name() {
     let items: Vec<(u8, u8, u8)> = (0..6).flat_map(|name| [(name, 0, 0), (name, 1, 0)]).collect();
@@ -268,7 +268,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_traffic_gives_the_same_facts_again(ops in prop::collection::vec(op(), 0..60)) {
+    fn queries_do_not_change_facts(ops in prop::collection::vec(op(), 0..60)) {
         prop_assert_eq!(run(&ops, true), run(&ops, false));
     }
 }

@@ -8,7 +8,7 @@ fn eds(text: &str) {
 }
 
 #[test]
-fn s01_simple_ack() {
+fn acks_response() {
     eds("> names=[foo bar]
          expect message 1 subscribe class=initial names=[foo bar] added=[foo bar] answers=
          expect state 1 eds wait in_force= offered= names=[foo bar] missing=[foo bar]
@@ -23,7 +23,7 @@ fn s01_simple_ack() {
 }
 
 #[test]
-fn s02_simple_nack_and_s03_ack_after_nack() {
+fn acks_after_nack() {
     eds("> names=[foo bar]
          < v=X n=A [foo bar]
          > n=A names=[foo bar] nack=\"bad endpoint\"
@@ -39,7 +39,7 @@ fn s02_simple_nack_and_s03_ack_after_nack() {
 }
 
 #[test]
-fn s04_nack_at_an_unchanged_version() {
+fn detects_nack_at_unchanged_version() {
     eds("> names=[A]
          < v=1 n=1 [A]
          > v=1 n=1 names=[A]
@@ -56,7 +56,7 @@ fn s04_nack_at_an_unchanged_version() {
 }
 
 #[test]
-fn s05_rejection_by_version_only() {
+fn detects_nack_by_version() {
     eds("> names=[foo]
          < v=X n=A [foo]
          > v=X n=A names=[foo]
@@ -67,7 +67,7 @@ fn s05_rejection_by_version_only() {
 }
 
 #[test]
-fn s06_two_requests_and_one_response() {
+fn one_response_answers_two_requests() {
     eds("> names=[foo]
          > names=[foo bar]
          expect message 2 subscribe class=before_first_response added=[bar]
@@ -79,7 +79,7 @@ fn s06_two_requests_and_one_response() {
 }
 
 #[test]
-fn s07_two_requests_on_two_streams() {
+fn separates_requests_of_two_streams() {
     holds(
         "node n
          stream 1 sotw eds
@@ -97,7 +97,7 @@ fn s07_two_requests_on_two_streams() {
 }
 
 #[test]
-fn s08_a_cluster_leads_to_a_hint() {
+fn subscribes_with_newest_nonce() {
     holds(
         "node n
          stream 1 sotw eds
@@ -118,7 +118,7 @@ fn s08_a_cluster_leads_to_a_hint() {
 }
 
 #[test]
-fn s09_hint_update_race() {
+fn tolerates_subscription_crossing_update() {
     eds("> names=[foo]
          < v=X n=A [foo]
          > v=X n=A names=[foo]
@@ -133,7 +133,7 @@ fn s09_hint_update_race() {
 }
 
 #[test]
-fn s10_requests_become_stale() {
+fn detects_stale_requests() {
     eds("> names=[foo]
          < v=X n=A [foo]
          > v=X n=A names=[foo]
@@ -149,7 +149,7 @@ fn s10_requests_become_stale() {
 }
 
 #[test]
-fn s11_nonce_goes_backwards() {
+fn detects_older_nonce() {
     eds("> names=[foo]
          < v=X n=A [foo]
          > v=X n=A names=[foo]
@@ -164,7 +164,7 @@ fn s11_nonce_goes_backwards() {
 }
 
 #[test]
-fn s13_ads_and_s14_a_nonce_of_another_type() {
+fn detects_nonce_of_other_type() {
     let to_step_5 = "node n
          stream 1 ads
          > cds
@@ -197,7 +197,7 @@ fn s13_ads_and_s14_a_nonce_of_another_type() {
 }
 
 #[test]
-fn s16_wildcard_walk() {
+fn tracks_sotw_wildcard_changes() {
     holds(
         "stream 1 sotw cds
          >
@@ -222,7 +222,7 @@ fn s16_wildcard_walk() {
 }
 
 #[test]
-fn s18_full_state_deletes() {
+fn full_state_removes_missing_resources() {
     holds(
         "stream 1 sotw cds
          >
@@ -244,7 +244,7 @@ fn s18_full_state_deletes() {
 }
 
 #[test]
-fn s19_partial_and_empty() {
+fn partial_response_keeps_other_resources() {
     eds("> names=[foo bar]
          < v=1 n=a [foo bar]
          > v=1 n=a names=[foo bar]
@@ -260,7 +260,7 @@ fn s19_partial_and_empty() {
 }
 
 #[test]
-fn s20_does_not_exist_then_does() {
+fn resource_appears_after_timeout() {
     eds("+0s > names=[foo q]
          +1s < v=1 n=a [foo]
          +1s > v=1 n=a names=[foo q]
@@ -277,7 +277,7 @@ fn s20_does_not_exist_then_does() {
 }
 
 #[test]
-fn s21_absence_is_no_proof() {
+fn missing_name_is_not_absent_before_timeout() {
     holds(
         "stream 1 sotw cds
          > names=[A]
@@ -289,7 +289,7 @@ fn s21_absence_is_no_proof() {
 }
 
 #[test]
-fn s22_duplicate_names() {
+fn uses_last_of_duplicate_names() {
     eds("> names=[foo]
          < v=1 n=a [foo foo~2]
          expect message 2 push added=[foo]
@@ -310,7 +310,7 @@ fn s22_duplicate_names() {
 }
 
 #[test]
-fn s23_needless_updates_are_resends() {
+fn detects_resends() {
     eds("> names=[foo]
          < v=1 n=a [foo]
          > n=a names=[foo] nack=\"bad\"
@@ -321,7 +321,7 @@ fn s23_needless_updates_are_resends() {
 }
 
 #[test]
-fn s33_sotw_ttl() {
+fn expires_sotw_resource_after_ttl() {
     let start = "node n feature=xds.config.supports-resource-ttl feature=xds.config.supports-resource-in-sotw
          stream 1 sotw TYPE
          +0s > NAMES
@@ -350,14 +350,14 @@ fn s33_sotw_ttl() {
 }
 
 #[test]
-fn a_response_of_a_type_never_asked_for_has_no_state() {
+fn unrequested_type_has_no_state() {
     let store = super::replay("stream 1 ads\n> cds\n< lds v=1 n=a [l]\n");
     assert_eq!(store.states().len(), 1);
     assert_eq!(store.row(2).map(|row| row.type_url.as_str().ends_with("Listener")), Some(true));
 }
 
 #[test]
-fn a_skipped_response_is_not_pending() {
+fn skipped_response_is_not_pending() {
     eds("> names=[foo]
          < v=1 n=a [foo]
          < v=2 n=b [foo~2]
@@ -367,7 +367,7 @@ fn a_skipped_response_is_not_pending() {
 }
 
 #[test]
-fn a_late_verdict_counts() {
+fn counts_late_verdict() {
     eds("> names=[foo]
          < v=1 n=a [foo]
          < v=2 n=b [foo~2]
@@ -378,7 +378,7 @@ fn a_late_verdict_counts() {
 }
 
 #[test]
-fn a_refusal_repeated_on_its_nonce_is_one() {
+fn counts_repeated_nack_of_one_nonce_once() {
     eds("> names=[foo]
          < v=1 n=a [foo]
          > n=a names=[foo] nack=\"bad\"
@@ -388,7 +388,7 @@ fn a_refusal_repeated_on_its_nonce_is_one() {
 }
 
 #[test]
-fn an_unasked_copy_is_no_answer() {
+fn unrequested_copy_is_not_an_answer() {
     eds("> names=[a]
          < v=1 n=1 [a b]
          expect resource 1 eds b present origin=unrequested
@@ -405,7 +405,7 @@ fn an_unasked_copy_is_no_answer() {
 }
 
 #[test]
-fn resource_errors_say_what_does_not_exist() {
+fn resource_error_marks_resource_as_absent() {
     eds("> names=[a b]
          < v=1 n=1 [a] errors={b:\"gone\"}
          expect state 1 eds missing=[b] absent=[b]

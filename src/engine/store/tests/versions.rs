@@ -23,7 +23,7 @@ const SOTW: &str = "node a\nstream 1 ads\n\
     < cds v=3 n=d [x~3]\n> cds v=3 n=d\n";
 
 #[test]
-fn a_resource_has_the_versions_it_was_pushed_in() {
+fn lists_versions_of_resource() {
     use Verdict::{Accepted, Refused};
     let store = replay(SOTW);
     assert_eq!(
@@ -41,7 +41,7 @@ fn a_resource_has_the_versions_it_was_pushed_in() {
 }
 
 #[test]
-fn delta_versions_are_the_resources_own() {
+fn lists_delta_versions_of_resource() {
     let store = replay(
         "node a\nstream 1 delta-ads\n> cds sub=[*]\n< cds n=1 [x@1 y@1]\n> cds n=1\n\
          < cds n=2 [x~2@2]\n> cds n=2\n< cds n=3 rm=[x]\n< cds n=4 [y@1 unset ttl=30s]\n",
@@ -54,7 +54,7 @@ fn delta_versions_are_the_resources_own() {
 }
 
 #[test]
-fn what_ends_a_refusal_is_found() {
+fn finds_ack_after_nack() {
     let store = replay(SOTW);
     let fact = store.accepted_after(StreamId(1), &url(Kind::Cds), Seq(7)).unwrap();
     assert_eq!((fact.n, &*fact.version), (Seq(9), "3"));
@@ -67,7 +67,7 @@ fn what_ends_a_refusal_is_found() {
 }
 
 #[test]
-fn names_of_a_type_are_those_of_its_resources() {
+fn resource_names_match_resources() {
     let text = "node a\nstream 1 ads\n> eds names=[b a]\n< eds v=1 n=a [b]\n> eds v=1 n=a names=[b a c]\n";
     let store = replay(text);
     let eds = url(Kind::Eds);
@@ -84,7 +84,7 @@ fn names_of_a_type_are_those_of_its_resources() {
 }
 
 #[test]
-fn versions_found_in_slices_are_those_found_at_once() {
+fn finds_equal_versions_in_slices() {
     let store = replay(SOTW);
     for name in ["x", "y", "z"] {
         let whole = store.versions(StreamId(1), &url(Kind::Cds), name);
@@ -99,7 +99,7 @@ fn versions_found_in_slices_are_those_found_at_once() {
 }
 
 #[test]
-fn rows_that_say_more_of_a_resource_are_told_from_others() {
+fn is_news_detects_rows_about_resource() {
     let store = replay(
         "node a\nstream 1 delta-ads\n> cds sub=[*]\n< cds n=1 [x@1 y@1]\n> cds n=1\n\
          < cds n=2 [x~2@2]\n> cds n=2\n< cds n=3 rm=[y]\n> cds n=3\n",
@@ -114,7 +114,7 @@ fn rows_that_say_more_of_a_resource_are_told_from_others() {
 }
 
 #[test]
-fn names_have_a_number_that_changes_when_they_may() {
+fn names_mark_changes_with_names() {
     let mark = |text: &str| {
         let store = replay(&format!("node a\nstream 1 delta-ads\n> cds sub=[* w]\n{text}"));
         (store.names_mark(StreamId(1), &url(Kind::Cds)), store.mark(StreamId(1), &url(Kind::Cds)))

@@ -1,4 +1,4 @@
-//! Holdings against a plain map.
+//! Resource sets compared with a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,11 +54,12 @@ fn list(catalog: &mut Catalog, items: &[(u16, u8)]) -> Arc<List> {
 
 type Model = BTreeMap<u16, (u8, String)>;
 
-/// What the holdings say, as the model would.
-fn seen(catalog: &Catalog, holdings: &ResourceSet) -> Model {
+/// The contents of a set as a plain map. Checks the invariants of the set.
+fn seen(catalog: &Catalog, set: &ResourceSet) -> Model {
+    check_invariants(catalog, set);
     let mut out = Model::new();
-    for (name, slot) in holdings.slots(catalog) {
-        assert_eq!(holdings.get(catalog, name), Some(slot), "{}", catalog.text(name));
+    for (name, slot) in set.slots(catalog) {
+        assert_eq!(set.get(catalog, name), Some(slot), "{}", catalog.text(name));
         if slot.is_present() {
             let number = catalog.text(name)[1..].parse().unwrap();
             let body = catalog.bytes(slot.blob.unwrap()).unwrap();
@@ -66,8 +67,27 @@ fn seen(catalog: &Catalog, holdings: &ResourceSet) -> Model {
             assert!(was.is_none(), "{number} twice");
         }
     }
-    assert_eq!(holdings.count(), out.len());
+    assert_eq!(set.count(), out.len());
     out
+}
+
+/// Checks the invariants that the module lists.
+fn check_invariants(catalog: &Catalog, set: &ResourceSet) {
+    let base = set.base.as_ref();
+    let entries = base.map_or(&[][..], |base| base.list.blobs());
+    let keys: BTreeSet<Sym> = entries.iter().map(|id| key(catalog, *id)).collect();
+    assert_eq!(keys.len(), entries.len(), "repeated key in base");
+    assert!(entries.iter().all(|id| !hollow(catalog, *id)), "entry without payload in base");
+    assert!(!keys.contains(&Sym::EMPTY) && !set.patch.contains_key(&Sym::EMPTY), "empty name as key");
+    if let Some(base) = base {
+        assert!(matches!(base.state, Presence::Present | Presence::Kept), "{:?}", base.state);
+        assert!(base.versions.as_ref().is_none_or(|versions| versions.len() == entries.len()));
+    }
+    let differs = |(name, slot): &(&Sym, &ResourceEntry)| slot.is_present() || keys.contains(*name);
+    assert!(set.dirty >= set.patch.iter().filter(differs).count(), "dirty is too small");
+    if set.dirty == 0 {
+        assert_eq!(set.count, entries.len(), "clean set differs from base");
+    }
 }
 
 fn texts(catalog: &Catalog, names: &[Sym]) -> BTreeSet<u16> {
@@ -76,9 +96,8 @@ fn texts(catalog: &Catalog, names: &[Sym]) -> BTreeSet<u16> {
     set
 }
 
-/// What the client has is not lost when a removal that it has not acknowledged is followed by a large response.
 #[test]
-fn a_removal_counts_when_it_is_acknowledged() {
+fn keeps_resource_until_removal_is_acknowledged() {
     let large = (1..10).map(|name| (name, 0)).collect();
     check(&[Op::Partial(vec![(0, 0)]), Op::Accept, Op::Full(vec![]), Op::Partial(large), Op::Accept])
         .unwrap();
@@ -86,7 +105,7 @@ fn a_removal_counts_when_it_is_acknowledged() {
 
 proptest! {
     #[test]
-    fn holdings_are_a_map(ops in prop::collection::vec(op(), 1..25)) {
+    fn matches_plain_map(ops in prop::collection::vec(op(), 1..25)) {
         check(&ops)?;
     }
 }
@@ -145,7 +164,7 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
         let twice = count.iter().filter(|(_, n)| **n > 1).map(|(name, _)| *name).collect();
         prop_assert_eq!(texts(&catalog, &change.twice), twice);
         model.extend(wanted.clone());
-        // Of all that was sent, the acknowledged responses alone.
+        // The accepted set has the acknowledged responses only.
         if full {
             taken_in = wanted;
         } else {
