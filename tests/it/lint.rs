@@ -1,4 +1,4 @@
-//! No false alarms: what the rules say of real peers is what these peers really do.
+//! Lint findings of real peers: no false alarms.
 
 use std::{collections::BTreeSet, fs, net::SocketAddr};
 
@@ -18,7 +18,7 @@ use crate::support::{
     world::World,
 };
 
-/// The rules of which there is an error or a warning are these and no others.
+/// Asserts that exactly the `known` rules have errors or warnings.
 fn assert_found(recording: &Recording, known: &[&str]) {
     let findings = recording.objects("lint", &[]);
     let severe: Vec<_> = findings.iter().filter(|finding| finding["severity"] != "info").collect();
@@ -53,7 +53,7 @@ fn nacks(plane: &ControlPlane, mark: usize) -> usize {
     plane.events(mark).iter().filter(|event| event.is_nack(CLUSTER)).count()
 }
 
-/// A start, a refused update and its repair, a reconnect.
+/// Runs an Envoy through start, a rejected update, its repair, and a reconnect.
 fn envoy(test: &str, variant: Variant, known: &[&str]) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags { ads: variant.is_aggregated(), ..Flags::default() });
@@ -69,7 +69,7 @@ fn envoy(test: &str, variant: Variant, known: &[&str]) {
     plane.set(&chain.clone().with(CLUSTER, "2", [vec![cluster("echo", variant)], bad_clusters()].concat()));
     plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
     if !known.is_empty() {
-        // The loop has begun once the same is refused again.
+        // The loop has begun with the second NACK.
         wait_for("a second NACK", || (nacks(&plane, mark) > 1).then_some(()));
     }
     plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]));
@@ -83,7 +83,7 @@ fn envoy(test: &str, variant: Variant, known: &[&str]) {
     assert_found(&tap.stop(), known);
 }
 
-/// A cluster and its endpoints come, take the route over, give it back and go: make before break.
+/// Adds a cluster with endpoints, moves the route there and back, and removes the cluster.
 fn grow_and_shrink(plane: &mut ControlPlane, chain: &Snapshot, source: Variant, backend: SocketAddr) {
     let clusters = |names: &[&str]| names.iter().map(|name| cluster(name, source)).collect::<Vec<_>>();
     let assigned = |names: &[&str]| names.iter().map(|name| endpoints(name, backend)).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ fn lint_of_grpc_js() {
     grpc("lint_of_grpc_js", Kind::Js, &[]);
 }
 
-/// A start, a cluster more and less, a reconnect.
+/// Runs a gRPC client through start, an added and removed cluster, and a reconnect.
 fn grpc(test: &str, kind: Kind, known: &[&str]) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
@@ -157,8 +157,9 @@ fn grpc(test: &str, kind: Kind, known: &[&str]) {
     assert_found(&tap.stop(), known);
 }
 
-/// By polls: a start, a refused update and its repair, a removal. A refusal has no words of its own there: Envoy polls with
-/// the version before (row D-02).
+/// Start, a rejected update, its repair, and a removal over REST.
+///
+/// Envoy rejects by polling with the previous version: docs/protocol.md#d-02
 #[test]
 fn lint_of_envoy_by_polls() {
     let Some(world) = World::open("lint_of_envoy_by_polls") else { return };
@@ -194,7 +195,7 @@ fn lint_of_envoy_by_polls() {
     assert_found(&tap.stop(), &["implicit-nack"]);
 }
 
-/// By files, which Envoy and we both read: a start, a cluster and its endpoints more, a change, a removal.
+/// Start, an added cluster, a change, and a removal in files that Envoy and xdscope both read.
 #[test]
 fn lint_of_envoy_by_files() {
     let Some(world) = World::open("lint_of_envoy_by_files") else { return };
@@ -250,7 +251,7 @@ fn lint_of_envoy_by_files() {
     assert_found(&recording, &[]);
 }
 
-/// By names, against our own server: a glob, a member more, a change, endpoints that move.
+/// Globs with an added member, a change, and moved endpoints, from the demo server.
 #[test]
 fn lint_of_envoy_by_structured_names() {
     let Some(world) = World::open("lint_of_envoy_by_structured_names") else { return };
@@ -263,14 +264,14 @@ fn lint_of_envoy_by_structured_names() {
     let has = |name: &str| envoy.get("/clusters").contains(&format!("{name}::"));
     let name = |service: &str| format!("xdstp://shop.example/envoy.config.cluster.v3.Cluster/shop/{service}");
     wait_for("a cluster", || has(&name("ratings")).then_some(()));
-    // The story goes on once its own clients may connect: they find nobody there.
+    // The scenario continues once its own clients may connect, although nothing listens there.
     demo.connect(&Address::Tcp("127.0.0.1:9".to_owned()));
     wait_for("a cluster more", || has(&name("ledger")).then_some(()));
     envoy.child.interrupt();
     assert_found(&tap.stop(), &[]);
 }
 
-/// Our own server as it is before its story begins.
+/// The demo server before its scenario begins.
 #[test]
 fn lint_of_envoy_and_our_own_server() {
     for (variant, test) in [
@@ -288,7 +289,7 @@ fn lint_of_envoy_and_our_own_server() {
     }
 }
 
-/// The demo's story: six nodes, each with the problem that it is made to have, and no other.
+/// The demo: six nodes, each with exactly its intended problems.
 #[test]
 fn lint_of_the_tour() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -296,7 +297,7 @@ fn lint_of_the_tour() {
     let mut command = xdscope(folder.path());
     command.args(["demo", "--no-tui", "-o", "jsonl", "--record"]).arg(&file);
     let demo = Child::start(&mut command, &folder.path().join("demo.log"));
-    // The last of it to come: a name that was asked for in vain for 15 s.
+    // The last finding is that of a name requested in vain for 15 s.
     let found = |rule: &str, node: &str| {
         let of_node = |line: &&str| line.contains(&format!("\"rule\":\"{rule}\"")) && line.contains(node);
         demo.log().lines().any(|line| of_node(&line))
@@ -311,22 +312,22 @@ fn lint_of_the_tour() {
         findings.iter().filter_map(|f| Some((f["node"].as_str()?, f["rule"].as_str()?))).collect();
     let of =
         |node: &str| said.iter().filter(|(of, _)| *of == node).map(|(_, rule)| *rule).collect::<Vec<_>>();
-    // The route to a cluster that is not there, and the cluster that breaks a constraint, are in what all are sent.
+    // All clients are sent a route to a missing cluster, and a cluster that breaks a constraint.
     let common = ["pgv-violation", "route-unknown-cluster"];
     let with = |more: &[&'static str]| {
         let mut all: Vec<&str> = common.iter().chain(more).copied().collect();
         all.sort_unstable();
         all
     };
-    // Refuses, and is sent the same again; waits for endpoints that are not there.
+    // Rejects, receives the same again, and waits for missing endpoints.
     let gateway = ["nack", "nack-resend-loop", "sotw-needless-update", "name-not-delivered"];
     assert_eq!(of("edge-gw-1"), with(&gateway));
     // Does not answer a push.
     assert_eq!(of("ratings-v1-77d0"), with(&["response-unanswered", "version-churn"]));
-    // Asked for a cluster that is not there, and gets no other.
+    // Requests a missing cluster only.
     assert_eq!(of("grpc-cart-0"), ["name-not-delivered"]);
     assert_eq!(of("reviews-v2-6b8f"), common);
     assert_eq!(of("batch-9"), with(&["version-churn"]));
-    // Its streams are cut, again and again.
+    // Its streams are cut repeatedly.
     assert_eq!(of("payments-v3-1c2a"), common);
 }

@@ -10,6 +10,7 @@ mod client;
 mod config;
 mod constraints;
 mod corpora;
+mod docs;
 mod doctor;
 mod equal;
 mod faults;

@@ -198,7 +198,7 @@ fn check_proof(id: &str, proof: &str, rules: &str) -> Result<(), String> {
     let (path, function) = proof.split_once("::").ok_or(format!("unknown form of proof: {proof}"))?;
     let text = read(path)?;
     let (before, _) = text.split_once(&format!("fn {function}(")).ok_or(format!("{proof} is missing"))?;
-    let doc: String = before.lines().rev().take(4).collect();
+    let doc = before.lines().rev().take(4).collect::<Vec<_>>().join("\n");
     let tested = doc.contains("#[test]") && names(&doc, id);
     tested.then_some(()).ok_or(format!("{proof} does not name it"))
 }

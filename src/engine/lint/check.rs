@@ -1,4 +1,4 @@
-//! What rules listen to.
+//! Checks of rules, by the event that they listen to.
 
 use super::alarm::Alarm;
 use super::bootstrap::{Bootstrap, BootstrapProblem};

@@ -43,8 +43,8 @@ impl<'a> RuleContext<'a> {
     /// The clusters that the resources refer to and that the client does not have, and the streams
     /// that carry clusters.
     ///
-    /// Only for clients with a wildcard subscription to clusters: others learn the name of a cluster
-    /// from the route, so the route comes first.
+    /// Only for clients with a wildcard subscription to clusters: others learn the name of a
+    /// cluster from the route, so the route comes first.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.want.is_wildcard() && !track.partial;

@@ -1,4 +1,4 @@
-//! What a rule can read and write while it checks one frame or timer.
+//! State that a rule can read and write while it checks one frame or timer.
 
 use std::time::Duration;
 

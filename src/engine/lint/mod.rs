@@ -1,9 +1,10 @@
 //! Lint rules: which rules of the protocol were broken, by whom, and where.
 //!
-//! Each rule is a file in `rules`, whose first comment is its manual. Rules listen to the outcomes of
-//! the engine, and remember further facts in a bounded state per track, stream and source. The same
-//! frames always give the same findings, because time is an argument. A rule is silent when it cannot
-//! know: after a capture that began in the middle of a stream, lost messages, or undecodable ones.
+//! Each rule is a file in `rules`, whose first comment is its manual. Rules listen to the outcomes
+//! of the engine, and remember further facts in a bounded state per track, stream and source.
+//! Equal frames always give equal findings, because time is an argument. A rule is silent when it
+//! cannot know: in a capture that began in the middle of a stream, and after lost or undecodable
+//! messages.
 
 mod alarm;
 mod bootstrap;

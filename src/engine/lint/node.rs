@@ -77,8 +77,8 @@ const MAX_DEPTH: u32 = 16;
 
 /// Returns a field with its nested fields sorted.
 ///
-/// Peers write map entries in any order, and a node has several maps, so everything that parses as a
-/// message is compared without its order.
+/// Peers write map entries in any order, and a node has several maps, so everything that parses as
+/// a message is compared without its order.
 fn unordered(field: &Field<'_>, depth: u32) -> Vec<u8> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let inner = field.bytes();

@@ -1,4 +1,4 @@
-//! What rules remember of a request, after all rules have checked it.
+//! Memory of a request, updated after all rules have checked the request.
 
 use std::time::Duration;
 

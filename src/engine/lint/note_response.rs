@@ -1,4 +1,4 @@
-//! What rules remember of a response, after all rules have checked it.
+//! Memory of a response, updated after all rules have checked the response.
 
 use super::alarm::Alarm;
 use super::context::RuleContext;

@@ -1,4 +1,4 @@
-//! Options of linting, and what linting asks of the descriptors.
+//! Options of linting, and the look-ups that linting needs from the descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -41,8 +41,8 @@ pub(super) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocato
 impl ResponseScan {
     /// Scans the entries of a response.
     ///
-    /// Skips entries that stand at the same position in `clean`, the newest list without conspicuous
-    /// entries, and updates `clean`.
+    /// Skips entries that stand at the same position in `clean`, the newest list without
+    /// conspicuous entries, and updates `clean`.
     pub(super) fn new(
         catalog: &Catalog,
         track: &Track,

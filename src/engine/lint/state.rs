@@ -1,4 +1,4 @@
-//! What rules remember beyond the state of the engine. All of it is bounded.
+//! Bounded memory of rules, beyond the state of the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -183,13 +183,15 @@ impl StreamState {
         is_current
     }
 
-    /// Sets a timer of the stream as a whole, unless one expires earlier. Returns whether it was set.
+    /// Sets a timer of the stream as a whole, unless one expires earlier.
+    ///
+    /// Returns whether the timer was set.
     pub(super) fn arm(&mut self, alarm: Alarm, at: Time) -> bool {
         set_earlier(&mut self.armed, alarm, at)
     }
 }
 
-/// Sets the expiry of a timer, unless one expires earlier. Returns whether it was set.
+/// Sets the expiry of a timer, unless one expires earlier. Returns whether the timer was set.
 pub(super) fn set_earlier(armed: &mut [Option<Time>; Alarm::COUNT], alarm: Alarm, at: Time) -> bool {
     let Some(slot) = armed.get_mut(alarm as usize) else { return false };
     let is_earlier = slot.is_none_or(|known| at < known);

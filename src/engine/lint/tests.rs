@@ -12,7 +12,8 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
 use crate::wire::{Frame, FramePayload, Message, Open, Shape};
 
-/// Rules whose bad fixture is built by a test, because of its size or because scripts cannot express it.
+/// Rules whose bad fixture is built by a test, because of its size or because scripts cannot
+/// express the content.
 const BUILT_IN_TESTS: [&str; 9] = [
     "over-4mib",
     "delta-would-save",

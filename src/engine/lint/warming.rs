@@ -19,8 +19,8 @@ pub(super) struct WarmingBatch {
 
 /// Warming resources of one stream and type, oldest first.
 ///
-/// The cost of a message depends on its own resources and not on those that wait: a session of small
-/// updates has thousands within the timer.
+/// The cost of a message depends on its own resources and not on those that wait: a session of
+/// small updates has thousands within the timer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WarmingQueue {
     queue: VecDeque<WarmingBatch>,

@@ -27,7 +27,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let answered = |name: &crate::wire::event::Sym| {
-        // A name unsubscribed under a wildcard is owed an answer. `nack-resend-loop` covers refused names.
+        // A name unsubscribed under a wildcard is owed an answer.
+        // `nack-resend-loop` covers rejected names.
         ctx.state.unsubscribed_under_wildcard.contains_key(name) || response.track.refused.contains(name)
     };
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();

@@ -30,7 +30,8 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let file = ctx.stream.variant() == Some(Variant::File);
     let Some(reason) = super::super::exchange::undecodable(message).filter(|_| file) else { return };
     let bytes = message.bytes(ctx.catalog()).unwrap_or_default();
-    // For text the error of the binary reader is useless; the notices of the source have the real one.
+    // For text the error of the binary reader is useless. The notices of the source have the
+    // error of the text reader.
     let text = match bytes.is_ascii() && !bytes.is_empty() {
         true => "not a DiscoveryResponse in any supported format".to_owned(),
         false => format!("not a DiscoveryResponse: {reason}"),

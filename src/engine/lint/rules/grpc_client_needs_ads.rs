@@ -6,7 +6,7 @@
 //! Example:
 //! ```text
 //! node n1 agent="gRPC Go/1.70"
-//! < cds v=1 n=1 [c{type: EDS, eds_cluster_config: {eds_config: {api_config_source: {api_type: GRPC}}}}]
+//! < cds v=1 n=1 [c{eds_cluster_config: {eds_config: {api_config_source: {api_type: GRPC}}}}]
 //! ```
 //!
 //! Advice: Use `ads` or `self` as the config source for gRPC clients.

@@ -26,7 +26,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let first = ctx.seq.is_some() && ctx.stream.first_request == ctx.seq;
     if first && ctx.has_full_history() && request.message.node().is_none() {
-        let text = "first request of the stream has no node".to_owned();
+        let text = "first request of the stream without a node".to_owned();
         ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }
 }

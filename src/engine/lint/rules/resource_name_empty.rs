@@ -27,7 +27,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let count = response.scan.nameless.len();
     if count > 0 {
-        let text = format!("{count} of {} resources have no name", response.view.resources.len());
+        let text = format!("{count} of {} resources without a name", response.view.resources.len());
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

@@ -26,7 +26,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.view.is_delta && response.view.nonce.is_empty() && ctx.is_grpc() {
-        let text = format!("response {} has no nonce", super::support::version_text(response.view.version));
+        let text =
+            format!("response {} without a nonce", super::support::version_text(response.view.version));
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

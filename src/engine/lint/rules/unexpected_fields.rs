@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         return;
     }
     let numbers: Vec<String> = unknown.iter().take(8).map(u32::to_string).collect();
-    let text = format!("{} has no field {}", message.shape.message(), numbers.join(", "));
+    let text = format!("unknown field {} in {}", numbers.join(", "), message.shape.message());
     ctx.report(
         &RULE,
         FindingDraft { blame: super::support::sender(message), text, guess: true, ..FindingDraft::default() },
@@ -48,7 +48,7 @@ fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let names: Vec<_> =
         response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
-    let text = "Resource has no field 6 (ttl) in v2".to_owned();
+    let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
     ctx.report(
         &RULE,
         FindingDraft { blame: Blame::Server, text, names: &names, guess: true, ..FindingDraft::default() },

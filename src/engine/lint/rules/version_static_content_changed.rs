@@ -43,7 +43,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         .as_ref()
         .filter(|_| response.is_full_state() && !response.is_heartbeat() && ctx.is_gapless());
     if before.is_some_and(|before| before.version == *response.view.version) && !ctx.state.has_changed_names {
-        // A recently requested name answers that request, even if a response to an earlier request came first.
+        // A recently requested name answers that request, even if a response to an earlier request
+        // came first.
         let is_recent = |at| ctx.at.since(at) < ctx.options.timers.answer;
         let asked = ctx.state.names_added_at.is_some_and(is_recent);
         let late = |name: &&Sym| !(asked && response.track.want.names.contains(**name));

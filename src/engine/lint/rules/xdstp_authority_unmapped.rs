@@ -58,7 +58,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     for (authority, mut names) in unmapped {
         names.dedup();
-        let text = format!("refers to the authority `{authority}`, which has no server: not followed");
+        let text =
+            format!("refers to the authority `{authority}`, for which a server is missing: not followed");
         ctx.report(&RULE, FindingDraft { text, names: &names, part: &authority, ..FindingDraft::default() });
     }
 }
