@@ -1,11 +1,12 @@
-//! Carries changes out: what they say must be enough to get from the old content to the new one.
+//! Application of changes to a value, to check that the changes lead from the old value to the new
+//! one.
 
 use serde_json::Value;
 
 use crate::engine::diff::keys::key;
 use crate::engine::diff::{Change, DiffStep, ListKey, Op};
 
-/// The value with the changes made.
+/// Applies changes to a value.
 pub(super) fn applied(value: &Value, changes: &[Change]) -> Value {
     let all: Vec<(&[DiffStep], &Change)> =
         changes.iter().map(|change| (change.path.0.as_slice(), change)).collect();
@@ -57,7 +58,7 @@ fn below<'a>(
     rest.map(|(rest, change)| (&rest[1..], *change)).collect()
 }
 
-/// The key of a list of which only the order changed.
+/// Returns the key of a list if only the order of its items changed.
 fn reordered_by(field: &str, items: &[Value], changes: &[(&[DiffStep], &Change)]) -> Option<ListKey> {
     let change = changes.iter().find(|(rest, change)| rest.is_empty() && change.op == Op::Reordered)?.1;
     let from = change.from.as_ref()?.as_array()?;

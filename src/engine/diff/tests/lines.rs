@@ -10,7 +10,7 @@ fn marked(parts: &[LinePart<'_>]) -> String {
 }
 
 #[test]
-fn changed_words_are_marked() {
+fn marks_changed_words() {
     let (old, new) = emphasis("    connect_timeout: 5s", "    connect_timeout: 0.25s");
     assert_eq!(
         (marked(&old), marked(&new)),
@@ -21,7 +21,7 @@ fn changed_words_are_marked() {
 }
 
 #[test]
-fn rows_and_pairs_tell_the_same() {
+fn rows_and_pairs_agree() {
     let diff = LineDiff::new("a\nb\nc\nd\n".into(), "a\nB\nC\nX\nd\n".into());
     let rows: Vec<String> = diff
         .rows()
@@ -47,7 +47,7 @@ fn rows_and_pairs_tell_the_same() {
 }
 
 #[test]
-fn unchanged_runs_fold_and_single_rows_do_not() {
+fn folds_unchanged_runs_but_not_single_rows() {
     let changed = |at: usize| at == 5 || at == 12;
     assert_eq!(
         fold_unchanged(20, 2, changed),
@@ -60,7 +60,7 @@ fn unchanged_runs_fold_and_single_rows_do_not() {
 
 proptest! {
     #[test]
-    fn both_texts_are_in_the_rows(a in "([ab]{0,2}\n){0,12}", b in "([ab]{0,2}\n){0,12}") {
+    fn rows_contain_both_texts(a in "([ab]{0,2}\n){0,12}", b in "([ab]{0,2}\n){0,12}") {
         let diff = LineDiff::new(a.clone(), b.clone());
         let text = |side: DiffSide| -> String {
             let number = |row: &crate::engine::diff::DiffRow| match (side, row.tag) {
@@ -75,7 +75,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_left_out_of_folds(len in 0usize..40, context in 0usize..5, changes in prop::collection::vec(0usize..40, 0..6)) {
+    fn folds_cover_all_rows(len in 0usize..40, context in 0usize..5, changes in prop::collection::vec(0usize..40, 0..6)) {
         let runs = fold_unchanged(len, context, |at| changes.contains(&at));
         let mut next = 0;
         for (range, fold) in runs {
@@ -88,7 +88,7 @@ proptest! {
     }
 
     #[test]
-    fn pieces_are_the_whole_line(a in "\\PC{0,30}", b in "\\PC{0,30}") {
+    fn parts_form_the_whole_line(a in "\\PC{0,30}", b in "\\PC{0,30}") {
         let (old, new) = emphasis(&a, &b);
         let text = |parts: &[LinePart<'_>]| parts.iter().map(|part| part.text).collect::<String>();
         prop_assert_eq!(text(&old), a.clone());

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::*;
 
-/// Contents of all shapes: keyed lists, unkeyed ones, maps with odd keys.
+/// Generates values with keyed lists, other lists, and maps with unusual keys.
 fn contents() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         any::<bool>().prop_map(Value::from),
@@ -27,7 +27,7 @@ fn contents() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A list of items with names, in any order.
+/// Lists of items with names, in any order.
 trait Named {
     fn prop_shuffle_items(self) -> BoxedStrategy<Value>;
 }
@@ -50,7 +50,7 @@ fn strict() -> Options {
 
 proptest! {
     #[test]
-    fn what_is_equal_has_no_difference(a in contents()) {
+    fn equal_values_have_no_changes(a in contents()) {
         for options in [Options::default(), strict()] {
             let found = compare(&a, &a, &options);
             prop_assert!(found.changes.is_empty() && found.reordered.is_empty());
@@ -59,10 +59,10 @@ proptest! {
     }
 
     #[test]
-    fn the_changes_lead_from_the_one_to_the_other(a in contents(), b in contents()) {
+    fn changes_transform_old_into_new(a in contents(), b in contents()) {
         let found = compare(&a, &b, &strict());
         prop_assert_eq!(apply::applied(&a, &found.changes), b.clone(), "{:#?}", found.changes);
-        // Where order is left out, they lead to what differs in its order only.
+        // Without strict order, the result may differ from the new value in its order.
         let found = compare(&a, &b, &Options::default());
         let led = apply::applied(&a, &found.changes);
         let rest = compare(&led, &b, &Options::default());
@@ -70,14 +70,14 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_old_one_takes_nothing_away(a in contents(), b in contents()) {
+    fn aligning_to_the_old_order_keeps_everything(a in contents(), b in contents()) {
         let found = compare(&a, &b, &Options::default());
         let back = compare(&found.new, &b, &Options::default());
         prop_assert!(back.changes.is_empty(), "{:#?}", back.changes);
     }
 
     #[test]
-    fn the_other_way_round_is_the_opposite(a in contents(), b in contents()) {
+    fn swapping_values_inverts_the_changes(a in contents(), b in contents()) {
         let count = |changes: &[Change], op| changes.iter().filter(|change| change.op == op).count();
         let (there, back) = (compare(&a, &b, &strict()).changes, compare(&b, &a, &strict()).changes);
         prop_assert_eq!(count(&there, Op::Changed), count(&back, Op::Changed));
@@ -87,9 +87,9 @@ proptest! {
     }
 }
 
-/// Lists that can be lined up in several ways: which is the old one must not decide.
+/// Lists with several equally good alignments, which must not depend on the direction.
 #[test]
-fn the_pairs_are_the_same_the_other_way_round() {
+fn alignment_does_not_depend_on_direction() {
     let lists = [
         (json!([false, false]), json!([[], false])),
         (json!([[], true]), json!([true, false, [], [false]])),
@@ -115,7 +115,7 @@ fn the_pairs_are_the_same_the_other_way_round() {
 }
 
 #[test]
-fn sets_by_key() {
+fn compares_sets_by_key() {
     let old = ["a", "b", "c"];
     let new = ["d", "c", "a"];
     let found = diff_sets(&old, &new, |i, j| old[i] == "a" && new[j] == "a");

@@ -1,7 +1,7 @@
 use crate::engine::diff::{DiffPath, DiffStep, IgnorePattern, ListKey};
 
 #[test]
-fn paths_read_back_as_patterns() {
+fn paths_parse_as_patterns() {
     let path = DiffPath(vec![
         DiffStep::Field("virtual_hosts".into()),
         DiffStep::Item { by: ListKey::Name, key: "a]\"b".into(), at: None },
@@ -14,7 +14,7 @@ fn paths_read_back_as_patterns() {
 }
 
 #[test]
-fn bad_patterns_say_where() {
+fn pattern_errors_have_positions() {
     for (text, at) in
         [("", 0), ("a.", 2), ("a..b", 2), (".a", 0), ("a[", 1), ("a[]", 2), ("a[x]b", 4), ("**", 0)]
     {
@@ -24,7 +24,7 @@ fn bad_patterns_say_where() {
 
 proptest::proptest! {
     #[test]
-    fn no_pattern_panics(text in "[a\\[\\].\"*=\\\\é]{0,12}") {
+    fn accepts_or_rejects_any_pattern(text in "[a\\[\\].\"*=\\\\é]{0,12}") {
         let _ = IgnorePattern::parse(&text);
     }
 }

@@ -16,7 +16,7 @@ fn simple(old: &Value, new: &Value) -> Vec<String> {
 }
 
 #[test]
-fn paths_name_items_by_their_keys() {
+fn paths_contain_keys_of_items() {
     let old = json!({"name": "reviews", "connect_timeout": "5s", "circuit_breakers": {"thresholds": [
         {"max_connections": 1024}, {"priority": "HIGH", "max_connections": 9}]}});
     let new = json!({"name": "reviews", "connect_timeout": "0s", "circuit_breakers": {"thresholds": [
@@ -32,7 +32,7 @@ fn paths_name_items_by_their_keys() {
 }
 
 #[test]
-fn every_sort_of_key() {
+fn recognizes_each_kind_of_key() {
     let endpoint = |host: &str, port: u16, weight: u32| {
         json!({"endpoint": {"address": {"socket_address": {"address": host, "port_value": port}}},
             "load_balancing_weight": weight})
@@ -74,7 +74,7 @@ fn every_sort_of_key() {
             json!({"m": {"envoy.lb": {"canary": false}}}),
             "m[\"envoy.lb\"].canary",
         ),
-        // Named twice: no key, so places.
+        // Duplicate names are not keys, so the path has indexes.
         (
             json!({"v": [{"name": "a"}, {"name": "a", "x": 1}]}),
             json!({"v": [{"name": "a"}, {"name": "a", "x": 2}]}),
@@ -91,7 +91,7 @@ fn every_sort_of_key() {
 }
 
 #[test]
-fn order_counts_where_it_has_a_meaning_or_is_asked_for() {
+fn order_matters_in_ordered_lists_and_strict_mode() {
     let list = |field: &str, names: [&str; 2]| json!({field: names.map(|name| json!({"name": name}))});
     let (a, b) = (list("virtual_hosts", ["a", "b"]), list("virtual_hosts", ["b", "a"]));
     let found = compare(&a, &b, &Options::default());
@@ -105,7 +105,7 @@ fn order_counts_where_it_has_a_meaning_or_is_asked_for() {
 }
 
 #[test]
-fn an_item_put_in_front_is_one_change() {
+fn inserting_an_item_in_front_is_one_change() {
     let route = |prefix: &str| json!({"match": {"prefix": prefix}});
     let old = json!({"routes": [route("/a"), route("/b"), route("/c")]});
     let new = json!({"routes": [route("/x"), route("/a"), route("/b"), route("/c2")]});
@@ -119,7 +119,7 @@ fn an_item_put_in_front_is_one_change() {
 }
 
 #[test]
-fn an_any_is_opened_and_one_of_another_type_is_another() {
+fn compares_payloads_of_any_by_type() {
     let any = |url: &str, value: u32| json!({"typed_config": {"@type": url, "x": value}});
     assert_eq!(simple(&any("t/a", 1), &any("t/a", 2)), ["changed typed_config.x: 1 2"]);
     assert_eq!(simple(&any("t/a", 1), &any("t/b", 1)).len(), 1);
@@ -127,7 +127,7 @@ fn an_any_is_opened_and_one_of_another_type_is_another() {
 }
 
 #[test]
-fn what_is_ignored_is_gone_from_everything() {
+fn removes_ignored_fields() {
     let old =
         json!({"name": "a", "timeout": "1s", "v": [{"name": "x", "t": 1, "u": 1}, {"name": "y", "t": 1}]});
     let new = json!({"name": "a", "v": [{"name": "x", "t": 2, "u": 2}, {"name": "y", "t": 2}]});
@@ -145,7 +145,7 @@ fn what_is_ignored_is_gone_from_everything() {
 }
 
 #[test]
-fn secrets_of_two_sessions_can_not_be_compared() {
+fn secrets_with_different_seeds_are_incomparable() {
     let secret = |text: &str| json!({"inline_string": text});
     let (a, b) = (secret("[redacted 16 B, id 0001]"), secret("[redacted 16 B, id 0002]"));
     assert_eq!(simple(&a, &b).len(), 1, "of one session other ids are other values");
@@ -158,7 +158,7 @@ fn secrets_of_two_sessions_can_not_be_compared() {
 }
 
 #[test]
-fn long_lists_of_strangers_end() {
+fn compares_long_different_lists_in_bounded_time() {
     let list = |from: u64| Value::from((from..from + 20_000).collect::<Vec<_>>());
     assert_eq!(compare(&list(0), &list(100_000), &Options::default()).changes.len(), 20_000);
 }
