@@ -9,6 +9,7 @@ use super::{Schema, message_name};
 /// A JSON value that is not a message of the wanted type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EncodeError {
+    /// The type is unknown.
     #[error("unknown type {0}")]
     UnknownType(String),
     /// The reason names the field or type that does not fit.
@@ -19,6 +20,7 @@ pub enum EncodeError {
 /// The bytes of a message, and the field that was left out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LenientEncoding {
+    /// The serialized message.
     pub bytes: Vec<u8>,
     /// The first of the fields that the descriptor lacks.
     pub unknown_field: Option<EncodeError>,

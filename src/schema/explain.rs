@@ -8,10 +8,13 @@ use super::{Schema, builtin};
 /// A path that names no message or field.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExplainError {
+    /// The path starts with an unknown message.
     #[error("unknown message {0}")]
     NoMessage(String),
+    /// A message lacks the field. `known` lists its fields.
     #[error("{message} has no field {field}; its fields are {known}")]
     NoField { message: String, field: String, known: String },
+    /// The path continues behind a field that is not a message.
     #[error("{0} is not a message and has no fields")]
     NoInside(String),
 }

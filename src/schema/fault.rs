@@ -3,14 +3,19 @@ use std::fmt::{self, Write};
 /// A part of a message that does not match the descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
+    /// A string that is not valid UTF-8.
     #[error("invalid UTF-8")]
     InvalidUtf8,
+    /// Bytes that are not a protobuf field, at a byte offset.
     #[error("not a protobuf field at byte {offset}")]
     Damaged { offset: usize },
+    /// An `Any` whose type is unknown.
     #[error("no descriptor for {0}")]
     UnknownType(String),
+    /// The number of fields that the descriptor lacks.
     #[error("{0} fields that the descriptor lacks")]
     UnknownFields(usize),
+    /// A message nested deeper than the limit.
     #[error("nested deeper than 100 levels")]
     TooDeep,
 }
@@ -21,7 +26,9 @@ pub enum Fault {
 /// empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FaultAt {
+    /// Path of the field.
     pub path: String,
+    /// The fault.
     pub fault: Fault,
 }
 

@@ -10,9 +10,13 @@ use super::{Fault, FaultAt, Schema};
 /// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
+    /// Protobuf JSON.
     Json,
+    /// Protobuf JSON in YAML syntax.
     Yaml,
+    /// The protobuf text format.
     Text,
+    /// Serialized protobuf.
     Binary,
 }
 
@@ -46,6 +50,7 @@ impl FileFormat {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a {message} in any known format: {}", .attempts.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct FormatError {
+    /// Full name of the message.
     pub message: String,
     /// Starts with the format that the file name extension stands for.
     pub attempts: Vec<FormatAttempt>,
@@ -55,22 +60,28 @@ pub struct FormatError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {error}", .format.word())]
 pub struct FormatAttempt {
+    /// The format that was tried.
     pub format: FileFormat,
+    /// The error of this format.
     pub error: ReadError,
 }
 
 /// An error of reading a message in one format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
+    /// The file is empty.
     #[error("empty")]
     Empty,
+    /// The JSON or YAML value is not an object.
     #[error("not an object")]
     NotAnObject,
     /// The reason of the parser.
     #[error("{0}")]
     Syntax(String),
+    /// The value does not fit the message type.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// The bytes do not match the descriptor.
     #[error("{0}")]
     Fault(FaultAt),
 }
@@ -84,6 +95,7 @@ impl ReadError {
 /// A message read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMessage {
+    /// The format of the file.
     pub format: FileFormat,
     /// The serialized message.
     pub bytes: Vec<u8>,

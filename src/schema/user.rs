@@ -15,17 +15,20 @@ pub enum UserSetError {
     #[error(
         "{file} is not a descriptor set; make one with protoc --include_imports --descriptor_set_out, or buf build -o"
     )]
+    /// A file is not a descriptor set.
     NotADescriptorSet {
         file: String,
         #[source]
         source: prost_reflect::DescriptorError,
     },
+    /// The descriptors from a reflection service do not form a set.
     #[error("the descriptors from the reflection service of {server} are inconsistent")]
     Reflected {
         server: String,
         #[source]
         source: prost_reflect::DescriptorError,
     },
+    /// A .proto file does not compile.
     #[error("{0}; use -I DIR to add a folder to search for imports")]
     Proto(protox::Error),
 }

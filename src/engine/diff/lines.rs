@@ -8,6 +8,7 @@ const DIFF_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum length of a line with highlighted words, in bytes.
 const MAX_EMPHASIS_BYTES: usize = 4096;
 
+/// The kind of a row in a unified diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineTag {
     Same,
@@ -191,8 +192,9 @@ impl<'a> Pieces<'a> {
     }
 }
 
-/// What of `len` rows is shown: runs of places, those that are folded away marked. `context`
-/// unchanged rows stay on each side of a change; a single row is never folded.
+/// Splits `len` rows into shown and folded ranges. The flag marks folded ranges.
+///
+/// Shows `context` unchanged rows on each side of a change, and never folds a single row.
 pub fn fold_unchanged(
     len: usize,
     context: usize,

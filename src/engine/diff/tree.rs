@@ -69,16 +69,16 @@ pub struct Comparison {
     pub changes: Vec<Change>,
     /// Keyed lists that differ in their order, which does not matter.
     pub reordered: Vec<DiffPath>,
-    /// Secrets of which can't be told whether they differ.
+    /// Paths of redacted secrets that may or may not differ.
     pub uncertain: Vec<DiffPath>,
-    /// Both as they were compared: without what is ignored, the new one in the order of the old one
-    /// where order was left out. For diffs by line.
+    /// The compared values without ignored fields, for line diffs. Where the order does not matter,
+    /// the new value is in the order of the old value.
     pub old: Value,
     pub new: Value,
 }
 
 impl Comparison {
-    /// What the resource as a whole went through; `None` if there is no difference.
+    /// Returns the change of the resource as a whole, or `None` without changes.
     pub fn op(&self) -> Option<Op> {
         let reordered = self.changes.iter().all(|change| change.op == Op::Reordered);
         (!self.changes.is_empty()).then_some(if reordered { Op::Reordered } else { Op::Changed })

@@ -37,6 +37,7 @@ pub struct TreeRow {
     pub what: TreeRowKind,
 }
 
+/// The kind of a row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
     /// A node. `open` is `None` for a node without children.

@@ -32,7 +32,9 @@ pub struct ReferenceFinder {
 /// A reference to a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundReference {
+    /// Type of the referenced resource.
     pub kind: Kind,
+    /// Name of the referenced resource.
     pub name: String,
     /// The config source of the referenced resource, if stated.
     pub source: Option<SourceKind>,

@@ -41,8 +41,10 @@ impl fmt::Display for Violation {
 /// A message that cannot be validated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unchecked {
+    /// The type is unknown.
     #[error("no descriptor for {0}")]
     UnknownType(String),
+    /// The bytes cannot be decoded.
     #[error("not a valid {0}")]
     Unreadable(String),
 }
