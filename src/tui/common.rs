@@ -35,7 +35,7 @@ pub enum Pane {
     Second,
 }
 
-/// Rows and time of a screen that is held still.
+/// Rows and time of a paused screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paused {
     pub rows: usize,
@@ -101,7 +101,7 @@ pub struct Common {
     pub scope: Scope,
     pub filter: Option<AppliedFilter>,
     pub sorts: Sorts,
-    /// Rows, or columns where panes stand side by side, that the second pane was given by hand.
+    /// Rows or columns that the user gave to the second pane.
     pub shift: i16,
     pub pane: Pane,
     /// The detail pane has the whole screen.
@@ -199,7 +199,8 @@ impl Common {
         self.page_of(self.layout().map_or(1, |layout| layout.body.height / 2))
     }
 
-    /// Rows of a page in a list of `rows` rows, or in the detail pane while it has the whole screen.
+    /// Rows of a page in a list of `rows` rows, or in the detail pane while it has the whole
+    /// screen.
     pub fn page_of(&self, rows: u16) -> isize {
         let rows = if self.is_full_screen { self.size.1.saturating_sub(8) } else { rows };
         isize::try_from(rows.max(1)).unwrap_or(1)

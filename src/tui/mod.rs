@@ -1,9 +1,9 @@
 //! The terminal screens.
 //!
-//! [`update`] takes messages into a [`Model`], which is then ready to be drawn; [`view`] only draws it.
-//! Facts come through [`Data`], so that screens know nothing of sockets, files and the protocol, and
-//! actions for the outside are returned as [`Effect`]. [`Screens`] is one turn of the event loop, and
-//! [`run`] is the loop with a terminal, on a thread of its own.
+//! [`update`] takes messages into a [`Model`], which is then ready to be drawn; [`view`] only
+//! draws it. Facts come through [`Data`], so that screens know nothing of sockets, files and the
+//! protocol, and actions for the outside are returned as [`Effect`]. [`Screens`] is one turn of
+//! the event loop, and [`run`] is the loop with a terminal, on a thread of its own.
 
 mod common;
 mod data;

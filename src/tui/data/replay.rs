@@ -116,7 +116,8 @@ pub struct ReplayBar {
     pub marks: Arc<[ReplayMark]>,
     /// The source is live, and was paused and rewound.
     pub rewound: bool,
-    /// Changes when the cursor goes back or the source is read again, so that loaded facts are stale.
+    /// Changes when the cursor goes back or the source is read again, so that loaded facts are
+    /// stale.
     pub turn: u64,
 }
 

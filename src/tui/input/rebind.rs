@@ -77,12 +77,13 @@ impl Default for Keymap {
 impl Keymap {
     /// The table with these changes.
     ///
-    /// Each change replaces the keys of a command in every context that binds it, except fixed keys. A
-    /// command without keys is bound everywhere. Characters are not bound where text is typed.
+    /// Each change replaces the keys of a command in every context that binds it, except fixed
+    /// keys. A command without keys is bound everywhere. Characters are not bound where text is
+    /// typed.
     ///
     /// # Errors
-    /// The index of the wrong change, and the reason: an unknown command or key, a fixed key, or a key
-    /// that would be bound twice.
+    /// The index of the wrong change, and the reason: an unknown command or key, a fixed key, or a
+    /// key that would be bound twice.
     pub fn rebound(changes: &[Change]) -> Result<Keymap, (usize, String)> {
         let mut table: Vec<Binding> = BINDINGS.to_vec();
         let mut changed: Vec<Command> = Vec::new();

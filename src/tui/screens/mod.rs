@@ -1,4 +1,5 @@
-//! The nine screens, each in a folder of its own. No screen imports another: see [`screen::Destination`].
+//! The nine screens, each in a folder of its own. No screen imports another: see
+//! [`screen::Destination`].
 
 pub mod diff;
 pub mod graph;

@@ -67,8 +67,8 @@ pub fn accept(model: &mut Model) {
     }
 }
 
-/// Parses `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*` or `xdstp://…`. A type is a short word, a
-/// message name or a type URL.
+/// Parses `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*` or `xdstp://…`. A type is a short word,
+/// a message name or a type URL.
 fn parse(word: &str) -> Result<ClientAction, String> {
     let (wanted, what) = match word.strip_prefix('-') {
         Some(rest) => (false, rest),
@@ -103,8 +103,8 @@ fn selected_type(model: &Model) -> Option<TypeUrl> {
     model.active().selected_type(&model.common).or_else(|| model.common.scope.type_url.clone())
 }
 
-/// The oldest response without a verdict, because verdicts go in order: of the selected type, else of
-/// any type.
+/// The oldest response without a verdict, because verdicts go in order: of the selected type, else
+/// of any type.
 fn held_response(model: &Model, data: &dyn Data) -> Result<HeldResponse, String> {
     let url = selected_type(model);
     let cells = data.summaries().into_iter().filter(|cell| cell.state != TypeState::Closed);

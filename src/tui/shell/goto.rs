@@ -39,8 +39,8 @@ pub fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
     scope.stream = streams.get(to).copied();
 }
 
-/// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on the
-/// timeline of a live source.
+/// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on
+/// the timeline of a live source.
 pub fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
     let place = place.trim();
     let bar = model.common.info.bar.as_ref();

@@ -1,4 +1,4 @@
-//! Puts buffers on the terminal: only what changed, in one write, and nothing while nothing changes.
+//! Writes frames to the terminal: only changed cells, in one write.
 
 use std::io::{self, Write};
 
@@ -11,7 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 pub struct Painter<W: Write> {
     backend: CrosstermBackend<W>,
-    /// What is on the terminal; `None` if that is not known.
+    /// The frame and cursor on the terminal; `None` if unknown.
     shown: Option<(Buffer, Option<Position>)>,
 }
 
@@ -20,12 +20,12 @@ impl<W: Write> Painter<W> {
         Painter { backend: CrosstermBackend::new(out), shown: None }
     }
 
-    /// Draws everything again next time.
+    /// Draws the next frame in full.
     pub fn forget(&mut self) {
         self.shown = None;
     }
 
-    /// Shows `next`, with the cursor at `cursor`. False if there was nothing to write.
+    /// Shows a frame. Returns false if nothing changed.
     pub fn paint(&mut self, next: Buffer, cursor: Option<Position>) -> io::Result<bool> {
         let known = self.shown.take().filter(|(buffer, _)| buffer.area == next.area);
         let fresh = known.is_none();
@@ -49,14 +49,14 @@ impl<W: Write> Painter<W> {
         Ok(false)
     }
 
-    /// Bytes for the terminal itself, not for its screen.
+    /// Writes a control sequence to the terminal.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.backend.write_all(bytes)?;
         Write::flush(&mut self.backend)
     }
 }
 
-/// A blank screen of this size.
+/// A blank frame of this size.
 pub fn blank((width, height): (u16, u16)) -> Buffer {
     Buffer::empty(Rect { x: 0, y: 0, width, height })
 }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_screen_twice_writes_nothing() {
+    fn writes_nothing_for_an_unchanged_frame() {
         let mut out = Vec::new();
         let mut painter = Painter::new(&mut out);
         let mut screen = blank((20, 3));
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_painted_is_what_a_terminal_shows_also_after_a_resize() {
+    fn terminal_shows_the_frame_after_a_resize() {
         let mut out = Vec::new();
         let mut painter = Painter::new(&mut out);
         for (text, size) in [("first screen", (20, 3)), ("second", (12, 2))] {

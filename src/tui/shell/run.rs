@@ -66,7 +66,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
         }
-        if terminal.lost() {
+        if terminal.is_lost() {
             return Err(io::Error::other("a crash on another thread ended the screens"));
         }
         let effects = screens.turn(feed, messages);

@@ -1,4 +1,4 @@
-//! The terminal is taken over once and given back in every case: return, error, panic, suspension.
+//! Takes over the terminal, and restores it on return, error, panic and suspension.
 
 use std::io::{self, Write};
 use std::panic;
@@ -12,41 +12,41 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
-/// Whether the terminal is ours now. Static, because the panic hook needs it too.
+/// The terminal is taken over. Static, because the panic hook reads it too.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 static HOOK: Once = Once::new();
 
-/// Holds the terminal; dropping it gives the terminal back.
+/// The terminal, taken over until dropped.
 #[derive(Debug)]
 pub struct Terminal(());
 
 impl Terminal {
-    /// Alternate screen, raw mode, marked pastes.
+    /// Takes over the terminal: alternate screen, raw mode, bracketed paste.
     pub fn take() -> io::Result<Terminal> {
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
-                // The message must be printed on the screen it will stay on.
-                give_back();
+                // The message is printed on the restored screen.
+                restore();
                 before(info);
             }));
         });
-        // From here on everything is undone, also what fails half-way.
+        // Set first, so that a failure in the middle is undone too.
         TAKEN.store(true, Ordering::SeqCst);
         let terminal = Terminal(());
         enter()?;
         Ok(terminal)
     }
 
-    /// A panic on another thread gave the terminal back: nothing may be drawn any more.
-    pub fn lost(&self) -> bool {
+    /// A panic on another thread restored the terminal, so nothing may be drawn any more.
+    pub fn is_lost(&self) -> bool {
         !TAKEN.load(Ordering::SeqCst)
     }
 
-    /// Gives the terminal to the shell and stops; returns when continued. Where nothing can continue us (no job
-    /// control) it returns at once.
+    /// Restores the terminal and suspends the process until it is continued. Without job control,
+    /// returns at once.
     pub fn suspend(&self) -> io::Result<()> {
-        give_back();
+        restore();
         stop()?;
         TAKEN.store(true, Ordering::SeqCst);
         enter()
@@ -55,7 +55,7 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
@@ -65,12 +65,12 @@ fn enter() -> io::Result<()> {
 }
 
 /// Undoes [`enter`]. Does nothing the second time.
-fn give_back() {
+fn restore() {
     if !TAKEN.swap(false, Ordering::SeqCst) {
         return;
     }
     let mut out = io::stdout();
-    // A terminal that is gone cannot be restored; that is no reason to fail.
+    // Ignore errors: a terminal that is gone cannot be restored.
     let _ = queue!(out, EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = out.flush();
     let _ = disable_raw_mode();
@@ -79,11 +79,11 @@ fn give_back() {
 #[cfg(unix)]
 fn stop() -> io::Result<()> {
     use rustix::process::{getpid, getsid};
-    // The leader of a session has no shell that could continue it.
+    // The leader of a session has no shell to continue it.
     if getsid(None).is_ok_and(|session| session == getpid()) {
         return Ok(());
     }
-    // SIGTSTP itself is caught, so that the terminal is given back first.
+    // The handler of SIGTSTP restores the terminal first, so the default action is emulated here.
     signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP)
 }
 

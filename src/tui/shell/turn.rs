@@ -17,8 +17,8 @@ use crate::tui::data::Feed;
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 /// The same interval on a slow link.
 const SLOW_FRAME_INTERVAL: Duration = Duration::from_millis(200);
-/// The interval between frames that keys ask for: shorter than a person sees, longer than the repeat
-/// interval of a held key.
+/// The interval between frames that keys ask for: shorter than a person sees, longer than the
+/// repeat interval of a held key.
 const KEY_FRAME_INTERVAL: Duration = Duration::from_millis(8);
 /// The time after a key within which the user is considered to be typing.
 const TYPING_TIMEOUT: Duration = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! What keys do.
+//! The effects of keys.
 
 use crossterm::event::{KeyCode, KeyEvent};
 
@@ -26,7 +26,7 @@ fn selected(model: &Model) -> Option<Seq> {
 }
 
 #[test]
-fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
+fn enter_opens_type_and_messages_and_esc_returns() {
     let data = story();
     let mut model = typed(&data, "ll<enter>");
     assert_eq!(model.screen, ScreenId::Stream);
@@ -45,7 +45,7 @@ fn enter_on_a_cell_opens_its_type_then_its_messages_and_esc_returns() {
 }
 
 #[test]
-fn rows_sort_worst_first_and_the_selection_stays_with_its_node() {
+fn sorts_worst_first_and_keeps_the_selected_node() {
     let mut data = story();
     let mut model = typed(&data, "jj");
     let names: Vec<&str> = model.screens.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
@@ -63,7 +63,7 @@ fn rows_sort_worst_first_and_the_selection_stays_with_its_node() {
 }
 
 #[test]
-fn per_type_streams_of_a_node_share_a_row_and_reconnects_continue_theirs() {
+fn streams_of_a_node_share_a_row() {
     let model = typed(&story(), "");
     let row = |name: &str| model.screens.overview.table.rows.iter().find(|row| row.name == name).unwrap();
     assert_eq!(row("batch-9").streams.len(), 4);
@@ -72,7 +72,7 @@ fn per_type_streams_of_a_node_share_a_row_and_reconnects_continue_theirs() {
 }
 
 #[test]
-fn new_rows_never_move_a_selection_that_does_not_follow() {
+fn new_rows_do_not_move_the_selection() {
     let whole = story();
     let mut data = Story { rows: whole.rows[..8].to_vec(), ..whole.clone() };
     let mut model = typed(&data, "3k");
@@ -88,7 +88,7 @@ fn new_rows_never_move_a_selection_that_does_not_follow() {
 }
 
 #[test]
-fn following_shows_the_newest() {
+fn following_selects_the_newest_message() {
     let whole = story();
     let mut data = Story { rows: whole.rows[..3].to_vec(), ..whole.clone() };
     let mut model = typed(&data, "3");
@@ -98,7 +98,7 @@ fn following_shows_the_newest() {
 }
 
 #[test]
-fn a_paused_screen_stands_still() {
+fn paused_screen_does_not_change() {
     let mut data = story();
     let mut model = typed(&data, "3<esc> ");
     let before = text(&drawn(&model));
@@ -113,7 +113,7 @@ fn a_paused_screen_stands_still() {
 }
 
 #[test]
-fn a_paused_overview_is_sorted_and_filtered_as_it_stands() {
+fn paused_overview_can_be_sorted_and_filtered() {
     let (mut data, names) = (story(), |model: &Model| -> Vec<String> {
         model.screens.overview.table.rows.iter().map(|row| row.name.clone()).collect()
     });
@@ -134,7 +134,7 @@ fn a_paused_overview_is_sorted_and_filtered_as_it_stands() {
 }
 
 #[test]
-fn a_filter_applies_while_typed_and_the_last_good_one_stays() {
+fn filter_applies_while_typed() {
     let data = story();
     let mut model = typed(&data, "3/kind:nack");
     assert_eq!(model.screens.timeline.index.len(), 3);
@@ -151,7 +151,7 @@ fn a_filter_applies_while_typed_and_the_last_good_one_stays() {
 }
 
 #[test]
-fn esc_clears_the_filter_and_keeps_the_row() {
+fn esc_clears_the_filter_and_keeps_the_selection() {
     let data = story();
     let mut model = typed(&data, "3/kind:nack<enter>k");
     assert_eq!(selected(&model), Some(Seq(487)));
@@ -160,7 +160,7 @@ fn esc_clears_the_filter_and_keeps_the_row() {
 }
 
 #[test]
-fn problems_are_visited_in_order() {
+fn visits_problems_in_order() {
     let data = story();
     let mut model = typed(&data, "3g");
     let mut seen = Vec::new();
@@ -176,7 +176,7 @@ fn problems_are_visited_in_order() {
 }
 
 #[test]
-fn types_cycle_and_return_to_all() {
+fn cycles_through_types_and_back_to_all() {
     let data = story();
     let mut model = typed(&data, "3");
     let mut seen = Vec::new();
@@ -191,7 +191,7 @@ fn types_cycle_and_return_to_all() {
 }
 
 #[test]
-fn copies_say_what_they_hold() {
+fn copies_rows_json_and_commands() {
     let data = story();
     let copied = |keys: &str| {
         let mut model = model(100, 30, PLAIN);
@@ -210,7 +210,7 @@ fn copies_say_what_they_hold() {
 }
 
 #[test]
-fn quitting_asks_only_if_it_would_cut_someone_off() {
+fn quitting_asks_while_clients_are_connected() {
     let data = story();
     let mut model = typed(&data, "");
     assert_eq!(type_keys(&mut model, &data, "q"), [Effect::Quit]);
@@ -225,7 +225,7 @@ fn quitting_asks_only_if_it_would_cut_someone_off() {
 }
 
 #[test]
-fn control_c_leaves_a_prompt_first() {
+fn ctrl_c_leaves_a_prompt_first() {
     let data = story();
     for prompt in [":abc", "/abc", "?", "y"] {
         let mut model = typed(&data, prompt);
@@ -236,7 +236,7 @@ fn control_c_leaves_a_prompt_first() {
 }
 
 #[test]
-fn a_frame_asks_for_the_rows_it_shows_and_no_more() {
+fn frame_reads_only_visible_rows() {
     let data = Long::new(1_000_000);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &data, "3");
@@ -248,7 +248,7 @@ fn a_frame_asks_for_the_rows_it_shows_and_no_more() {
 }
 
 #[test]
-fn a_search_comes_in_slices_and_shows_near_matches_first() {
+fn search_goes_in_slices_from_the_selection() {
     let data = Long::new(1_000_000);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &data, "3");
@@ -265,14 +265,14 @@ fn a_search_comes_in_slices_and_shows_near_matches_first() {
 }
 
 #[test]
-fn a_search_ends_when_all_rows_were_looked_at() {
+fn search_ends_after_all_rows() {
     let data = Long::new(10_000);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &data, "3/kind:nack");
     assert_eq!((model.is_searching(), model.screens.timeline.index.len()), (false, 10_000));
 }
 
-/// The story with so many healthy nodes more.
+/// The story with `count` more healthy nodes.
 fn with_nodes(count: u32) -> Story {
     let mut data = story();
     for id in 100..100 + count {
@@ -284,7 +284,7 @@ fn with_nodes(count: u32) -> Story {
 }
 
 #[test]
-fn many_nodes_fold_to_those_with_a_problem() {
+fn folds_healthy_nodes_among_many() {
     let data = with_nodes(100);
     let folded = typed(&data, "");
     assert_eq!((folded.screens.overview.table.rows.len(), folded.screens.overview.table.folded), (4, 102));
@@ -294,7 +294,7 @@ fn many_nodes_fold_to_those_with_a_problem() {
 }
 
 #[test]
-fn of_many_streams_a_letter_has_its_frame_first() {
+fn typing_is_drawn_before_the_table_of_many_streams() {
     let mut data = with_nodes(250);
     data.moment = Some((data.rows.len(), data.now));
     let mut model = typed(&data, "z");
@@ -307,13 +307,13 @@ fn of_many_streams_a_letter_has_its_frame_first() {
     update(&mut model, Msg::Changed, &data);
     let some = model.screens.overview.table.rows.len();
     assert!((1..all).contains(&some) && !model.is_searching(), "{some}");
-    // What acts on rows acts on those that match.
+    // Commands act on rows that match.
     press(&mut model, "?<enter>");
     assert_eq!((model.screens.overview.table.rows.len(), model.is_searching()), (0, false));
 }
 
 #[test]
-fn hostile_text_reaches_the_screen_spelled_out() {
+fn escapes_hostile_text() {
     let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
     let mut data = story();
     for row in &mut data.rows {
@@ -363,7 +363,7 @@ fn hostile_text_reaches_the_screen_spelled_out() {
 }
 
 #[test]
-fn every_key_of_the_footer_does_something_or_says_why() {
+fn footer_keys_have_an_effect() {
     let data = story();
     for screen_keys in ["", "2", "3"] {
         let before = typed(&data, screen_keys);
@@ -386,7 +386,7 @@ fn every_key_of_the_footer_does_something_or_says_why() {
 }
 
 #[test]
-fn slash_finds_in_a_text_and_n_goes_on() {
+fn finds_in_a_text() {
     let data = story();
     let mut model = typed(&data, "3v\\/line 17<enter>");
     assert_eq!(model.common.notice.as_deref(), Some("\"line 17\" 1 of 1"));
@@ -418,7 +418,7 @@ fn slash_finds_in_a_text_and_n_goes_on() {
 }
 
 #[test]
-fn help_is_searched() {
+fn finds_in_the_help() {
     let mut model = typed(&story(), "?/subscribe unsub<enter>");
     assert!(
         model.common.notice.as_deref().is_some_and(|said| said.contains("1 of 1")),
@@ -430,7 +430,7 @@ fn help_is_searched() {
 }
 
 #[test]
-fn lists_are_sorted_as_chosen() {
+fn sorts_lists_as_chosen() {
     let data = story();
     let names = |keys: &str| -> Vec<String> {
         let model = typed(&data, keys);
@@ -447,7 +447,7 @@ fn lists_are_sorted_as_chosen() {
 }
 
 #[test]
-fn panes_are_resized_within_the_screen() {
+fn resizes_panes_within_the_screen() {
     let data = story();
     for keys in ["3", "9", "6", "4", "7"] {
         for by in ["+", "-"] {
@@ -463,7 +463,7 @@ fn panes_are_resized_within_the_screen() {
 }
 
 #[test]
-fn f_leaves_the_pause() {
+fn following_ends_the_pause() {
     let data = story();
     let mut model = typed(&data, "3k ");
     assert!(model.common.paused.is_some() && !model.screens.timeline.is_following);
@@ -472,7 +472,7 @@ fn f_leaves_the_pause() {
 }
 
 #[test]
-fn m_marks_the_newest_message_where_none_is_chosen() {
+fn marks_the_selected_or_newest_message() {
     let data = story();
     let mut model = typed(&data, "");
     assert_eq!(type_keys(&mut model, &data, "ma"), [Effect::SaveMarks]);
@@ -482,7 +482,7 @@ fn m_marks_the_newest_message_where_none_is_chosen() {
 }
 
 #[test]
-fn r_begins_and_ends_a_named_recording_or_says_why_not() {
+fn starts_and_ends_a_named_recording() {
     let data = story();
     let mut model = typed(&data, "");
     let name = Effect::Record(Some("reviews.xdsrec".to_owned()));
@@ -498,7 +498,7 @@ fn r_begins_and_ends_a_named_recording_or_says_why_not() {
 }
 
 #[test]
-fn help_tells_where_to_look_and_which_keys_do_not_work_now() {
+fn help_lists_screens_and_unavailable_keys() {
     let data = story();
     let help = |client| {
         let mut model = model(100, 120, PLAIN);
@@ -513,7 +513,7 @@ fn help_tells_where_to_look_and_which_keys_do_not_work_now() {
 }
 
 #[test]
-fn what_is_typed_at_once_does_what_it_does_key_by_key() {
+fn keys_in_one_batch_act_like_single_keys() {
     let data = story();
     for typed in
         ["/edge<enter>", "/edge<esc>j", ":timeline<enter>k", "jj<enter>j", "/state:nack<enter>j<enter>"]

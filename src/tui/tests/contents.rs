@@ -1,4 +1,4 @@
-//! Screens 4 and 6: resources and refusals.
+//! Screens 4 and 6: resources and NACKs.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use super::story::url;
 use super::{PLAIN, drawn, model, screen, screen_in, text, type_keys};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (200, 60)];
-/// The text of the key in the script; the screens must never show it.
+/// The private key in the script. No screen may show it.
 const KEY: &str = "the private key of edge-cert";
 
 fn at_all_sizes(name: &str, typed: &str) {
@@ -66,7 +66,7 @@ fn resources() {
 }
 
 #[test]
-fn a_line_of_a_resource_is_explained() {
+fn explains_a_line_of_a_resource() {
     let keys = format!("{}<tab>{}", select("cds/reviews"), "j".repeat(6));
     at_all_sizes("resources_field", &keys);
 }
@@ -82,7 +82,7 @@ fn a_recovered_guess() {
 }
 
 #[test]
-fn no_colour_and_ascii() {
+fn snapshots_in_ascii() {
     let ascii = Theme { color: false, ascii: true, contrast: false };
     let real = Real::gateway();
     assert_snapshot!("ascii_nacks", screen_in(ascii, &real.data(), "6", 100, 30));
@@ -90,7 +90,7 @@ fn no_colour_and_ascii() {
 }
 
 #[test]
-fn nothing_to_show_is_said() {
+fn says_that_there_is_nothing_to_show() {
     let nothing = Real::of("node a\nstream 1 ads\n+0s 1 > cds\n");
     assert!(screen(&nothing.data(), "6", 80, 24).contains("nothing was refused"));
     let empty = Real::of("node a\nstream 1 ads\n");
@@ -98,7 +98,7 @@ fn nothing_to_show_is_said() {
 }
 
 #[test]
-fn references_are_followed_there_and_back() {
+fn follows_references_and_returns() {
     let real = Real::gateway();
     let mut model = typed(&real, &select("rds/edge"));
     let at = |model: &Model, path: &str| {
@@ -116,7 +116,7 @@ fn references_are_followed_there_and_back() {
     assert_eq!(at(&model, "eds_cluster_config.service_name"), Some(model.screens.resources.detail.line));
     type_keys(&mut model, &real.data(), "<back>");
     assert_eq!(selected(&model), name(Kind::Rds, "edge"));
-    // What is not there is said, not shown.
+    // An unknown resource is reported, not shown.
     model.screens.resources.detail.line =
         at(&model, "virtual_hosts[0].routes[2].route.cluster").expect("the line");
     type_keys(&mut model, &real.data(), "<enter>");
@@ -129,7 +129,7 @@ fn references_are_followed_there_and_back() {
 }
 
 #[test]
-fn users_of_a_resource_are_found() {
+fn finds_referrers_of_a_resource() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}P", select("cds/reviews")));
     let shown = text(&drawn(&model));
@@ -141,7 +141,7 @@ fn users_of_a_resource_are_found() {
 }
 
 #[test]
-fn versions_are_stepped_through() {
+fn steps_through_versions() {
     let real = Real::gateway();
     let mut model = typed(&real, &select("cds/reviews"));
     let timeout = |model: &Model| {
@@ -167,7 +167,7 @@ fn versions_are_stepped_through() {
 }
 
 #[test]
-fn every_form_shows_the_same_content() {
+fn shows_a_content_in_every_format() {
     let real = Real::gateway();
     let mut seen = Vec::new();
     let mut model = typed(&real, &select("cds/reviews"));
@@ -186,7 +186,7 @@ fn every_form_shows_the_same_content() {
 }
 
 #[test]
-fn screen_6_leads_to_the_resource_and_the_message() {
+fn nack_leads_to_resource_and_message() {
     let real = Real::gateway();
     let mut model = typed(&real, "6<enter>");
     assert_eq!((model.screen, selected(&model)), (ScreenId::Resources, name(Kind::Cds, "reviews")));
@@ -201,7 +201,7 @@ fn screen_6_leads_to_the_resource_and_the_message() {
 }
 
 #[test]
-fn the_card_tells_field_last_good_and_repeats() {
+fn card_has_field_last_good_and_repeats() {
     let real = Real::gateway();
     let model = typed(&real, "6");
     let card = &model.screens.nack.card;
@@ -221,7 +221,7 @@ fn the_card_tells_field_last_good_and_repeats() {
 }
 
 #[test]
-fn no_key_is_on_any_screen() {
+fn no_screen_shows_a_private_key() {
     let real = Real::gateway();
     for keys in
         [select("sds/edge-cert"), format!("{}\\", select("sds/edge-cert")), "6".to_owned(), "3".to_owned()]
@@ -241,7 +241,7 @@ fn no_key_is_on_any_screen() {
 }
 
 #[test]
-fn copies_name_the_resource_and_the_command() {
+fn copies_resource_and_command() {
     let real = Real::gateway();
     let mut model = typed(&real, &select("cds/reviews"));
     let copied = type_keys(&mut model, &real.data(), "yc");
@@ -252,7 +252,7 @@ fn copies_name_the_resource_and_the_command() {
 }
 
 #[test]
-fn a_filter_narrows_the_tree() {
+fn filters_the_tree() {
     let real = Real::gateway();
     let model = typed(&real, "4/name:reviews<enter>");
     let shown = text(&drawn(&model));
@@ -260,7 +260,7 @@ fn a_filter_narrows_the_tree() {
 }
 
 #[test]
-fn large_types_are_drawn_by_the_page() {
+fn loads_only_visible_rows_of_a_large_type() {
     let names: Vec<String> = (0..20_000).map(|i| format!("c-{i:05}")).collect();
     let real = Real::of(&format!(
         "node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [{}]\n1 > cds v=1 n=a\n",
@@ -277,7 +277,7 @@ fn large_types_are_drawn_by_the_page() {
 }
 
 #[test]
-fn folds_wrapping_and_docs_are_turned_by_their_keys() {
+fn toggles_folds_and_docs() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}<tab>jj", select("cds/reviews")));
     let lines = |model: &Model| model.screens.resources.detail.lines.len();
@@ -298,7 +298,7 @@ fn folds_wrapping_and_docs_are_turned_by_their_keys() {
 }
 
 #[test]
-fn long_lines_are_cut_or_wrapped() {
+fn cuts_or_wraps_long_lines() {
     let value = "long".repeat(60);
     let real = Real::of(&format!(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c{{alt_stat_name: {value}}}]\n> cds v=1 n=a\n"
@@ -311,7 +311,7 @@ fn long_lines_are_cut_or_wrapped() {
 }
 
 #[test]
-fn a_refusal_without_words_is_told_as_one() {
+fn shows_a_nack_without_error_detail() {
     let real = Real::of(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c]\n> cds v=1 n=a\n< cds v=2 n=b [c~2]\n> cds v=1 n=b\n",
     );
@@ -320,7 +320,7 @@ fn a_refusal_without_words_is_told_as_one() {
 }
 
 #[test]
-fn problems_among_the_resources_are_gone_through() {
+fn visits_problems_among_resources() {
     let real = Real::gateway();
     let mut model = typed(&real, "4g");
     for wanted in [name(Kind::Cds, "ledger-v2"), name(Kind::Cds, "reviews"), name(Kind::Eds, "ledger-v2")] {
@@ -334,9 +334,9 @@ fn problems_among_the_resources_are_gone_through() {
 }
 
 #[test]
-fn screen_4_follows_where_the_reader_comes_from() {
+fn resources_opens_at_the_stream_of_the_selection() {
     let real = Real::gateway();
-    // The newest message is of the second stream; the refusal that is open of the first.
+    // The newest message is on the second stream, the open NACK on the first.
     let model = typed(&real, "34");
     assert_eq!(model.common.scope.stream.map(|stream| stream.0), Some(2));
     let model = typed(&real, "64");
@@ -347,7 +347,7 @@ fn screen_4_follows_where_the_reader_comes_from() {
 }
 
 #[test]
-fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
+fn diff_opens_from_resources_and_nacks() {
     let real = Real::gateway();
     for (keys, screen) in [(select("cds/reviews"), ScreenId::Resources), ("6".to_owned(), ScreenId::Nack)] {
         let mut model = typed(&real, &keys);
@@ -362,7 +362,7 @@ fn d_shows_what_changed_from_resources_and_refusals_and_esc_leads_back() {
 }
 
 #[test]
-fn a_name_is_copied_on_every_screen() {
+fn copies_a_name_on_every_screen() {
     let real = Real::gateway();
     for (keys, name) in
         [("", "edge-gw-1"), ("2", "edge-gw-1"), (&*select("cds/reviews"), "reviews"), ("6", "reviews")]
@@ -374,7 +374,7 @@ fn a_name_is_copied_on_every_screen() {
 }
 
 #[test]
-fn a_body_is_searched_and_its_path_and_content_are_copied() {
+fn finds_in_a_body_and_copies_path_and_content() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}<tab>/connect_timeout<enter>", select("cds/reviews")));
     let line = &model.screens.resources.detail.lines[model.screens.resources.detail.line];
@@ -388,7 +388,7 @@ fn a_body_is_searched_and_its_path_and_content_are_copied() {
     assert!(yaml.contains("name: reviews") && yaml.contains("\nconnect_timeout:"), "{yaml}");
     let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "yj")).expect("JSON");
     assert_eq!(json["name"], "reviews");
-    // The same of the refusal, and of what changed.
+    // The same on NACK and Diff.
     let mut model = typed(&real, "6");
     assert!(copied(&mut model, "yy").contains("name: reviews"));
     assert_eq!(copied(&mut model, "yp"), "connect_timeout");
@@ -399,7 +399,7 @@ fn a_body_is_searched_and_its_path_and_content_are_copied() {
 }
 
 #[test]
-fn d_on_a_resource_shows_how_another_node_has_it() {
+fn compares_a_resource_with_another_node() {
     let real = Real::gateway();
     let mut model = typed(&real, &format!("{}D", select("cds/reviews")));
     assert_eq!(model.screen, ScreenId::Diff);
@@ -413,7 +413,7 @@ fn d_on_a_resource_shows_how_another_node_has_it() {
 }
 
 #[test]
-fn d_on_two_nodes_says_how_their_contents_differ() {
+fn compares_two_nodes() {
     let real = Real::gateway();
     let mut model = typed(&real, "gD");
     let marked = model.screens.overview.marked;
@@ -425,7 +425,7 @@ fn d_on_two_nodes_says_how_their_contents_differ() {
     );
     type_keys(&mut model, &real.data(), "jD");
     assert_eq!(model.screens.overview.marked, None);
-    // What they were sent is compared; one refused that, and runs what it had.
+    // The pushed contents are compared, although one client refused them.
     let said = "edge-gw-2 against edge-gw-1: CDS ~1 -1 +0 (sent; in force 43 against 41)";
     assert_eq!(model.common.notice.as_deref(), Some(said));
     type_keys(&mut model, &real.data(), "DD");

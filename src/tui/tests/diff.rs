@@ -50,11 +50,11 @@ impl BodyRenderer for Codec {
     }
 }
 
-/// A store of a script, with what reads its contents.
+/// A store built from a script, with a codec.
 struct World {
     store: Store,
     codec: Codec,
-    /// What has not happened yet.
+    /// Frames that are not handled yet.
     rest: std::collections::VecDeque<Frame>,
 }
 
@@ -65,7 +65,7 @@ impl World {
         world
     }
 
-    /// Up to message `n`.
+    /// The store up to message `n`.
     fn at(text: &str, n: u64) -> World {
         let codec = Codec(Schema::builtin());
         let script = script::parse(text, "test").unwrap();
@@ -105,7 +105,7 @@ fn versions(model: &Model) -> (Option<&str>, Option<&str>) {
 }
 
 #[test]
-fn a_push_its_entries_and_what_changed_in_them() {
+fn snapshots_of_a_push() {
     let world = World::of(SCRIPT);
     for (width, height) in [(80, 24), (100, 30), (200, 60)] {
         let shown = screen_in(PLAIN, &world.data(), ":goto #13<enter>d", width, height);
@@ -116,7 +116,7 @@ fn a_push_its_entries_and_what_changed_in_them() {
 }
 
 #[test]
-fn the_answer_to_a_push_leads_to_it_and_esc_leads_back() {
+fn answer_leads_to_its_push_and_esc_returns() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #14<enter>d");
     assert_eq!(
@@ -141,7 +141,7 @@ fn the_answer_to_a_push_leads_to_it_and_esc_leads_back() {
 }
 
 #[test]
-fn versions_are_walked_and_the_base_can_be_chosen() {
+fn steps_through_versions_and_bases() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":diff rds/edge<enter>");
     assert_eq!(versions(&model), (Some("8"), Some("9")));
@@ -167,7 +167,7 @@ fn versions_are_walked_and_the_base_can_be_chosen() {
 }
 
 #[test]
-fn the_base_in_force_is_the_accepted_one() {
+fn base_in_force_is_the_accepted_version() {
     let script = "node a\nstream 1 sotw cds\n+0s 1 > v= n=\n1 < v=1 n=a [c~1]\n1 > v=1 n=a\n\
                   1 < v=2 n=b [c~2]\n1 > v=1 n=b nack=\"no\"\n1 < v=3 n=c [c~3]\n1 > v=1 n=c nack=\"no\"\n";
     let world = World::of(script);
@@ -180,7 +180,7 @@ fn the_base_in_force_is_the_accepted_one() {
 }
 
 #[test]
-fn changes_are_jumped_to_and_context_unfolds() {
+fn jumps_to_changes_and_unfolds_context() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #15<enter>d<tab>");
     let rows = model.screens.diff.rows.len();
@@ -200,7 +200,7 @@ fn changes_are_jumped_to_and_context_unfolds() {
 }
 
 #[test]
-fn a_comparison_is_made_once() {
+fn compares_contents_once() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #13<enter>d");
     let before = model.screens.diff.compared.clone();
@@ -212,7 +212,7 @@ fn a_comparison_is_made_once() {
 }
 
 #[test]
-fn marked_pushes_are_compared_whatever_came_between_them() {
+fn compares_marked_pushes() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #5<enter>D");
     assert!(model.common.notice.as_deref().is_some_and(|notice| notice.starts_with("#5 is marked")));
@@ -223,7 +223,7 @@ fn marked_pushes_are_compared_whatever_came_between_them() {
 }
 
 #[test]
-fn the_command_that_prints_it() {
+fn copies_the_command_of_a_diff() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), ":goto #13<enter>d");
     let effects = type_keys(&mut model, &world.data(), "yc");
@@ -237,16 +237,16 @@ fn the_command_that_prints_it() {
 }
 
 #[test]
-fn a_problem_leads_to_the_push_it_is_about() {
+fn problem_leads_to_its_push() {
     let world = World::of(SCRIPT);
     let model = typed(&world.data(), "}5");
     assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(13)));
-    // From elsewhere: what was looked at before, or the newest push that changed something.
+    // Without a selection: the previous diff, or the newest push with changes.
     let model = typed(&world.data(), "5");
     assert_eq!(model.screens.diff.push.as_ref().map(|push| push.n), Some(Seq(21)));
 }
 
-/// A server that sends what was refused again changes nothing by that; what was refused is what counts.
+/// A server that re-sends a refused push, which changes nothing.
 const RESENT: &str = r#"node edge
 stream 1 ads
 +0s 1 > cds
@@ -262,7 +262,7 @@ stream 1 ads
 "#;
 
 #[test]
-fn d_on_a_refused_type_shows_what_was_refused_not_that_it_came_again() {
+fn diff_of_a_refused_type_shows_the_refused_push() {
     let world = World::of(RESENT);
     for keys in ["}d", "ld", "}<enter>d", "2d", "6d"] {
         let model = typed(&world.data(), keys);
@@ -275,7 +275,7 @@ fn d_on_a_refused_type_shows_what_was_refused_not_that_it_came_again() {
 }
 
 #[test]
-fn a_paused_screen_shows_no_later_version() {
+fn paused_diff_shows_no_later_version() {
     let world = World::of(SCRIPT);
     let mut model = typed(&world.data(), "");
     let row = world.store.row_of(Seq(16)).unwrap();
@@ -288,7 +288,7 @@ fn a_paused_screen_shows_no_later_version() {
 }
 
 #[test]
-fn nothing_to_compare_is_a_screen_too() {
+fn says_that_there_is_nothing_to_compare() {
     let world = World::of("node a\nstream 1 ads\n+0s 1 > cds\n");
     let model = typed(&world.data(), "5");
     assert!(text(&drawn(&model)).contains("Nothing to compare yet"));
@@ -298,7 +298,7 @@ fn nothing_to_compare_is_a_screen_too() {
 }
 
 #[test]
-fn large_contents_are_drawn_by_their_visible_rows() {
+fn folds_unchanged_lines_of_large_contents() {
     let route = |i: u32, timeout: u32| {
         format!("{{match: {{prefix: /{i}}}, route: {{cluster: c, timeout: {timeout}s}}}}")
     };
@@ -327,7 +327,7 @@ fn large_contents_are_drawn_by_their_visible_rows() {
 }
 
 #[test]
-fn the_screen_is_as_of_the_time_cursor() {
+fn diff_is_as_of_the_time_cursor() {
     let now = World::of(RESENT);
     let mut model = typed(&now.data(), "6d");
     let shown = text(&drawn(&model));
@@ -350,7 +350,7 @@ fn the_screen_is_as_of_the_time_cursor() {
     let shown = at(9);
     assert!(shown.contains("1 field changed"), "{shown}");
     assert!(shown.contains("push refused") && shown.contains("@42 (rejected, sent 2×)"), "{shown}");
-    // A resource without a push: its versions up to the cursor.
+    // A resource without a push has its versions up to the cursor.
     let mut model = typed(&now.data(), ":diff cds/reviews<enter>");
     let mut versions_at = |n: u64| {
         let then = World::at(RESENT, n);
@@ -365,7 +365,7 @@ fn the_screen_is_as_of_the_time_cursor() {
 }
 
 #[test]
-fn what_comes_while_it_is_looked_at_counts() {
+fn diff_follows_new_messages() {
     let mut world = World::at(RESENT, 4);
     let mut model = typed(&world.data(), ":goto #4<enter>d");
     let shown = text(&drawn(&model));

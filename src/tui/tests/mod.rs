@@ -1,4 +1,4 @@
-//! The screens, by typing and looking.
+//! Tests of the screens: keys in, text out.
 
 mod behaviour;
 mod contents;
@@ -33,7 +33,7 @@ pub fn model(width: u16, height: u16, theme: Theme) -> Model {
     model
 }
 
-/// Keys out of `jj<enter>^d?`: characters, names in `<>`, `^` for Control. `<lt>` is a `<`, `<caret>` a `^`.
+/// Parses keys such as `jj<enter>^d?`: characters, names in `<>`, and `^` for Control.
 fn keys(typed: &str) -> Vec<KeyEvent> {
     let mut keys = Vec::new();
     let mut rest = typed;
@@ -65,7 +65,7 @@ fn keys(typed: &str) -> Vec<KeyEvent> {
     keys
 }
 
-/// Types into a model, searching to the end after each key. Returns what it asked for.
+/// Types into a model, and finishes the search after each key. Returns the effects.
 pub fn type_keys(model: &mut Model, data: &dyn Data, typed: &str) -> Vec<Effect> {
     let mut effects = update(model, Msg::Changed, data);
     for key in keys(typed) {
@@ -82,12 +82,12 @@ pub fn drawn(model: &Model) -> Buffer {
     buffer
 }
 
-/// The characters that a model draws.
+/// The text that a model draws.
 pub fn drawn_text(model: &Model) -> String {
     text(&drawn(model))
 }
 
-/// The characters of a screen, trailing blanks cut.
+/// The text of a buffer, without blanks at line ends.
 pub fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width).max(1);
     let line = |cells: &[ratatui::buffer::Cell]| {
@@ -97,7 +97,7 @@ pub fn text(buffer: &Buffer) -> String {
     buffer.content.chunks(width).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// What is on the screen after typing.
+/// The text on the screen after typing.
 pub fn screen(data: &dyn Data, typed: &str, width: u16, height: u16) -> String {
     screen_in(PLAIN, data, typed, width, height)
 }

@@ -1,4 +1,4 @@
-//! Any keys at any size: nothing panics, nothing is drawn outside.
+//! Random keys at random sizes.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use proptest::prelude::*;
@@ -40,7 +40,7 @@ fn msg() -> impl Strategy<Value = Msg> {
     ]
 }
 
-/// The story up to some row, with fewer streams: what a live source may look like at any time.
+/// The story up to a row, with fewer streams, as a live source may be.
 fn part(rows: usize, streams: usize) -> Story {
     let mut part = story();
     part.rows.truncate(rows);
@@ -52,7 +52,7 @@ fn part(rows: usize, streams: usize) -> Story {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_panics(
+    fn random_keys_do_not_panic(
         messages in prop::collection::vec((msg(), 0usize..14, 0usize..11), 1..120),
         ascii in any::<bool>(),
     ) {
@@ -71,7 +71,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
     #[test]
-    fn nothing_panics_over_contents(messages in prop::collection::vec(msg(), 1..80), ascii in any::<bool>()) {
+    fn random_keys_do_not_panic_over_contents(messages in prop::collection::vec(msg(), 1..80), ascii in any::<bool>()) {
         let real = super::real::Real::gateway();
         let mut model = model(100, 30, Theme { color: false, ascii, contrast: false });
         for message in messages {

@@ -1,4 +1,4 @@
-//! A store out of a script, for the screens that look into contents.
+//! A store built from a script, for the screens that decode contents.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub struct Real {
 }
 
 impl Real {
-    /// As a tap would have seen it: without secrets.
+    /// The store of a script, with secrets redacted.
     pub fn of(text: &str) -> Real {
         let (mut real, rest) = Real::begun(text);
         rest.into_iter().for_each(|frame| real.store.handle(frame));
@@ -41,7 +41,7 @@ impl Real {
         real
     }
 
-    /// Before the first frame, and the frames.
+    /// The store before the first frame, and the frames.
     pub fn begun(text: &str) -> (Real, Vec<Frame>) {
         let schema = Schema::builtin();
         let redact = Arc::new(Redactor::new(schema.clone(), 7));
@@ -61,7 +61,7 @@ impl Real {
         Real::of(include_str!("../../../tests/fixtures/tui/gateway.xds"))
     }
 
-    /// A connection to the server on which there never was a stream, and why.
+    /// Adds a failed connection to the server.
     pub fn fail(&mut self, stream: u32, at: u64, note: &str) {
         let [peer, server] = ["10.0.0.9:5000", "10.0.0.1:18000"].map(|address| Some(address.into()));
         let open = Open { method: Open::NOTHING.into(), peer, server, ..Open::default() };

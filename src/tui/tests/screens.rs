@@ -1,4 +1,4 @@
-//! Whole screens, compared as text.
+//! Snapshots of screens.
 
 use insta::assert_snapshot;
 
@@ -76,13 +76,13 @@ fn palette() {
 }
 
 #[test]
-fn filter_being_typed() {
+fn snapshots_of_a_filter() {
     assert_snapshot!("filter_good", screen(&story(), "3/kind:nack", 100, 30));
     assert_snapshot!("filter_bad", screen(&story(), "3/kind:nack<enter>/ kind:xyz", 100, 30));
 }
 
 #[test]
-fn no_colour_and_ascii_tell_the_same() {
+fn snapshots_without_colour_and_unicode() {
     let ascii = Theme { color: false, ascii: true, contrast: false };
     assert_snapshot!("ascii_overview", screen_in(ascii, &story(), "", 100, 30));
     assert_snapshot!("ascii_timeline", screen_in(ascii, &story(), "ll<enter>3kkkkk", 100, 30));
@@ -92,7 +92,7 @@ fn no_colour_and_ascii_tell_the_same() {
 }
 
 #[test]
-fn nothing_to_show() {
+fn snapshots_of_empty_screens() {
     let mut nothing = story();
     nothing.rows.clear();
     nothing.streams.clear();

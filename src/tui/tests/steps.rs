@@ -1,4 +1,4 @@
-//! What is made step by step, or looked up as far as it is asked for, is what is made at once.
+//! Results built in steps equal those built at once.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ use super::{PLAIN, drawn_text, keys, model, type_keys};
 
 const GATEWAY: &str = include_str!("../../../tests/fixtures/tui/gateway.xds");
 
-/// All that a graph says.
+/// All nodes and rows of a graph.
 fn said(graph: &Graph) -> String {
     let all = TreeView { problems: true, ..TreeView::default() };
     let rows = [TreeView::default(), all].map(|view| graph.rows(&view));
@@ -25,9 +25,9 @@ fn said(graph: &Graph) -> String {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
-    /// The facts go on between the steps; the graph is of the moment at which it was begun.
+    /// Facts change between the steps, but not the graph.
     #[test]
-    fn a_graph_in_steps_is_of_one_moment(begun in 0usize..60, most in 1usize..9, stream in 1u32..3) {
+    fn graph_built_in_steps_is_of_one_moment(begun in 0usize..60, most in 1usize..9, stream in 1u32..3) {
         let (mut real, frames) = Real::begun(GATEWAY);
         let mut frames = frames.into_iter();
         frames.by_ref().take(begun).for_each(|frame| real.handle(frame));
@@ -48,7 +48,7 @@ proptest! {
 }
 
 #[test]
-fn a_graph_is_let_go_of_in_steps() {
+fn drops_a_graph_in_steps() {
     let real = Real::gateway();
     let data = real.data();
     let mut graph = Graph::build(data.store, &[StreamId(1)], &mut References::default());
@@ -59,7 +59,7 @@ fn a_graph_is_let_go_of_in_steps() {
     assert_eq!((graph.nodes.len(), steps), (0, nodes.div_ceil(2)));
 }
 
-/// So many clusters, and routes that lead to the first of them.
+/// A number of clusters, and routes that refer to the first one.
 fn large(clusters: usize, routes: usize) -> Real {
     let list = |n: usize, one: &dyn Fn(usize) -> String| (0..n).map(one).collect::<Vec<_>>().join(" ");
     let names = list(routes, &|i| format!("r{i}"));
@@ -81,7 +81,7 @@ fn press(model: &mut Model, real: &Real, typed: &str) {
 }
 
 #[test]
-fn a_large_graph_comes_in_steps() {
+fn builds_a_large_graph_in_steps() {
     let real = large(3000, 1);
     let data = real.data();
     let mut model = model(100, 30, PLAIN);
@@ -100,7 +100,7 @@ fn a_large_graph_comes_in_steps() {
 }
 
 #[test]
-fn who_refers_to_a_resource_is_found_in_steps() {
+fn finds_referrers_in_steps() {
     let real = large(2, 150);
     let mut model = model(100, 30, PLAIN);
     type_keys(&mut model, &real.data(), "4");
@@ -126,7 +126,7 @@ fn who_refers_to_a_resource_is_found_in_steps() {
 }
 
 #[test]
-fn a_filter_means_the_same_states_with_and_without_their_facts() {
+fn filter_matches_states_and_summaries_alike() {
     let filters = [
         "reviews",
         "edge-gw-1",
@@ -182,7 +182,7 @@ fn a_filter_means_the_same_states_with_and_without_their_facts() {
 }
 
 #[test]
-fn names_stand_in_the_order_chosen_last() {
+fn sorts_names_by_the_last_choice() {
     let orders = ["s1", "s2", "s3"];
     for real in [Real::gateway(), large(20, 3)] {
         let shown = |typed: &str| {

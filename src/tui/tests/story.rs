@@ -1,4 +1,4 @@
-//! One moment of one story: `edge-gw-1` refuses cluster version 42, one endpoint name is never answered.
+//! Facts of a story: `edge-gw-1` refuses cluster version 42, and one endpoint name is never sent.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Story {
     pub streams: Vec<StreamFact>,
     pub states: Vec<StateFact>,
     pub problems: Vec<ProblemFact>,
-    /// That of facts that stand still.
+    /// The moment of facts that do not change.
     pub moment: Option<ViewTime>,
 }
 
@@ -72,7 +72,7 @@ impl Data for Story {
     fn json(&self, fact: &MessageFact) -> String {
         format!("{{\"n\":{}}}", fact.n.map_or(0, |n| n.0))
     }
-    // Stands in for the filter language: words of the kind `field:word`, all of which must hold.
+    // A small filter language: words `field:word`, all of which must match.
     fn read_filter(&self, text: &str) -> Result<Filter, FilterError> {
         match text.find("kind:x") {
             Some(at) => Err(FilterError { at: at + 5, reason: "no such kind".to_owned() }),
@@ -120,7 +120,7 @@ fn summary(state: &StateFact) -> SummaryFact {
     }
 }
 
-/// `14:02:08.155` as the source's time.
+/// Parses `14:02:08.155` as a time of the source.
 pub fn at(clock: &str) -> Time {
     let mut parts = clock.split(':').map(|part| part.parse::<f64>().unwrap());
     let mut next = || parts.next().unwrap();
@@ -509,7 +509,7 @@ pub fn story() -> Story {
     Story { now: at("14:02:31"), rows: rows(), streams, states, problems: problems(), moment: None }
 }
 
-/// A source of nothing but messages, made when asked for, which counts how often it is asked.
+/// A source of many messages, made on demand, that counts the reads.
 pub struct Long {
     pub rows: usize,
     pub asked: std::cell::Cell<usize>,

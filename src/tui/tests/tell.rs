@@ -1,4 +1,4 @@
-//! What a client is told: by key, after a question.
+//! Keys that make the client send something.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn client() -> (Model, Story) {
 }
 
 #[test]
-fn a_subscription_is_typed_and_goes_out_after_y_only() {
+fn sends_a_subscription_after_confirmation() {
     let (mut model, data) = client();
     assert_eq!(type_keys(&mut model, &data, "Seds/pay -eds/old cds/* -lds/*<enter>"), []);
     assert!(drawn_text(&model).contains("subscribe eds/pay, unsubscribe eds/old, subscribe cds/*"));
@@ -42,7 +42,7 @@ fn a_subscription_is_typed_and_goes_out_after_y_only() {
 }
 
 #[test]
-fn what_is_no_subscription_stays_in_the_prompt_and_says_why() {
+fn reports_a_wrong_subscription() {
     let (mut model, data) = client();
     for (typed, why) in [("nope/x", "unknown type nope"), ("eds/", "has no name"), ("-cds", "has no name")] {
         assert_eq!(type_keys(&mut model, &data, &format!("S^u{typed}<enter>")), []);
@@ -60,7 +60,7 @@ fn what_is_no_subscription_stays_in_the_prompt_and_says_why() {
 }
 
 #[test]
-fn verdicts_go_to_the_oldest_response_that_waits() {
+fn verdict_goes_to_the_oldest_held_response() {
     let (mut model, data) = client();
     let (type_url, nonce) = (url(Kind::Rds), Arc::<str>::from("b7"));
     type_keys(&mut model, &data, "A");
@@ -76,7 +76,7 @@ fn verdicts_go_to_the_oldest_response_that_waits() {
 }
 
 #[test]
-fn reconnecting_asks_and_ctrl_c_takes_the_question_back() {
+fn reconnect_asks_and_ctrl_c_cancels() {
     let (mut model, data) = client();
     assert_eq!(type_keys(&mut model, &data, "R^c"), [], "nothing sent, nothing quit");
     assert!(model.overlays.is_empty());
@@ -84,7 +84,7 @@ fn reconnecting_asks_and_ctrl_c_takes_the_question_back() {
 }
 
 #[test]
-fn elsewhere_the_keys_say_why_not_and_the_footer_has_none_of_them() {
+fn client_keys_are_unavailable_without_a_client() {
     let (mut model, data) = client();
     assert!(drawn_text(&model).contains("S! subscribe"));
     model.common.info.client = false;

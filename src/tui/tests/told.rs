@@ -1,4 +1,4 @@
-//! That the screens say of each thing what is so, as of what is shown, and that hostile texts do not hold them up.
+//! Facts on the screens, over a real store.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::tui::widgets::theme::Theme;
 use super::real::Real;
 use super::{PLAIN, drawn_text, model, screen, screen_in, type_keys};
 
-/// The one line with this in it that comes last.
+/// The last line that contains `with`.
 fn line<'a>(text: &'a str, with: &str) -> &'a str {
     text.lines().rfind(|line| line.contains(with)).unwrap_or_else(|| panic!("no {with} in\n{text}"))
 }
@@ -20,7 +20,7 @@ const REFUSED: &str = "node edge\nstream 1 ads\n+0s 1 > cds\n\
     +4s 1 > cds v=41 n=b nack=\"reviews: no\" code=13\n";
 
 #[test]
-fn what_a_refused_push_left_unchanged_stands_at_the_version_before() {
+fn unchanged_resource_of_a_refused_push_keeps_its_version() {
     let real = Real::of(REFUSED);
     let resources = screen(&real.data(), "4", 100, 30);
     let cart = line(&resources, " cart ").split('│').next().unwrap();
@@ -32,7 +32,7 @@ fn what_a_refused_push_left_unchanged_stands_at_the_version_before() {
 }
 
 #[test]
-fn a_server_that_can_not_be_reached_is_a_problem_and_no_node() {
+fn unreachable_server_is_a_problem_without_a_node() {
     let mut real = Real::of(REFUSED);
     for (stream, at) in [(5, 5), (6, 6)] {
         real.fail(stream, at, "connect 10.0.0.1:18000 failed: Connection refused");
@@ -47,7 +47,7 @@ fn a_server_that_can_not_be_reached_is_a_problem_and_no_node() {
 const ASKED: &str = "node edge\nstream 1 ads\n+0s 1 > eds v= n= names=[e]\n+1s 1 > rds v= n= names=[r]\n";
 
 #[test]
-fn a_name_is_missing_only_once_its_time_is_over() {
+fn name_is_missing_after_the_timeout() {
     let real = Real::of(ASKED);
     let subs = screen(&real.data(), "7j", 100, 30);
     assert!(subs.contains("1 waiting") && subs.contains("waiting 1"), "{subs}");
@@ -66,7 +66,7 @@ fn a_name_is_missing_only_once_its_time_is_over() {
 }
 
 #[test]
-fn what_was_wrong_when_a_stream_closed_is_told() {
+fn shows_problems_that_a_stream_closed_with() {
     let real = Real::of(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
     let shown = screen(&real.data(), "", 100, 30);
     assert!(line(&shown, "when its stream closed").contains("last CDS NACK"), "{shown}");
@@ -79,7 +79,7 @@ fn what_was_wrong_when_a_stream_closed_is_told() {
 }
 
 #[test]
-fn fields_are_those_that_the_message_has() {
+fn shows_only_fields_of_the_variant() {
     let real =
         Real::of("node a\nstream 1 delta-ads\n+0s 1 > cds sub=[x]\n+1s 1 < cds n=1 [x@7]\n+2s 1 > cds n=1\n");
     let at = |n: u64| screen(&real.data(), &format!(":goto #{n}<enter>"), 100, 30);
@@ -94,7 +94,7 @@ fn fields_are_those_that_the_message_has() {
 }
 
 #[test]
-fn the_refused_resource_is_selected_among_many() {
+fn selects_the_refused_resource_among_many() {
     let names: String = (0..40).map(|i| format!(" c{i}")).collect();
     let push = |version: u32, seconds: u32| {
         format!("1 < cds v={version} n=n{version} [{names} reviews{{connect_timeout: {seconds}s}}]\n")
@@ -115,7 +115,7 @@ fn the_refused_resource_is_selected_among_many() {
 }
 
 #[test]
-fn the_keys_stay_on_a_low_terminal() {
+fn keeps_the_keys_on_a_low_terminal() {
     let real = Real::of(REFUSED);
     let mut model = model(80, 24, PLAIN);
     update(&mut model, Msg::Notice("a hint of many words ".repeat(6)), &real.data());
@@ -126,7 +126,7 @@ fn the_keys_stay_on_a_low_terminal() {
 }
 
 #[test]
-fn the_overview_says_that_nothing_matches_and_how_it_is_sorted() {
+fn overview_shows_filter_result_and_order() {
     let real = Real::of(REFUSED);
     let shown = screen(&real.data(), "/node:nobody<enter>", 100, 30);
     assert!(shown.contains("0 of 1 match; Esc clears"), "{shown}");
@@ -135,7 +135,7 @@ fn the_overview_says_that_nothing_matches_and_how_it_is_sorted() {
 }
 
 #[test]
-fn folds_are_told_in_ascii() {
+fn shows_folds_in_ascii() {
     let ascii = Theme { color: false, ascii: true, contrast: false };
     let shown = screen_in(ascii, &Real::of(REFUSED).data(), "4", 100, 30);
     assert!(shown.contains("[-] CDS"), "{shown}");
@@ -144,7 +144,7 @@ fn folds_are_told_in_ascii() {
 }
 
 #[test]
-fn long_texts_do_not_hold_up_a_screen() {
+fn draws_long_texts_in_time() {
     let name = format!("n{}", "x".repeat(300_000));
     for long in
         ["x".repeat(300_000), "e ".repeat(150_000), "Proto constraint validation failed ".repeat(9000)]
@@ -159,7 +159,8 @@ fn long_texts_do_not_hold_up_a_screen() {
             let start = Instant::now();
             update(&mut model, Msg::Changed, &real.data());
             let shown = drawn_text(&model);
-            // Twenty times what it takes without optimization; to measure all of it for each line takes minutes.
+            // Twenty times the usual time of an unoptimized build. Laying out the full text takes
+            // minutes.
             assert!(start.elapsed() < Duration::from_secs(2), "{keys}: {:?}\n{shown}", start.elapsed());
         }
     }

@@ -36,7 +36,7 @@ fn node(model: &Model) -> (Kind, String) {
 }
 
 #[test]
-fn subscriptions() {
+fn snapshots_of_subscriptions() {
     at_all_sizes("subs", "7");
 }
 
@@ -46,12 +46,12 @@ fn graph() {
 }
 
 #[test]
-fn findings() {
+fn snapshots_of_findings() {
     at_all_sizes("lint", "9");
 }
 
 #[test]
-fn ascii_tells_the_same() {
+fn snapshots_in_ascii() {
     let ascii = Theme { color: false, ascii: true, ..Theme::default() };
     let real = Real::gateway();
     for (name, keys) in [("subs", "7"), ("graph", "8"), ("lint", "9")] {
@@ -60,7 +60,7 @@ fn ascii_tells_the_same() {
 }
 
 #[test]
-fn nothing_to_show_is_said() {
+fn says_that_there_is_nothing_to_show() {
     let nothing = Real::of("node a\nstream 1 ads\n+0s 1 > cds\n");
     assert!(screen(&nothing.data(), "9", 80, 24).contains("no finding"));
     assert!(screen(&nothing.data(), "8", 80, 24).contains("no resource yet"));
@@ -69,7 +69,7 @@ fn nothing_to_show_is_said() {
 }
 
 #[test]
-fn a_finding_leads_to_its_evidence_and_back() {
+fn finding_leads_to_its_evidence_and_back() {
     let real = Real::gateway();
     let mut model = typed(&real, "9");
     let finding = model.screens.lint.finding.clone().expect("a finding");
@@ -82,7 +82,7 @@ fn a_finding_leads_to_its_evidence_and_back() {
 }
 
 #[test]
-fn rules_are_explained_hidden_and_shown_again() {
+fn explains_hides_and_shows_rules() {
     let real = Real::gateway();
     let mut model = typed(&real, "9");
     let (all, rule) = (model.screens.lint.len(), model.screens.lint.finding.clone().expect("a finding").rule);
@@ -104,7 +104,7 @@ fn rules_are_explained_hidden_and_shown_again() {
 }
 
 #[test]
-fn the_tab_counts_findings_on_every_screen() {
+fn tab_counts_findings_on_every_screen() {
     let real = Real::gateway();
     let model = typed(&real, "");
     let found = real.data().findings.len();
@@ -112,7 +112,7 @@ fn the_tab_counts_findings_on_every_screen() {
 }
 
 #[test]
-fn a_filter_narrows_findings() {
+fn filters_findings() {
     let real = Real::gateway();
     let model = typed(&real, "9/type:rds<enter>");
     let rules: Vec<_> = model.screens.lint.window.iter().map(|finding| finding.type_url.as_str()).collect();
@@ -120,7 +120,7 @@ fn a_filter_narrows_findings() {
 }
 
 #[test]
-fn the_graph_shows_what_dangles_and_what_warms() {
+fn shows_dangling_and_warming_resources() {
     let real = Real::gateway();
     let model = typed(&real, "8");
     let screen = shown(&model);
@@ -133,7 +133,7 @@ fn the_graph_shows_what_dangles_and_what_warms() {
 }
 
 #[test]
-fn the_graph_is_walked_both_ways() {
+fn shows_references_and_referrers() {
     let real = Real::gateway();
     let mut model = typed(&real, "8g");
     assert_eq!(node(&model), (Kind::Lds, "web".into()));
@@ -148,7 +148,7 @@ fn the_graph_is_walked_both_ways() {
     assert_eq!(node(&model), (Kind::Cds, "fraud-check".into()));
     type_keys(&mut model, &real.data(), "<esc>P");
     let screen = shown(&model);
-    assert!(screen.contains("who refers to"), "{screen}");
+    assert!(screen.contains("referrers of"), "{screen}");
     assert!(
         screen.contains("RDS edge") && screen.contains("LDS web") && !screen.contains("CDS cart"),
         "{screen}"
@@ -163,7 +163,7 @@ fn the_graph_is_walked_both_ways() {
 }
 
 #[test]
-fn missing_names_come_first_with_who_asked() {
+fn lists_missing_names_first() {
     let real = Real::gateway();
     let mut model = typed(&real, "7");
     let row = model.screens.subscriptions.row().expect("a name");
@@ -178,7 +178,7 @@ fn missing_names_come_first_with_who_asked() {
 }
 
 #[test]
-fn silence_is_explained_as_a_guess() {
+fn explains_missing_names_as_a_guess() {
     let real = Real::of(
         "node a\nstream 1 ads\n> cds\n< cds v=1 n=1 [c]\n> cds v=1 n=1\n> eds names=[stranger]\nadvance 5s\n",
     );
@@ -193,7 +193,7 @@ fn silence_is_explained_as_a_guess() {
 }
 
 #[test]
-fn a_hundred_thousand_names_are_drawn_by_the_page() {
+fn loads_only_visible_names() {
     let names: Vec<String> = (0..100_000).map(|i| format!("c-{i:06}")).collect();
     let names = names.join(" ");
     let real = Real::of(&format!(

@@ -1,4 +1,4 @@
-//! The only way onto the screen: every text that is drawn goes through [`Canvas`], which escapes it.
+//! The canvas, which escapes every text that is drawn.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -8,14 +8,14 @@ use crate::wire::text::{self, Keep, display_safe};
 use crate::present::report::Role;
 use crate::tui::widgets::theme::{self, Glyphs, Theme};
 
-/// A text and what it is.
+/// A text with a role, which decides the style.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     pub text: String,
     pub role: Role,
 }
 
-/// One line of spans.
+/// A line of spans.
 pub type StyledLine = Vec<Span>;
 
 pub fn span(text: impl Into<String>, role: Role) -> Span {
@@ -36,7 +36,8 @@ impl Canvas<'_> {
         self.theme.glyphs()
     }
 
-    /// One text in the first row of `area`, cut at its right edge. Returns the column after it.
+    /// Draws a text in the first row of `area`, cut at the right edge. Returns the column after
+    /// the text.
     pub fn text(&mut self, area: Rect, text: &str, role: Role) -> u16 {
         if area.is_empty() || !self.buf.area.contains(area.as_position()) {
             return area.x;
@@ -47,13 +48,14 @@ impl Canvas<'_> {
         self.buf.set_stringn(area.x, area.y, safe, usize::from(area.width), style).0
     }
 
-    /// Spans side by side in the first row of `area`; what does not fit is cut and marked.
+    /// Draws spans side by side in the first row of `area`. A span that does not fit is cut and
+    /// marked.
     pub fn line(&mut self, area: Rect, line: &[Span]) {
         let mut rest = area;
         for (i, span) in line.iter().enumerate() {
             let safe = display_safe(&span.text);
             let room = usize::from(rest.width);
-            // Blanks at the end are no loss.
+            // Blanks at the end may be cut without a mark.
             let last = line[i + 1..].iter().all(|span| span.text.trim().is_empty());
             let words = if last { safe.trim_end() } else { &safe };
             let shown = text::cut(words, room, Keep::Head, self.glyphs().cut);
@@ -66,20 +68,20 @@ impl Canvas<'_> {
         }
     }
 
-    /// Lines from the top of `area`, the first `skip` of them left out.
+    /// Draws lines from the top of `area`, without the first `skip` lines.
     pub fn lines(&mut self, area: Rect, lines: &[StyledLine], skip: usize) {
         for (row, line) in area.rows().zip(lines.iter().skip(skip)) {
             self.line(row, line);
         }
     }
 
-    /// A text that ends at the right edge of `area`.
+    /// Draws a text that ends at the right edge of `area`.
     pub fn right(&mut self, area: Rect, text: &str, role: Role) {
         let width = u16::try_from(text::width(text)).unwrap_or(u16::MAX).min(area.width);
         self.text(Rect { x: area.right() - width, width, ..area }, text, role);
     }
 
-    /// A rule with a title at its left and a remark at its right: `── title ──── remark ──`.
+    /// Draws a rule with a title and a remark: `── title ──── remark ──`.
     pub fn rule(&mut self, area: Rect, title: &str, remark: &str) {
         let dash = self.glyphs().rule;
         self.text(area, &dash.repeat(usize::from(area.width)), Role::Muted);
@@ -97,13 +99,13 @@ impl Canvas<'_> {
         }
     }
 
-    /// Shows the row as the selected one.
+    /// Highlights a row as selected.
     pub fn select(&mut self, area: Rect) {
         let row = Rect { height: 1, ..area }.intersection(self.buf.area);
         self.buf.set_style(row, self.theme.selection());
     }
 
-    /// In ASCII mode nothing else may be left on the screen: what a peer wrote in other scripts becomes `?`.
+    /// Replaces all characters other than ASCII by `?` in ASCII mode.
     pub fn finish(&mut self) {
         if !self.theme.ascii {
             return;

@@ -47,7 +47,8 @@ pub fn layout(width: u16, height: u16) -> Option<Layout> {
 }
 
 impl Layout {
-    /// The size of the second pane with the shift of the user, leaving `least` of `all` to either pane.
+    /// The size of the second pane with the shift of the user, leaving `least` of `all` to either
+    /// pane.
     pub fn shifted(&self, size: u16, all: u16, least: u16) -> u16 {
         let most = all.saturating_sub(least).max(least);
         size.saturating_add_signed(self.shift).clamp(least.min(size), most.max(size.min(all)))

@@ -1,4 +1,4 @@
-//! Columns that take what their content needs, drop by rank, and shrink before they overflow.
+//! Tables whose columns fit their content, are left out by rank, or shrink.
 
 use ratatui::layout::Rect;
 
@@ -8,7 +8,7 @@ use crate::present::report::Role;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::theme::Glyphs;
 
-/// How a cell too narrow for its text is cut.
+/// How a text is cut to a narrow cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
     Name,
@@ -19,12 +19,12 @@ pub enum Cut {
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     pub title: &'static str,
-    /// Cells it keeps when columns shrink.
+    /// The width that the column keeps when columns shrink.
     pub min: usize,
-    /// Cells it never exceeds; 0 leaves it out.
+    /// The widest that the column can be; 0 leaves the column out.
     pub max: usize,
     pub cut: Cut,
-    /// Optional columns go in the order of this number; 0 never goes.
+    /// The order in which columns are left out; 0 is never left out.
     pub drop: u8,
 }
 
@@ -32,7 +32,8 @@ pub fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -
     Column { title, min, max, cut, drop }
 }
 
-/// Widths for these rows in `room` cells, one blank between columns; `None` where a column is dropped.
+/// The widths of columns in `room` cells, with a blank between columns; `None` if a column is left
+/// out.
 pub fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = columns
         .iter()
@@ -56,7 +57,7 @@ pub fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Optio
             widths[i] = None;
         }
     }
-    // The widest gives way first, each down to its minimum.
+    // The widest column shrinks first, down to its minimum.
     while total(&widths) > room + 1 {
         let widest = (0..columns.len())
             .filter(|i| widths[*i].is_some_and(|w| w > columns[*i].min))
@@ -73,7 +74,7 @@ pub fn titles(columns: &[Column], widths: &[Option<usize>]) -> StyledLine {
     shown.map(|(column, width)| span(pad(column.title, width + 1), Role::Muted)).collect()
 }
 
-/// One row, each cell cut and padded to its column.
+/// A row with each cell cut and padded to its column.
 pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> StyledLine {
     let cells = columns.iter().zip(widths).zip(row);
     cells
@@ -90,7 +91,8 @@ pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &
         .collect()
 }
 
-/// Draws titles and rows; `selected` is the index in `rows` that carries the mark. Returns its screen row.
+/// Draws titles and rows. `selected` is an index in `rows`. Returns the screen row of the selected
+/// one.
 pub fn draw(
     canvas: &mut Canvas,
     area: Rect,
@@ -121,7 +123,7 @@ mod tests {
     use crate::tui::widgets::canvas::plain;
 
     #[test]
-    fn columns_drop_by_rank_then_shrink() {
+    fn leaves_out_columns_by_rank_then_shrinks() {
         let columns = [
             column("NAME", 6, 30, Cut::Name, 0),
             column("SIZE", 4, 8, Cut::Head, 2),

@@ -1,4 +1,4 @@
-//! Colours by role, and symbols with their ASCII stand-ins (ux.md section 4). Nothing is told by colour alone.
+//! Styles by role, and symbols with their ASCII replacements. No fact is shown by colour alone.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use ratatui::style::{Color, Modifier, Style};
 use crate::engine::store::TypeState;
 use crate::present::report::{Role, state_word};
 
-/// Roles to styles: the terminal's own 16 colours, foreground only; without colour, weight alone.
+/// The styles of roles: foreground colours of the terminal's palette, or weight alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Theme {
     pub color: bool,
     pub ascii: bool,
-    /// Bright and bold instead of plain and dim.
+    /// Bright and bold styles instead of plain and dim ones.
     pub contrast: bool,
 }
 
@@ -45,7 +45,7 @@ impl Theme {
         }
     }
 
-    /// The style laid over the selected row.
+    /// The style of the selected row.
     pub fn selection(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }
@@ -55,7 +55,7 @@ impl Theme {
     }
 }
 
-/// Every symbol that is drawn. One cell each, except the arrows, the folds and the mark of a cut in ASCII.
+/// The symbols. Each takes one cell, except arrows, folds and the cut mark in ASCII.
 #[derive(Debug)]
 pub struct Glyphs {
     pub selected: &'static str,
@@ -82,7 +82,7 @@ pub struct Glyphs {
     pub miss: &'static str,
     pub open: &'static str,
     pub folded: &'static str,
-    /// Ends and cursor of the replay bar.
+    /// The left end of the replay bar.
     pub track_left: &'static str,
     pub track_right: &'static str,
     pub cursor: &'static str,
@@ -148,7 +148,7 @@ const ASCII: Glyphs = Glyphs {
     cursor: "#",
 };
 
-/// The text with the symbols that programs like to use replaced by their ASCII stand-ins.
+/// Replaces common symbols by their ASCII replacements.
 pub fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
@@ -181,7 +181,7 @@ pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
     }
 }
 
-/// Symbol, word and role of a state.
+/// The symbol, word and role of a state.
 pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
     let (word, role) = state_word(state);
     (symbol(state, glyphs), word, role)
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_colour_no_role_has_one() {
+    fn uses_no_colour_when_disabled() {
         let theme = Theme { color: false, ascii: false, contrast: false };
         for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
             assert_eq!(theme.style(role).fg, None, "{role:?}");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn no_role_has_a_background_or_blue() {
+    fn uses_no_background_and_no_blue() {
         let theme = Theme { color: true, ascii: false, contrast: false };
         for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
             assert_eq!(theme.style(role).bg, None, "{role:?}");

@@ -1,4 +1,4 @@
-//! A body as lines of YAML that know their fields and can be folded.
+//! The lines of a body in YAML, with their fields and folds.
 
 use std::collections::HashSet;
 
@@ -7,19 +7,19 @@ use serde_json::Value;
 use crate::schema::to_yaml;
 use crate::wire::text::{count, plural, size};
 
-/// Values under a field from which on it is folded at first.
-const LARGE: usize = 60;
-/// Characters of a text from which on it is cut at first.
-const LONG: usize = 400;
-/// Lines that are made at most.
-const MOST: usize = 200_000;
+/// The number of values under a field above which the field is folded at first.
+const MAX_UNFOLDED_VALUES: usize = 60;
+/// The number of characters above which a text is cut at first.
+const MAX_UNCUT_CHARS: usize = 400;
+/// Lines of a body.
+const MAX_LINES: usize = 200_000;
 
-/// Which values are open.
+/// The values that are unfolded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Folds {
-    /// Nothing is folded by itself.
+    /// No value is folded at first.
     pub all_open: bool,
-    /// Paths that are not as they would be.
+    /// Paths that the user folded or unfolded.
     pub turned: HashSet<String>,
 }
 
@@ -38,13 +38,13 @@ impl Folds {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeLine {
     pub text: String,
-    /// The field that the line shows, `a.b[0].c`; of the line of a list's item its first field.
+    /// The path of the field, `a.b[0].c`; for an item of a list, of its first field.
     pub path: String,
-    /// What can be folded here, by its path, and whether it is open.
+    /// The path of the value that can be folded on this line, and whether the value is unfolded.
     pub fold: Option<(String, bool)>,
 }
 
-/// The lines of a body. Its own type is left out.
+/// The lines of a body, without its `@type`.
 pub fn lines(body: &Value, folds: &Folds) -> Vec<TreeLine> {
     let mut tree = Tree { folds, out: Vec::new() };
     match body {
@@ -80,9 +80,9 @@ impl Tree<'_> {
         }
     }
 
-    /// A value after what stands before it on its line.
+    /// Adds a value after the text `lead` of its line.
     fn value(&mut self, value: &Value, lead: String, indent: usize, path: &str) {
-        if self.out.len() >= MOST {
+        if self.out.len() >= MAX_LINES {
             return;
         }
         let parts = match value {
@@ -93,7 +93,7 @@ impl Tree<'_> {
         if parts == 0 {
             return self.leaf(value, &lead, path);
         }
-        let large = !path.is_empty() && weight(value) > LARGE;
+        let large = !path.is_empty() && weight(value) > MAX_UNFOLDED_VALUES;
         let open = self.folds.open(path, large);
         let dash = lead.ends_with("- ");
         let fold = Some((path.to_owned(), open));
@@ -127,7 +127,7 @@ impl Tree<'_> {
         let mut text = to_yaml(value).trim_end().to_owned();
         let mut fold = None;
         let letters = text.chars().count();
-        if letters > LONG {
+        if letters > MAX_UNCUT_CHARS {
             let open = self.folds.open(path, true);
             if !open {
                 let bytes = text.len() as u64;
@@ -139,29 +139,29 @@ impl Tree<'_> {
     }
 
     fn push(&mut self, text: String, path: &str, fold: Option<(String, bool)>) {
-        if self.out.len() == MOST {
+        if self.out.len() == MAX_LINES {
             return;
         }
-        if self.out.len() + 1 == MOST {
-            let text = format!("# {} lines are shown, there are more: v hex", count(MOST as u64));
+        if self.out.len() + 1 == MAX_LINES {
+            let text = format!("# only {} lines are shown: v shows all in hex", count(MAX_LINES as u64));
             return self.out.push(TreeLine { text, path: String::new(), fold: None });
         }
         self.out.push(TreeLine { text, path: path.to_owned(), fold });
     }
 }
 
-/// Values in a value, as far as it matters.
+/// The number of values in a value, counted up to the limit for folding.
 fn weight(value: &Value) -> usize {
     let mut todo = vec![value];
     let mut seen = 0;
     while let Some(value) = todo.pop() {
         seen += 1;
-        if seen > LARGE {
+        if seen > MAX_UNFOLDED_VALUES {
             break;
         }
         match value {
             Value::Object(members) => todo.extend(members.values()),
-            Value::Array(items) => todo.extend(items.iter().take(LARGE + 1)),
+            Value::Array(items) => todo.extend(items.iter().take(MAX_UNFOLDED_VALUES + 1)),
             _ => {}
         }
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_are_the_same_yaml() {
+    fn lines_parse_as_the_same_yaml() {
         assert_eq!(
             text(&lines(&body(), &Folds::default())).replace(" \n", "\n").lines().next(),
             Some("name: r")
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_know_their_fields() {
+    fn lines_have_paths() {
         let lines = lines(&body(), &Folds::default());
         for (path, line) in [("list[0].a", "- a: 1"), ("list[0].b[1].c", "  - c: 2"), ("empty", "empty: {}")]
         {
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn large_values_are_folded_until_asked_for() {
+    fn folds_large_values_at_first() {
         let many: Vec<u32> = (0..100).collect();
         let body = json!({"@type": "t", "many": many, "long": "x".repeat(1000)});
         let mut folds = Folds::default();

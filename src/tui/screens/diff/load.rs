@@ -46,7 +46,8 @@ impl DiffScreen {
         self.wanted.new = at.or_else(|| self.version(self.new).map(|version| version.n));
     }
 
-    /// Compares a resource with the same name on another stream. Returns false if either is unknown.
+    /// Compares a resource with the same name on another stream. Returns false if either is
+    /// unknown.
     pub(super) fn compare_streams(
         &mut self,
         data: &dyn Data,

@@ -15,7 +15,8 @@ use super::state::{DiffScreen, DiffTarget};
 const MAX_SEARCHED_ROWS: usize = 1 << 14;
 
 impl DiffScreen {
-    /// Opens the summary of a push, with its first resource. Returns false if there is no such push.
+    /// Opens the summary of a push, with its first resource. Returns false if there is no such
+    /// push.
     pub fn open_push(&mut self, common: &Common, data: &dyn Data, n: Seq, against: Option<Seq>) -> bool {
         let total = common.rows(data);
         let push = data.source().and_then(|(store, _)| match against {
@@ -50,8 +51,8 @@ impl DiffScreen {
         self.compare_streams(data, common.rows(data), target, other)
     }
 
-    /// Opens a resource by `TYPE/NAME`, on the current stream if it is there, else on the newest that
-    /// has it. Returns false if no stream does.
+    /// Opens a resource by `TYPE/NAME`, on the current stream if it is there, else on the newest
+    /// that has it. Returns false if no stream does.
     pub fn open_named(&mut self, common: &Common, data: &dyn Data, what: &str) -> bool {
         let store = data.source().map(|(store, _)| store);
         let Some((store, (word, name))) = store.zip(what.split_once('/')) else { return false };

@@ -1,3 +1,5 @@
+//! The graph drawn: summary line, tree, and the selected resource.
+
 use ratatui::layout::Position;
 
 use super::{GraphScreen, areas};
@@ -48,7 +50,7 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
         line.push(span("   problems only (p)", Role::Warn));
     }
     if let Some(node) = screen.view.users_of.and_then(|id| graph.get(id)) {
-        line.push(span(format!("   who refers to {} {} (P)", node.kind.label(), node.name), Role::Warn));
+        line.push(span(format!("   referrers of {} {} (P)", node.kind.label(), node.name), Role::Warn));
     }
     line
 }
@@ -84,7 +86,7 @@ pub fn draw(screen: &GraphScreen, common: &Common, canvas: &mut Canvas, layout: 
     cursor
 }
 
-/// Cells of a row: what it is, and how it stands.
+/// The cells of a row: resource, and state.
 pub fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) -> Vec<Span> {
     match row.what {
         TreeRowKind::Node { id, open } => {
@@ -145,12 +147,12 @@ fn version(node: &GraphNode) -> &str {
     node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("")
 }
 
-/// The version that the client has accepted: that of the newest push may be refused.
+/// The version that the client has accepted, which may be older than the newest push.
 fn accepted(node: &GraphNode) -> &str {
     node.acked_version.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
 }
 
-/// How a node stands, with its age.
+/// The state of a node, with its age.
 fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, folded: bool) -> Vec<Span> {
     let glyphs = common.theme.glyphs();
     let since = |at: Option<crate::wire::event::Time>| {
@@ -172,8 +174,8 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Missing { since: Some((at, n)) } => {
             format!("{} asked #{}, no answer{}", glyphs.miss, n.0, since(Some(*at)))
         }
-        NodeState::Missing { since: None } => format!("{} never came", glyphs.miss),
-        NodeState::Gone(ResourceState::Released) => "- not there any more".to_owned(),
+        NodeState::Missing { since: None } => format!("{} never sent", glyphs.miss),
+        NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
         NodeState::Dangling => {
@@ -202,7 +204,7 @@ fn role(state: &NodeState) -> Role {
     }
 }
 
-/// What is to be said of the selected node.
+/// The lines about the selected node.
 fn about(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
     let Some((id, node)) = screen.node() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();
@@ -212,21 +214,23 @@ fn about(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
         (NodeState::Dangling, Kind::Cds) => {
             "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
         }
-        (NodeState::Dangling, _) => "the client gets all of this type, and this is not among it",
+        (NodeState::Dangling, _) => {
+            "the client receives all resources of this type, and this one is not among them"
+        }
         (NodeState::Warming { .. }, Kind::Cds) => {
-            "sent, and not used before its endpoints are there; an earlier version stays in use"
+            "sent, but not used until its endpoints arrive; an earlier version stays in use"
         }
         (NodeState::Warming { .. }, _) => {
-            "sent, and not used before what it refers to is there; an earlier version stays in use"
+            "sent, but not used until the resources it refers to arrive; an earlier version stays in use"
         }
         (NodeState::Missing { .. }, _) => {
-            "asked for, and not sent within --resource-timeout: the client goes on without"
+            "asked for, not sent within --resource-timeout: the client goes on without it"
         }
         (NodeState::Waiting { .. }, _) => "asked for, not sent yet",
         (NodeState::Refused, _) => "the client refused the newest content; screen 6 says why",
-        (NodeState::NotAsked, _) => "referred to, and the client has not asked for it",
+        (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Sent, _) => "sent, neither ACK nor NACK yet",
-        (NodeState::Gone(_), _) => "it was taken away, or said not to exist",
+        (NodeState::Gone(_), _) => "removed, or reported not to exist",
         (NodeState::Orphan, _) => {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"
         }

@@ -1,3 +1,5 @@
+//! Findings drawn: the list, and the selected finding or the manual of its rule.
+
 use ratatui::layout::Position;
 
 use super::{LintScreen, parts};
@@ -21,7 +23,7 @@ fn columns() -> [Column; 5] {
     ]
 }
 
-/// Cells of one finding, in the order of the columns.
+/// The cells of a finding, in the order of the columns.
 pub fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     let times = common.theme.glyphs().times;
     vec![
@@ -51,7 +53,7 @@ pub fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, layout: &
         let text = match (&common.filter, screen.hidden_rules.is_empty()) {
             (Some(_), _) => "   no finding matches; Esc clears the filter",
             (None, false) => "   every rule with a finding is hidden; H shows all again",
-            (None, true) => "   no finding: no rule of the protocol was seen to be broken here",
+            (None, true) => "   no finding: no rule is broken so far",
         };
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
@@ -82,7 +84,7 @@ pub fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, layout: &
     cursor
 }
 
-/// Everything about the selected finding, or the manual of its rule.
+/// The lines about the selected finding, or the manual of its rule.
 pub fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let Some(finding) = &screen.finding else { return Vec::new() };
     let manual = finding.rule.manual();
@@ -129,7 +131,7 @@ pub fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<
     lines
 }
 
-/// The paragraph of a manual that begins with a word.
+/// The paragraph of a manual that begins with `start`, without it.
 fn paragraph(manual: &str, start: &str) -> String {
     let found = manual.split("\n\n").find_map(|part| part.strip_prefix(start));
     found.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ")

@@ -1,3 +1,5 @@
+//! NACKs drawn: the list of groups, and the card of the selected one.
+
 use ratatui::layout::Position;
 
 use super::{NackGroup, NackScreen, parts, side_by_side};
@@ -28,7 +30,7 @@ fn columns(narrow: bool) -> [Column; 8] {
     ]
 }
 
-/// Cells of one refusal, in the order of the columns.
+/// The cells of a group, in the order of the columns.
 pub fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
@@ -52,7 +54,7 @@ pub fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     ]
 }
 
-/// The text without what every one of its kind begins with.
+/// An error text without the words that every such text begins with.
 fn brief(text: &str) -> String {
     let text = text.trim();
     let heads = ["Error adding/updating ", "xDS response validation errors: ", "error parsing "];
@@ -114,16 +116,16 @@ pub fn draw(screen: &NackScreen, common: &Common, canvas: &mut Canvas, layout: &
     cursor
 }
 
-/// Everything about the selected refusal.
+/// The lines about the selected group.
 pub fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let (Some(group), card) = (screen.group(), &screen.card) else { return Vec::new() };
     let Some(last) = group.last() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();
     let text = match (last.implied, last.message.trim_end()) {
         (true, _) => {
-            "(refused by its version alone: the client says nothing, current servers take it for no NACK)"
+            "(refused by its version alone: without error_detail, current servers do not see a NACK)"
         }
-        (false, "") => "(the client said nothing)",
+        (false, "") => "(the client gave no reason)",
         (false, text) => text,
     };
     let (head, more) = bounded(text);
@@ -144,11 +146,11 @@ pub fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<Sty
             Some(name) => {
                 add("resource", &found(name, "named in the text", "guessed from the push"), role(name))
             }
-            None => add("resource", "the text does not tell which", Role::Muted),
+            None => add("resource", "not named in the text", Role::Muted),
         }
         match &entry.field {
             Some(path) => add("field", &found(path, "from the text", "guessed from the content"), role(path)),
-            None => add("field", "the text does not tell which", Role::Muted),
+            None => add("field", "not named in the text", Role::Muted),
         }
         if card.nack.entries.len() > 1 || entry.reason.trim() != text.trim() {
             add("why", &entry.reason, Role::Plain);
@@ -189,67 +191,71 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
     let card = &screen.card;
     let mut lines = Vec::new();
     let mut add = |label: &str, value: &str, role| {
-        lines.extend(field(&format!(" {:<9} ", label), value, role, width));
+        lines.extend(field(&format!(" {label:<9} "), value, role, width));
     };
     for subject in &card.subjects {
-        match &subject.good {
-            Some((version, _)) => {
-                let by = version.verdict.filter(|(verdict, ..)| *verdict == Verdict::Accepted);
-                let by = by.map(|(_, n, at)| {
-                    format!(", acked {} (#{})", time_of_day(at, common.clock, &common.zone), n.0)
-                });
-                let version = &version.version;
-                add(
-                    "last good",
-                    &format!("{} {version}{}", subject.name.value, by.unwrap_or_default()),
-                    Role::Ok,
-                );
-            }
-            None => {
-                let text = format!("none: {} was never accepted on this stream", subject.name.value);
-                add("last good", &text, Role::Muted);
-            }
-        }
+        let (text, role) = last_good(common, subject);
+        add("last good", &text, role);
     }
     let numbers = |list: Vec<u64>| list.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(" ");
     let pushes = numbers(group.nacks.iter().filter_map(|nack| nack.refused).map(|n| n.0).collect());
     let refusals = numbers(group.nacks.iter().map(|nack| nack.n.0).collect());
     add("messages", &format!("pushed {pushes}   refused {refusals}"), Role::Plain);
     if group.nacks.len() > 1 {
-        let gaps: Vec<String> = card.gaps.iter().take(12).map(|gap| latency(*gap)).collect();
-        let gaps = if gaps.is_empty() { String::new() } else { format!(", {} apart", gaps.join(" ")) };
-        let error = if card.same_error { "error identical" } else { "errors differ" };
-        let server = match card.same_push {
-            Some(true) => "The server re-sends what was refused.",
-            Some(false) => "The server changed something in between.",
-            None => "",
-        };
-        let text = format!("refused {} times{gaps}, {error}. {server}", count(group.nacks.len() as u64));
-        add("loop", text.trim_end(), Role::Warn);
+        add("loop", &repeats(screen, group), Role::Warn);
     }
     if let Some(pushed) = card.pushed {
         let others = card.others.filter(|others| *others > 0);
-        let others =
-            others.map(|n| format!("; nothing is said of the other {}", count(n))).unwrap_or_default();
-        add("push", &format!("{}{others}", plural(pushed, "resource")), Role::Plain);
+        let others = others.map(|n| format!("; the text does not mention the other {}", count(n)));
+        add("push", &format!("{}{}", plural(pushed, "resource"), others.unwrap_or_default()), Role::Plain);
     }
     if let Some(partial_use) = card.partial_use {
         add("partly", partial_use_text(partial_use), Role::Warn);
     }
-    match &card.recovery {
-        Some(fact) => {
-            let at = time_of_day(fact.at, common.clock, &common.zone);
-            let version =
-                if fact.version.is_empty() { String::new() } else { format!(" of {}", fact.version) };
-            add("recovery", &format!("ACK{version} by #{} at {at}", fact.n.0), Role::Ok);
-        }
-        None if group.is_open => {
-            let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());
-            let text = in_force
-                .map_or("nothing is in force on this stream".to_owned(), |v| format!("{v} is in force"));
-            add("recovery", &format!("none yet; {text}"), Role::Bad);
-        }
-        None => add("recovery", "a later version was accepted", Role::Ok),
-    }
+    let (text, role) = recovery(screen, common, group);
+    add("recovery", &text, role);
     lines
+}
+
+/// The last good version of a resource, and its acknowledgement.
+fn last_good(common: &Common, subject: &RefusedResource) -> (String, Role) {
+    let name = &subject.name.value;
+    let Some((version, _)) = &subject.good else {
+        return (format!("none: {name} was never accepted on this stream"), Role::Muted);
+    };
+    let by = version.verdict.filter(|(verdict, ..)| *verdict == Verdict::Accepted);
+    let by =
+        by.map(|(_, n, at)| format!(", acked {} (#{})", time_of_day(at, common.clock, &common.zone), n.0));
+    (format!("{name} {}{}", version.version, by.unwrap_or_default()), Role::Ok)
+}
+
+/// The number of refusals, the time between them, and what the server does about them.
+fn repeats(screen: &NackScreen, group: &NackGroup) -> String {
+    let card = &screen.card;
+    let gaps: Vec<String> = card.gaps.iter().take(12).map(|gap| latency(*gap)).collect();
+    let gaps = if gaps.is_empty() { String::new() } else { format!(", {} apart", gaps.join(" ")) };
+    let error = if card.same_error { "error identical" } else { "errors differ" };
+    let server = match card.same_push {
+        Some(true) => "The server re-sends what was refused.",
+        Some(false) => "The server changed something in between.",
+        None => "",
+    };
+    let times = count(group.nacks.len() as u64);
+    format!("refused {times} times{gaps}, {error}. {server}").trim_end().to_owned()
+}
+
+/// The ACK that ended the refusals, or the version in force while there is none.
+fn recovery(screen: &NackScreen, common: &Common, group: &NackGroup) -> (String, Role) {
+    if let Some(fact) = &screen.card.recovery {
+        let at = time_of_day(fact.at, common.clock, &common.zone);
+        let version = if fact.version.is_empty() { String::new() } else { format!(" of {}", fact.version) };
+        return (format!("ACK{version} by #{} at {at}", fact.n.0), Role::Ok);
+    }
+    if !group.is_open {
+        return ("a later version was accepted".to_owned(), Role::Ok);
+    }
+    let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());
+    let text =
+        in_force.map_or("nothing is in force on this stream".to_owned(), |v| format!("{v} is in force"));
+    (format!("none yet; {text}"), Role::Bad)
 }

@@ -1,5 +1,7 @@
 //! The rows of nodes by types.
 
+use std::ops::Range;
+
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
@@ -9,13 +11,14 @@ use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::tui::widgets::theme;
+use crate::tui::widgets::theme::{self, Glyphs};
 use crate::wire::event::Variant;
 use crate::wire::text::{self, count, pad, type_label};
 
 use super::state::OverviewScreen;
 
-/// Cells of one row: node, variant, then one per type. Of a closed stream the third tells how it ended.
+/// The cells of a row: node, variant, then one per type. The third cell of a closed stream says how
+/// it ended.
 pub fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
     let narrow = common.layout().is_some_and(|layout| layout.narrow);
     let variant = row.variant.map_or("opaque", Variant::word);
@@ -32,7 +35,7 @@ pub fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
     cells
 }
 
-/// Symbol, word and age of a cell: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
+/// The symbol, word and age of a state: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
 pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -> Span {
     let glyphs = common.theme.glyphs();
     let Some(cell) = cell else {
@@ -54,12 +57,12 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -
     span(text, role)
 }
 
-/// The columns and their widths, with as many types as fit around the chosen one.
+/// The columns and their widths, with as many types as fit around the selected one.
 struct Fitted {
     columns: Vec<Column>,
     titles: Vec<String>,
     widths: Vec<Option<usize>>,
-    /// Types hidden at the left and at the right.
+    /// The number of types hidden on the left and on the right.
     hidden: (usize, usize),
 }
 
@@ -97,11 +100,12 @@ fn fitted(screen: &OverviewScreen, rows: &[StyledLine], room: usize, narrow: boo
             let titles = titles.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, t)| t).collect();
             return Fitted { columns: shown, titles, widths, hidden: (left, right) };
         }
-        // The chosen type stays in view: columns go from the right unless it is the last one there.
+        // Hides a type on the right, unless that is the selected one.
         if screen.column >= types.len() - right && screen.column > left + 1 { left += 1 } else { right += 1 }
     }
 }
 
+/// Draws the rows. Returns the position of the selected cell.
 pub(super) fn draw(
     screen: &OverviewScreen,
     common: &Common,
@@ -109,95 +113,104 @@ pub(super) fn draw(
     area: Rect,
     layout: &Layout,
 ) -> Option<Position> {
-    let glyphs = canvas.glyphs();
-    let mut area = area;
-    if screen.table.folded > 0 {
-        let counts = screen.table.counts.iter().map(|(state, n)| {
-            let (symbol, word, role) = theme::state(*state, glyphs);
-            span(format!("  {symbol} {} {word}", count(*n as u64)), role)
-        });
-        canvas.line(area, &counts.collect::<StyledLine>());
-        area = layout::split(area, 1).1;
-    }
-    // Widths follow the rows on the screen, so a long list costs no more than a short one.
-    let height = usize::from(area.height.saturating_sub(1 + u16::from(screen.table.folded > 0)));
+    let is_folded = screen.table.folded > 0;
+    let area = if is_folded { draw_counts(screen, canvas, area) } else { area };
+    // Only rows on the screen decide about widths, so that a long list costs no more than a short
+    // one.
+    let height = usize::from(area.height.saturating_sub(1 + u16::from(is_folded)));
     let rows: Vec<&Row> = screen.table.rows.iter().skip(screen.top).take(height).collect();
     let lines: Vec<StyledLine> = rows.iter().map(|row| overview_row(common, row)).collect();
     let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
     let fit = fitted(screen, &lines, usize::from(inner.width), layout.narrow);
-    let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
-    let titles: StyledLine = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
-    canvas.line(inner, &titles);
-    if rows.is_empty() && common.filter.is_some() && screen.table.folded == 0 {
+    draw_titles(canvas, inner, &fit);
+    if rows.is_empty() && common.filter.is_some() && !is_folded {
         let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
-    }
-    if fit.hidden != (0, 0) {
-        let (left, right) = fit.hidden;
-        let more = match (left, right) {
-            (0, n) => format!("{} {n} more", glyphs.to),
-            (n, 0) => format!("{n} before"),
-            (l, r) => format!("{l} before, {r} more"),
-        };
-        canvas.right(inner, &format!(" {more}"), Role::Warn);
     }
     let mut cursor = None;
     for ((screen_row, row), line) in inner.rows().skip(1).zip(&rows).zip(&lines) {
         let whole = Rect { x: area.x, width: area.width, ..screen_row };
-        let spread = row.closed() || row.variant.is_none();
-        let cells: StyledLine = if spread {
-            let mut cells = table::fit(&fit.columns[..2], &fit.widths[..2], &line[..2], glyphs);
-            cells.extend(line.get(2).cloned());
-            cells
-        } else {
-            let visible = line
-                .iter()
-                .enumerate()
-                .filter(|(i, _)| *i < 2 || (*i >= 2 + fit.hidden.0 && *i < line.len() - fit.hidden.1));
-            let visible: StyledLine = visible.map(|(_, cell)| cell.clone()).collect();
-            table::fit(&fit.columns, &fit.widths, &visible, glyphs)
-        };
+        let is_spread = row.closed() || row.variant.is_none();
+        let cells = fit.cells(line, is_spread, canvas.glyphs());
         canvas.line(screen_row, &cells);
         if row.closed() {
             canvas.text(whole, "#", Role::Muted);
         }
         if Some(row.key) == screen.selected {
-            canvas.text(whole, glyphs.selected, Role::Plain);
-            let at = chosen_cell(screen, &fit, &cells, spread);
+            canvas.text(whole, canvas.glyphs().selected, Role::Plain);
+            let cell = if is_spread { None } else { selected_cell(screen, &fit, &cells) };
             if common.pane == Pane::Main {
                 canvas.select(whole);
-                cursor = Some(Position { x: whole.x + at.map_or(0, |(x, _)| x + 2), y: whole.y });
-                if let Some((x, width)) = at {
-                    let cell = Rect { x: inner.x + x, width, ..screen_row }.intersection(inner);
-                    canvas.buf.set_style(cell, canvas.theme.selection().add_modifier(Modifier::UNDERLINED));
-                }
+                let x = whole.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
+                cursor = Some(Position { x, y: whole.y });
+                underline(canvas, inner, screen_row, cell);
             }
         }
     }
-    if screen.table.folded > 0 {
-        let more =
-            format!("  {} more nodes in sync {} z unfolds", count(screen.table.folded as u64), glyphs.dot);
-        let y = area.y + 1 + u16::try_from(rows.len()).unwrap_or(0);
-        if y < area.bottom() {
-            canvas.text(Rect { y, height: 1, ..area }, &more, Role::Muted);
-        }
+    let y = area.y + 1 + u16::try_from(rows.len()).unwrap_or(0);
+    if is_folded && y < area.bottom() {
+        let dot = canvas.glyphs().dot;
+        let more = format!("  {} more nodes in sync {dot} z unfolds", count(screen.table.folded as u64));
+        canvas.text(Rect { y, height: 1, ..area }, &more, Role::Muted);
     }
     cursor
 }
 
-/// Offset and width of the chosen type's cell in its line.
-fn chosen_cell(
-    screen: &OverviewScreen,
-    fit: &Fitted,
-    cells: &StyledLine,
-    spread: bool,
-) -> Option<(u16, u16)> {
-    let column = screen.column.checked_sub(1)?.checked_sub(fit.hidden.0)?;
-    if spread {
-        return None;
+/// Draws the number of nodes by state. Returns the area below.
+fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect {
+    let counts = screen.table.counts.iter().map(|(state, n)| {
+        let (symbol, word, role) = theme::state(*state, canvas.glyphs());
+        span(format!("  {symbol} {} {word}", count(*n as u64)), role)
+    });
+    let counts: StyledLine = counts.collect();
+    canvas.line(area, &counts);
+    layout::split(area, 1).1
+}
+
+/// Draws the titles, and the number of types that do not fit.
+fn draw_titles(canvas: &mut Canvas, area: Rect, fit: &Fitted) {
+    let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
+    let titles: StyledLine = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
+    canvas.line(area, &titles);
+    let more = match fit.hidden {
+        (0, 0) => return,
+        (0, n) => format!("{} {n} more", canvas.glyphs().to),
+        (n, 0) => format!("{n} before"),
+        (l, r) => format!("{l} before, {r} more"),
+    };
+    canvas.right(area, &format!(" {more}"), Role::Warn);
+}
+
+/// Underlines the columns of a cell in the selected row.
+fn underline(canvas: &mut Canvas, area: Rect, row: Rect, columns: Option<Range<u16>>) {
+    let Some(columns) = columns else { return };
+    let width = columns.end - columns.start;
+    let cell = Rect { x: area.x + columns.start, width, ..row }.intersection(area);
+    canvas.buf.set_style(cell, canvas.theme.selection().add_modifier(Modifier::UNDERLINED));
+}
+
+impl Fitted {
+    /// The cells of a row, cut to their columns. In a spread row the third cell takes the rest.
+    fn cells(&self, line: &StyledLine, is_spread: bool, glyphs: &Glyphs) -> StyledLine {
+        if is_spread {
+            let mut cells = table::fit(&self.columns[..2], &self.widths[..2], &line[..2], glyphs);
+            cells.extend(line.get(2).cloned());
+            return cells;
+        }
+        let (left, right) = self.hidden;
+        let is_visible = |i: usize| i < 2 || (i >= 2 + left && i < line.len() - right);
+        let visible = line.iter().enumerate().filter(|(i, _)| is_visible(*i));
+        let visible: StyledLine = visible.map(|(_, cell)| cell.clone()).collect();
+        table::fit(&self.columns, &self.widths, &visible, glyphs)
     }
+}
+
+/// The columns of the selected type's cell within its row.
+fn selected_cell(screen: &OverviewScreen, fit: &Fitted, cells: &StyledLine) -> Option<Range<u16>> {
+    let column = screen.column.checked_sub(1)?.checked_sub(fit.hidden.0)?;
     let first_type = fit.widths.iter().take(2).flatten().count();
     let before: usize = cells.iter().take(first_type + column).map(|cell| text::width(&cell.text)).sum();
     let cell = cells.get(first_type + column)?;
-    Some((u16::try_from(before).ok()?, u16::try_from(text::width(cell.text.trim_end())).ok()?))
+    let start = u16::try_from(before).ok()?;
+    Some(start..start.saturating_add(u16::try_from(text::width(cell.text.trim_end())).ok()?))
 }

@@ -13,7 +13,7 @@ use crate::wire::text::{pad, plural, size, type_label};
 use super::matrix::state;
 use super::state::OverviewScreen;
 
-/// Who the selected node is and what passed on its stream.
+/// Draws the identity, streams, traffic and types of the selected node.
 pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
     let Some(row) = screen.row() else { return };
     let (title, rest) = layout::split(area, 1);
@@ -69,7 +69,7 @@ fn node_line(stream: Option<&StreamFact>) -> StyledLine {
             words.push(format!("{} {}", node.user_agent, node.user_agent_version).trim().to_owned());
         }
     } else {
-        words.push("not told yet".to_owned());
+        words.push("not known yet".to_owned());
     }
     words.extend(stream.and_then(|stream| stream.peer.as_ref()).map(|peer| format!("peer {peer}")));
     vec![span(" node     ", Role::Muted), plain(words.join("  "))]

@@ -12,51 +12,58 @@ use crate::wire::text::{self, pad, plural};
 
 use super::state::OverviewScreen;
 
-/// One line a problem, and one for the peer's own words: the index of the problem, and whether it is those. After them the
-/// last words of closed streams, which nobody owes anything for any more.
-pub(super) fn problem_lines(screen: &OverviewScreen, common: &Common) -> impl Iterator<Item = (usize, bool)> {
-    let last = (0..screen.table.last_words.len()).map(|i| (common.problems.len() + i, false));
+/// A line of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProblemLine {
+    /// A problem, by its index.
+    Problem(usize),
+    /// The quoted error of a problem, by the index of the problem.
+    Quote(usize),
+    /// A problem that a stream closed with, by its index.
+    LastWord(usize),
+}
+
+/// The lines of the list: problems with their errors, then problems of closed streams.
+pub(super) fn problem_lines(screen: &OverviewScreen, common: &Common) -> impl Iterator<Item = ProblemLine> {
+    let last = (0..screen.table.last_words.len()).map(ProblemLine::LastWord);
     let problems = common.problems.iter().enumerate().flat_map(|(i, problem)| {
-        let quoted = problem.quote().is_some();
-        [(i, false)].into_iter().chain(quoted.then_some((i, true)))
+        let quote = problem.quote().map(|_| ProblemLine::Quote(i));
+        [ProblemLine::Problem(i)].into_iter().chain(quote)
     });
     problems.chain(last)
 }
 
-fn problem_line(
-    screen: &OverviewScreen,
-    common: &Common,
-    (i, quoted): (usize, bool),
-    width: usize,
-) -> StyledLine {
+fn line(screen: &OverviewScreen, common: &Common, line: ProblemLine, width: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let names = if width < 100 { 12 } else { 16 };
-    let start = |state, since, node: &str| {
+    let start = |state, since, node: &str, text: String| {
         let (symbol, word, role) = theme::state(state, glyphs);
         let node = text::display_safe(node);
         vec![
             span(format!(" {symbol} {} ", pad(word, 6)), role),
             plain(pad(&common.age(since), 5)),
             plain(pad(&text::cut_name(&node, names, glyphs.cut), names + 1)),
+            plain(text),
         ]
     };
-    let Some(problem) = common.problems.get(i) else {
-        let last = i.checked_sub(common.problems.len()).and_then(|i| screen.table.last_words.get(i));
-        let Some(last) = last else { return StyledLine::new() };
-        let mut line = start(last.state, last.closed, &last.node);
-        line.push(plain(format!("last {} when its stream closed", last.text)));
-        return line;
-    };
-    if quoted {
-        let quote = problem.quote().map_or("", |quote| quote);
-        return vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)];
+    match line {
+        ProblemLine::Problem(at) => common.problems.get(at).map_or_else(StyledLine::new, |problem| {
+            let node =
+                problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
+            start(problem.state, problem.since, &node, report::problem(problem, &common.clock))
+        }),
+        ProblemLine::Quote(at) => {
+            let quote = common.problems.get(at).and_then(|problem| problem.quote());
+            let quote = quote.map_or("", |quote| quote);
+            vec![plain(" ".repeat(15)), span(format!("\"{quote}\""), Role::Muted)]
+        }
+        ProblemLine::LastWord(at) => screen.table.last_words.get(at).map_or_else(StyledLine::new, |last| {
+            start(last.state, last.closed, &last.node, format!("last {} when its stream closed", last.text))
+        }),
     }
-    let node = problem.node.as_deref().map_or_else(|| format!("#{}", problem.stream.0), str::to_owned);
-    let mut line = start(problem.state, problem.since, &node);
-    line.push(plain(report::problem(problem, &common.clock)));
-    line
 }
 
+/// Draws the list. Returns the position of the selected problem if the list has the focus.
 pub(super) fn draw(
     screen: &OverviewScreen,
     common: &Common,
@@ -69,9 +76,10 @@ pub(super) fn draw(
         canvas.text(list, " none", Role::Muted);
         return None;
     }
-    let lines: Vec<(usize, bool)> = problem_lines(screen, common).collect();
-    let focused = common.pane == Pane::Second;
-    let at = lines.iter().position(|(i, _)| *i == screen.problem).filter(|_| focused).unwrap_or(0);
+    let lines: Vec<ProblemLine> = problem_lines(screen, common).collect();
+    let has_focus = common.pane == Pane::Second;
+    let is_selected = |line: &ProblemLine| matches!(line, ProblemLine::Problem(at) | ProblemLine::Quote(at) if *at == screen.problem);
+    let at = lines.iter().position(is_selected).filter(|_| has_focus).unwrap_or(0);
     let top = scroll(0, at, usize::from(list.height), lines.len());
     let remark = match lines.len().saturating_sub(top + usize::from(list.height)) {
         0 => "} next problem, Enter open".to_owned(),
@@ -79,9 +87,9 @@ pub(super) fn draw(
     };
     canvas.rule(title, "problems and waits, newest first", &remark);
     let mut cursor = None;
-    for (row, place) in list.rows().zip(lines.iter().skip(top)) {
-        canvas.line(row, &problem_line(screen, common, *place, usize::from(area.width)));
-        if focused && place.0 == screen.problem && place.0 < common.problems.len() {
+    for (row, problem) in list.rows().zip(lines.iter().skip(top)) {
+        canvas.line(row, &line(screen, common, *problem, usize::from(area.width)));
+        if has_focus && is_selected(problem) {
             if cursor.is_none() {
                 canvas.text(row, canvas.glyphs().selected, Role::Plain);
                 cursor = Some(Position { x: row.x, y: row.y });

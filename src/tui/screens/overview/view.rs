@@ -9,7 +9,7 @@ use crate::tui::widgets::layout::{self, Layout};
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};
 
-/// Lines of the matrix and of the problems, with their titles and rules.
+/// The number of lines of the nodes and of the problems, with their titles.
 pub fn wanted_lines(screen: &OverviewScreen, common: &Common) -> (usize, usize) {
     let table = &screen.table;
     let none = usize::from(table.rows.is_empty() && common.filter.is_some());

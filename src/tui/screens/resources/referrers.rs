@@ -1,4 +1,5 @@
-//! The resources that refer to a resource, found in slices so that no frame waits for a full search.
+//! The resources that refer to a resource, found in slices so that no frame waits for a full
+//! search.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! The tree of types and names.
 //!
-//! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the screen.
+//! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the
+//! screen.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -146,7 +147,7 @@ impl ResourceTree {
         self.narrow(contents, filter);
     }
 
-    /// NameList are still held against the filter.
+    /// Names are still matched against the filter.
     pub fn is_searching(&self) -> bool {
         self.types.iter().any(|list| list.names_shown.is_searching(list.total()))
     }

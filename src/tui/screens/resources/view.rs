@@ -1,3 +1,5 @@
+//! Resources drawn: tree, versions or referrers, body, documentation.
+
 use ratatui::layout::{Position, Rect};
 
 use super::path::TreePath;
@@ -33,7 +35,7 @@ pub fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     words.join(", ")
 }
 
-/// Symbol and word of a resource's state.
+/// The symbol and word of a resource's state.
 fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
     if fact.refused {
         return span(format!("{} NACK", glyphs.bad), Role::Bad);
@@ -82,7 +84,7 @@ pub fn draw(
     }
 }
 
-/// The mark of the part that the arrows move in.
+/// The mark of the part that has the focus.
 fn mark(screen: &ResourcesScreen, common: &Common, focus: Focus) -> String {
     match screen.focus == focus {
         true => format!("{} ", common.theme.glyphs().selected),
@@ -140,7 +142,7 @@ fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16
     at
 }
 
-/// Versions of the resource, or who refers to it.
+/// Draws the versions of the resource, or its referrers.
 fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
     let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
@@ -167,7 +169,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 detail.versions.iter().map(|version| version_line(common, version)).collect();
             if detail.fact.is_some() {
                 let none = detail.versions.is_empty();
-                let text = if none { "   nothing of it was sent" } else { "   nothing older is kept" };
+                let text = if none { "   never sent" } else { "   nothing older is kept" };
                 lines.push(vec![span(text, Role::Muted)]);
             }
             lines.extend(detail.holders.iter().map(|holder| holder_line(screen, holder)));
@@ -192,7 +194,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
     }
 }
 
-/// Another node that has a resource of this name, and whether it is the same.
+/// A node with a resource of this name, and whether the content is the same.
 fn holder_line(screen: &ResourcesScreen, holder: &ResourceFact) -> StyledLine {
     let own = screen.detail.fact.as_ref().and_then(|fact| fact.hash.as_deref());
     let node = holder.node.as_deref().map_or_else(|| format!("#{}", holder.stream.0), str::to_owned);
@@ -287,7 +289,7 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
     at
 }
 
-/// What is said beside a line: where it leads, what was refused, that it is folded.
+/// The notes beside a line: fold, refusal, reference.
 fn notes(screen: &ResourcesScreen, common: &Common, path: &str, folded: bool) -> Vec<Span> {
     let detail = &screen.detail;
     let glyphs = common.theme.glyphs();
@@ -306,7 +308,7 @@ fn notes(screen: &ResourcesScreen, common: &Common, path: &str, folded: bool) ->
             Some((_, true)) => (glyphs.bad, Role::Bad),
             Some((ResourceState::Present | ResourceState::Kept, _)) => (glyphs.ok, Role::Ok),
             Some((ResourceState::Waiting, _)) => (glyphs.wait, Role::Pending),
-            // Only the clock says so.
+            // Absent by timeout, not by a message.
             Some((ResourceState::Absent, _)) if reference.is_missing => (glyphs.miss, Role::Warn),
             Some((other, _)) => (other.word(), Role::Warn),
             None if reference.link.name.ends_with('*') => ("", Role::Muted),
@@ -358,7 +360,7 @@ fn docs(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) {
     }
 }
 
-/// Facts line by line, then the API's own words with their paragraphs joined.
+/// Documentation with the lines of each paragraph joined, after the facts line by line.
 fn paragraphs<'a>(lines: impl Iterator<Item = &'a String>) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let (mut facts, mut joins) = (true, false);
@@ -379,7 +381,7 @@ fn paragraphs<'a>(lines: impl Iterator<Item = &'a String>) -> Vec<String> {
     out.iter().map(|text| plain_words(text)).collect()
 }
 
-/// Without the marks of reStructuredText: ``:ref:`name <target>` `` is `name`.
+/// Removes the markup of reStructuredText: ``:ref:`name <target>` `` becomes `name`.
 fn plain_words(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

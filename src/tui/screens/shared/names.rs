@@ -1,4 +1,5 @@
-//! The names of a list that match a filter, found in slices so that no frame waits for a full search.
+//! The names of a list that match a filter, found in slices so that no frame waits for a full
+//! search.
 
 use std::sync::Arc;
 use std::time::Duration;

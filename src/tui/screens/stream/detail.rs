@@ -31,72 +31,103 @@ fn numbers(seqs: impl Iterator<Item = Seq>) -> String {
     seqs.map(|n| format!("#{}", n.0)).collect::<Vec<_>>().join(" ")
 }
 
+/// Labelled lines of the detail pane.
+struct Fields {
+    lines: Vec<StyledLine>,
+    width: usize,
+}
+
+impl Fields {
+    fn add(&mut self, label: &str, value: &str, role: Role) {
+        self.lines.extend(field(&text::pad(&format!(" {label}"), 12), value, role, self.width));
+    }
+}
+
 fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: usize) -> Vec<StyledLine> {
-    let mut lines = Vec::new();
-    let mut add = |label: &str, value: &str, role| {
-        lines.extend(field(&text::pad(&format!(" {label}"), 12), value, role, width));
-    };
-    let glyphs = common.theme.glyphs();
+    let mut fields = Fields { lines: Vec::new(), width };
+    add_versions(&mut fields, common, state);
+    add_nonces(&mut fields, common, state);
+    if let Some(nack) = state.nacks.last() {
+        let by = if nack.implied { " (by its version alone, without error_detail)" } else { "" };
+        fields.add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);
+    }
+    add_names(&mut fields, screen, state);
+    add_traffic(&mut fields, state);
+    fields.lines
+}
+
+/// Adds the versions in force, reported and rejected.
+fn add_versions(fields: &mut Fields, common: &Common, state: &StateFact) {
     match (&state.in_force, state.in_force_since) {
         (Some(version), Some((n, at))) => {
             let at = time_of_day(at, common.clock, &common.zone);
-            add("in force", &format!("{}   acked {at} (#{})", quoted_if_empty(version), n.0), Role::Ok);
+            let text = format!("{}   acked {at} (#{})", quoted_if_empty(version), n.0);
+            fields.add("in force", &text, Role::Ok);
         }
-        (Some(version), None) => add("in force", quoted_if_empty(version), Role::Ok),
-        (None, _) => add("in force", "nothing acknowledged on this stream", Role::Muted),
+        (Some(version), None) => fields.add("in force", quoted_if_empty(version), Role::Ok),
+        (None, _) => fields.add("in force", "nothing acknowledged on this stream", Role::Muted),
     }
-    if let Some(reported) =
-        state.reported.as_ref().filter(|reported| Some(*reported) != state.in_force.as_ref())
-    {
-        add("reported", &format!("{}   what the client claims", quoted_if_empty(reported)), Role::Warn);
+    let reported = state.reported.as_ref().filter(|reported| Some(*reported) != state.in_force.as_ref());
+    if let Some(reported) = reported {
+        let text = format!("{}   what the client claims", quoted_if_empty(reported));
+        fields.add("reported", &text, Role::Warn);
     }
-    let last = state.nacks.last();
-    if let Some(last) = last {
-        let same = || state.nacks.iter().filter(|nack| nack.version == last.version);
-        let offered = numbers(same().filter_map(|nack| nack.refused));
-        let refused = numbers(same().map(|nack| nack.n));
-        let repeat = match same().count() {
-            1 => "",
-            _ if same().all(|nack| nack.message == last.message) => ", same error each time",
-            _ => ", errors differ",
-        };
-        let fixed = if state.open_nack.is_none() { "; a later version was accepted" } else { "" };
-        let text =
-            format!("{}   offered {offered}   NACK {refused}{repeat}{fixed}", quoted_if_empty(&last.version));
-        add("rejected", &text, if state.open_nack.is_some() { Role::Bad } else { Role::Muted });
-    }
+    let Some(last) = state.nacks.last() else { return };
+    let same = || state.nacks.iter().filter(|nack| nack.version == last.version);
+    let offered = numbers(same().filter_map(|nack| nack.refused));
+    let refused = numbers(same().map(|nack| nack.n));
+    let repeat = match same().count() {
+        1 => "",
+        _ if same().all(|nack| nack.message == last.message) => ", same error each time",
+        _ => ", errors differ",
+    };
+    let is_open = state.open_nack.is_some();
+    let fixed = if is_open { "" } else { "; a later version was accepted" };
+    let version = quoted_if_empty(&last.version);
+    let text = format!("{version}   offered {offered}   NACK {refused}{repeat}{fixed}");
+    fields.add("rejected", &text, if is_open { Role::Bad } else { Role::Muted });
+}
+
+fn add_nonces(fields: &mut Fields, common: &Common, state: &StateFact) {
     let mut nonces: Vec<&str> = state.nacks.iter().rev().take(6).rev().map(|nack| &*nack.nonce).collect();
     nonces.extend(state.nonce.as_deref());
     nonces.dedup();
-    if !nonces.is_empty() {
-        let waiting = match state.pending.len() {
-            0 => String::new(),
-            n => format!("   {} without an answer", plural(n as u64, "nonce")),
-        };
-        add("nonces", &format!("{}{waiting}", nonces.join(&format!(" {} ", glyphs.to))), Role::Plain);
+    if nonces.is_empty() {
+        return;
     }
-    if let Some(nack) = last {
-        let by = if nack.implied { " (told by its version alone, without an error)" } else { "" };
-        add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);
-    }
+    let waiting = match state.pending.len() {
+        0 => String::new(),
+        n => format!("   {} without an answer", plural(n as u64, "nonce")),
+    };
+    let arrow = format!(" {} ", common.theme.glyphs().to);
+    fields.add("nonces", &format!("{}{waiting}", nonces.join(&arrow)), Role::Plain);
+}
+
+/// Adds missing and absent names, and what the client has applied.
+fn add_names(fields: &mut Fields, screen: &StreamScreen, state: &StateFact) {
     if !state.missing.is_empty() {
-        let late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
-        let word = if late { "missing" } else { "not sent" };
-        add(word, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
+        let is_late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
+        let label = if is_late { "missing" } else { "not sent" };
+        fields.add(label, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
     }
     for silence in &screen.missing_answers.known {
-        add("perhaps", &report::silence(silence), Role::Muted);
+        fields.add("perhaps", &report::silence(silence), Role::Muted);
     }
     if !state.absent.is_empty() {
-        add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
+        fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
     }
     if let Some(applied) = screen.applied() {
         let role = if applied.is_problem() { Role::Bad } else { Role::Plain };
-        add("applied", &format!("{}, by the dump of the client", applied_summary(applied)), role);
+        fields.add("applied", &format!("{}, by the dump of the client", applied_summary(applied)), role);
         for (what, names) in applied_lines(applied) {
-            add("", &format!("{what}: {}", report::names(names, MAX_LISTED_NAMES)), Role::Plain);
+            let text = format!("{what}: {}", report::names(names, MAX_LISTED_NAMES));
+            fields.add("", &text, Role::Plain);
         }
     }
+}
+
+/// Adds the last push, and the time that the client takes to answer.
+fn add_traffic(fields: &mut Fields, state: &StateFact) {
     if let Some(push) = &state.last_push {
         let text = format!(
             "#{}  +{} ~{} -{}  ={} unchanged re-sent   {}, {} of it unchanged",
@@ -108,13 +139,11 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
             size(push.bytes),
             size(push.bytes_same)
         );
-        add("last push", &text, Role::Plain);
+        fields.add("last push", &text, Role::Plain);
     }
     if let Some((p50, p99)) = state.ack_ms {
-        let text = format!("p50 {} p99 {}", millis(p50), millis(p99));
-        add("answers", &text, Role::Plain);
+        fields.add("answers", &format!("p50 {} p99 {}", millis(p50), millis(p99)), Role::Plain);
     }
-    lines
 }
 
 fn quoted_if_empty(version: &str) -> &str {

@@ -51,7 +51,7 @@ fn applied_span(applied: Option<&AppliedDiff>) -> Span {
     }
 }
 
-/// Cells of one type, in the order of the columns.
+/// The cells of a type, in the order of the columns.
 pub fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
     let muted = |text: Option<&str>| match text {
         Some(text) if !text.is_empty() => plain(text),

@@ -1,3 +1,5 @@
+//! Subscriptions drawn: types, changes, names, and the selected name.
+
 use ratatui::layout::{Position, Rect};
 
 use super::areas;
@@ -26,9 +28,9 @@ fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
 fn wildcard_words(wildcard: Wildcard) -> &'static str {
     match wildcard {
         Wildcard::None => "names are asked for one by one",
-        Wildcard::Explicit => "asked for by the name *: all resources, until * is unsubscribed",
+        Wildcard::Explicit => "by the name *: all resources, until * is unsubscribed",
         Wildcard::Legacy => "never sent a name for this type: an empty list means all, until a name is sent",
-        Wildcard::Ambiguous => "its beginning was not seen: an empty list may mean all or nothing",
+        Wildcard::Ambiguous => "the start of the stream was not seen: an empty list may mean all or nothing",
     }
 }
 
@@ -67,7 +69,7 @@ fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
     ]
 }
 
-/// Cells of one name, in the order of the columns.
+/// The cells of a name, in the order of the columns.
 pub fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
@@ -76,12 +78,12 @@ pub fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
         plain(&*row.name),
         plain(asked.map_or("-".to_owned(), time)),
         plain(first.map_or("-".to_owned(), |((_, asked), came)| latency(came.since(asked)))),
-        now(common, row),
+        name_state(common, row),
     ]
 }
 
-/// How a name stands: `✓ 41`, `∅ missing 22s`, `⋯ waiting 6s`.
-fn now(common: &Common, row: &NameRow) -> Span {
+/// The state of a name: `✓ 41`, `∅ missing 22s`, `⋯ waiting 6s`.
+fn name_state(common: &Common, row: &NameRow) -> Span {
     let glyphs = common.theme.glyphs();
     let age = row.waits.map(|waits| format!(" {}", common.age(waits.since))).unwrap_or_default();
     let Some(fact) = &row.fact else { return span(format!("{} waiting{age}", glyphs.wait), Role::Pending) };
@@ -157,7 +159,7 @@ pub fn draw(
     cursor
 }
 
-/// What changed in the subscription, newest first, and how the type is subscribed to.
+/// Draws the changes of the subscription, newest first, and the mode of the subscription.
 fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
     let Some(of) = screen.of_type() else { return };
     let label = type_label(of.fact.type_url.as_str());
@@ -183,7 +185,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
         lines.push(vec![span(" no name was ever sent", Role::Muted)]);
     }
     lines.push(vec![]);
-    lines.push(vec![span(" how it is subscribed", Role::Title)]);
+    lines.push(vec![span(" subscribed", Role::Title)]);
     for line in
         crate::wire::text::wrap(wildcard_words(of.wildcard), usize::from(area.width).saturating_sub(2))
     {
@@ -192,7 +194,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
     canvas.lines(area, &lines, 0);
 }
 
-/// Everything about the selected name.
+/// The lines about the selected name.
 pub fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let (Some(row), Some(of)) = (screen.row(), screen.of_type()) else { return lines };
@@ -214,7 +216,7 @@ pub fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -
         (None, None) if of.wildcard != Wildcard::None => {
             add("asked by", "the wildcard, not by name".to_owned())
         }
-        (None, None) => add("asked by", "a request that is not in view".to_owned()),
+        (None, None) => add("asked by", "a request that was not recorded".to_owned()),
     }
     let Some(fact) = &row.fact else {
         if let Some(why) = &screen.why {
@@ -225,13 +227,16 @@ pub fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -
     if missing.is_some() {
         add(
             "since",
-            format!("{}: nothing under this name came", common.age(missing.map_or(common.now, |w| w.since))),
+            format!(
+                "{}: no resource of this name was sent",
+                common.age(missing.map_or(common.now, |w| w.since))
+            ),
         );
         if fact.state == ResourceState::Absent {
             let delta = of.fact.variant.is_delta();
             add("timer", match delta {
-                true => "--resource-timeout passed without the resource and without word that it does not exist".to_owned(),
-                false => "--resource-timeout passed. State of the world has no \"does not exist\": the client gives up on it".to_owned(),
+                true => "--resource-timeout passed, and the server did not say that the resource does not exist".to_owned(),
+                false => "--resource-timeout passed. State of the world cannot report a missing resource: the client gives up".to_owned(),
             });
         }
     }

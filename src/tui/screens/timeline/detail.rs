@@ -68,7 +68,7 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         add("error_detail", &format!("code {} {code}", code.0), Role::Bad);
         add("  message", message, Role::Bad);
     } else if fact.implied {
-        add("refused", "told by the version alone, without an error", Role::Bad);
+        add("refused", "by the version alone, without error_detail", Role::Bad);
     }
     for (label, role, list) in [
         ("+ added", Role::Added, &fact.added),

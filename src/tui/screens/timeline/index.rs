@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 /// Matching rows, in order.
 ///
-/// The search starts at an anchor (the selected row) and grows in both directions, so that the first
-/// matches are near it. Rows that arrive later are examined as they come.
+/// The search starts at an anchor (the selected row) and grows in both directions, so that the
+/// first matches are near it. Rows that arrive later are examined as they come.
 #[derive(Clone, Debug, Default)]
 pub struct RowIndex {
     /// There is no predicate: every row matches, and none is stored.

@@ -1,4 +1,4 @@
-//! The rows of the timeline between two lifelines. Silences fold.
+//! The timeline drawn as a ladder between client and server, with folded silences.
 
 use ratatui::layout::Rect;
 
@@ -11,14 +11,15 @@ use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Dir;
 use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day};
 
-/// Cells left of the client's line: mark and time.
-const LEFT: usize = 14;
+/// Columns to the left of the client's line: mark and time.
+const LEFT_WIDTH: usize = 14;
 
-/// Returns the screen row of the selection.
+/// Draws the rows. Returns the screen row of the selected one.
 pub fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
-    let lane = width.saturating_sub(LEFT + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT + 2));
+    let lane =
+        width.saturating_sub(LEFT_WIDTH + 2 + 40).clamp(34, 72).min(width.saturating_sub(LEFT_WIDTH + 2));
     canvas.line(area, &names(screen, common, lane));
     let mut rows = area.rows().skip(1);
     let mut at = None;
@@ -26,7 +27,7 @@ pub fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area:
         if i > 0 && !screen.is_unfolded && shown.is_after_gap() {
             let Some(row) = rows.next() else { break };
             let gap = shown.delta.map(latency).unwrap_or_default();
-            let label = pad(&format!("    {} {gap}", glyphs.gap), LEFT);
+            let label = pad(&format!("    {} {gap}", glyphs.gap), LEFT_WIDTH);
             let lanes = format!("{}{}{}", glyphs.bar, " ".repeat(lane), glyphs.bar);
             canvas.line(row, &[span(label, Role::Muted), span(lanes, Role::Muted)]);
         }
@@ -51,13 +52,13 @@ fn names(screen: &TimelineScreen, common: &Common, lane: usize) -> StyledLine {
     let client = text::cut_name(&client, lane / 2, common.theme.glyphs().cut).into_owned();
     let server = "control plane";
     let gap = (lane + 2).saturating_sub(text::width(&client) + text::width(server));
-    vec![span(format!("{}{client}{}{server}", " ".repeat(LEFT), " ".repeat(gap)), Role::Muted)]
+    vec![span(format!("{}{client}{}{server}", " ".repeat(LEFT_WIDTH), " ".repeat(gap)), Role::Muted)]
 }
 
 fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let fact = &*shown.line;
-    let time = pad(&format!(" {}", time_of_day(fact.at, common.clock, &common.zone)), LEFT);
+    let time = pad(&format!(" {}", time_of_day(fact.at, common.clock, &common.zone)), LEFT_WIDTH);
     let (_, role) = report::kind(fact, glyphs.answer);
     let safe = report::said(fact);
     let words = display_safe(&safe);
@@ -92,7 +93,7 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     ]
 }
 
-/// What to make of it, beside the lanes.
+/// The remark beside the lanes.
 fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
     match (fact.kind, &fact.error) {
         (MessageKind::Nack, Some((_, message))) => format!("{} {message}", glyphs.bad),

@@ -81,7 +81,7 @@ impl Screen for TimelineScreen {
                 return Outcome::Done;
             }
             self.step(by, common.rows(data));
-            // The last row is the one that following selects.
+            // Following selects the last row too.
             if command == Command::Last {
                 self.is_following = true;
             }

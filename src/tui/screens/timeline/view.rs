@@ -35,7 +35,7 @@ fn columns(common: &Common) -> [Column; 12] {
     ]
 }
 
-/// Cells of one row, in the order of the columns.
+/// The cells of a row, in the order of the columns.
 pub fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
     let glyphs = common.theme.glyphs();
     let fact = &*shown.line;

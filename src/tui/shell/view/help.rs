@@ -23,7 +23,8 @@ const FILTER: [&str; 6] = [
     "! not, ( ) group, /re/ regex, * glob",
 ];
 
-/// The commands of a context with their keys: those that make the client send something, or the others.
+/// The commands of a context with their keys: those that make the client send something, or the
+/// others.
 fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<StyledLine> {
     let glyphs = model.common.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();

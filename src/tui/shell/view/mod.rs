@@ -17,7 +17,8 @@ use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::MIN_SIZE;
 
-/// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a prompt.
+/// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a
+/// prompt.
 pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {
     let mut canvas = Canvas { buf, theme: model.common.theme };
     let cursor = draw(model, &mut canvas);
