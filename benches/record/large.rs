@@ -9,7 +9,7 @@ use xdscope::app::analysis;
 use xdscope::app::replay::Cursor;
 use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
-use xdscope::sources::record;
+use xdscope::sources;
 use xdscope::wire::event::Seq;
 
 use crate::{say, traffic};
@@ -37,7 +37,7 @@ const MEMORY: usize = 512_000_000;
 /// The whole file as the screens of `replay` read it, all rules on.
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
-    let recording = record::start(Path::new(file)).expect("readable").expect("a recording");
+    let recording = sources::start_recording(Path::new(file)).expect("readable").expect("a recording");
     let (options, meaning) = (Options { history: MEMORY, ..Options::default() }, schema.clone());
     let read = Cursor::read(recording, options, meaning, analysis::bounded(&schema), &|_| ());
     let ((cursor, _), _) = read.expect("all of it");

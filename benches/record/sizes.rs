@@ -2,7 +2,8 @@
 
 use std::hash::Hasher;
 
-use xdscope::sources::record::{Loaded, open};
+use xdscope::sources::open_recording as open;
+use xdscope::sources::record::Loaded;
 use xdscope::wire::{FramePayload, Shape};
 
 use crate::{clusters, large, say, traffic};

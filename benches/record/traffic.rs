@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
+use xdscope::app::recording_file;
 use xdscope::sources::record::{Header, Writer};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
@@ -46,9 +47,9 @@ impl Recording {
     pub fn new(path: &Path, method: &str) -> Recording {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = xdscope::sources::record::create(path).expect("a file");
+        let file = recording_file::create(path).expect("a file");
         let catalog = Catalog::new(1, None, Box::new(xdscope::wire::content::MemoryBodies::default()));
-        let (writer, stream) = (Writer::in_file(file, header).expect("a header"), StreamId(1));
+        let (writer, stream) = (recording_file::writer(file, header).expect("a header"), StreamId(1));
         let mut out =
             Recording { catalog, writer, path: path.to_owned(), stream, now: 0, flushed: 0, raw: 0 };
         let open =

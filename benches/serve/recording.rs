@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use xdscope::sources::record::{Header, Writer};
+use xdscope::app::recording_file;
+use xdscope::sources::record::Header;
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
@@ -68,9 +69,9 @@ impl Load {
     pub fn record(self, folder: &Path, every: Duration) {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = xdscope::sources::record::create(&self.file(folder)).expect("a file");
+        let file = recording_file::create(&self.file(folder)).expect("a file");
         let mut catalog = Catalog::in_memory();
-        let mut writer = Writer::in_file(file, header).expect("a header");
+        let mut writer = recording_file::writer(file, header).expect("a header");
         let mut at = Time::ZERO;
         let open = Open { method: ADS.into(), ..Open::default() };
         let request =

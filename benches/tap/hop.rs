@@ -70,7 +70,7 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
             changes: None,
         },
         decode: true,
-        record: Some((file.clone(), xdscope::sources::record::create(&file).expect("a file"))),
+        record: Some((file.clone(), xdscope::app::recording_file::create(&file).expect("a file"))),
         keep_secrets: false,
         store: Default::default(),
         schema: Schema::builtin(),

@@ -154,7 +154,7 @@ impl Work {
         loop {
             self.keep.batch(|into| {
                 let take = |copied| {
-                    pipeline.take(copied, into.store.catalog_mut(), frames);
+                    pipeline.handle(copied, into.store.catalog_mut(), frames);
                     frames.drain(..).for_each(|frame| into.take(frame));
                 };
                 let begun = Instant::now();
@@ -179,7 +179,7 @@ fn part(
 ) -> Time {
     let (mut bytes, mut at) = (0, Time::ZERO);
     for copied in rest {
-        bytes += copied.what.size();
+        bytes += copied.event.size();
         at = copied.at;
         take(copied);
         if bytes >= PART || stop() {
@@ -289,7 +289,7 @@ mod tests {
         let copied = |at| TapCopy {
             conn: ConnId(1),
             at: Time(at),
-            what: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
+            event: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
         };
         let taken = |stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);

@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use crate::sources::record::{self, Header, Loaded, Writer};
+use super::recording_file;
+use crate::sources::record::{self, Header, Loaded};
 use crate::wire::event::Seq;
 use crate::wire::text::size;
 
@@ -30,7 +31,7 @@ impl Named {
         if path.exists() {
             return Err(format!("{} exists: another name", path.display()));
         }
-        let file = record::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let file = recording_file::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(Named { path, file, before })
     }
 
@@ -52,7 +53,7 @@ impl Named {
     ) -> Result<String, String> {
         let Named { path, file, before } = self;
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-        let kept = record::part(&mut session.frames, &session.catalog, |frame, n| {
+        let kept = record::retain_part(&mut session.frames, &session.catalog, |frame, n| {
             n <= Seq(until)
                 && (!matches!(frame.what, crate::wire::FramePayload::Message(_)) || n > Seq(before))
         });
@@ -64,7 +65,7 @@ impl Named {
             source: source.to_owned(),
             clock: session.clock,
         };
-        let mut writer = Writer::in_file(file, header).map_err(failed)?;
+        let mut writer = recording_file::writer(file, header).map_err(failed)?;
         for frame in &session.frames {
             writer.write(frame, &session.catalog).map_err(failed)?;
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use super::recording_file;
 use crate::sources::record::{Header, Writer};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
@@ -25,7 +26,7 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a recording in an empty file.
     pub fn new(path: PathBuf, file: File, header: Header) -> io::Result<Recorder> {
-        let writer = Writer::in_file(file, header)?;
+        let writer = recording_file::writer(file, header)?;
         Ok(Recorder { path, writer, flushed: Instant::now(), dirty: true, error: None })
     }
 

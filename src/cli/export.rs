@@ -45,7 +45,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &Limit::All);
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let contents = Contents { store: &store, schema: &schema };
-    let numbers = record::part(&mut frames, store.catalog(), |frame, n| {
+    let numbers = record::retain_part(&mut frames, store.catalog(), |frame, n| {
         let fact = || store.row(store.row_of(n)?);
         let matches =
             || filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents));
@@ -120,7 +120,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 /// Creates a file that only its owner can read: a session may hold secrets.
 fn create(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
-        return record::create(path);
+        return crate::app::recording_file::create(path);
     }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

@@ -196,7 +196,9 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
     for failure in &failures {
         writeln!(io.stdout, "{}: {}", source.source, crate::wire::text::display_safe(&failure.to_string()))?;
     }
-    let all = script.lines.iter().filter(|line| matches!(line.item, script::Item::Expect(_))).count() as u64;
+    let all =
+        script.lines.iter().filter(|line| matches!(line.statement, script::Statement::Expect(_))).count()
+            as u64;
     if !global.quiet {
         io.flush()?;
         let failed = failures.len() as u64;

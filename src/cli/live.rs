@@ -12,12 +12,13 @@ use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{Shared, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Front, Options, Running};
+use crate::app::{recording_file, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, Tls};
 use crate::peers::bootstrap;
 use crate::present::json;
 use crate::schema::Schema;
-use crate::sources::record;
+use crate::sources;
 use crate::wire::event::Seq;
 use crate::wire::text;
 
@@ -223,7 +224,8 @@ impl Run<'_> {
         if let Some(path) = &self.flags.record {
             let failed =
                 || CliError::unreadable(format!("cannot create the session file {}", path.display()));
-            let file = record::create(path).map_err(|error| failed().because(error).next("--record FILE"))?;
+            let file = recording_file::create(path)
+                .map_err(|error| failed().because(error).next("--record FILE"))?;
             return Ok(Some((path.clone(), file)));
         }
         let Some(dir) = io.state_dir() else {
@@ -236,8 +238,8 @@ impl Run<'_> {
                 .next("--record FILE, or --no-record")
         };
         let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
-        let (path, file) = record::state_dir::create_session(&dir, begun).map_err(failed)?;
-        record::state_dir::clean(&dir, Some(&path), MAX_SESSIONS, MAX_SESSION_BYTES).map_err(failed)?;
+        let (path, file) = session_dir::create_session(&dir, begun).map_err(failed)?;
+        session_dir::clean(&dir, Some(&path), MAX_SESSIONS, MAX_SESSION_BYTES).map_err(failed)?;
         Ok(Some((path, file)))
     }
 
@@ -311,8 +313,8 @@ impl Run<'_> {
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         Box::new(move |path| {
-            let loaded =
-                record::open(path).map_err(|error| format!("cannot read the session file: {error}"))?;
+            let loaded = sources::open_recording(path)
+                .map_err(|error| format!("cannot read the session file: {error}"))?;
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),

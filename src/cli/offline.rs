@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::store::Options;
 use crate::schema::Schema;
-use crate::sources::{self, Source, Spec, record};
+use crate::sources::{self, Source, Spec};
 use crate::wire::text::display_safe;
 
 use super::args::{Global, SourceArgs, TimerFlags};
@@ -93,7 +93,7 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let mut tried = vec![format!("file {source}")];
     if let Some(dir) = io.state_dir() {
-        if let Some(session) = record::state_dir::find(&dir, &path) {
+        if let Some(session) = crate::app::session_dir::find(&dir, &path) {
             return Ok(session);
         }
         if path.components().count() == 1 {

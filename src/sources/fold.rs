@@ -102,7 +102,7 @@ impl Source {
 /// A recording at its first frame, with the catalog that its frames refer to.
 struct StartedRecording<R> {
     catalog: Catalog,
-    reading: record::Reading<R>,
+    reading: record::RecordingReader<R>,
 }
 
 fn start_recording(
@@ -112,8 +112,8 @@ fn start_recording(
     if !path.is_file() {
         return Ok(None);
     }
-    let started =
-        record::start(path).map_err(|source| SourceError::Recording { name: name.to_owned(), source })?;
+    let started = open::start_recording(path)
+        .map_err(|source| SourceError::Recording { name: name.to_owned(), source })?;
     Ok(started.map(|(catalog, reading)| StartedRecording { catalog, reading }))
 }
 

@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::schema::Schema;
 use crate::sources::record::raw;
-use crate::sources::script::Codec;
+use crate::sources::script::{self, Codec};
 
 /// Reads and writes the JSON payloads of arrow scripts and raw JSONL with a schema's descriptors.
 pub struct SchemaCodec(pub Arc<Schema>);
 
 impl Codec for SchemaCodec {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
+        self.0.encode(message, json).map_err(script::CodecError::new)
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
@@ -22,7 +22,7 @@ impl Codec for SchemaCodec {
     }
 }
 
-impl raw::Json for SchemaCodec {
+impl raw::JsonCodec for SchemaCodec {
     fn encode(&self, message: &str, json: &Value) -> Option<Vec<u8>> {
         self.0.encode(message, json).ok()
     }

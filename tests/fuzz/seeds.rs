@@ -52,7 +52,7 @@ fn texts(here: &Path) -> std::io::Result<Vec<String>> {
 struct Plain;
 
 impl Codec for Plain {
-    fn encode(&self, _message: &str, json: &serde_json::Value) -> Result<Vec<u8>, String> {
+    fn encode(&self, _message: &str, json: &serde_json::Value) -> Result<Vec<u8>, script::CodecError> {
         let mut out = Vec::new();
         let name = json.get("name").or_else(|| json.get("cluster_name")).and_then(|name| name.as_str());
         put_len_field(&mut out, 1, name.unwrap_or_default().as_bytes());

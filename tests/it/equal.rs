@@ -11,6 +11,7 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use serde_json::Value;
 use xdscope::app::analysis::{Analysis, bounded};
+use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
 use xdscope::app::screen::{About, Decoded, LiveFeed};
 use xdscope::app::tap::{Front, Options, Running, meaning};
@@ -20,7 +21,6 @@ use xdscope::engine::store::{self, Store};
 use xdscope::net::tap::{Address, Tls};
 use xdscope::present::json;
 use xdscope::schema::Schema;
-use xdscope::sources::record;
 use xdscope::tui::{BodyFormat, Data, Feed, Info, Seek, Speed, StoreData};
 use xdscope::wire::event::{Dir, Seq, Time};
 
@@ -162,7 +162,7 @@ impl Live {
                 changes: None,
             },
             decode: true,
-            record: Some((file.clone(), record::create(&file).expect("a file"))),
+            record: Some((file.clone(), recording_file::create(&file).expect("a file"))),
             keep_secrets: false,
             store: store::Options::default(),
             schema: schema.clone(),
@@ -228,7 +228,7 @@ struct Ended {
 impl Ended {
     /// The recording at its end; or what of it was there at a moment, as a live run that is held goes back in it.
     fn replay(&self, up_to: Option<&Said>) -> ReplayFeed {
-        let mut loaded = record::open(&self.file).expect("a recording");
+        let mut loaded = xdscope::sources::open_recording(&self.file).expect("a recording");
         assert_eq!(loaded.notices, Vec::<String>::new());
         if let Some(said) = up_to {
             replay::cut(&mut loaded, Seq(said.messages), said.at);

@@ -109,7 +109,7 @@ fn tapped_hops<const N: usize>(
         let mut batch = Vec::new();
         assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
         for copied in batch {
-            pipeline.take(copied, &mut catalog, &mut frames);
+            pipeline.handle(copied, &mut catalog, &mut frames);
         }
     }
     (plays, frames, catalog)
@@ -196,7 +196,7 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
     while frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count() < messages {
         let mut batch = Vec::new();
         assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "the tap tells all of it");
-        batch.into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+        batch.into_iter().for_each(|copied| pipeline.handle(copied, &mut catalog, &mut frames));
     }
     let end = frames.last().map_or(Time::ZERO, |frame| frame.at);
     findings(frames, catalog, end).iter().map(|finding| finding.rule.id).collect()

@@ -10,6 +10,7 @@ use std::{
 };
 
 use serde_json::Value;
+use xdscope::app::recording_file;
 use xdscope::net::tap::CopyQueue;
 use xdscope::schema::{
     Schema,
@@ -17,7 +18,7 @@ use xdscope::schema::{
 };
 use xdscope::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use xdscope::sources::pcap;
-use xdscope::sources::record::{self, Header, Loaded, Writer};
+use xdscope::sources::record::{Header, Loaded};
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::{Clock, Dir, Side};
 use xdscope::wire::pb::put_len_field;
@@ -77,7 +78,7 @@ impl Packets {
 
     fn take(&mut self, copied: &TapCopy) {
         let at = self.epoch + copied.at.0;
-        match &copied.what {
+        match &copied.event {
             TapEvent::Opened { peer, server } => {
                 let ends = [peer, server].map(|end| end.parse().expect("an address"));
                 // Both wrap around before long.
@@ -173,16 +174,17 @@ fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     let mut catalog = Catalog::new(seed, Some(redactor), Box::new(MemoryBodies::default()));
     let mut pipeline = Pipeline::new(redact::metadata).with_rest(Schema::builtin());
     let header = Header { seed, clock, ..Header::default() };
-    let mut writer = Writer::in_file(record::create(path).expect("a file"), header).expect("a header");
+    let mut writer =
+        recording_file::writer(recording_file::create(path).expect("a file"), header).expect("a header");
     let mut frames = Vec::new();
     for copied in copies {
         let mut copied = copied.clone();
         // The system's words for it.
-        if let TapEvent::Closed { error: Some(error), .. } = &mut copied.what {
+        if let TapEvent::Closed { error: Some(error), .. } = &mut copied.event {
             assert!(error.starts_with("Connection reset"), "{error}");
             *error = "the connection was reset".to_owned();
         }
-        pipeline.take(copied.clone(), &mut catalog, &mut frames);
+        pipeline.handle(copied.clone(), &mut catalog, &mut frames);
         writer.advance(copied.at);
         frames.drain(..).for_each(|frame| writer.write(&frame, &catalog).expect("a disk"));
     }
@@ -470,7 +472,7 @@ fn of_a_file_that_is_cut_what_was_read_stays() {
         let damaged = [&whole[..], &[0xff; 40]].concat();
         let loaded = read(&damaged);
         assert_eq!(words(&loaded.frames), all);
-        assert!(loaded.notices[0].contains("which can't be; the rest is not read"), "{:?}", loaded.notices);
+        assert!(loaded.notices[0].contains("impossible length of"), "{:?}", loaded.notices);
     }
 }
 
@@ -512,9 +514,11 @@ fn tls_fragments_and_other_packets_are_said() {
     writer.packet(segments[0].at, &[0x45; 9]).expect("memory");
     let loaded = read(&writer.into_inner());
     assert_eq!(words(&loaded.frames)[0], "open TLS");
-    for said in
-        ["1 fragment of IP not read", "1 packet with damaged headers", "1 connection under TLS can't be read"]
-    {
+    for said in [
+        "1 IP fragment skipped",
+        "1 packet with damaged headers",
+        "1 connection under TLS can't be decrypted",
+    ] {
         assert!(loaded.notices.iter().any(|notice| notice.starts_with(said)), "{said}: {:?}", loaded.notices);
     }
 }

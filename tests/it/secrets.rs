@@ -73,7 +73,7 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
 
 /// Every screen of a recording at its end.
 pub(crate) fn drawn(recording: &Recording) -> String {
-    let loaded = xdscope::sources::record::open(&recording.file).expect("a recording");
+    let loaded = xdscope::sources::open_recording(&recording.file).expect("a recording");
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));
     store.advance(loaded.end);

@@ -184,8 +184,8 @@ fn every_case_passes_as_it_is_and_is_understood() {
             let mut batch = Vec::new();
             assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "{case}: the close is told");
             for copied in batch {
-                closed |= matches!(copied.what, TapEvent::Closed { .. });
-                pipeline.take(copied, &mut catalog, &mut frames);
+                closed |= matches!(copied.event, TapEvent::Closed { .. });
+                pipeline.handle(copied, &mut catalog, &mut frames);
             }
         }
         assert_eq!(words(&frames), expected, "{case}");

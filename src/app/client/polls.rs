@@ -11,12 +11,12 @@ use super::{Ingest, Work};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{FieldNames, Schema};
-use crate::sources::observe::rest::{Bodies, Sink};
+use crate::sources::observe::rest::{FrameSink, RestCodec};
 use crate::wire::FramePayload;
 use crate::wire::event::{Dir, Method, Time, Variant};
 
 pub(super) struct Polls {
-    bodies: Bodies,
+    bodies: RestCodec,
     names: FieldNames,
     lanes: BTreeMap<Lane, Polled>,
 }
@@ -28,7 +28,7 @@ struct Polled {
 
 impl Polls {
     pub(super) fn new(schema: Arc<Schema>, names: FieldNames) -> Polls {
-        Polls { bodies: Bodies::new(schema), names, lanes: BTreeMap::new() }
+        Polls { bodies: RestCodec::new(schema), names, lanes: BTreeMap::new() }
     }
 
     /// Prepares a lane that is about to be opened. Returns whether the lane is polled.
@@ -73,7 +73,7 @@ impl Work {
         polled.asked = false;
         let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
         let (before, catalog) = (self.out.len(), into.store.catalog_mut());
-        Sink { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
+        FrameSink { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
             id,
             Dir::Resp,
             read,

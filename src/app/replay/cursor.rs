@@ -9,7 +9,7 @@ use crate::app::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{Options, Store};
-use crate::sources::record::{Loaded, Reading, RecordReadError};
+use crate::sources::record::{Loaded, RecordReadError, RecordingReader};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};
@@ -176,7 +176,7 @@ impl Cursor {
     /// # Errors
     /// The recording cannot be read.
     pub fn read(
-        (catalog, mut recording): (Catalog, Reading<impl Read>),
+        (catalog, mut recording): (Catalog, RecordingReader<impl Read>),
         options: Options,
         meaning: SharedSemantics,
         rules: lint::Options,

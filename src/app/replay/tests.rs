@@ -19,7 +19,8 @@ use crate::engine::lint::Finding;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
-use crate::sources::record::{self, Header, Loaded, Writer};
+use crate::sources;
+use crate::sources::record::{Header, Loaded, Writer};
 use crate::sources::script::{self, Codec};
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
 use crate::wire::content::{Catalog, MemoryBodies};
@@ -33,8 +34,8 @@ const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
 struct BySchema(Arc<Schema>);
 
 impl Codec for BySchema {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
+        self.0.encode(message, json).map_err(script::CodecError::new)
     }
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
         Some(self.0.message_to_json(message, bytes))
@@ -475,7 +476,7 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
     file.set_len(size * percent as u64 / 100).expect("a shorter file");
     let options = options(Some(path.clone()));
-    let recording = record::start(&path).expect("readable").expect("a recording");
+    let recording = sources::start_recording(&path).expect("readable").expect("a recording");
     let (store, meaning, rules) = (options.store, options.meaning.clone(), options.rules.clone());
     let (cursor, notices) = Cursor::read(recording, store, meaning, rules, &|_| ()).expect("messages");
     let opened = Opened::new(cursor);
@@ -543,7 +544,7 @@ fn records_messages_and_nodes_under_a_name() {
     assert!(why.contains("exists"), "{why}");
     let said = named.end(loaded(TOUR), 12, false, "tap").expect("a recording");
     assert!(said.starts_with("6 messages recorded to ") && said.contains("reviews.xdsrec"), "{said}");
-    let part = record::open(&folder.path().join("reviews.xdsrec")).expect("a recording");
+    let part = sources::open_recording(&folder.path().join("reviews.xdsrec")).expect("a recording");
     assert_eq!(part.notices, Vec::<String>::new());
     let mut store = Store::new(part.catalog, part.clock, store::Options::default());
     part.frames.into_iter().for_each(|frame| store.handle(frame));

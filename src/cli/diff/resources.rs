@@ -40,7 +40,7 @@ pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     let mut head = Vec::new();
     let file = File::open(&path).map_err(|error| no().because(error))?;
     file.take(8 << 10).read_to_end(&mut head).map_err(|error| no().because(error))?;
-    if record::detect(&head) == record::Format::Other { Ok(path) } else { Err(no()) }
+    if record::detect(&head) == record::FileFormat::Other { Ok(path) } else { Err(no()) }
 }
 
 fn has_ending(path: &Path) -> bool {

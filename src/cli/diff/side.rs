@@ -221,7 +221,7 @@ pub(super) fn is_keyed(source: &str, io: &Io<'_>) -> bool {
     let mut head = Vec::new();
     let file = offline::find(source, io).ok().and_then(|path| File::open(path).ok());
     let read = file.map(|file| file.take(64).read_to_end(&mut head));
-    matches!(read, Some(Ok(_))) && record::detect(&head) == record::Format::Recording
+    matches!(read, Some(Ok(_))) && record::detect(&head) == record::FileFormat::Recording
 }
 
 /// Opens a source as a side, with each resource once, however many clients hold it. `seed` keys the

@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
-use crate::sources::{self, ReplayPosition, record};
+use crate::sources::{self, ReplayPosition};
 use crate::tui::{Feed, Seek, Speed};
 use crate::wire::event::Seq;
 
@@ -80,7 +80,7 @@ fn read_in_background(
     let (args, path, schema) = (args.source.clone(), path.to_owned(), schema.clone());
     let work = move || {
         let failed = |error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
-        let recording = if path.is_file() { record::start(&path).map_err(failed)? } else { None };
+        let recording = if path.is_file() { sources::start_recording(&path).map_err(failed)? } else { None };
         let Some(recording) = recording else {
             let loaded = sources::open(&offline::spec(&args, seed, &path), &schema)?.loaded;
             let notices = loaded.notices.clone();

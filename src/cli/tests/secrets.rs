@@ -92,7 +92,7 @@ fn a_copy_of_a_recording_with_secrets_says_that_it_has_them() {
     run(&["export", kept, "--to", "xdsrec", "--output", copy]);
     for path in [kept, copy] {
         let said = run(&["info", path]);
-        assert!([said.out, said.err].concat().contains("the file holds secrets"), "{path}");
+        assert!([said.out, said.err].concat().contains("the file contains secrets"), "{path}");
     }
 }
 

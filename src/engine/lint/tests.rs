@@ -337,7 +337,7 @@ fn findings_of_lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
 struct EmptyCodec;
 
 impl crate::sources::script::Codec for EmptyCodec {
-    fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
+    fn encode(&self, _: &str, _: &serde_json::Value) -> Result<Vec<u8>, crate::sources::script::CodecError> {
         Ok(Vec::new())
     }
     fn decode(&self, _: &str, _: &[u8]) -> Option<serde_json::Value> {

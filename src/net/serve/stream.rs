@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 use super::Shared;
 use crate::net::tap::percent;
 use crate::peers::server::{Next, Stream};
-use crate::sources::observe::{ConnId, FrameEffect, TapEvent};
+use crate::sources::observe::{ConnId, StreamEvent, TapEvent};
 use crate::wire::event::{Code, Dir, Side};
 use crate::wire::h2::Head;
 use crate::wire::{End, Messages, Piece};
@@ -45,7 +45,7 @@ pub(super) async fn serve(
     let tell = Tell { conn, stream, shared: shared.clone() };
     let (head, body) = request.into_parts();
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-    tell.tell(FrameEffect::Open(Head {
+    tell.tell(StreamEvent::Open(Head {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         authority: head.uri.authority().map(ToString::to_string).unwrap_or_default(),
@@ -58,10 +58,10 @@ pub(super) async fn serve(
         response.headers_mut().extend(trailers(UNIMPLEMENTED, why));
         // The client may have disconnected.
         let _ = respond.send_response(response, true);
-        return tell.tell(FrameEffect::End(ended(UNIMPLEMENTED, why)));
+        return tell.tell(StreamEvent::End(ended(UNIMPLEMENTED, why)));
     };
     let Ok(send) = respond.send_response(response, false) else {
-        return tell.tell(FrameEffect::End(gone(None)));
+        return tell.tell(StreamEvent::End(gone(None)));
     };
     let requests = Requests {
         body,
@@ -71,7 +71,7 @@ pub(super) async fn serve(
     };
     let mut talk = Talk { stream, requests, out: Out::new(send), tell, shared };
     let Err(end) = talk.run().await;
-    talk.tell.tell(FrameEffect::End(end));
+    talk.tell.tell(StreamEvent::End(end));
 }
 
 fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
@@ -87,8 +87,8 @@ struct Tell {
 }
 
 impl Tell {
-    fn tell(&self, what: FrameEffect) {
-        self.shared.watch.tell(self.conn, TapEvent::Spoken { stream: self.stream, what });
+    fn tell(&self, what: StreamEvent) {
+        self.shared.watch.tell(self.conn, TapEvent::Stream { stream: self.stream, event: what });
     }
 }
 
@@ -117,7 +117,7 @@ impl Talk {
             match next {
                 Next::Send(pieces) => {
                     self.out.put(&pieces)?;
-                    self.tell.tell(FrameEffect::Message { dir: Dir::Resp, pieces });
+                    self.tell.tell(StreamEvent::Message { dir: Dir::Resp, pieces });
                     continue;
                 }
                 Next::End(code, message) => return self.out.end(code, &message),
@@ -148,7 +148,7 @@ impl Talk {
                     for request in requests.or_else(|failed| self.fail(failed))? {
                         let request = Bytes::from(request);
                         self.stream.handle_request(now, &request);
-                        self.tell.tell(FrameEffect::Message { dir: Dir::Req, pieces: vec![request] });
+                        self.tell.tell(StreamEvent::Message { dir: Dir::Req, pieces: vec![request] });
                     }
                 }
                 changed = plan.changed() => {
@@ -178,7 +178,7 @@ impl Talk {
         match failed {
             Failed::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
             Failed::Bad { bytes, code, why } => {
-                self.tell.tell(FrameEffect::Lost { bytes });
+                self.tell.tell(StreamEvent::Lost { bytes });
                 self.out.end(code, &why).map(|never| match never {})
             }
         }

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::sources::observe::{ConnId, FrameEffect, TapCopy, TapEvent};
+use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use crate::wire::event::{Clock, Dir, Time};
 
 /// How long to batch copies before waking the drainer.
@@ -78,18 +78,18 @@ impl CopyQueue {
         let size = what.size();
         match what {
             // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
-            TapEvent::Spoken { stream, .. }
+            TapEvent::Stream { stream, .. }
                 if queue.bytes > 0 && size > 0 && queue.bytes + size > self.limit =>
             {
-                let what = TapEvent::Spoken { stream, what: FrameEffect::Lost { bytes: size as u64 } };
-                queue.items.push(TapCopy { conn, at, what });
+                let what = TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: size as u64 } };
+                queue.items.push(TapCopy { conn, at, event: what });
             }
             TapEvent::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
             what => {
                 queue.bytes += size;
-                queue.items.push(TapCopy { conn, at, what });
+                queue.items.push(TapCopy { conn, at, event: what });
             }
         }
         let plenty =
@@ -139,7 +139,7 @@ impl CopyQueue {
 impl Queue {
     /// Counts a lost chunk, together with the loss before it if that has the same direction.
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
-        if let Some(TapCopy { conn: last, what: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =
+        if let Some(TapCopy { conn: last, event: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =
             self.items.last_mut()
             && *last == conn
             && *same == dir
@@ -148,6 +148,6 @@ impl Queue {
             *chunks += 1;
             return;
         }
-        self.items.push(TapCopy { conn, at, what: TapEvent::Lost { dir, bytes: size, chunks: 1 } });
+        self.items.push(TapCopy { conn, at, event: TapEvent::Lost { dir, bytes: size, chunks: 1 } });
     }
 }

@@ -271,8 +271,12 @@ fn gives_changed_content_a_new_version() {
 struct Bare;
 
 impl crate::sources::script::Codec for Bare {
-    fn encode(&self, message: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
-        Err(format!("no {message} here"))
+    fn encode(
+        &self,
+        message: &str,
+        _: &serde_json::Value,
+    ) -> Result<Vec<u8>, crate::sources::script::CodecError> {
+        Err(crate::sources::script::CodecError::new(format!("no content for {message}")))
     }
     fn decode(&self, _: &str, _: &[u8]) -> Option<serde_json::Value> {
         None

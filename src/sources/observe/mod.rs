@@ -1,8 +1,8 @@
-//! Connections as they passed somewhere, a tap or a packet capture: what happened on each, and the frames that gives.
+//! Connections observed by a tap or in a packet capture, turned into frames.
 
-mod begun;
 mod pipeline;
 pub mod rest;
+mod unidentified;
 
 pub use pipeline::{CleanMetadata, Pipeline};
 
@@ -14,24 +14,24 @@ use crate::wire::event::{Dir, Side, Time};
 use crate::wire::h2::Head;
 use crate::wire::{End, Secured};
 
-/// A connection that is observed, numbered from 1.
+/// The number of an observed connection, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId(pub u64);
 
-/// One thing that happened on one connection.
+/// One event on one observed connection.
 #[derive(Clone, Debug)]
 pub struct TapCopy {
     pub conn: ConnId,
     pub at: Time,
-    pub what: TapEvent,
+    pub event: TapEvent,
 }
 
 impl TapEvent {
-    /// Bytes that it carries.
+    /// Returns how many bytes the event carries.
     pub fn size(&self) -> usize {
         match self {
             TapEvent::Bytes { bytes, .. } => bytes.len(),
-            TapEvent::Spoken { what: FrameEffect::Message { pieces, .. }, .. } => {
+            TapEvent::Stream { event: StreamEvent::Message { pieces, .. }, .. } => {
                 pieces.iter().map(Bytes::len).sum()
             }
             _ => 0,
@@ -41,42 +41,41 @@ impl TapEvent {
 
 #[derive(Clone, Debug)]
 pub enum TapEvent {
-    /// A client connected; of a tap, its upstream is being dialled.
+    /// A client connected. In a tap, the upstream connection is being established.
     Opened { peer: String, server: String },
-    /// There are no two legs, or nothing can pass between them: the step that failed, and why. The client's connection is
-    /// closed.
+    /// Client and upstream could not be connected. The client's connection is closed.
     Failed { step: ConnectStep, error: String },
-    /// A leg under TLS: what its handshake showed, also one that failed. `side`: the other end of the leg.
+    /// The TLS handshake of one leg, successful or not. `side` is the far end of that leg.
     Secured { side: Side, facts: Arc<Secured> },
-    /// Bytes that were passed on.
+    /// Bytes that were forwarded.
     Bytes { dir: Dir, bytes: Bytes },
-    /// On a stream of a connection that ends here, told by whoever speaks on it: nothing is to be read out of bytes.
-    Spoken { stream: u32, what: FrameEffect },
-    /// Bytes that were passed on and whose copy did not fit.
+    /// An HTTP/2 event on a connection that terminates here. No bytes have to be parsed for it.
+    Stream { stream: u32, event: StreamEvent },
+    /// Forwarded bytes whose copy did not fit into the queue.
     Lost { dir: Dir, bytes: u64, chunks: u64 },
-    /// One end will send no more; the other was told.
+    /// One end has closed its sending direction, and the other end was notified.
     Finished { dir: Dir },
-    /// Both directions are over. `by`: the side whose connection broke, if it did.
+    /// Both directions have ended. `by` is the side whose connection broke, if either did.
     Closed { by: Option<Side>, error: Option<String> },
 }
 
-/// What was said on a stream.
+/// An event on one stream of a terminated connection.
 #[derive(Clone, Debug)]
-pub enum FrameEffect {
+pub enum StreamEvent {
     Open(Head),
-    /// A whole message: its bytes in pieces, which are shared with whoever sends them.
+    /// A complete message, in pieces that are shared with the sender.
     Message {
         dir: Dir,
         pieces: Vec<Bytes>,
     },
-    /// A message that is not kept: its copy did not fit, or it can't be decompressed.
+    /// A message without content: its copy did not fit, or it could not be decompressed.
     Lost {
         bytes: u64,
     },
     End(End),
 }
 
-/// The steps to two connected legs, and what is done between them.
+/// The steps that establish both legs of a tapped connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectStep {
     Resolve,
@@ -85,7 +84,7 @@ pub enum ConnectStep {
     Tls,
     /// The TLS handshake with the client.
     Accept,
-    /// Changing the headers of a client's requests.
+    /// Rewriting the headers of the client's requests.
     Headers,
 }
 

@@ -1,7 +1,7 @@
-//! REST polls as they pass the tap (group D): each exchange is a request and an answer on the poll track of its client.
+//! REST polls: each exchange is a request and a response on the poll track of its client.
 //!
-//! A client may use a connection for each poll, so a track is told by the client's address and node and the path, and by
-//! what is asked for, not by the connection. It has no end that could be seen.
+//! A client may use a new connection for every poll, so a track is identified by the client's
+//! address, its node, the path and the requested names, not by the connection. A track never ends.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -15,71 +15,71 @@ use crate::wire::http1::{self, Event, Head};
 use crate::wire::{Assembler, Frame, Open, Shape};
 use pollers::Pollers;
 
-/// Tracks that are told apart; beyond it new ones are counted with the connection.
-const TRACKS: usize = 1 << 16;
+/// Most tracks. Beyond that, new polls are counted on their connections.
+const MAX_TRACKS: usize = 1 << 16;
 
-/// The polls of one connection.
+/// The polls of one HTTP/1.1 connection.
 #[derive(Default)]
-pub(crate) struct Polls {
+pub(crate) struct PollConnection {
     pub(crate) connection: http1::Connection,
-    /// The tracks of those without an answer.
-    waiting: BTreeMap<u64, (StreamId, Method)>,
+    /// Requests without a response: their track and method, by exchange number.
+    unanswered: BTreeMap<u64, (StreamId, Method)>,
 }
 
-/// The bodies of polls and their answers, as messages and back.
-pub struct Bodies {
+/// Converts the JSON bodies of REST polls from and to protobuf messages.
+pub struct RestCodec {
     schema: Arc<Schema>,
 }
 
-/// All tracks.
-pub(crate) struct Rest {
-    bodies: Bodies,
-    /// By host, node and path.
+/// The poll tracks of all connections.
+pub(crate) struct RestTracks {
+    bodies: RestCodec,
+    /// Tracks by client host, node and path.
     tracks: HashMap<(String, String, String), Pollers>,
-    /// How many tracks there are.
-    many: usize,
+    /// The number of tracks.
+    track_count: usize,
 }
 
-/// Where frames go.
-pub(crate) struct Sink<'a> {
+/// The destination of frames, with the time of the event that causes them.
+pub(crate) struct FrameSink<'a> {
     pub(crate) at: Time,
     pub(crate) assembler: &'a mut Assembler,
     pub(crate) catalog: &'a mut Catalog,
     pub(crate) out: &'a mut Vec<Frame>,
 }
 
-/// What a body turned out to be.
-pub(crate) enum Read {
-    /// The bytes of its message; where it is none, the body itself.
+/// The result of decoding a body.
+pub(crate) enum DecodedBody {
+    /// The bytes of the message, or the body itself if it does not decode.
     Bytes(Vec<u8>),
-    /// It can't be read here: a coding, or a type without descriptors.
-    Lost(u64),
+    /// The size of a body that can't be decoded: its coding, or one of its types, is not supported.
+    Unsupported(u64),
 }
 
-impl Rest {
-    pub(crate) fn new(schema: Arc<Schema>) -> Rest {
-        Rest { bodies: Bodies::new(schema), tracks: HashMap::new(), many: 0 }
+impl RestTracks {
+    pub(crate) fn new(schema: Arc<Schema>) -> RestTracks {
+        RestTracks { bodies: RestCodec::new(schema), tracks: HashMap::new(), track_count: 0 }
     }
 
-    /// Follows one event of a connection. `open` makes the facts of a new track.
+    /// Handles one event of a connection. `open` describes a new track.
     pub(crate) fn event(
         &mut self,
-        polls: &mut Polls,
+        polls: &mut PollConnection,
         event: Event,
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
-        to: &mut Sink<'_>,
+        to: &mut FrameSink<'_>,
     ) {
         match event {
             Event::Request { number, head, body } => {
                 let method = Method::of_path(head.path()).filter(|method| method.variant == Variant::Rest);
                 let Some(method) = method.filter(|_| head.method() == "POST") else { return };
                 let Some(id) = self.track(&head, &body, open, to) else { return };
-                polls.waiting.insert(number, (id, method.clone()));
+                polls.unanswered.insert(number, (id, method.clone()));
                 let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Req);
                 to.put(id, Dir::Req, read);
             }
             Event::Response { number, head, body } => {
-                let Some((id, method)) = polls.waiting.remove(&number) else { return };
+                let Some((id, method)) = polls.unanswered.remove(&number) else { return };
                 if head.status() == Some(200) {
                     let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Resp);
                     to.put(id, Dir::Resp, read);
@@ -88,7 +88,7 @@ impl Rest {
                 }
             }
             Event::Unanswered { number } => {
-                if let Some((id, _)) = polls.waiting.remove(&number) {
+                if let Some((id, _)) = polls.unanswered.remove(&number) {
                     to.assembler.passed(to.at, id, Dir::Resp, 0, to.out);
                 }
             }
@@ -96,13 +96,13 @@ impl Rest {
         }
     }
 
-    /// The track of a poll; a new one with its first.
+    /// Returns the track of a request, opening one if it is the first of its poller.
     fn track(
         &mut self,
         head: &Head,
         body: &[u8],
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
-        to: &mut Sink<'_>,
+        to: &mut FrameSink<'_>,
     ) -> Option<StreamId> {
         let json = serde_json::from_slice::<Value>(body).unwrap_or_default();
         let node =
@@ -111,13 +111,13 @@ impl Rest {
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
         let key = (host, node.to_owned(), head.path().to_owned());
-        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.of(&json)) {
+        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json)) {
             return Some(id);
         }
-        if self.many >= TRACKS {
+        if self.track_count >= MAX_TRACKS {
             return None;
         }
-        self.many += 1;
+        self.track_count += 1;
         if has_proto_names(&json) {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
@@ -127,12 +127,12 @@ impl Rest {
     }
 }
 
-impl Bodies {
-    pub fn new(schema: Arc<Schema>) -> Bodies {
-        Bodies { schema }
+impl RestCodec {
+    pub fn new(schema: Arc<Schema>) -> RestCodec {
+        RestCodec { schema }
     }
 
-    /// The JSON of a message; row D-04 wants JSON names.
+    /// Encodes a message as JSON, with JSON names or proto names as `names` says.
     pub fn write(
         &self,
         message: &[u8],
@@ -143,25 +143,25 @@ impl Bodies {
         self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
 
-    /// The message in a body that came in this coding.
-    pub(crate) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> Read {
+    /// Decodes the body of a message. `coding` is its `content-encoding`.
+    pub(crate) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> DecodedBody {
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
-            return Read::Lost(body.len() as u64);
+            return DecodedBody::Unsupported(body.len() as u64);
         }
         let as_it_is = || match body {
-            // Nothing is no empty message.
-            [] => Read::Bytes(b"\n".to_vec()),
-            body => Read::Bytes(body.to_vec()),
+            // An empty body is not an empty message.
+            [] => DecodedBody::Bytes(b"\n".to_vec()),
+            body => DecodedBody::Bytes(body.to_vec()),
         };
         let Ok(json) = serde_json::from_slice::<Value>(body) else { return as_it_is() };
         match self.schema.encode(&message_of(method, dir), &json) {
-            Ok(bytes) => Read::Bytes(bytes),
-            Err(_) if self.has_unknown_type(&json, 0) => Read::Lost(body.len() as u64),
+            Ok(bytes) => DecodedBody::Bytes(bytes),
+            Err(_) if self.has_unknown_type(&json, 0) => DecodedBody::Unsupported(body.len() as u64),
             Err(_) => as_it_is(),
         }
     }
 
-    /// Whether an `Any` in it is of a type that the descriptors do not have.
+    /// Returns whether the JSON contains an `Any` of a type without a descriptor.
     fn has_unknown_type(&self, json: &Value, depth: usize) -> bool {
         match json {
             _ if depth > 100 => false,
@@ -182,20 +182,22 @@ fn message_of(method: &Method, dir: Dir) -> String {
     format!("{package}.{}", Shape::of(method, dir).message())
 }
 
-/// Whether its own fields, or those of its node, have the names of the .proto files (row D-04).
+/// Returns whether the JSON, or its node, uses the field names of the .proto files.
+///
+/// docs/protocol.md#d-04
 fn has_proto_names(json: &Value) -> bool {
     let proto = |value: &Value| value.as_object().is_some_and(|map| map.keys().any(|key| key.contains('_')));
     proto(json) || json.get("node").is_some_and(proto)
 }
 
-impl Sink<'_> {
-    pub(crate) fn put(&mut self, id: StreamId, dir: Dir, read: Read) {
+impl FrameSink<'_> {
+    pub(crate) fn put(&mut self, id: StreamId, dir: Dir, read: DecodedBody) {
         match read {
-            Read::Bytes(bytes) => {
+            DecodedBody::Bytes(bytes) => {
                 self.assembler.data(id, dir, &bytes, self.catalog);
                 self.assembler.message(self.at, id, dir, self.catalog, self.out);
             }
-            Read::Lost(bytes) => self.assembler.gap(self.at, id, 1, bytes, self.out),
+            DecodedBody::Unsupported(bytes) => self.assembler.gap(self.at, id, 1, bytes, self.out),
         }
     }
 }

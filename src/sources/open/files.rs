@@ -1,10 +1,12 @@
 //! File access: the only part of opening a source that touches the file system.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use crate::sources::pcap;
+use crate::sources::record::{self, FileFormat, Loaded, RecordReadError, RecordingReader};
+use crate::wire::content::Catalog;
 
 use super::{HEAD_BYTES, SourceError};
 
@@ -63,6 +65,40 @@ pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
     file.rewind().ok()?;
     // Both handles share one position.
     pcap::is_capture(&head).then(|| CaptureFile { position: file.try_clone().ok(), file })
+}
+
+/// Opens a recording or raw JSONL, whichever the file's content says.
+///
+/// The bodies of a recording stay in the file and are read on demand, for as long as the catalog is
+/// in use. A pipe or another special file is read to its end.
+///
+/// # Errors
+///
+/// The file can't be read, or is neither a recording nor raw JSONL.
+pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return record::read(file);
+    }
+    record::open(file, File::open(path)?)
+}
+
+/// Starts reading a recording frame by frame.
+///
+/// Returns `None` if the file is not a recording, or not a regular file.
+///
+/// # Errors
+///
+/// The file can't be read, or its header is damaged.
+pub fn start_recording(
+    path: &Path,
+) -> Result<Option<(Catalog, RecordingReader<impl Read>)>, RecordReadError> {
+    let mut input = BufReader::new(File::open(path)?);
+    let is_file = input.get_ref().metadata()?.is_file();
+    if is_file && record::detect(input.fill_buf()?) == FileFormat::Recording {
+        return RecordingReader::new(input, File::open(path)?).map(Some);
+    }
+    Ok(None)
 }
 
 /// Lists the files below `dir` that `is_wanted` accepts, sorted by path. Hidden files and folders are left out.

@@ -63,9 +63,9 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
         return SourceFormat::Capture;
     }
     match record::detect(head) {
-        record::Format::Recording => return SourceFormat::Recording,
-        record::Format::Raw => return SourceFormat::Raw,
-        record::Format::Other => {}
+        record::FileFormat::Recording => return SourceFormat::Recording,
+        record::FileFormat::Raw => return SourceFormat::Raw,
+        record::FileFormat::Other => {}
     }
     let text = String::from_utf8_lossy(head);
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));

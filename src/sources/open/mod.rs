@@ -7,7 +7,7 @@ mod gaps;
 mod resources;
 
 pub use error::SourceError;
-pub use files::list_files;
+pub use files::{list_files, open_recording, start_recording};
 pub use format::{SourceFormat, format_of};
 pub use gaps::decoding_gaps;
 pub use resources::{VersionedResource, collect_resources, parse_documents};
@@ -128,7 +128,7 @@ pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let file = || files::open(path).map_err(reader.io());
     let loaded = match format {
         SourceFormat::Script => reader.script(&files::read(path, u64::MAX).map_err(reader.io())?)?,
-        SourceFormat::Recording => record::open(path).map_err(reader.recording())?,
+        SourceFormat::Recording => files::open_recording(path).map_err(reader.recording())?,
         SourceFormat::Capture => reader.capture(file()?)?,
         SourceFormat::Response => {
             let content = files::read(path, MAX_RESPONSE_BYTES).map_err(reader.io())?;

@@ -1,94 +1,95 @@
+use core::net::SocketAddr;
 use std::collections::{HashMap, HashSet};
-use std::net::SocketAddr;
 
 use foldhash::fast::RandomState;
 
-use super::order::{Half, Piece};
+use super::order::{StreamPiece, StreamReassembler};
 use super::packet::Segment;
 use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Side, Time};
 
-/// Connections that are told apart at a time; packets of more are counted.
-const TABLE: usize = 1 << 16;
-/// Bytes of all connections that may wait behind holes.
-const WAITING: usize = 64 << 20;
-/// Connections that can't be read and are listed all the same; more are counted.
-const LISTED: u64 = 10_000;
+/// Most connections followed at a time; packets of further ones are only counted.
+const MAX_CONNECTIONS: usize = 1 << 16;
+/// Bytes of all connections that may wait behind gaps.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// Unreadable connections that are listed; more are only counted.
+const MAX_LISTED_CONNECTIONS: u64 = 10_000;
 
-/// What was seen and is not on any stream.
+/// The numbers of everything that does not show up on a stream.
 #[derive(Default)]
-pub(super) struct Counts {
-    /// Places where bytes are missing, and how many in all.
+pub(super) struct ConnectionCounts {
+    /// Gaps, and the number of bytes missing in them.
     pub(super) gaps: u64,
     pub(super) missing: u64,
     /// Connections under TLS.
     pub(super) tls: u64,
-    /// Connections that begin before the capture, and of these the ones whose client can't be told.
-    pub(super) begun: u64,
-    pub(super) sideless: u64,
-    /// Connections that can't be read and are not listed.
+    /// Connections that began before the capture, and those of them without a known client.
+    pub(super) midway: u64,
+    pub(super) without_client: u64,
+    /// Unreadable connections that are not listed.
     pub(super) unlisted: u64,
-    /// Packets of connections beyond the table.
-    pub(super) beyond: u64,
+    /// Packets of connections that are not followed.
+    pub(super) unfollowed: u64,
 }
 
-/// Where frames go, and their content.
-pub(super) struct Sink<'a> {
+/// The destination of frames and their content.
+pub(super) struct FrameOutput<'a> {
     pub(super) catalog: &'a mut Catalog,
     pub(super) out: &'a mut Vec<Frame>,
 }
 
-/// All connections of a capture, on their way into the pipeline.
+/// All connections of a capture, feeding the pipeline.
 pub(super) struct Connections {
-    table: HashMap<(SocketAddr, SocketAddr), Connection, RandomState>,
-    /// Who was seen to accept connections.
-    listening: HashSet<SocketAddr, RandomState>,
-    observed: Observed,
+    table: HashMap<(SocketAddr, SocketAddr), CapturedConnection, RandomState>,
+    /// Addresses that were seen to accept connections.
+    listeners: HashSet<SocketAddr, RandomState>,
+    observed: ObservedTraffic,
 }
 
-struct Observed {
+struct ObservedTraffic {
     pipeline: Pipeline,
     opened: u64,
-    counts: Counts,
-    held: usize,
+    counts: ConnectionCounts,
+    waiting_bytes: usize,
 }
 
-struct Connection {
-    /// The end with the lower address, then the other; so everything in pairs here.
+struct CapturedConnection {
+    /// The end with the lower address first; all pairs here have this order.
     ends: [SocketAddr; 2],
-    halves: [Half; 2],
-    /// Which end asks, if that is known.
+    halves: [StreamReassembler; 2],
+    /// The index of the client's end, if known.
     client: Option<usize>,
-    /// Its opening was seen.
-    whole: bool,
-    reading: Reading,
+    /// Whether the handshake was captured.
+    has_handshake: bool,
+    reading: Routing,
 }
 
-/// What becomes of its bytes.
-enum Reading {
-    /// None have come.
-    Not,
-    As(ConnId),
-    /// They are left out: it is over, or one too many that can't be read.
-    Over,
+/// Whether and where the bytes of a connection are observed.
+enum Routing {
+    /// No bytes so far.
+    Pending,
+    Observed(ConnId),
+    /// Bytes are ignored: the connection is closed, or is unreadable and not listed.
+    Ignored,
 }
 
 impl Connections {
     pub(super) fn new(pipeline: Pipeline) -> Connections {
-        let observed = Observed { pipeline, opened: 0, counts: Counts::default(), held: 0 };
-        Connections { table: HashMap::default(), listening: HashSet::default(), observed }
+        let observed =
+            ObservedTraffic { pipeline, opened: 0, counts: ConnectionCounts::default(), waiting_bytes: 0 };
+        Connections { table: HashMap::default(), listeners: HashSet::default(), observed }
     }
 
-    /// Takes the next segment of any connection.
-    pub(super) fn take(&mut self, at: Time, segment: &Segment<'_>, to: &mut Sink<'_>) {
+    /// Handles the next segment of any connection.
+    pub(super) fn take(&mut self, at: Time, segment: &Segment<'_>, to: &mut FrameOutput<'_>) {
         let Segment { from, to: dest, seq, ack, syn, fin, rst, bytes, missing } = *segment;
         let (key, side) = if from <= dest { ((from, dest), 0) } else { ((dest, from), 1) };
         let begins = syn && ack.is_none();
         if begins && let Some(known) = self.table.get_mut(&key).filter(|known| !known.is_begun_by(side, seq))
         {
-            // The same two ports again.
+            // The same pair of ports is used again.
             known.close(at, None, None, &mut self.observed, to);
             self.table.remove(&key);
         }
@@ -97,20 +98,20 @@ impl Connections {
                 return;
             }
             if !self.has_room() {
-                self.observed.counts.beyond += 1;
+                self.observed.counts.unfollowed += 1;
                 return;
             }
-            self.table.insert(key, Connection::new(key, syn));
+            self.table.insert(key, CapturedConnection::new(key, syn));
         }
         let Some(connection) = self.table.get_mut(&key) else { return };
-        if matches!(connection.reading, Reading::Over) {
+        if matches!(connection.reading, Routing::Ignored) {
             return;
         }
         if syn {
             let (client, server) = if begins { (side, dest) } else { (1 - side, from) };
             connection.client = Some(client);
-            if self.listening.len() < TABLE {
-                self.listening.insert(server);
+            if self.listeners.len() < MAX_CONNECTIONS {
+                self.listeners.insert(server);
             }
             let own = &mut connection.halves[side];
             if !own.is_known() {
@@ -119,102 +120,110 @@ impl Connections {
         }
         if let Some(ack) = ack.filter(|_| !rst) {
             let other = &mut connection.halves[1 - side];
-            if !other.is_known() && connection.whole {
+            if !other.is_known() && connection.has_handshake {
                 other.begin(ack);
             }
-            other.acked(ack);
+            other.acknowledge(ack);
         }
         if connection.client.is_none() && !bytes.is_empty() {
-            connection.client = asking(bytes, side)
-                .or_else(|| listener(&connection.ends, &self.listening).map(|end| 1 - end));
+            connection.client = client_end(bytes, side)
+                .or_else(|| server_end(&connection.ends, &self.listeners).map(|end| 1 - end));
         }
         let first = seq.wrapping_add(u32::from(syn));
         if !bytes.is_empty() || missing > 0 || fin {
             connection.put(at, side, (first, bytes, missing, fin), &mut self.observed, to);
         }
-        connection.look(at, &mut self.observed, to);
+        connection.check_gaps(at, &mut self.observed, to);
         if rst {
             let by = connection.client.map(|client| if client == side { Side::Client } else { Side::Server });
             connection.close(at, by, Some("the connection was reset"), &mut self.observed, to);
-        } else if connection.halves.iter().all(Half::is_over) {
+        } else if connection.halves.iter().all(StreamReassembler::is_over) {
             connection.close(at, None, None, &mut self.observed, to);
         }
     }
 
     fn has_room(&mut self) -> bool {
-        if self.table.len() >= TABLE {
-            self.table.retain(|_, connection| !matches!(connection.reading, Reading::Over));
+        if self.table.len() >= MAX_CONNECTIONS {
+            self.table.retain(|_, connection| !matches!(connection.reading, Routing::Ignored));
         }
-        self.table.len() < TABLE
+        self.table.len() < MAX_CONNECTIONS
     }
 
-    /// The capture is over; its connections may not be.
-    pub(super) fn finish(&mut self, at: Time, to: &mut Sink<'_>) {
+    /// Ends the capture. Its connections may still be open.
+    pub(super) fn finish(&mut self, at: Time, to: &mut FrameOutput<'_>) {
         let mut open: Vec<_> = self.table.drain().map(|(_, connection)| connection).collect();
         open.sort_unstable_by_key(|connection| (connection.id(), connection.ends));
         for mut connection in open {
             connection.give_up_all(at, &mut self.observed, to);
-            if connection.halves.iter().all(Half::is_over) {
+            if connection.halves.iter().all(StreamReassembler::is_over) {
                 connection.close(at, None, None, &mut self.observed, to);
             }
-            if let Reading::As(conn) = connection.reading {
-                self.observed.pipeline.leave(conn, at, to.catalog, to.out);
+            if let Routing::Observed(conn) = connection.reading {
+                self.observed.pipeline.abandon(conn, at, to.catalog, to.out);
             }
         }
     }
 
-    pub(super) fn counts(&self) -> &Counts {
+    pub(super) fn counts(&self) -> &ConnectionCounts {
         &self.observed.counts
     }
 }
 
-/// The end that asks, by what it says first.
-fn asking(bytes: &[u8], side: usize) -> Option<usize> {
+/// Returns the client's end, if these are the first bytes of a client.
+fn client_end(bytes: &[u8], side: usize) -> Option<usize> {
     let shared = bytes.len().min(PREFACE.len());
     let http2 = bytes[..shared] == PREFACE[..shared];
     (http2 || is_hello(bytes) || crate::wire::http1::Connection::begins(bytes)).then_some(side)
 }
 
-/// What every HTTP/2 client sends first.
+/// The HTTP/2 client connection preface.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A handshake of TLS that a client begins.
+/// Returns whether the bytes are a TLS ClientHello.
 fn is_hello(bytes: &[u8]) -> bool {
     matches!(bytes, [0x16, 3, _, _, _, 1, ..])
 }
 
-/// A record of TLS.
+/// Returns whether the bytes are a TLS record.
 fn is_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x14..=0x17, 3, 0..=4, ..])
 }
 
-/// The end that listens: it was seen to accept connections, or its port is none that is given out to clients.
-fn listener(ends: &[SocketAddr; 2], listening: &HashSet<SocketAddr, RandomState>) -> Option<usize> {
+/// Returns the server's end: it was seen to accept connections, or has the only port outside the
+/// ephemeral range.
+fn server_end(ends: &[SocketAddr; 2], listening: &HashSet<SocketAddr, RandomState>) -> Option<usize> {
     let one_of = |is: [bool; 2]| match is {
         [true, false] => Some(0),
         [false, true] => Some(1),
         _ => None,
     };
-    one_of(ends.map(|end| listening.contains(&end))).or(one_of(ends.map(|end| end.port() < EPHEMERAL)))
+    one_of(ends.map(|end| listening.contains(&end)))
+        .or(one_of(ends.map(|end| end.port() < FIRST_EPHEMERAL_PORT)))
 }
 
-/// Where Linux begins to take the ports of clients from; others begin higher.
-const EPHEMERAL: u16 = 32_768;
+/// The first ephemeral port on Linux; other systems start higher.
+const FIRST_EPHEMERAL_PORT: u16 = 32_768;
 
-impl Connection {
-    fn new(key: (SocketAddr, SocketAddr), whole: bool) -> Connection {
+impl CapturedConnection {
+    fn new(key: (SocketAddr, SocketAddr), has_handshake: bool) -> CapturedConnection {
         let halves = Default::default();
-        Connection { ends: [key.0, key.1], halves, client: None, whole, reading: Reading::Not }
+        CapturedConnection {
+            ends: [key.0, key.1],
+            halves,
+            client: None,
+            has_handshake,
+            reading: Routing::Pending,
+        }
     }
 
-    /// The SYN with this number is its own.
+    /// Returns whether a SYN with this number opened this very connection.
     fn is_begun_by(&self, side: usize, seq: u32) -> bool {
-        self.halves[side].begins_with(seq.wrapping_add(1)) && !matches!(self.reading, Reading::Over)
+        self.halves[side].begins_with(seq.wrapping_add(1)) && !matches!(self.reading, Routing::Ignored)
     }
 
     fn id(&self) -> Option<ConnId> {
         match self.reading {
-            Reading::As(conn) => Some(conn),
+            Routing::Observed(conn) => Some(conn),
             _ => None,
         }
     }
@@ -224,56 +233,60 @@ impl Connection {
         at: Time,
         side: usize,
         (seq, bytes, missing, fin): (u32, &[u8], u32, bool),
-        observed: &mut Observed,
-        to: &mut Sink<'_>,
+        observed: &mut ObservedTraffic,
+        to: &mut FrameOutput<'_>,
     ) {
         self.run(at, side, observed, to, |half, out| half.take(seq, bytes, missing, fin, out));
-        while observed.held > WAITING && self.halves[side].held() > 0 {
+        while observed.waiting_bytes > MAX_WAITING_BYTES && self.halves[side].waiting_bytes() > 0 {
             self.run(at, side, observed, to, |half, out| half.give_up(out));
         }
     }
 
-    fn look(&mut self, at: Time, observed: &mut Observed, to: &mut Sink<'_>) {
+    fn check_gaps(&mut self, at: Time, observed: &mut ObservedTraffic, to: &mut FrameOutput<'_>) {
         for side in [0, 1] {
-            self.run(at, side, observed, to, |half, out| half.look(at, out));
+            self.run(at, side, observed, to, |half, out| half.check_gap(at, out));
         }
     }
 
-    fn give_up_all(&mut self, at: Time, observed: &mut Observed, to: &mut Sink<'_>) {
+    fn give_up_all(&mut self, at: Time, observed: &mut ObservedTraffic, to: &mut FrameOutput<'_>) {
         for side in [0, 1] {
             self.run(at, side, observed, to, |half, out| half.finish(out));
         }
     }
 
-    /// Runs one direction and hands on what it gives.
+    /// Feeds one direction and passes on the bytes that become available.
     fn run(
         &mut self,
         at: Time,
         side: usize,
-        observed: &mut Observed,
-        to: &mut Sink<'_>,
-        run: impl FnOnce(&mut Half, &mut dyn FnMut(Piece<'_>)),
+        observed: &mut ObservedTraffic,
+        to: &mut FrameOutput<'_>,
+        run: impl FnOnce(&mut StreamReassembler, &mut dyn FnMut(StreamPiece<'_>)),
     ) {
         let Some(half) = self.halves.get_mut(side) else { return };
-        let (ends, client, whole, reading) = (&self.ends, self.client, self.whole, &mut self.reading);
-        let before = half.held();
+        let (ends, client, whole, reading) = (&self.ends, self.client, self.has_handshake, &mut self.reading);
+        let before = half.waiting_bytes();
         let dir = if client.unwrap_or(0) == side { Dir::Req } else { Dir::Resp };
         run(half, &mut |piece| {
-            if let Piece::Gap(bytes) = piece {
+            if let StreamPiece::Gap(bytes) = piece {
                 observed.counts.gaps += 1;
                 observed.counts.missing += bytes;
             }
-            if matches!(reading, Reading::Not) {
+            if matches!(reading, Routing::Pending) {
                 *reading = observed.open(at, ends, client, whole, &piece, to);
             }
-            let Reading::As(conn) = *reading else { return };
+            let Routing::Observed(conn) = *reading else { return };
             match piece {
-                Piece::Bytes(bytes) => observed.pipeline.bytes(conn, at, dir, bytes, to.catalog, to.out),
-                Piece::Gap(bytes) => observed.pipeline.miss(conn, at, (dir, bytes), to.catalog, to.out),
+                StreamPiece::Bytes(bytes) => {
+                    observed.pipeline.bytes(conn, at, dir, bytes, to.catalog, to.out)
+                }
+                StreamPiece::Gap(bytes) => {
+                    observed.pipeline.skip_missing(conn, at, (dir, bytes), to.catalog, to.out)
+                }
             }
         });
-        let after = half.held();
-        observed.held = (observed.held + after).saturating_sub(before);
+        let after = half.waiting_bytes();
+        observed.waiting_bytes = (observed.waiting_bytes + after).saturating_sub(before);
     }
 
     fn close(
@@ -281,55 +294,55 @@ impl Connection {
         at: Time,
         by: Option<Side>,
         error: Option<&str>,
-        observed: &mut Observed,
-        to: &mut Sink<'_>,
+        observed: &mut ObservedTraffic,
+        to: &mut FrameOutput<'_>,
     ) {
         self.give_up_all(at, observed, to);
-        if let Reading::As(conn) = self.reading {
-            observed.tell(conn, at, TapEvent::Closed { by, error: error.map(str::to_owned) }, to);
+        if let Routing::Observed(conn) = self.reading {
+            observed.emit(conn, at, TapEvent::Closed { by, error: error.map(str::to_owned) }, to);
         }
-        self.reading = Reading::Over;
+        self.reading = Routing::Ignored;
     }
 }
 
-impl Observed {
-    fn tell(&mut self, conn: ConnId, at: Time, what: TapEvent, to: &mut Sink<'_>) {
-        self.pipeline.take(TapCopy { conn, at, what }, to.catalog, to.out);
+impl ObservedTraffic {
+    fn emit(&mut self, conn: ConnId, at: Time, what: TapEvent, to: &mut FrameOutput<'_>) {
+        self.pipeline.handle(TapCopy { conn, at, event: what }, to.catalog, to.out);
     }
 
-    /// A connection of which this is the first that is seen.
+    /// Opens the connection in the pipeline when its first bytes arrive.
     fn open(
         &mut self,
         at: Time,
         ends: &[SocketAddr; 2],
         client: Option<usize>,
         whole: bool,
-        first: &Piece<'_>,
-        to: &mut Sink<'_>,
-    ) -> Reading {
-        let bytes = if let Piece::Bytes(bytes) = first { *bytes } else { &[] };
+        first: &StreamPiece<'_>,
+        to: &mut FrameOutput<'_>,
+    ) -> Routing {
+        let bytes = if let StreamPiece::Bytes(bytes) = first { *bytes } else { &[] };
         let tls = is_tls(bytes);
-        let begun = !tls && !whole && asking(bytes, 0).is_none();
+        let begun = !tls && !whole && client_end(bytes, 0).is_none();
         let sideless = begun && client.is_none();
         let readable = !tls && !sideless;
         self.counts.tls += u64::from(tls);
-        self.counts.begun += u64::from(begun);
-        self.counts.sideless += u64::from(sideless);
-        if !readable && self.counts.tls + self.counts.sideless > LISTED {
+        self.counts.midway += u64::from(begun);
+        self.counts.without_client += u64::from(sideless);
+        if !readable && self.counts.tls + self.counts.without_client > MAX_LISTED_CONNECTIONS {
             self.counts.unlisted += 1;
-            return Reading::Over;
+            return Routing::Ignored;
         }
         self.opened += 1;
         let conn = ConnId(self.opened);
         let client = client.unwrap_or(0);
         let (peer, server) = (ends[client.min(1)].to_string(), ends[1 - client.min(1)].to_string());
-        self.tell(conn, at, TapEvent::Opened { peer, server }, to);
+        self.emit(conn, at, TapEvent::Opened { peer, server }, to);
         if !readable {
             let why = if tls { "TLS" } else { "begun before the capture" };
-            self.pipeline.opaque(conn, at, why, to.catalog, to.out);
+            self.pipeline.mark_opaque(conn, at, why, to.catalog, to.out);
         } else if begun {
-            self.pipeline.midway(conn);
+            self.pipeline.start_midway(conn);
         }
-        Reading::As(conn)
+        Routing::Observed(conn)
     }
 }

@@ -1,4 +1,4 @@
-//! Packet captures as sources: pcap and pcapng, down to the frames that a tap would have made of the same connections.
+//! Packet captures as sources: pcap and pcapng, decoded to the frames that a tap would have made.
 //!
 //! ```text
 //! file ──▶ packet ──▶ order ──▶ connections ──▶ observe ──▶ Frame
@@ -6,11 +6,12 @@
 //!           and TCP    order      asks            REST polls
 //! ```
 //!
-//! A capture is somebody else's file: what it holds may be cut, damaged, out of order or made up. What was read stays,
-//! the rest is said in notices. Segments in order are passed on where they stand in the file's buffer; others are held
-//! until their turn comes, within limits. Bytes that are not in the capture are a [`wire::What::Gap`](crate::wire::What).
+//! A capture may be cut, damaged, reordered or forged. Whatever could be read is kept; notices
+//! report the rest. Segments in order are passed on from the file's buffer; later ones are
+//! buffered, within limits, until their turn comes. Bytes that the capture lacks become a
+//! [gap](crate::wire::FramePayload::Gap).
 //!
-//! Not read: fragments of IP packets, and what is under TLS (there is no support for key logs).
+//! Not supported: fragmented IP packets, and TLS (key logs can't be used).
 
 mod connections;
 mod file;
@@ -32,36 +33,36 @@ use crate::wire::Frame;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Time};
 use crate::wire::text::{count, plural};
-use connections::{Connections, Sink};
-use file::File;
-use packet::Content;
+use connections::{Connections, FrameOutput};
+use file::CaptureFile;
+use packet::PacketContent;
 
-/// Why a capture can't be opened at all. Damage past the header is no error but a notice.
+/// Why a capture can't be opened. Damage behind the header is a notice, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     #[error("can't read the capture")]
     Io(#[from] io::Error),
-    #[error("the capture ends at byte {at}, within its header: nothing of it can be read")]
+    #[error("the capture is cut off at byte {at}, within its header, and can't be read")]
     Cut { at: u64 },
-    #[error("not a packet capture: it begins as neither pcap nor pcapng")]
+    #[error("not a packet capture: neither a pcap nor a pcapng header")]
     Header,
 }
 
-/// What reading needs beyond bytes.
+/// The context in which a capture is read.
 #[derive(Clone)]
 pub struct Options {
-    /// Takes secrets out before anything is kept.
+    /// Redacts secrets before anything is stored.
     pub redact: Option<Arc<dyn Redact>>,
-    /// Keys the content hashes.
+    /// The key of the content hashes.
     pub seed: u64,
-    /// Reads REST polls.
+    /// The descriptors that decode REST polls.
     pub schema: Arc<Schema>,
 }
 
-/// Packets that are taken at a time.
-const BATCH: usize = 4096;
+/// Packets handled per call of [`CaptureReader::next`].
+const PACKETS_PER_READ: usize = 4096;
 
-/// Reads all of a capture.
+/// Reads a complete capture.
 ///
 /// # Errors
 /// See [`CaptureError`].
@@ -74,15 +75,15 @@ pub fn read(input: impl Read, options: &Options) -> Result<Loaded, CaptureError>
     Ok(Loaded { catalog, clock, frames, end, notices, secrets: false })
 }
 
-/// Begins to read a capture.
+/// Starts reading a capture.
 ///
 /// # Errors
 /// See [`CaptureError`].
-pub fn start<R: Read>(input: R, options: &Options) -> Result<(Catalog, Reading<R>), CaptureError> {
+pub fn start<R: Read>(input: R, options: &Options) -> Result<(Catalog, CaptureReader<R>), CaptureError> {
     let catalog = Catalog::new(options.seed, options.redact.clone(), Box::new(MemoryBodies::default()));
     let pipeline = Pipeline::new(redact::metadata).with_rest(options.schema.clone());
-    let mut reading = Reading {
-        file: File::new(input)?,
+    let mut reading = CaptureReader {
+        file: CaptureFile::new(input)?,
         connections: Connections::new(pipeline),
         epoch: None,
         now: Time::ZERO,
@@ -93,18 +94,18 @@ pub fn start<R: Read>(input: R, options: &Options) -> Result<(Catalog, Reading<R
     Ok((catalog, reading))
 }
 
-/// A capture that is read from its beginning on, some packets at a time.
-pub struct Reading<R> {
-    file: File<R>,
+/// A capture that is read in order, some packets at a time.
+pub struct CaptureReader<R> {
+    file: CaptureFile<R>,
     connections: Connections,
-    /// When the first packet passed, in nanoseconds since 1970.
+    /// Nanoseconds from 1970 to the first packet.
     epoch: Option<u64>,
     now: Time,
     packets: Packets,
     ended: bool,
 }
 
-/// How many there were of each kind.
+/// The numbers of packets of each kind.
 #[derive(Default)]
 struct Packets {
     segments: u64,
@@ -112,18 +113,20 @@ struct Packets {
     fragments: u64,
     damaged: u64,
     unknown: u64,
-    /// The last link layer that is not known.
+    /// The link type of the last packet with an unknown one.
     link: i32,
 }
 
-impl<R: Read> Reading<R> {
-    /// Times are those of the packets; the first one's is zero.
+impl<R: Read> CaptureReader<R> {
+    /// Returns the capture's clock, which is zero at the first packet.
     pub fn clock(&self) -> Clock {
         Clock { epoch: self.epoch.map(i128::from), untimed: false }
     }
 
-    /// Appends the next frames to `out`, and their content to the catalog that came with this. False at the end: there
-    /// are none any more.
+    /// Appends the next frames to `out`, and their content to the catalog that came with the
+    /// reader.
+    ///
+    /// Returns false at the end of the capture.
     ///
     /// # Errors
     /// The file can't be read.
@@ -131,26 +134,26 @@ impl<R: Read> Reading<R> {
         if self.ended {
             return Ok(false);
         }
-        let mut to = Sink { catalog, out };
-        for _ in 0..BATCH {
+        let mut to = FrameOutput { catalog, out };
+        for _ in 0..PACKETS_PER_READ {
             let Some(packet) = self.file.next()? else {
                 self.ended = true;
                 self.connections.finish(self.now, &mut to);
                 break;
             };
             if let (Some(at), Some(epoch)) = (packet.at, self.epoch) {
-                // Packets of several interfaces are not quite in order.
+                // Packets of several interfaces may be slightly out of order.
                 self.now = self.now.max(Time(at.saturating_sub(epoch)));
             }
             match packet::read(packet.link, packet.bytes, packet.missing) {
-                Content::Segment(segment) => {
+                PacketContent::Segment(segment) => {
                     self.packets.segments += 1;
                     self.connections.take(self.now, &segment, &mut to);
                 }
-                Content::Other => self.packets.other += 1,
-                Content::Fragment => self.packets.fragments += 1,
-                Content::Damaged => self.packets.damaged += 1,
-                Content::UnknownLink => {
+                PacketContent::Other => self.packets.other += 1,
+                PacketContent::Fragment => self.packets.fragments += 1,
+                PacketContent::Damaged => self.packets.damaged += 1,
+                PacketContent::UnknownLink => {
                     self.packets.unknown += 1;
                     self.packets.link = packet.link;
                 }
@@ -159,55 +162,61 @@ impl<R: Read> Reading<R> {
         Ok(true)
     }
 
-    /// Where the clock stops, and what a person must know: damage, what is missing, what can't be read.
+    /// Returns the time at which the capture ends, and messages to the user about what could not be
+    /// read.
     pub fn finish(self) -> (Time, Vec<String>) {
         let (packets, counts) = (&self.packets, self.connections.counts());
         let mut notices: Vec<String> =
-            self.file.damage.iter().map(|why| format!("{why}; the rest is not read")).collect();
+            self.file.damage.iter().map(|why| format!("{why}; the rest is skipped")).collect();
         let mut say = |n: u64, words: &dyn Fn() -> String| {
             if n > 0 {
                 notices.push(words());
             }
         };
         say(u64::from(packets.segments == 0), &|| {
-            format!(
-                "there is no TCP in this capture, in {}",
-                plural(packets.other + packets.unknown, "packet")
-            )
+            let all = packets.other + packets.unknown;
+            format!("no TCP in this capture of {}", plural(all, "packet"))
         });
         say(packets.unknown, &|| {
-            format!("{} of link layer {} not read", plural(packets.unknown, "packet"), packets.link)
+            format!("{} of unsupported link type {} skipped", plural(packets.unknown, "packet"), packets.link)
         });
         say(self.file.unread, &|| {
-            format!("{} in the obsolete form not read", plural(self.file.unread, "packet"))
+            format!("{} in obsolete Packet Blocks skipped", plural(self.file.unread, "packet"))
         });
-        say(packets.fragments, &|| format!("{} of IP not read", plural(packets.fragments, "fragment")));
-        say(packets.damaged, &|| format!("{} with damaged headers", plural(packets.damaged, "packet")));
+        say(packets.fragments, &|| {
+            format!("{} skipped: reassembly is not supported", plural(packets.fragments, "IP fragment"))
+        });
+        say(packets.damaged, &|| {
+            format!("{} with damaged headers skipped", plural(packets.damaged, "packet"))
+        });
         say(counts.gaps, &|| {
             let (bytes, places) = (count(counts.missing), plural(counts.gaps, "place"));
-            format!("{bytes} bytes of TCP streams are not in the capture, in {places}")
+            format!("{bytes} bytes of TCP streams are missing from the capture, in {places}")
         });
         say(counts.tls, &|| {
             format!(
-                "{} under TLS can't be read from a capture (key logs are not supported): `xdscope tap` in front of \
-                 the server records what passes",
+                "{} under TLS can't be decrypted (key logs are not supported): record the traffic with \
+                 `xdscope tap` in front of the server",
                 plural(counts.tls, "connection")
             )
         });
-        say(counts.begun, &|| {
-            let begun = plural(counts.begun, "connection");
+        say(counts.midway, &|| {
+            let begun = plural(counts.midway, "connection");
             format!(
-                "{begun} began before the capture: the methods of their streams are told by their messages"
+                "{begun} began before the capture: the methods of their streams are inferred from their messages"
             )
         });
-        say(counts.sideless, &|| {
-            format!("of {} it can't be told which end is the client", plural(counts.sideless, "connection"))
+        say(counts.without_client, &|| {
+            format!(
+                "of {} it can't be told which end is the client",
+                plural(counts.without_client, "connection")
+            )
         });
         say(counts.unlisted, &|| {
-            format!("{} that can't be read not listed", plural(counts.unlisted, "connection"))
+            format!("{} more that can't be read", plural(counts.unlisted, "connection"))
         });
-        say(counts.beyond, &|| {
-            format!("{} of connections beyond 65,536 at a time not read", plural(counts.beyond, "packet"))
+        say(counts.unfollowed, &|| {
+            format!("{} skipped: more than 65,536 connections at a time", plural(counts.unfollowed, "packet"))
         });
         (self.now, notices)
     }

@@ -5,60 +5,60 @@ use memchr::memmem;
 use twox_hash::XxHash3_64;
 
 const MARKER: [u8; 2] = [0xd5, 0xb1];
-/// Marker, kind, two lengths, check.
-const HEAD: usize = 13;
-/// In front of the packed bytes of a moving block: where it goes.
-const HOME: usize = 8;
-/// No block is longer, packed or not.
-const MAX: usize = 1 << 20;
-/// Places that look like a block and are none, after which the rest of a file is given up: a hostile file could
-/// be made of nothing else.
-const MAX_FALSE: u32 = 100_000;
+/// Bytes in front of a block's content: marker, kind, two lengths, checksum.
+const HEADER_BYTES: usize = 13;
+/// Bytes in front of the content of a moving block: its destination.
+const DESTINATION_BYTES: usize = 8;
+/// Most bytes of a block, compressed or not.
+const MAX_BLOCK_BYTES: usize = 1 << 20;
+/// False block starts after which the rest of a file is skipped. A hostile file may consist of
+/// nothing else.
+const MAX_FALSE_STARTS: u32 = 100_000;
 
-/// A block's place in the file, for reading it again.
+/// The position of a block in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The packed bytes' offset in the file, and their length.
-    pub at: u64,
-    pub packed: u32,
-    /// Length unpacked.
-    pub raw: u32,
-    /// The first of a segment.
-    pub first: bool,
-    /// Holds its bytes as they are, until a packed block takes its place.
-    pub loose: bool,
+    /// The offset and length of the compressed bytes.
+    pub offset: u64,
+    pub packed_len: u32,
+    /// The length of the uncompressed bytes.
+    pub raw_len: u32,
+    /// Whether the block is the first of a segment.
+    pub starts_segment: bool,
+    /// Whether the bytes are uncompressed, until a compressed block replaces the loose one.
+    pub is_loose: bool,
 }
 
 impl Block {
-    /// Where a block begins that is in its place.
+    /// Returns the offset of the block's marker.
     pub(super) fn start(&self) -> u64 {
-        self.at - HEAD as u64
+        self.offset - HEADER_BYTES as u64
     }
 
-    /// Its length in its place.
+    /// Returns the length of the block in the file.
     pub(super) fn len(&self) -> u64 {
-        HEAD as u64 + u64::from(self.packed)
+        HEADER_BYTES as u64 + u64::from(self.packed_len)
     }
 }
 
-/// What a block is.
+/// The kinds of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BlockKind {
     Packed,
     Loose,
-    /// Packed blocks, whole, that are on their way to this offset, where they take the place of loose ones.
+    /// Complete compressed blocks on their way to this offset, where they replace loose blocks.
     Moving(u64),
 }
 
-/// A whole block as it stands in the file. Both lengths must be at most a mebibyte.
-pub(super) fn encode(kind: Kind, first: bool, packed: &[u8], raw: usize) -> Vec<u8> {
+/// Encodes a block as it is written to the file. Neither length may exceed 1 MiB.
+pub(super) fn encode(kind: BlockKind, first: bool, packed: &[u8], raw: usize) -> Vec<u8> {
     let (number, home) = match &kind {
-        Kind::Packed => (1, None),
-        Kind::Loose => (3, None),
-        Kind::Moving(home) => (5, Some(home.to_le_bytes())),
+        BlockKind::Packed => (1, None),
+        BlockKind::Loose => (3, None),
+        BlockKind::Moving(home) => (5, Some(home.to_le_bytes())),
     };
     let home = home.as_ref().map_or(&[][..], |home| home);
-    let mut out = Vec::with_capacity(HEAD + home.len() + packed.len());
+    let mut out = Vec::with_capacity(HEADER_BYTES + home.len() + packed.len());
     out.extend_from_slice(&MARKER);
     out.push(if first { number } else { number + 1 });
     out.extend_from_slice(&((home.len() + packed.len()) as u32).to_le_bytes()[..3]);
@@ -66,34 +66,34 @@ pub(super) fn encode(kind: Kind, first: bool, packed: &[u8], raw: usize) -> Vec<
     out.extend_from_slice(&[0; 4]);
     out.extend_from_slice(home);
     out.extend_from_slice(packed);
-    let sum = sum(&out);
-    out[9..HEAD].copy_from_slice(&sum);
+    let sum = checksum(&out);
+    out[9..HEADER_BYTES].copy_from_slice(&sum);
     out
 }
 
-/// The check of a block: of everything but the check itself.
-fn sum(block: &[u8]) -> [u8; 4] {
+/// Computes the checksum of a block, over everything but the checksum field.
+fn checksum(block: &[u8]) -> [u8; 4] {
     let mut hash = XxHash3_64::new();
     hash.write(&block[..9]);
-    hash.write(&block[HEAD..]);
+    hash.write(&block[HEADER_BYTES..]);
     (hash.finish() as u32).to_le_bytes()
 }
 
-/// What comes next in a file.
-pub(super) enum Next {
+/// The next item found in a file.
+pub(super) enum ScannedItem {
     Block(Block, Vec<u8>),
-    /// Packed blocks that were on their way to the offset `home`. Here they begin at `at`.
+    /// Compressed blocks whose destination is the offset `home`; this copy begins at `at`.
     Moving {
-        home: u64,
+        destination: u64,
         at: u64,
         blocks: Vec<u8>,
     },
-    /// These bytes are no block; one or the end follows.
+    /// Bytes that are not a block. A block or the end of the file follows.
     Damage {
         at: u64,
         bytes: u64,
     },
-    /// The file ends within a block, which began at `at`.
+    /// The file ends within a block that begins at `at`.
     Cut {
         at: u64,
         bytes: u64,
@@ -101,45 +101,46 @@ pub(super) enum Next {
     End,
 }
 
-/// Reads blocks in order, over damage.
-pub(super) struct Blocks<R> {
+/// A reader of blocks in file order, which skips damage.
+pub(super) struct BlockScanner<R> {
     input: R,
-    /// Bytes read and not used, from `from` on; that one is at `at` in the file.
-    held: Vec<u8>,
+    /// Bytes read from the input; those from `from` on are unused. That position is `at` in the
+    /// file.
+    buffer: Vec<u8>,
     from: usize,
     at: u64,
     false_starts: u32,
 }
 
-enum Try {
-    Whole(Kind, Block),
-    Not,
-    /// The file ends within it. `sealed`: what it holds is not searched for blocks.
-    Short {
+enum BlockAttempt {
+    Complete(BlockKind, Block),
+    NotABlock,
+    /// The file ends within the block. The content of a `sealed` block is not searched for blocks.
+    Truncated {
         sealed: bool,
     },
 }
 
-impl<R: Read> Blocks<R> {
-    /// `at`: where in the file `input` stands.
+impl<R: Read> BlockScanner<R> {
+    /// `at` is the offset of `input` in the file.
     pub(super) fn new(input: R, at: u64) -> Self {
-        Blocks { input, held: Vec::new(), from: 0, at, false_starts: 0 }
+        BlockScanner { input, buffer: Vec::new(), from: 0, at, false_starts: 0 }
     }
 
-    /// Holds at least `want` unused bytes, unless the file ends before.
+    /// Buffers at least `want` unused bytes, or fewer at the end of the file.
     fn fill(&mut self, want: usize) -> io::Result<()> {
-        if self.held.len() - self.from >= want {
+        if self.buffer.len() - self.from >= want {
             return Ok(());
         }
-        self.held.drain(..self.from);
+        self.buffer.drain(..self.from);
         self.from = 0;
-        let more = (want - self.held.len()).max(64 << 10) as u64;
-        (&mut self.input).take(more).read_to_end(&mut self.held)?;
+        let more = (want - self.buffer.len()).max(64 << 10) as u64;
+        (&mut self.input).take(more).read_to_end(&mut self.buffer)?;
         Ok(())
     }
 
-    fn rest(&self) -> &[u8] {
-        &self.held[self.from..]
+    fn unused(&self) -> &[u8] {
+        &self.buffer[self.from..]
     }
 
     fn skip(&mut self, bytes: usize) {
@@ -147,98 +148,116 @@ impl<R: Read> Blocks<R> {
         self.at += bytes as u64;
     }
 
-    fn attempt(&mut self) -> io::Result<Try> {
-        self.fill(HEAD)?;
-        let Some(head) = self.rest().first_chunk::<HEAD>() else {
-            let rest = self.rest();
+    fn attempt(&mut self) -> io::Result<BlockAttempt> {
+        self.fill(HEADER_BYTES)?;
+        let Some(head) = self.unused().first_chunk::<HEADER_BYTES>() else {
+            let rest = self.unused();
             let shared = rest.len().min(MARKER.len());
             return Ok(if rest[..shared] == MARKER[..shared] {
-                Try::Short { sealed: false }
+                BlockAttempt::Truncated { sealed: false }
             } else {
-                Try::Not
+                BlockAttempt::NotABlock
             });
         };
         let &[m0, m1, kind, p0, p1, p2, r0, r1, r2, ..] = head;
         let (packed, raw) = (u32::from_le_bytes([p0, p1, p2, 0]), u32::from_le_bytes([r0, r1, r2, 0]));
-        if [m0, m1] != MARKER || !matches!(kind, 1..=6) || packed.max(raw) as usize > MAX {
-            return Ok(Try::Not);
+        if [m0, m1] != MARKER || !matches!(kind, 1..=6) || packed.max(raw) as usize > MAX_BLOCK_BYTES {
+            return Ok(BlockAttempt::NotABlock);
         }
         let loose = matches!(kind, 3 | 4);
-        let len = HEAD + packed as usize;
+        let len = HEADER_BYTES + packed as usize;
         self.fill(len)?;
-        let Some(block) = self.rest().get(..len) else { return Ok(Try::Short { sealed: kind >= 3 }) };
-        if sum(block)[..] != block[9..HEAD] {
-            return Ok(Try::Not);
+        let Some(block) = self.unused().get(..len) else {
+            return Ok(BlockAttempt::Truncated { sealed: kind >= 3 });
+        };
+        if checksum(block)[..] != block[9..HEADER_BYTES] {
+            return Ok(BlockAttempt::NotABlock);
         }
-        let block = Block { at: self.at + HEAD as u64, packed, raw, first: kind % 2 == 1, loose };
+        let block = Block {
+            offset: self.at + HEADER_BYTES as u64,
+            packed_len: packed,
+            raw_len: raw,
+            starts_segment: kind % 2 == 1,
+            is_loose: loose,
+        };
         if kind < 5 {
-            return Ok(Try::Whole(Kind::Packed, block));
+            return Ok(BlockAttempt::Complete(BlockKind::Packed, block));
         }
-        let Some((home, _)) = self.rest()[HEAD..len].split_first_chunk::<HOME>() else { return Ok(Try::Not) };
-        let (at, packed) = (block.at + HOME as u64, block.packed - HOME as u32);
-        Ok(Try::Whole(Kind::Moving(u64::from_le_bytes(*home)), Block { at, packed, ..block }))
+        let Some((home, _)) = self.unused()[HEADER_BYTES..len].split_first_chunk::<DESTINATION_BYTES>()
+        else {
+            return Ok(BlockAttempt::NotABlock);
+        };
+        let (at, packed) =
+            (block.offset + DESTINATION_BYTES as u64, block.packed_len - DESTINATION_BYTES as u32);
+        Ok(BlockAttempt::Complete(
+            BlockKind::Moving(u64::from_le_bytes(*home)),
+            Block { offset: at, packed_len: packed, ..block },
+        ))
     }
 
-    pub(super) fn next(&mut self) -> io::Result<Next> {
+    pub(super) fn next(&mut self) -> io::Result<ScannedItem> {
         let start = self.at;
-        self.fill(HEAD)?;
-        if self.rest().is_empty() {
-            return Ok(Next::End);
+        self.fill(HEADER_BYTES)?;
+        if self.unused().is_empty() {
+            return Ok(ScannedItem::End);
         }
         let mut cut = false;
         loop {
             match self.attempt()? {
-                Try::Whole(..) if self.at > start => break,
-                Try::Whole(kind, block) => {
-                    self.skip((block.at - self.at) as usize);
-                    let packed = self.rest()[..block.packed as usize].to_vec();
+                BlockAttempt::Complete(..) if self.at > start => break,
+                BlockAttempt::Complete(kind, block) => {
+                    self.skip((block.offset - self.at) as usize);
+                    let packed = self.unused()[..block.packed_len as usize].to_vec();
                     self.skip(packed.len());
                     return Ok(match kind {
-                        Kind::Moving(home) => Next::Moving { home, at: block.at, blocks: packed },
-                        _ => Next::Block(block, packed),
+                        BlockKind::Moving(home) => {
+                            ScannedItem::Moving { destination: home, at: block.offset, blocks: packed }
+                        }
+                        _ => ScannedItem::Block(block, packed),
                     });
                 }
-                // A loose one holds what peers sent as it came, so it isn't searched: blocks in there are forged. Those in
-                // a moving one are the loose ones' again. Nothing of worth can follow, if only its length is damaged:
-                // that segment ends here.
-                Try::Short { sealed: true } if self.at > start => break,
-                Try::Short { sealed: true } => {
+                // Loose blocks hold data from peers as received, so a block found within one is
+                // forged. Blocks within a moving block are copies of the loose ones. If only the
+                // length of this block is damaged, nothing usable follows: it ends its segment.
+                BlockAttempt::Truncated { sealed: true } if self.at > start => break,
+                BlockAttempt::Truncated { sealed: true } => {
                     cut = true;
-                    self.skip(self.rest().len());
+                    self.skip(self.unused().len());
                     break;
                 }
-                // At the very end this is a block that was not finished; elsewhere a length that is damaged.
-                Try::Short { sealed: false } => cut |= self.at == start,
-                Try::Not => {}
+                // At the end of the file, the block is unfinished; elsewhere, its length is
+                // damaged.
+                BlockAttempt::Truncated { sealed: false } => cut |= self.at == start,
+                BlockAttempt::NotABlock => {}
             }
-            if !self.seek()? {
+            if !self.skip_to_marker()? {
                 break;
             }
         }
         let (at, bytes) = (start, self.at - start);
-        let ended = self.rest().is_empty();
-        Ok(if cut && ended { Next::Cut { at, bytes } } else { Next::Damage { at, bytes } })
+        let ended = self.unused().is_empty();
+        Ok(if cut && ended { ScannedItem::Cut { at, bytes } } else { ScannedItem::Damage { at, bytes } })
     }
 
-    /// Moves on to what may be the next marker. False: there is none, all is skipped.
-    fn seek(&mut self) -> io::Result<bool> {
+    /// Skips to the next possible marker. Returns false if there is none.
+    fn skip_to_marker(&mut self) -> io::Result<bool> {
         self.false_starts += 1;
-        let given_up = self.false_starts > MAX_FALSE;
-        self.skip(1.min(self.rest().len()));
+        let given_up = self.false_starts > MAX_FALSE_STARTS;
+        self.skip(1.min(self.unused().len()));
         loop {
-            self.fill(HEAD)?;
-            if self.rest().len() < MARKER.len() {
-                self.skip(self.rest().len());
+            self.fill(HEADER_BYTES)?;
+            if self.unused().len() < MARKER.len() {
+                self.skip(self.unused().len());
                 return Ok(false);
             }
-            let found = if given_up { None } else { memmem::find(self.rest(), &MARKER) };
+            let found = if given_up { None } else { memmem::find(self.unused(), &MARKER) };
             match found {
                 Some(place) => {
                     self.skip(place);
                     return Ok(true);
                 }
-                // The last byte may be the first of a marker.
-                None => self.skip(self.rest().len() - 1),
+                // The last byte may be the first byte of a marker.
+                None => self.skip(self.unused().len() - 1),
             }
         }
     }
@@ -249,29 +268,29 @@ mod tests {
     use super::*;
 
     fn scan(bytes: &[u8]) -> Vec<String> {
-        let mut blocks = Blocks::new(bytes, 0);
+        let mut blocks = BlockScanner::new(bytes, 0);
         let mut out = Vec::new();
         loop {
             out.push(match blocks.next().unwrap() {
-                Next::Block(block, packed) => {
-                    assert_eq!(&bytes[block.at as usize..][..packed.len()], packed);
+                ScannedItem::Block(block, packed) => {
+                    assert_eq!(&bytes[block.offset as usize..][..packed.len()], packed);
                     String::from_utf8(packed).unwrap()
                 }
-                Next::Moving { .. } => "moving".to_owned(),
-                Next::Damage { at, bytes } => format!("damage {at}+{bytes}"),
-                Next::Cut { at, bytes } => format!("cut {at}+{bytes}"),
-                Next::End => return out,
+                ScannedItem::Moving { .. } => "moving".to_owned(),
+                ScannedItem::Damage { at, bytes } => format!("damage {at}+{bytes}"),
+                ScannedItem::Cut { at, bytes } => format!("cut {at}+{bytes}"),
+                ScannedItem::End => return out,
             });
         }
     }
 
     #[test]
-    fn no_block_is_found_within_a_loose_one_that_is_cut() {
-        let inner = encode(Kind::Packed, true, b"forged", 6);
-        let loose = encode(Kind::Loose, true, &[&inner[..], b"more"].concat(), inner.len() + 4);
-        for before in [encode(Kind::Packed, true, b"one", 3), b"junk".to_vec()] {
+    fn ignores_blocks_within_truncated_loose_block() {
+        let inner = encode(BlockKind::Packed, true, b"forged", 6);
+        let loose = encode(BlockKind::Loose, true, &[&inner[..], b"more"].concat(), inner.len() + 4);
+        for before in [encode(BlockKind::Packed, true, b"one", 3), b"junk".to_vec()] {
             let file = [&before[..], &loose].concat();
-            for end in before.len() + HEAD..file.len() {
+            for end in before.len() + HEADER_BYTES..file.len() {
                 let found = scan(&file[..end]);
                 let cut = format!("cut {}+{}", before.len(), end - before.len());
                 assert_eq!(found.last(), Some(&cut), "{found:?}");
@@ -281,8 +300,8 @@ mod tests {
     }
 
     #[test]
-    fn damage_costs_the_blocks_that_it_hits() {
-        let block = |first, text: &[u8]| encode(Kind::Packed, first, text, text.len());
+    fn skips_damaged_blocks_only() {
+        let block = |first, text: &[u8]| encode(BlockKind::Packed, first, text, text.len());
         let file = [block(true, b"one"), block(false, b"two"), block(true, b"three")].concat();
         assert_eq!(scan(&file), ["one", "two", "three"]);
         for at in 16..32 {

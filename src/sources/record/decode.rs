@@ -1,4 +1,4 @@
-//! Records of a segment, read back. Unknown fields are passed over; nothing here trusts a length.
+//! Decodes the records of a segment. Unknown fields are ignored, and no length is trusted.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(super) fn text(field: &Field<'_>) -> String {
     field.text().into_owned()
 }
 
-/// The numbers of a packed field.
+/// Returns the numbers of a packed field.
 fn packed(mut rest: &[u8]) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || {
         let (value, len) = read_varint(rest)?;
@@ -29,17 +29,17 @@ fn packed(mut rest: &[u8]) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Where the file stands at the beginning of a segment.
+/// The position at the beginning of a segment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Start {
+pub(super) struct SegmentStart {
     pub blobs: u32,
     pub frames: u64,
     pub messages: u64,
     pub micros: u64,
 }
 
-pub(super) fn start(bytes: &[u8]) -> Start {
-    let mut start = Start::default();
+pub(super) fn start(bytes: &[u8]) -> SegmentStart {
+    let mut start = SegmentStart::default();
     for field in fields(bytes) {
         match field.number {
             1 => start.blobs = u32_of(&field),
@@ -52,8 +52,8 @@ pub(super) fn start(bytes: &[u8]) -> Start {
     start
 }
 
-/// Stream, if it is not that of the frame before, and microseconds since that frame.
-pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
+/// Returns the stream, if it differs from the previous frame's, and the microseconds since then.
+pub(super) fn stream_and_micros(bytes: &[u8]) -> (Option<StreamId>, u64) {
     let (mut stream, mut micros) = (None, 0);
     for field in fields(bytes) {
         match field.number {
@@ -65,7 +65,7 @@ pub(super) fn place(bytes: &[u8]) -> (Option<StreamId>, u64) {
     (stream, micros)
 }
 
-/// A blob's record. Texts are borrowed from the segment.
+/// The record of a blob. Texts are borrowed from the segment.
 #[derive(Default)]
 pub(super) struct BlobRecord<'a> {
     pub form: u64,
@@ -139,12 +139,12 @@ pub(super) fn open(bytes: &[u8]) -> Open {
     open
 }
 
-/// What a message's record says in front of its segments.
+/// The fields of a message record in front of its segments.
 pub(super) struct MessageHead {
     pub shape: Shape,
     pub redacted: bool,
     pub size: Option<u64>,
-    /// How many segments follow.
+    /// The number of segments that follow.
     pub parts: usize,
 }
 
@@ -169,24 +169,24 @@ pub(super) fn message(bytes: &[u8]) -> MessageHead {
     head
 }
 
-/// A segment of a message, its blobs by how far back they are.
-pub(super) enum Part<'a> {
+/// A segment of a message. Blobs are numbered backwards from the next blob.
+pub(super) enum MessagePart<'a> {
     Inline(&'a [u8]),
     Field { number: u32, back: u32 },
     Run { back: u32 },
     List(ListRecord<'a>),
 }
 
-/// The segments of a message's record.
-pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = Part<'_>> {
+/// Returns the segments of a message record.
+pub(super) fn parts(bytes: &[u8]) -> impl Iterator<Item = MessagePart<'_>> {
     fields(bytes).filter_map(|field| match field.number {
-        6 => Some(Part::Inline(field.bytes())),
+        6 => Some(MessagePart::Inline(field.bytes())),
         7 => {
             let part = |number| fields(field.bytes()).find(|f| f.number == number).map_or(0, |f| u32_of(&f));
-            Some(Part::Field { number: part(1), back: part(2) })
+            Some(MessagePart::Field { number: part(1), back: part(2) })
         }
-        8 => Some(Part::List(list(field.bytes()))),
-        9 => Some(Part::Run { back: u32_of(&field) }),
+        8 => Some(MessagePart::List(list(field.bytes()))),
+        9 => Some(MessagePart::Run { back: u32_of(&field) }),
         _ => None,
     })
 }
@@ -217,7 +217,7 @@ fn list(bytes: &[u8]) -> ListRecord<'_> {
     list
 }
 
-/// The numbers of the blobs in `ids` of a list. `next`: the next blob's number.
+/// Returns the blob numbers in the `ids` of a list. `next` is the number of the next blob.
 pub(super) fn ids(ids: &[u8], next: u32) -> impl Iterator<Item = u32> {
     let mut last = i64::from(next);
     packed(ids).map(move |delta| {
@@ -226,7 +226,7 @@ pub(super) fn ids(ids: &[u8], next: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Direction (of an opaque stream's traffic), messages and bytes.
+/// Returns direction (of traffic that is not xDS), messages and bytes.
 pub(super) fn counts(bytes: &[u8]) -> (Dir, u64, u64) {
     let (mut dir, mut messages, mut size) = (Dir::Req, 0, 0);
     for field in fields(bytes) {

@@ -1,4 +1,4 @@
-//! Records as `proto/recording.proto` has them: the fields of a segment, one function each.
+//! Encodes the records of `proto/recording.proto`, one function per record.
 
 use super::header::{put_u64, zigzag};
 use super::tls;
@@ -10,7 +10,7 @@ use crate::wire::{End, Message, Open, Profile, Segment, Shape};
 pub(super) const START: u32 = 1;
 pub(super) const BLOB: u32 = 2;
 pub(super) const OPEN: u32 = 3;
-pub(super) const AGAIN: u32 = 4;
+pub(super) const REOPEN: u32 = 4;
 pub(super) const MESSAGE: u32 = 5;
 pub(super) const OPAQUE: u32 = 6;
 pub(super) const GAP: u32 = 7;
@@ -23,8 +23,8 @@ pub(super) fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
     }
 }
 
-/// A varint that is written even if it is zero: its presence says something.
-fn put_some(out: &mut Vec<u8>, number: u32, value: Option<u64>) {
+/// Writes a varint even if it is zero, because its presence has a meaning.
+fn put_optional(out: &mut Vec<u8>, number: u32, value: Option<u64>) {
     if let Some(value) = value {
         put_tag(out, number, WIRE_VARINT);
         put_varint(out, value);
@@ -39,7 +39,7 @@ fn put_packed(out: &mut Vec<u8>, number: u32, values: impl Iterator<Item = u64>)
     }
 }
 
-/// Without `node_hint` where a stream is only mentioned again.
+/// Encodes an open. A repeated open has no `node_hint` and no TLS facts.
 pub(super) fn open(out: &mut Vec<u8>, open: &Open, first: bool) {
     put_text(out, 3, &open.method);
     for (number, address) in [(4, &open.peer), (5, &open.server)] {
@@ -87,30 +87,30 @@ pub(super) fn end(out: &mut Vec<u8>, end: &End) {
     };
     put_u64(out, 3, by);
     if let Some((code, message)) = &end.status {
-        put_some(out, 4, Some(zigzag(code.0.into())));
+        put_optional(out, 4, Some(zigzag(code.0.into())));
         put_text(out, 5, message);
     }
-    put_some(out, 6, end.reset.map(u64::from));
+    put_optional(out, 6, end.reset.map(u64::from));
     if let Some(note) = &end.note {
         put_len_field(out, 7, note.as_bytes());
     }
 }
 
-/// What goes into a blob's record.
+/// The parts of a blob record.
 pub(super) struct BlobRecord<'a> {
     pub blob: &'a Blob,
     pub texts: &'a Strings,
     /// How many blobs back the payload is.
     pub payload: Option<u32>,
     pub body: Option<&'a [u8]>,
-    /// Hash and lengths follow from what the segment holds.
-    pub follows: bool,
+    /// Whether hash and lengths can be computed from the content of the segment.
+    pub is_computable: bool,
 }
 
 pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
     let BlobRecord { blob, texts, .. } = record;
     let mut out = Vec::with_capacity(record.body.map_or(0, <[u8]>::len) + 64);
-    // What the bytes say is not said again.
+    // Skip what the bytes themselves say.
     let named = blob.redacted || record.body.is_none();
     match &blob.form {
         Form::Any { type_url, name } if named => {
@@ -123,12 +123,12 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
             if named {
                 put_text(&mut out, 3, texts.get(wrapper.name));
                 put_text(&mut out, 4, texts.get(wrapper.version));
-                put_some(&mut out, 6, wrapper.ttl.map(zigzag));
+                put_optional(&mut out, 6, wrapper.ttl.map(zigzag));
                 for alias in &wrapper.aliases {
                     put_len_field(&mut out, 7, texts.get(*alias).as_bytes());
                 }
             }
-            put_some(&mut out, 5, record.payload.map(u64::from));
+            put_optional(&mut out, 5, record.payload.map(u64::from));
             put_u64(&mut out, 8, wrapper.in_any.into());
             put_u64(&mut out, 9, (*head).into());
         }
@@ -137,7 +137,7 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
     if let Some(body) = record.body {
         put_len_field(&mut out, 10, body);
     }
-    if !record.follows {
+    if !record.is_computable {
         put_len_field(&mut out, 11, &blob.hash.to_be_bytes());
         put_u64(&mut out, 12, blob.size.into());
         put_u64(&mut out, 13, blob.kept.into());
@@ -146,7 +146,8 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
     out
 }
 
-/// What stands in front of a message's segments. `size` only where it does not follow from them.
+/// Encodes a message up to its segments. `size` is set only if it differs from the sum of the
+/// segments.
 pub(super) fn message(out: &mut Vec<u8>, message: &Message, size: Option<u64>) {
     let shape = match message.shape {
         Shape::SotwRequest => 0,
@@ -156,10 +157,10 @@ pub(super) fn message(out: &mut Vec<u8>, message: &Message, size: Option<u64>) {
     };
     put_u64(out, 3, shape);
     put_u64(out, 4, message.redacted.into());
-    put_some(out, 5, size);
+    put_optional(out, 5, size);
 }
 
-/// `blob`: how many blobs back.
+/// Encodes a field. `blob` counts backwards from the next blob.
 pub(super) fn field(out: &mut Vec<u8>, number: u32, blob: u64) {
     let mut field = Vec::new();
     put_u64(&mut field, 1, number.into());
@@ -167,8 +168,8 @@ pub(super) fn field(out: &mut Vec<u8>, number: u32, blob: u64) {
     put_len_field(out, 7, &field);
 }
 
-/// Bytes that a segment stands for, less secrets.
-pub(super) fn kept(segment: &Segment, catalog: &Catalog) -> u64 {
+/// Returns the redacted length of a segment.
+pub(super) fn redacted_len(segment: &Segment, catalog: &Catalog) -> u64 {
     let field = |number: u32, kept: u32| (tag_len(number, kept as usize) + kept as usize) as u64;
     match segment {
         Segment::Inline(bytes) => bytes.len() as u64,
@@ -192,7 +193,7 @@ pub(super) fn same_list(field: u32, back: u32) -> Vec<u8> {
     out
 }
 
-/// `next`: the next blob's number, from which `ids` count on.
+/// Encodes a list. `ids` are written as differences, starting from the next blob's number.
 pub(super) fn list(
     field: u32,
     base: Option<u32>,
@@ -202,7 +203,7 @@ pub(super) fn list(
     next: u32,
 ) -> Vec<u8> {
     let mut out = list_field(field);
-    put_some(&mut out, 3, base.map(u64::from));
+    put_optional(&mut out, 3, base.map(u64::from));
     put_packed(&mut out, 4, runs.iter().copied());
     let mut last = i64::from(next);
     let deltas = ids.map(|id| {

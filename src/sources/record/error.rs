@@ -1,6 +1,6 @@
 use std::io;
 
-/// Why a source can't be opened at all. Damage past the header is no error but a notice.
+/// Why a source can't be opened. Damage behind the header is a notice, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordReadError {
     #[error("can't read the recording")]
@@ -14,8 +14,8 @@ pub enum RecordReadError {
     Empty,
     #[error("format version {found} is newer than this xdscope reads ({reads}): update xdscope")]
     TooNew { found: u16, reads: u16 },
-    #[error("the recording ends at byte {at}, within its header: nothing of it can be read")]
+    #[error("the recording is cut off at byte {at}, within its header, and can't be read")]
     Cut { at: u64 },
-    #[error("the recording's header (bytes 0 to {end}) is damaged: without it nothing can be read")]
+    #[error("the header of the recording (bytes 0 to {end}) is damaged, so that it can't be read")]
     Header { end: u64 },
 }

@@ -2,33 +2,34 @@ use std::io::Read;
 
 use twox_hash::XxHash3_64;
 
-use super::RecordReadError;
+use super::error::RecordReadError;
 use crate::wire::event::Clock;
 use crate::wire::pb::{Fields, Value, put_len_field, put_tag, put_varint};
 use crate::wire::pb::{WIRE_I64, WIRE_VARINT};
 
-/// What each .xdsrec begins with. The first byte is in no text, the last is changed by text-mode copies.
+/// The first bytes of an .xdsrec. The first byte occurs in no text; text-mode copies change the
+/// last.
 pub const MAGIC: [u8; 8] = *b"\xffxdsrec\n";
 /// The format version that is written, and the highest that is read.
 pub const VERSION: u16 = 1;
 
-/// Magic, version, length and check.
-const FIXED: usize = 18;
-/// Longer ones are damage: a header is a few texts.
-const MAX_HEADER: usize = 1 << 20;
+/// Magic, version, length and checksum.
+const FIXED_BYTES: usize = 18;
+/// Longest header. It holds only a few texts.
+const MAX_HEADER_BYTES: usize = 1 << 20;
 
-/// What holds for a recording as a whole.
+/// The facts about a recording as a whole.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// Unix time in nanoseconds at which the recording was begun.
+    /// Unix time in nanoseconds at which the recording began.
     pub created: u64,
-    /// The catalog's: keys the content hashes.
+    /// The seed of the catalog, which keys the content hashes.
     pub seed: u64,
-    /// Secrets were not taken out.
+    /// Whether secrets were kept.
     pub keep_secrets: bool,
     /// The writer and its version: `xdscope 0.1.0`.
     pub tool: String,
-    /// What was recorded, in words: `tap 127.0.0.1:18001 → 10.0.0.7:15010`.
+    /// A description of the source: `tap 127.0.0.1:18001 → 10.0.0.7:15010`.
     pub source: String,
     pub clock: Clock,
 }
@@ -48,13 +49,13 @@ pub(super) fn put_u64(out: &mut Vec<u8>, number: u32, value: u64) {
     }
 }
 
-/// The low half of a XXH3-64: the check of headers and blocks.
-pub(super) fn check(bytes: &[u8]) -> [u8; 4] {
+/// Returns the low half of the XXH3-64, the checksum of headers and blocks.
+pub(super) fn checksum(bytes: &[u8]) -> [u8; 4] {
     (XxHash3_64::oneshot(bytes) as u32).to_le_bytes()
 }
 
 impl Header {
-    /// The bytes that a file begins with.
+    /// Encodes the first bytes of a file.
     pub fn encode(&self) -> Vec<u8> {
         let mut body = Vec::new();
         put_u64(&mut body, 1, self.created);
@@ -72,7 +73,7 @@ impl Header {
         let mut out = MAGIC.to_vec();
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(body.len() as u32).to_le_bytes());
-        out.extend_from_slice(&check(&body));
+        out.extend_from_slice(&checksum(&body));
         out.extend_from_slice(&body);
         out
     }
@@ -94,10 +95,14 @@ impl Header {
         header
     }
 
-    /// Reads the beginning of a file. Returns the header and how many bytes it took.
+    /// Reads the first bytes of a file. Returns the header and its length.
+    ///
+    /// # Errors
+    ///
+    /// The header is missing, cut, damaged or newer than [`VERSION`].
     pub fn read(input: &mut impl Read) -> Result<(Header, u64), RecordReadError> {
         let mut bytes = Vec::new();
-        input.take(FIXED as u64).read_to_end(&mut bytes)?;
+        input.take(FIXED_BYTES as u64).read_to_end(&mut bytes)?;
         if bytes.is_empty() {
             return Err(RecordReadError::Empty);
         }
@@ -113,19 +118,19 @@ impl Header {
             return Err(RecordReadError::TooNew { found, reads: VERSION });
         }
         let len = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
-        let end = (FIXED + len) as u64;
+        let end = (FIXED_BYTES + len) as u64;
         if expected.len() < 4 {
             return Err(RecordReadError::Cut { at: bytes.len() as u64 });
         }
-        if found == 0 || len > MAX_HEADER {
-            return Err(RecordReadError::Header { end: FIXED as u64 });
+        if found == 0 || len > MAX_HEADER_BYTES {
+            return Err(RecordReadError::Header { end: FIXED_BYTES as u64 });
         }
         let mut body = Vec::new();
         input.take(len as u64).read_to_end(&mut body)?;
         if body.len() < len {
-            return Err(RecordReadError::Cut { at: (FIXED + body.len()) as u64 });
+            return Err(RecordReadError::Cut { at: (FIXED_BYTES + body.len()) as u64 });
         }
-        if check(&body) != *expected {
+        if checksum(&body) != *expected {
             return Err(RecordReadError::Header { end });
         }
         Ok((Header::decode(&body), end))

@@ -1,4 +1,4 @@
-//! Lists of entries as differences: 10,000 entries with one changed take some fifteen bytes.
+//! Lists of entries as differences: one change in 10,000 entries takes about 15 bytes.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,28 +6,28 @@ use std::hash::Hash;
 use super::header::{unzigzag, zigzag};
 use super::order;
 
-/// No list is read that is longer: a message of the largest size has fewer entries.
-const MAX_LEN: usize = 1 << 24;
-/// Shorter lists are written as they are.
-const SHORT: usize = 16;
+/// Longest list that is read. A message of the largest size has fewer entries.
+const MAX_LIST_LEN: usize = 1 << 24;
+/// Shorter lists are written in full.
+const MIN_EDIT_LEN: usize = 16;
 
-/// How a list is made from another, or from nothing.
+/// The edit that makes a list from an earlier one, or from nothing.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Script<T> {
-    /// Triples: inserts, move in the base (zigzag), copies.
+pub(super) struct ListEdit<T> {
+    /// Triples: inserted entries, move within the base (zigzag), copied entries.
     pub runs: Vec<u64>,
-    /// The entries that the base lacks; without a base the list.
+    /// The inserted entries; without a base, the list itself.
     pub ids: Vec<T>,
-    /// What was made so far, in another order.
+    /// The permutation applied last, or empty.
     pub order: Vec<u8>,
 }
 
-/// The shortest script of `new` that is quickly found.
-pub(super) fn diff<T: Copy + Eq + Hash + Ord>(base: Option<&[T]>, new: &[T]) -> Script<T> {
-    if new.len() >= SHORT {
+/// Returns a short edit that makes `new` from `base`, without searching for the shortest.
+pub(super) fn diff<T: Copy + Eq + Hash + Ord>(base: Option<&[T]>, new: &[T]) -> ListEdit<T> {
+    if new.len() >= MIN_EDIT_LEN {
         let Some(base) = base else { return literal(new) };
         let script = edit(base, new);
-        // Where little stands as it stood, the order costs less than the places it is made of.
+        // If few runs survive, an order is smaller than their positions.
         if script.runs.len() < new.len() / 4 && script.ids.len() < new.len() / 4 {
             return script;
         }
@@ -38,26 +38,27 @@ pub(super) fn diff<T: Copy + Eq + Hash + Ord>(base: Option<&[T]>, new: &[T]) -> 
     literal(new)
 }
 
-/// Ascending ids cost nothing when packed; others are sorted, and their order is written.
-fn literal<T: Copy + Eq + Hash + Ord>(new: &[T]) -> Script<T> {
+/// Writes a list in full. Ascending ids compress to nothing; other ids are sorted and their order
+/// is written.
+fn literal<T: Copy + Eq + Hash + Ord>(new: &[T]) -> ListEdit<T> {
     let falls = new.windows(2).filter(|pair| pair[1] < pair[0]).count();
-    if new.len() < SHORT || falls <= new.len() / 16 {
-        return Script { runs: Vec::new(), ids: new.to_vec(), order: Vec::new() };
+    if new.len() < MIN_EDIT_LEN || falls <= new.len() / 16 {
+        return ListEdit { runs: Vec::new(), ids: new.to_vec(), order: Vec::new() };
     }
     let mut ids = new.to_vec();
     ids.sort_unstable();
     let order = order_of(&ids, new);
-    Script { runs: Vec::new(), ids, order }
+    ListEdit { runs: Vec::new(), ids, order }
 }
 
-fn edit<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Script<T> {
-    let mut script = Script { runs: Vec::new(), ids: Vec::new(), order: Vec::new() };
+fn edit<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> ListEdit<T> {
+    let mut script = ListEdit { runs: Vec::new(), ids: Vec::new(), order: Vec::new() };
     let mut places: Option<HashMap<T, usize>> = None;
     let (mut at, mut done) = (0usize, 0usize);
     while done < new.len() {
         let (mut inserts, from) = (0, at);
         while done < new.len() && base.get(at) != Some(&new[done]) {
-            // One entry in place of another is what nearly every push is.
+            // Most pushes replace single entries.
             if base.get(at + 1).is_some_and(|next| Some(next) == new.get(done + 1)) {
                 at += 1;
             } else {
@@ -80,8 +81,8 @@ fn edit<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Script<T> {
     script
 }
 
-/// The base less what is gone, and what is new, in another order. `None` if little of it is in the base.
-fn reorder<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Option<Script<T>> {
+/// Removes and adds entries, then permutes. Returns `None` if little of `new` is in the base.
+fn reorder<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Option<ListEdit<T>> {
     let mut wanted: HashMap<T, u32> = HashMap::new();
     for id in new {
         *wanted.entry(*id).or_default() += 1;
@@ -103,10 +104,10 @@ fn reorder<T: Copy + Eq + Hash>(base: &[T], new: &[T]) -> Option<Script<T>> {
         }
     }
     let order = order_of(&made, new);
-    Some(Script { order, ..edit(base, &made) })
+    Some(ListEdit { order, ..edit(base, &made) })
 }
 
-/// The order that makes `new` of `made`, which holds the same entries, repeats included.
+/// Encodes the order that turns `made` into `new`. Both hold the same entries, repeats included.
 fn order_of<T: Copy + Eq + Hash>(made: &[T], new: &[T]) -> Vec<u8> {
     let mut places: HashMap<T, Vec<u32>> = HashMap::new();
     for (id, place) in made.iter().zip(0..) {
@@ -116,13 +117,13 @@ fn order_of<T: Copy + Eq + Hash>(made: &[T], new: &[T]) -> Vec<u8> {
     order::encode(&order)
 }
 
-impl<T: Copy> Script<T> {
-    /// The list; `None` if the script does not fit the base. Without runs no base is looked at.
+impl<T: Copy> ListEdit<T> {
+    /// Applies the edit. Returns `None` if it does not fit the base.
     pub(super) fn apply(self, base: Option<&[T]>) -> Option<Vec<T>> {
         let made = match base.filter(|_| !self.runs.is_empty()) {
             None => self.ids,
             Some(base) => {
-                // As long as the base, as a rule.
+                // Usually as long as the base.
                 let made = Vec::with_capacity(base.len() + self.ids.len());
                 let (mut made, mut ids, mut at) = (made, self.ids.into_iter(), 0usize);
                 for run in self.runs.chunks(3) {
@@ -134,7 +135,7 @@ impl<T: Copy> Script<T> {
                     let end = at.checked_add(usize::try_from(copies).ok()?)?;
                     made.extend_from_slice(base.get(at..end)?);
                     at = end;
-                    if made.len() > MAX_LEN {
+                    if made.len() > MAX_LIST_LEN {
                         return None;
                     }
                 }
@@ -167,19 +168,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scripts_make_the_list_again(base in list(), new in list()) {
+        fn edits_restore_list(base in list(), new in list()) {
             prop_assert_eq!(diff(None, &new).apply(None), Some(new.clone()));
             prop_assert_eq!(diff(Some(&base), &new).apply(Some(&base)), Some(new));
         }
 
         #[test]
-        fn any_script_fits_or_is_refused(base in list(), runs: Vec<u64>, ids: Vec<u32>, order: Vec<u8>) {
-            let _ = Script { runs, ids, order }.apply(Some(&base));
+        fn arbitrary_edits_apply_or_are_refused(base in list(), runs: Vec<u64>, ids: Vec<u32>, order: Vec<u8>) {
+            let _ = ListEdit { runs, ids, order }.apply(Some(&base));
         }
     }
 
     #[test]
-    fn one_change_is_two_runs() {
+    fn encodes_one_change_as_two_runs() {
         let base: Vec<u32> = (0..10_000).collect();
         let mut new = base.clone();
         new[5000] = 10_000;
@@ -191,9 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn random_order_takes_its_bits() {
+    fn encodes_random_order_compactly() {
         let base: Vec<u32> = (0..10_000).collect();
-        // A full cycle of a linear congruence is no random order, but no run of it stands as it stood.
+        // A linear congruence with a full period: not a random order, but no run survives.
         let new: Vec<u32> = (0..10_000u32).map(|i| (i * 7919 + 13) % 10_000).collect();
         let script = diff(Some(&base), &new);
         assert!(script.order.len() < 15_500, "{}", script.order.len());

@@ -1,14 +1,15 @@
-//! An order in the fewest bits that are simple: 10,000 entries in random order take 15.3 KB.
+//! Permutations in few bits: 10,000 entries in random order take 15.3 KB.
 //!
-//! Of the n entries left one is taken by its number, in as many bits as n - 1 has; the last entry moves into
-//! its place. Both ends do the same, so the numbers stay small and no table is sent.
+//! Each entry is written as its index among the n entries left, in as many bits as n - 1 has. The
+//! last entry then moves to the free index. The reader does the same, so that indexes stay small
+//! and no table is written.
 
-/// Bits that hold every number below `left`.
+/// Returns the number of bits that hold every number below `left`.
 fn width(left: usize) -> u32 {
     usize::BITS - left.saturating_sub(1).leading_zeros()
 }
 
-/// Writes `order`, a permutation of the numbers below its length.
+/// Encodes `order`, a permutation of the numbers below its length.
 pub(super) fn encode(order: &[u32]) -> Vec<u8> {
     let mut left: Vec<u32> = (0..order.len() as u32).collect();
     let mut place: Vec<u32> = left.clone();
@@ -34,7 +35,7 @@ pub(super) fn encode(order: &[u32]) -> Vec<u8> {
     out
 }
 
-/// Puts `left` in the order that was written; `None` if the bits are not an order of so many entries.
+/// Permutes `left`. Returns `None` if the bits are not a permutation of that many entries.
 pub(super) fn apply<T: Copy>(mut left: Vec<T>, bytes: &[u8]) -> Option<Vec<T>> {
     let mut out = Vec::with_capacity(left.len());
     let (mut bits, mut count) = (0u64, 0);
@@ -63,13 +64,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn orders_come_back(order in (0u32..300).prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle())) {
+        fn orders_round_trip(order in (0u32..300).prop_flat_map(|n| Just((0..n).collect::<Vec<_>>()).prop_shuffle())) {
             let all: Vec<u32> = (0..order.len() as u32).collect();
             prop_assert_eq!(apply(all, &encode(&order)), Some(order));
         }
 
         #[test]
-        fn any_bytes_are_an_order_or_none(n in 0u32..100, bytes: Vec<u8>) {
+        fn arbitrary_bytes_permute_or_are_refused(n in 0u32..100, bytes: Vec<u8>) {
             if let Some(mut out) = apply((0..n).collect(), &bytes) {
                 out.sort_unstable();
                 prop_assert_eq!(out, (0..n).collect::<Vec<_>>());

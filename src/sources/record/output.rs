@@ -1,23 +1,22 @@
-//! Where a writer's bytes go.
+//! The destinations of a recording.
 
-use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 
-/// An output that grows, and perhaps can be written over at its end.
+/// A growing output whose end can perhaps be overwritten.
 pub(super) trait Output: Send {
-    /// Writes at `at`: the end, unless it [`rewrites`](Output::rewrites).
+    /// Writes at `at`, which is the end unless the output [`rewrites`](Output::rewrites).
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Hands on what is held back.
+    /// Writes out buffered bytes.
     fn flush(&mut self) -> io::Result<()>;
 
-    /// Its length, where that can be told.
+    /// Returns the length, if known.
     fn end(&mut self) -> Option<u64>;
 
-    /// Whether what was written can be replaced.
+    /// Returns whether written bytes can be replaced.
     fn rewrites(&self) -> bool;
 
-    /// Cuts off what is behind `len`. Only where it rewrites.
+    /// Cuts off everything behind `len`. Supported only if the output rewrites.
     fn cut(&mut self, len: u64) -> io::Result<()>;
 }
 
@@ -46,11 +45,23 @@ impl<W: Write + Send> Output for Growing<W> {
     }
 }
 
-/// A regular file; nothing is held back.
-impl Output for File {
+/// A regular file: its end can be written over and cut off.
+pub trait RewritableFile: Seek + Write + Send {
+    /// Cuts the file off behind `len` bytes.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be written.
+    fn set_len(&mut self, len: u64) -> io::Result<()>;
+}
+
+/// A regular file. Writes are not buffered.
+pub(super) struct Rewritable<F>(pub F);
+
+impl<F: RewritableFile> Output for Rewritable<F> {
     fn write_at(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
-        self.seek(SeekFrom::Start(at))?;
-        self.write_all(bytes)
+        self.0.seek(SeekFrom::Start(at))?;
+        self.0.write_all(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -58,7 +69,7 @@ impl Output for File {
     }
 
     fn end(&mut self) -> Option<u64> {
-        self.seek(SeekFrom::End(0)).ok()
+        self.0.seek(SeekFrom::End(0)).ok()
     }
 
     fn rewrites(&self) -> bool {
@@ -66,6 +77,6 @@ impl Output for File {
     }
 
     fn cut(&mut self, len: u64) -> io::Result<()> {
-        self.set_len(len)
+        self.0.set_len(len)
     }
 }

@@ -4,28 +4,29 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Seq, StreamId, Time};
 use crate::wire::{Frame, FramePayload};
 
-/// What is known of a stream while its part is made.
+/// What is known of a stream while a part is cut out.
 #[derive(Default)]
-struct Cut {
+struct StreamCut {
     node: Option<BlobId>,
-    /// Messages left out since the last one that stayed, and their bytes.
-    left: (u64, u64),
-    stays: bool,
-    /// Its start was left out.
-    partial: bool,
+    /// Messages left out since the last retained one, and their bytes.
+    omitted: (u64, u64),
+    has_retained: bool,
+    /// Whether the beginning of the stream was left out.
+    lacks_start: bool,
 }
 
-/// Leaves those frames of a session for which `keep` says so (with the number of the last message so far), so that the
-/// part says of itself what it lacks: a stream whose start is left out is marked as begun before (◐, section 0.2) and
-/// keeps its node; messages left out between others are a gap. Streams without a message left go too, unless none has
-/// one. Returns the numbers of the messages that stay.
-pub fn part(
+/// Retains the frames for which `keep` returns true, and marks what is missing.
+///
+/// `keep` also gets the number of the latest message. A stream without its beginning is marked as
+/// partial (◐) and keeps its node; omitted messages become gaps. Streams without a retained message
+/// are dropped, unless no stream has one. Returns the numbers of the retained messages.
+pub fn retain_part(
     frames: &mut Vec<Frame>,
     catalog: &Catalog,
     mut keep: impl FnMut(&Frame, Seq) -> bool,
 ) -> BTreeSet<Seq> {
     let (mut n, mut numbers) = (Seq(0), BTreeSet::new());
-    let mut cuts: BTreeMap<StreamId, Cut> = BTreeMap::new();
+    let mut cuts: BTreeMap<StreamId, StreamCut> = BTreeMap::new();
     let mut start: Option<Time> = None;
     let mut out = Vec::new();
     for frame in frames.drain(..) {
@@ -41,30 +42,30 @@ pub fn part(
             cut.node = message.node().and_then(|node| node.blob);
         }
         if !keep(&frame, n) {
-            cut.left = (cut.left.0 + 1, cut.left.1 + message.size);
+            cut.omitted = (cut.omitted.0 + 1, cut.omitted.1 + message.size);
             continue;
         }
-        let (messages, bytes) = std::mem::take(&mut cut.left);
-        match (messages > 0, cut.stays) {
+        let (messages, bytes) = std::mem::take(&mut cut.omitted);
+        match (messages > 0, cut.has_retained) {
             (true, true) => out.push(Frame { what: FramePayload::Gap { messages, bytes }, ..frame.clone() }),
-            (lacks, false) => cut.partial = lacks,
+            (lacks, false) => cut.lacks_start = lacks,
             (false, true) => {}
         }
-        cut.stays = true;
+        cut.has_retained = true;
         start.get_or_insert(frame.at);
         numbers.insert(n);
         out.push(frame);
     }
     if let Some(start) = start {
         out.retain(|frame| {
-            let stays = cuts.get(&frame.stream).is_some_and(|cut| cut.stays);
+            let stays = cuts.get(&frame.stream).is_some_and(|cut| cut.has_retained);
             stays || matches!(frame.what, FramePayload::Gap { .. })
         });
-        let begun = cuts.values().any(|cut| cut.partial);
+        let begun = cuts.values().any(|cut| cut.lacks_start);
         for frame in &mut out {
-            // What was there before the part begins stands at its beginning.
+            // Frames from before the part move to its beginning.
             frame.at = if begun { frame.at.max(start) } else { frame.at };
-            let Some(cut) = cuts.get(&frame.stream).filter(|cut| cut.partial) else { continue };
+            let Some(cut) = cuts.get(&frame.stream).filter(|cut| cut.lacks_start) else { continue };
             if let FramePayload::Open(open) = &mut frame.what {
                 open.partial = true;
                 let node = || catalog.bytes(cut.node?).map(|bytes| bytes.to_vec());

@@ -1,19 +1,19 @@
-//! A file that holds one DiscoveryResponse, as a stream without requests (group C).
+//! A file that holds one DiscoveryResponse, as a stream without requests.
 
 use crate::schema::{FileFormat, FormatError, Schema};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
 use crate::wire::{Frame, FramePayload, Message, Open, Shape};
 
-/// What the file should hold.
+/// The message that the file should hold.
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 
-/// Turns each reading of one file into frames: the stream's opening with the first, then a response, or a message that
-/// can't be decoded, per reading.
+/// Turns each reading of one file into frames: first the opening of the stream, then one response
+/// per reading, or a message that can't be decoded.
 #[derive(Clone, Debug)]
 pub struct ResponseFile {
     stream: StreamId,
-    /// As typed.
+    /// The file name as the user typed it.
     name: String,
     open: bool,
 }
@@ -23,8 +23,11 @@ impl ResponseFile {
         ResponseFile { stream, name: name.into(), open: false }
     }
 
-    /// Takes the content of the file as it was read at `at`; appends frames. Says why if it is in no format that is known:
-    /// then the frame holds what was read.
+    /// Decodes the content of the file, read at `at`, and appends frames.
+    ///
+    /// # Errors
+    ///
+    /// The content is in none of the known formats. The frame then holds it undecoded.
     pub fn read(
         &mut self,
         at: Time,
@@ -37,7 +40,7 @@ impl ResponseFile {
         let read = schema.read_file(RESPONSE, ending, content);
         let bytes = match &read {
             Ok(message) => message.bytes.as_slice(),
-            // An empty file is no empty message.
+            // An empty file is not an empty message.
             Err(_) if content.is_empty() => b"\n",
             Err(_) => content,
         };
@@ -60,7 +63,7 @@ impl ResponseFile {
         catalog: &Catalog,
     ) -> Open {
         let stated = message.type_url().as_str().to_owned();
-        // A response need not say its type where its resources do.
+        // A response may leave out its type if its resources state theirs.
         let first = || {
             let entry = catalog.entry(*message.resources()?.blobs().first()?);
             Some(catalog.text(entry.type_url).to_owned())
@@ -99,7 +102,7 @@ mod tests {
         b"resources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}\n";
 
     #[test]
-    fn a_stream_opens_once_and_each_reading_is_a_message() {
+    fn opens_stream_once_and_adds_message_per_reading() {
         let (frames, read) = frames(&[GOOD, b"resources: [", GOOD]);
         assert_eq!(read, [true, false, true]);
         let [open, messages @ ..] = frames.as_slice() else { panic!("{frames:?}") };
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_content_is_no_message() {
+    fn reads_empty_file_as_undecodable() {
         let (frames, read) = frames(&[b""]);
         assert_eq!((frames.len(), read), (2, vec![false]));
     }

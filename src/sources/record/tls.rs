@@ -7,7 +7,7 @@ use crate::wire::{Certificate, Secured, Tls};
 pub(super) const CLIENT_LEG: u32 = 10;
 pub(super) const SERVER_LEG: u32 = 11;
 
-/// The fields of an open.
+/// Writes the TLS fields of an open.
 pub(super) fn put(out: &mut Vec<u8>, tls: &Tls) {
     for (number, leg) in [(CLIENT_LEG, &tls.client), (SERVER_LEG, &tls.server)] {
         if let Some(leg) = leg {
@@ -47,7 +47,7 @@ fn encoded_certificate(of: &Certificate) -> Vec<u8> {
     out
 }
 
-/// Reads a leg. Unknown fields are passed over.
+/// Decodes a leg. Unknown fields are ignored.
 pub(super) fn leg(bytes: &[u8]) -> Secured {
     let mut leg = Secured::default();
     for field in fields(bytes) {
@@ -90,7 +90,7 @@ mod tests {
     use crate::wire::Open;
 
     #[test]
-    fn the_facts_of_both_legs_come_back() {
+    fn round_trips_both_legs() {
         let certificate = |name: &str| Certificate {
             subject: format!("CN={name}"),
             names: vec![name.into(), "spiffe://mesh/ns/a/sa/b".into()],
@@ -117,7 +117,7 @@ mod tests {
         bytes.clear();
         encode::open(&mut bytes, &open, false);
         assert!(decode::open(&bytes).tls.is_empty(), "not said again in each segment");
-        // Damage is no panic.
+        // Damage must not panic.
         assert_eq!(leg(&[0x22, 0xff]), Secured::default());
     }
 }

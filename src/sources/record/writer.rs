@@ -1,5 +1,4 @@
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::io::{self, Write};
 use std::sync::Arc;
 
@@ -7,75 +6,77 @@ use zstd::zstd_safe::{
     self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, zstd_sys::ZSTD_EndDirective,
 };
 
-use super::block::{self, Kind};
+use super::block::{self, BlockKind};
 use super::encode;
 use super::header::{Header, put_u64};
 use super::list;
-use super::output::{Growing, Output};
+use super::output::{Growing, Output, Rewritable, RewritableFile};
 use crate::wire::content::{BlobId, Catalog, Form, List};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::put_len_field;
 use crate::wire::{Frame, FramePayload, Message, Open, Segment};
 
-/// A block is written when this much waits, or when [`Writer::flush`] is called.
-const BLOCK: usize = 128 << 10;
-/// The last blocks of a recording are smaller: many a file has but one, and one that was copied in part shall not be
-/// empty.
-const LAST: usize = 16 << 10;
-/// A segment ends at this much unpacked: a body far back is read by unpacking its segment.
-const SEGMENT_RAW: usize = 2 << 20;
-/// A segment ends at this much packed, give or take a block: the most that one damaged byte can cost.
-const SEGMENT_PACKED: usize = 192 << 10;
-/// 3 is faster, but packs small messages up to a fifth worse (and 5, a twentieth); only new content costs time.
-const LEVEL: i32 = 6;
-/// Of a segment that begins with the new content of one push, this much of it: there the cost is felt.
-const LEVEL_BULK: i32 = 1;
-const BULK: usize = BLOCK / 2;
-/// Shorter lists are no base for others.
-const BASE: usize = 8;
+/// Uncompressed bytes of a block. [`Writer::flush`] also ends a block.
+const BLOCK_BYTES: usize = 128 << 10;
+/// Uncompressed bytes of a recording's last blocks. A short recording that is cut off must not lose
+/// everything.
+const LAST_BLOCK_BYTES: usize = 16 << 10;
+/// Uncompressed bytes of a segment. Reading one body means decompressing its segment.
+const SEGMENT_RAW_BYTES: usize = 2 << 20;
+/// Compressed bytes of a segment, plus at most a block: the most that one damaged byte can cost.
+const SEGMENT_PACKED_BYTES: usize = 192 << 10;
+/// zstd level. Level 3 compresses small messages up to 20% worse, level 5 by 5%; only new content
+/// takes time.
+const COMPRESSION_LEVEL: i32 = 6;
+/// zstd level of a segment that begins with at least [`BULK_BYTES`] of new content from one push.
+const BULK_COMPRESSION_LEVEL: i32 = 1;
+const BULK_BYTES: usize = BLOCK_BYTES / 2;
+/// Shorter lists are not used as a base for others.
+const MIN_BASE_LEN: usize = 8;
 
-/// Records the frames of one source. What is written before a [`flush`](Writer::flush) is in the file for good.
+/// A writer of recordings. Frames written before a [`flush`](Writer::flush) survive a crash.
 pub struct Writer {
     out: Box<dyn Output>,
-    /// Length of the output.
+    /// The length of the output.
     written: u64,
-    /// Where its packed blocks end; loose ones follow.
-    settled: u64,
-    /// So many of the first bytes of `pending` are in the loose blocks.
-    loose: usize,
-    /// File number of each of the catalog's blobs that is in the file.
-    numbers: Numbers,
+    /// The offset behind the last compressed block. Loose blocks follow.
+    settled_end: u64,
+    /// How many of the first bytes of `pending` are in loose blocks.
+    loose_len: usize,
+    /// The number in the file of each blob of the catalog.
+    numbers: BlobNumbers,
     next_blob: u32,
-    /// Streams that are open, for repeating them in each segment.
+    /// Open streams, repeated in each segment.
     open: HashMap<StreamId, Box<Open>>,
     frames: u64,
     messages: u64,
-    /// Of the last frame, in microseconds.
+    /// The time of the last frame, in microseconds.
     now: u64,
-    /// Where the clock stops.
+    /// The time at which the recording ends.
     end: Time,
-    /// Records that are not packed yet.
+    /// Records that are not compressed yet.
     pending: Vec<u8>,
-    /// How much of them the last frame and what stands before it are.
-    framed: usize,
+    /// The length of `pending` up to the last frame.
+    framed_len: usize,
     segment: Option<SegmentState>,
-    packer: Packer,
+    compressor: Compressor,
 }
 
-/// Packs the blocks of a segment as one stream. Its tables are some megabytes, which are taken once and not for each
-/// segment.
-struct Packer(CCtx<'static>);
+/// Compresses the blocks of a segment as one zstd stream.
+///
+/// Its tables take megabytes, so they are kept from segment to segment.
+struct Compressor(CCtx<'static>);
 
-impl Packer {
+impl Compressor {
     fn begin(&mut self, level: i32) -> io::Result<()> {
         self.0.reset(ResetDirective::SessionOnly).map_err(failed)?;
         self.0.set_parameter(CParameter::CompressionLevel(level)).map_err(failed)?;
         Ok(())
     }
 
-    /// All of `raw`, so that it can be unpacked with what came before it.
+    /// Compresses all of `raw`, so that a reader can decompress up to here.
     fn pack(&mut self, raw: &[u8]) -> io::Result<Vec<u8>> {
-        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(raw.len()) + FRAME_HEADER);
+        let mut packed = Vec::with_capacity(zstd_safe::compress_bound(raw.len()) + ZSTD_HEADER_BYTES);
         let (mut from, mut to) = (InBuffer::around(raw), OutBuffer::around(&mut packed));
         let flush = ZSTD_EndDirective::ZSTD_e_flush;
         match self.0.compress_stream2(&mut to, &mut from, flush).map_err(failed)? {
@@ -85,17 +86,17 @@ impl Packer {
     }
 }
 
-/// The most that stands in front of the first block.
-const FRAME_HEADER: usize = 18;
+/// Most bytes of the zstd frame header.
+const ZSTD_HEADER_BYTES: usize = 18;
 
 fn failed(code: usize) -> io::Error {
     io::Error::other(zstd_safe::get_error_name(code))
 }
 
 #[derive(Default)]
-struct Numbers(Vec<Option<u32>>);
+struct BlobNumbers(Vec<Option<u32>>);
 
-impl Numbers {
+impl BlobNumbers {
     fn get(&self, id: BlobId) -> Option<u32> {
         self.0.get(id.0 as usize).copied().flatten()
     }
@@ -109,50 +110,57 @@ impl Numbers {
     }
 }
 
-/// What is forgotten when a segment ends.
+/// The state that ends with a segment.
 struct SegmentState {
     bulk: bool,
     raw: usize,
     packed: usize,
-    /// The first blob number that is in this segment.
+    /// The number of the first blob of the segment.
     blobs: u32,
-    /// Of the last frame.
+    /// The stream of the last frame.
     stream: StreamId,
-    mentioned: HashSet<StreamId>,
+    reopened: HashSet<StreamId>,
     lists: Lists,
 }
 
-/// Lists that the segment holds.
+/// The lists of the segment.
 #[derive(Default)]
 struct Lists {
     count: u32,
     by_fingerprint: HashMap<u128, u32>,
-    /// The last list of a type, of one stream and of any (stream 0): what the next one is compared with.
+    /// The last list of a type on each stream, and on any (stream 0): the bases of later lists.
     last: HashMap<(StreamId, Sym), (u32, Arc<List>)>,
 }
 
 impl Writer {
-    /// Writes the header to an output that can only grow. Each flush then packs what there is, so many small ones
-    /// make a larger file than [`in_file`](Writer::in_file) does.
+    /// Writes the header to an output that can only grow.
+    ///
+    /// Every flush ends a block, so that frequent flushes make a larger file than
+    /// [`in_file`](Writer::in_file).
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written.
     pub fn new(out: impl Write + Send + 'static, header: Header) -> io::Result<Writer> {
         Writer::over(Box::new(Growing(out)), header)
     }
 
-    /// Writes the header to an empty file.
-    pub fn in_file(file: File, header: Header) -> io::Result<Writer> {
-        match file.metadata()?.is_file() {
-            true => Writer::over(Box::new(file), header),
-            false => Writer::new(file, header),
-        }
+    /// Writes the header to an empty regular file.
+    ///
+    /// # Errors
+    ///
+    /// The file can't be written.
+    pub fn in_file(file: impl RewritableFile + 'static, header: Header) -> io::Result<Writer> {
+        Writer::over(Box::new(Rewritable(file)), header)
     }
 
     pub(super) fn over(out: Box<dyn Output>, header: Header) -> io::Result<Writer> {
         let mut writer = Writer {
             out,
             written: 0,
-            settled: 0,
-            loose: 0,
-            numbers: Numbers::default(),
+            settled_end: 0,
+            loose_len: 0,
+            numbers: BlobNumbers::default(),
             next_blob: 0,
             open: HashMap::new(),
             frames: 0,
@@ -160,23 +168,27 @@ impl Writer {
             now: 0,
             end: Time::ZERO,
             pending: Vec::new(),
-            framed: 0,
+            framed_len: 0,
             segment: None,
-            packer: Packer(CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?),
+            compressor: Compressor(CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?),
         };
         writer.put(&header.encode())?;
-        writer.settled = writer.written;
+        writer.settled_end = writer.written;
         Ok(writer)
     }
 
-    /// Takes the next frame. Content that the file does not hold yet is written in front of it. After an
-    /// error the frame is lost; the next ones are written where the output takes them again.
+    /// Writes a frame, and in front of it the content that the file does not hold yet.
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written. The frame is then lost; later frames are written as soon as the
+    /// output accepts them again.
     pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
         if let FramePayload::Message(message) = &frame.what {
             self.blobs(message, catalog)?;
         }
-        self.room()?;
-        self.mention(frame);
+        self.make_room()?;
+        self.repeat_open(frame);
         let mut record = Vec::new();
         self.stream(&mut record, frame.stream);
         let number = match &frame.what {
@@ -206,17 +218,21 @@ impl Writer {
         };
         self.time(&mut record, frame.at);
         put_len_field(&mut self.pending, number, &record);
-        self.framed = self.pending.len();
+        self.framed_len = self.pending.len();
         self.frames += 1;
         Ok(())
     }
 
-    /// Hands everything to the output. Call it at least once a second while frames come.
+    /// Writes everything to the output. Call it at least once a second while frames arrive.
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written.
     pub fn flush(&mut self) -> io::Result<()> {
-        if self.out.rewrites() && self.pending.len() < BLOCK {
+        if self.out.rewrites() && self.pending.len() < BLOCK_BYTES {
             let result = self.put_loose();
             if result.is_err() {
-                self.forget();
+                self.abandon_segment();
             }
             return result;
         }
@@ -224,23 +240,27 @@ impl Writer {
         self.out.flush()
     }
 
-    /// Length of the output, less what waits.
+    /// Returns the length of the output.
     pub fn bytes_written(&self) -> u64 {
         self.written
     }
 
-    /// Moves the recording's clock on without a frame: where it stops, timers stop.
+    /// Moves the end of the recording to `now`. Timers run until there.
     pub fn advance(&mut self, now: Time) {
         self.end = self.end.max(now);
     }
 
     /// Marks the recording as complete.
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written.
     pub fn finish(mut self) -> io::Result<()> {
-        self.room()?;
+        self.make_room()?;
         let mut record = Vec::new();
         self.time(&mut record, self.end);
         put_len_field(&mut self.pending, encode::FINISH, &record);
-        self.pack_in(LAST)?;
+        self.pack_in(LAST_BLOCK_BYTES)?;
         self.out.flush()
     }
 
@@ -250,53 +270,57 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes as it is what no loose block holds yet.
+    /// Writes a loose block of what no loose block holds yet.
     fn put_loose(&mut self) -> io::Result<()> {
         let Some(segment) = &self.segment else { return Ok(()) };
-        let new = self.pending.get(self.loose..).unwrap_or_default();
+        let new = self.pending.get(self.loose_len..).unwrap_or_default();
         if new.is_empty() {
             return Ok(());
         }
-        let block = block::encode(Kind::Loose, segment.raw == 0 && self.loose == 0, new, new.len());
+        let block = block::encode(BlockKind::Loose, segment.raw == 0 && self.loose_len == 0, new, new.len());
         self.put(&block)?;
-        self.loose = self.pending.len();
+        self.loose_len = self.pending.len();
         Ok(())
     }
 
-    /// Puts packed blocks into the place of the loose ones. Whenever this is cut off, either they or the blocks are
-    /// in the file, whole: those are written behind them first, as one.
-    fn settle(&mut self, blocks: &[u8]) -> io::Result<()> {
-        let home = self.settled;
+    /// Replaces the loose blocks by compressed ones.
+    ///
+    /// The compressed blocks are first written behind the loose ones, as one moving block, so that
+    /// one of the two is complete whenever the writer is killed.
+    fn replace_loose(&mut self, blocks: &[u8]) -> io::Result<()> {
+        let home = self.settled_end;
         let end = home + blocks.len() as u64;
-        let moving = block::encode(Kind::Moving(home), true, blocks, blocks.len());
+        let moving = block::encode(BlockKind::Moving(home), true, blocks, blocks.len());
         self.out.write_at(self.written.max(end), &moving)?;
         self.out.write_at(home, blocks)?;
         self.out.cut(end)?;
         self.written = end;
-        self.loose = 0;
+        self.loose_len = 0;
         Ok(())
     }
 
-    /// What did not reach the file would be missing in what follows it; a new segment needs it not.
-    fn forget(&mut self) {
+    /// Ends the segment, because later frames must not refer to what did not reach the file.
+    fn abandon_segment(&mut self) {
         self.segment = None;
         self.pending.clear();
-        self.framed = 0;
-        self.loose = 0;
-        // Part of a block may be there.
+        self.framed_len = 0;
+        self.loose_len = 0;
+        // Part of a block may have been written.
         self.written = self.out.end().unwrap_or(self.written);
-        self.settled = self.written;
+        self.settled_end = self.written;
     }
 
-    /// Makes room for a record: a new segment where the last one is full.
-    fn room(&mut self) -> io::Result<()> {
+    /// Makes room for a record, in a new segment if the current one is full.
+    fn make_room(&mut self) -> io::Result<()> {
         let waiting = self.pending.len();
         let bulk = self.is_bulk();
         match &self.segment {
-            // Where bulk begins, one that is packed for small frames ends.
+            // Bulk content starts its own segment, at its own compression level.
             Some(segment) if bulk && !segment.bulk && segment.raw > 0 => self.pack()?,
-            Some(segment) if segment.packed < SEGMENT_PACKED && segment.raw + waiting < SEGMENT_RAW => {
-                if waiting >= BLOCK {
+            Some(segment)
+                if segment.packed < SEGMENT_PACKED_BYTES && segment.raw + waiting < SEGMENT_RAW_BYTES =>
+            {
+                if waiting >= BLOCK_BYTES {
                     self.pack()?;
                 }
                 return Ok(());
@@ -309,7 +333,7 @@ impl Writer {
             packed: 0,
             blobs: self.next_blob,
             stream: StreamId(0),
-            mentioned: HashSet::new(),
+            reopened: HashSet::new(),
             lists: Lists::default(),
         });
         let mut start = Vec::new();
@@ -321,23 +345,23 @@ impl Writer {
         Ok(())
     }
 
-    /// A large push is being written.
+    /// Returns whether a large push is being written.
     fn is_bulk(&self) -> bool {
-        self.pending.len() - self.framed >= BULK
+        self.pending.len() - self.framed_len >= BULK_BYTES
     }
 
-    /// Packs and writes what waits.
+    /// Compresses and writes what is pending, in full blocks.
     fn pack(&mut self) -> io::Result<()> {
-        self.pack_in(BLOCK)
+        self.pack_in(BLOCK_BYTES)
     }
 
-    /// The same in blocks of this size.
+    /// Compresses and writes what is pending, in blocks of this size.
     fn pack_in(&mut self, size: usize) -> io::Result<()> {
         let result = self.try_pack(size);
         self.pending.clear();
-        self.framed = 0;
+        self.framed_len = 0;
         if result.is_err() {
-            self.forget();
+            self.abandon_segment();
         }
         result
     }
@@ -345,36 +369,36 @@ impl Writer {
     fn try_pack(&mut self, size: usize) -> io::Result<()> {
         let bulk = self.is_bulk();
         let pending = std::mem::take(&mut self.pending);
-        // What takes the place of loose blocks, and how much of them.
+        // Blocks that replace loose ones, and how much of the loose ones they cover.
         let (mut blocks, mut covered) = (Vec::new(), 0);
         for chunk in pending.chunks(size) {
             let Some(segment) = &mut self.segment else { return Ok(()) };
             let first = segment.raw == 0;
             if first {
                 segment.bulk = bulk;
-                self.packer.begin(if bulk { LEVEL_BULK } else { LEVEL })?;
+                self.compressor.begin(if bulk { BULK_COMPRESSION_LEVEL } else { COMPRESSION_LEVEL })?;
             }
-            let packed = self.packer.pack(chunk)?;
+            let packed = self.compressor.pack(chunk)?;
             segment.raw += chunk.len();
             segment.packed += packed.len();
-            let block = block::encode(Kind::Packed, first, &packed, chunk.len());
-            if self.loose == 0 {
+            let block = block::encode(BlockKind::Packed, first, &packed, chunk.len());
+            if self.loose_len == 0 {
                 self.put(&block)?;
             } else {
                 blocks.extend_from_slice(&block);
                 covered += chunk.len();
-                if covered < self.loose {
+                if covered < self.loose_len {
                     continue;
                 }
-                self.settle(&blocks)?;
+                self.replace_loose(&blocks)?;
             }
-            self.settled = self.written;
+            self.settled_end = self.written;
         }
         self.pending = pending;
         Ok(())
     }
 
-    /// A frame's stream, where it is not that of the last one.
+    /// Writes a frame's stream if it differs from the previous frame's.
     fn stream(&mut self, record: &mut Vec<u8>, stream: StreamId) {
         if let Some(segment) = self.segment.as_mut().filter(|segment| segment.stream != stream) {
             put_u64(record, 1, stream.0.into());
@@ -382,27 +406,28 @@ impl Writer {
         }
     }
 
-    /// Stands last in a record: times are noise, and after a nonce they cost less than between what repeats.
+    /// Writes a frame's time last: clock noise compresses better behind a nonce than between
+    /// repeated fields.
     fn time(&mut self, record: &mut Vec<u8>, at: Time) {
         let now = at.0 / 1000;
         put_u64(record, 2, now.saturating_sub(self.now));
         self.now = self.now.max(now);
     }
 
-    /// Says once a segment what a stream is.
-    fn mention(&mut self, frame: &Frame) {
+    /// Repeats the open of a stream once per segment.
+    fn repeat_open(&mut self, frame: &Frame) {
         let Some(segment) = &mut self.segment else { return };
-        if !segment.mentioned.insert(frame.stream) || matches!(frame.what, FramePayload::Open(_)) {
+        if !segment.reopened.insert(frame.stream) || matches!(frame.what, FramePayload::Open(_)) {
             return;
         }
         let Some(open) = self.open.get(&frame.stream).cloned() else { return };
         let mut record = Vec::new();
         put_u64(&mut record, 1, frame.stream.0.into());
         encode::open(&mut record, &open, false);
-        put_len_field(&mut self.pending, encode::AGAIN, &record);
+        put_len_field(&mut self.pending, encode::REOPEN, &record);
     }
 
-    /// Writes what the message refers to and the file does not hold.
+    /// Writes the content that a message refers to and the file does not hold.
     fn blobs(&mut self, message: &Message, catalog: &Catalog) -> io::Result<()> {
         for segment in &message.segments {
             match segment {
@@ -430,7 +455,7 @@ impl Writer {
         if let Some(payload) = payload {
             self.blob(payload, catalog)?;
         }
-        self.room()?;
+        self.make_room()?;
         let Some(segment) = &self.segment else { return Ok(()) };
         let number = |id: BlobId| self.numbers.get(id);
         let payload_near = payload.is_none_or(|id| number(id).is_some_and(|n| n >= segment.blobs));
@@ -441,7 +466,7 @@ impl Writer {
             texts: catalog.strings(),
             payload: payload.and_then(number).map(|n| self.next_blob - n),
             body: body.as_deref(),
-            follows: whole && payload_near && !blob.redacted,
+            is_computable: whole && payload_near && !blob.redacted,
         });
         put_len_field(&mut self.pending, encode::BLOB, &record);
         self.numbers.set(id, self.next_blob);
@@ -455,7 +480,7 @@ impl Writer {
         let mut kept = 0;
         let mut body = Vec::new();
         for segment in &message.segments {
-            kept += encode::kept(segment, catalog);
+            kept += encode::redacted_len(segment, catalog);
             match segment {
                 Segment::Inline(bytes) => put_len_field(&mut body, 6, bytes),
                 Segment::Field { number, blob } => encode::field(&mut body, *number, back(*blob)),
@@ -474,7 +499,8 @@ impl Writer {
 }
 
 impl Lists {
-    /// One list of a message. `next` is the next blob's number, `file` the number of a blob in the file.
+    /// Encodes one list of a message. `next` is the next blob's number; `file` returns a blob's
+    /// number in the file.
     fn encode(
         &mut self,
         stream: StreamId,
@@ -491,7 +517,7 @@ impl Lists {
             None => {
                 let base = keys.iter().find_map(|key| self.last.get(key));
                 let script = list::diff(base.map(|(_, list)| list.blobs()), list.blobs());
-                // Without runs the script is a literal, whatever it was compared with.
+                // Without runs, the list is written in full and has no base.
                 let back = base.filter(|_| !script.runs.is_empty()).map(|(n, _)| self.count - n);
                 let ids = script.ids.iter().map(|id| file(*id));
                 let record = encode::list(field, back, &script.runs, ids, &script.order, next);
@@ -500,7 +526,7 @@ impl Lists {
                 (self.count - 1, record)
             }
         };
-        if list.len() >= BASE {
+        if list.len() >= MIN_BASE_LEN {
             for key in keys {
                 self.last.insert(key, (known, list.clone()));
             }
@@ -510,9 +536,9 @@ impl Lists {
 }
 
 impl Drop for Writer {
-    /// A writer that is dropped without [`Writer::finish`] leaves an unfinished recording, but a whole one.
+    /// Leaves an unfinished but undamaged recording if [`Writer::finish`] was not called.
     fn drop(&mut self) {
-        // There is nobody left to tell.
+        // An error can't be reported here.
         let _ = self.pack().and_then(|()| self.out.flush());
     }
 }

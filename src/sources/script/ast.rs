@@ -8,55 +8,55 @@ use crate::wire::event::{ApiVersion, Dir, Kind, Method, Side, Time, TypeUrl, Var
 /// A session as text, line by line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Script {
-    /// What errors call the file.
+    /// The name of the file in error messages.
     pub file: String,
-    /// Without blank lines and comments.
-    pub lines: Vec<Line>,
+    /// All lines except blank lines and comments.
+    pub lines: Vec<ScriptLine>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// In the file, from 1.
+pub struct ScriptLine {
+    /// The line number in the file, from 1.
     pub number: u32,
-    pub item: Item,
+    pub statement: Statement,
 }
 
-/// What one line says.
+/// The content of one line.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Item {
-    /// `notime`: a recording without timestamps.
+pub enum Statement {
+    /// `notime`: the session has no timestamps.
     NoTime,
     /// The client of the streams below.
-    Node(Node),
-    /// The endpoint that the streams below go to.
+    Node(ScriptNode),
+    /// The endpoint of the streams below.
     Server(String),
     Stream {
         at: Option<Time>,
-        stream: Stream,
+        stream: ScriptStream,
     },
-    /// That stream was open when the recording began.
+    /// The stream was open before the session was recorded.
     Partial(u32),
-    /// Moves the clock on without a message.
+    /// Advances the clock without a message.
     Advance(Duration),
     Message {
         at: Option<Time>,
-        /// `None`: the stream opened last.
+        /// `None` refers to the stream opened last.
         stream: Option<u32>,
-        body: Body,
+        body: MessageBody,
     },
     End {
         at: Option<Time>,
         stream: Option<u32>,
-        end: Ending,
+        end: StreamEnd,
     },
-    Expect(Expect),
+    Expect(Expectation),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Node {
+pub struct ScriptNode {
     pub id: String,
     pub cluster: String,
-    /// region, zone, sub-zone.
+    /// Region, zone, sub-zone.
     pub locality: [String; 3],
     /// Name and version, separated by `/`.
     pub agent: String,
@@ -65,10 +65,10 @@ pub struct Node {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stream {
+pub struct ScriptStream {
     pub number: u32,
     pub variant: Variant,
-    /// `Implied` on aggregated variants.
+    /// `Implied` for aggregated variants.
     pub ty: TypeRef,
     pub transport: ApiVersion,
     pub profile: Option<Profile>,
@@ -76,38 +76,38 @@ pub struct Stream {
     pub method: Option<String>,
 }
 
-/// A type as a script names it.
+/// A resource type as a script names it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum TypeRef {
-    /// Left out: the stream's own.
+    /// Left out: the type of the stream.
     #[default]
     Implied,
-    /// A word; its API version is the stream's.
+    /// A short name. The API version is that of the stream.
     Word(Kind),
-    /// The exact text of `type_url`.
+    /// A literal `type_url`.
     Url(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    Request(Request),
-    Response(Response),
-    /// `raw=`: the whole message.
+pub enum MessageBody {
+    Request(ScriptRequest),
+    Response(ScriptResponse),
+    /// `raw=`: the bytes of the message.
     Raw(Dir, Vec<u8>),
 }
 
-/// SotW and delta requests; fields of the other pair stay empty.
+/// A SotW or delta request. Fields of the other variant stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct ScriptRequest {
     pub ty: TypeRef,
     pub version: String,
     pub nonce: String,
     pub names: Vec<String>,
     pub subscribe: Vec<String>,
     pub unsubscribe: Vec<String>,
-    /// `initial_resource_versions`, in order of writing.
+    /// `initial_resource_versions`, in written order.
     pub initial: Vec<(String, String)>,
-    /// Code and message of `error_detail`; its presence is the NACK.
+    /// Code and message of `error_detail`, whose presence makes the request a NACK.
     pub nack: Option<(i32, String)>,
     pub node: NodeUse,
 }
@@ -115,114 +115,133 @@ pub struct Request {
 /// Whether a request carries its node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NodeUse {
-    /// As the stream does: with its first request, on REST with each.
+    /// With the first request of the stream; on REST, with each.
     #[default]
     Usual,
     Sent,
     Without,
-    /// With these fields changed.
+    /// Sent with these fields changed.
     Changed(Value),
 }
 
-/// SotW and delta responses; fields of the other pair stay empty.
+/// A SotW or delta response. Fields of the other variant stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Response {
+pub struct ScriptResponse {
     pub ty: TypeRef,
     /// `v=`: `version_info` (SotW).
     pub version: String,
     /// `sys=`: `system_version_info` (delta).
     pub system_version: String,
     pub nonce: String,
-    pub resources: Vec<Entry>,
+    pub resources: Vec<ScriptEntry>,
     pub removed: Vec<String>,
     pub control_plane: Option<String>,
-    /// Names and texts of `resource_errors`.
+    /// Names and messages of `resource_errors`.
     pub errors: Vec<(String, String)>,
-    /// HTTP status of a REST answer, where it is not 200.
+    /// The HTTP status of a REST response other than 200.
     pub http: Option<u16>,
 }
 
 /// One entry of a response's resources.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Entry {
-    /// An `Any` (SotW) or `Resource` (delta) as given.
+pub enum ScriptEntry {
+    /// The bytes of an `Any` (SotW) or a `Resource` (delta).
     Raw(Vec<u8>),
-    Plain(Resource),
-    /// In SotW: in a `Resource` inside of the `Any`.
-    Wrapped(Resource),
+    Plain(ScriptResource),
+    /// On SotW streams: a `Resource` within the `Any`.
+    Wrapped(ScriptResource),
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Resource {
-    /// `type:` before the name: the payload's type, where it is not the response's.
+pub struct ScriptResource {
+    /// `type:` before the name: the type of the payload if it differs from the response's.
     pub ty: TypeRef,
     pub name: String,
-    pub content: Content,
+    pub content: ResourceContent,
     pub version: String,
     pub ttl: Option<Ttl>,
     pub aliases: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
-    /// The smallest valid resource with these fields, and a tag that stands for other content.
+pub enum ResourceContent {
+    /// The smallest valid resource plus these fields, and a tag that makes the content distinct.
     Fields { fields: Option<Value>, tag: Option<String> },
-    /// A ResourceLocator of this URI.
+    /// A ResourceLocator with this URI.
     Redirect(String),
     /// No payload.
     Unset,
 }
 
-impl Default for Content {
+impl Default for ResourceContent {
     fn default() -> Self {
-        Content::Fields { fields: None, tag: None }
+        ResourceContent::Fields { fields: None, tag: None }
     }
 }
 
-/// A time to live in nanoseconds; may be out of every sane range (row G-02).
+/// A time to live in nanoseconds, possibly outside of the valid range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ttl(pub i128);
 
-/// How a stream ends.
+/// The end of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Ending {
+pub enum StreamEnd {
     /// The client half-closes.
     Close,
-    /// The server ends it with a gRPC status.
+    /// The server ends the stream with a gRPC status.
     Status(i32, String),
     Reset(Side),
 }
 
-/// What must hold at the moment where the line stands.
+/// An expectation at the time of its line.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expect {
-    Lint { pick: Pick, severity: Option<String> },
-    No(Pick),
+pub enum Expectation {
+    Lint {
+        pattern: FindingPattern,
+        severity: Option<String>,
+    },
+    NoFinding(FindingPattern),
     LintNone,
     LintOnly,
-    Message { n: u64, kind: Option<String>, fields: Vec<(String, Want)> },
-    State { stream: u32, ty: TypeRef, state: Option<String>, fields: Vec<(String, Want)> },
-    Resource { stream: u32, ty: TypeRef, name: String, state: Option<String>, fields: Vec<(String, Want)> },
+    Message {
+        number: u64,
+        kind: Option<String>,
+        fields: Vec<(String, ExpectedValue)>,
+    },
+    State {
+        stream: u32,
+        ty: TypeRef,
+        state: Option<String>,
+        fields: Vec<(String, ExpectedValue)>,
+    },
+    Resource {
+        stream: u32,
+        ty: TypeRef,
+        name: String,
+        state: Option<String>,
+        fields: Vec<(String, ExpectedValue)>,
+    },
 }
 
-/// Which findings a line speaks of.
+/// The findings that a line refers to.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pick {
+pub struct FindingPattern {
     pub rule: String,
     pub at: Option<u64>,
     pub names: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Want {
-    /// Empty text: empty, null or absent.
+pub enum ExpectedValue {
+    /// An expected text. The empty text matches empty, null and missing values.
     Word(String),
-    /// Compares as a set.
+    /// An expected set.
     List(Vec<String>),
 }
 
-impl Stream {
-    /// The URL that a type stands for on this stream. ECDS and LEDS have no v2 form; their v3 one stands.
+impl ScriptStream {
+    /// Returns the URL that a type stands for on this stream. ECDS and LEDS have no v2 type, so
+    /// their v3 type is used.
     pub fn type_url(&self, ty: &TypeRef) -> TypeUrl {
         match ty {
             TypeRef::Implied if self.ty == TypeRef::Implied => TypeUrl::default(),
@@ -234,12 +253,12 @@ impl Stream {
         }
     }
 
-    /// The kind of a single-type stream, if its type is one with a word.
+    /// Returns the kind of a single-type stream, if its type has a short name.
     pub fn kind(&self) -> Option<Kind> {
         Kind::of_type_url(self.type_url(&TypeRef::Implied).as_str()).map(|(kind, _)| kind)
     }
 
-    /// The published path of the stream; REST and files have their own forms. `None`: there is none.
+    /// Returns the published path of the stream, or `None` if its type has none.
     pub fn path(&self) -> Option<String> {
         match self.variant {
             Variant::Rest => {
@@ -252,7 +271,9 @@ impl Stream {
     }
 }
 
-/// The last word of a REST path (row D-01); types that have no published REST method get their plural.
+/// Returns the last word of a REST path. Types without a published REST method get their plural.
+///
+/// See `docs/protocol.md#d-01`.
 fn rest_noun(kind: Kind) -> &'static str {
     match kind {
         Kind::Lds => "listeners",
@@ -268,8 +289,8 @@ fn rest_noun(kind: Kind) -> &'static str {
     }
 }
 
-/// Variant, kind and transport of a path that is not gRPC: the reverse of [`Stream::path`].
-pub(super) fn other_path(path: &str) -> Option<(Variant, TypeRef, ApiVersion)> {
+/// Parses a path that is not gRPC: the reverse of [`ScriptStream::path`].
+pub(super) fn parse_path(path: &str) -> Option<(Variant, TypeRef, ApiVersion)> {
     if let Some(url) = path.strip_prefix("file:") {
         let ty =
             Kind::of_type_url(url).map_or_else(|| TypeRef::Url(url.into()), |(kind, _)| TypeRef::Word(kind));

@@ -3,35 +3,43 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::ast::*;
+use super::codec::Codec;
+use super::load::LoadError;
 use super::load::{clock, steps};
-use super::{Codec, LoadError, write};
+use super::write;
 use crate::engine::lint::{self, Finding, Lint};
 use crate::engine::store::{Options, RequestClass, SharedSemantics, Store};
 use crate::present::json;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, StreamId, TypeUrl, Variant};
 
-/// Rules whose findings are facts, not breaches: each NACK has one or both.
-const FACTS: [&str; 2] = ["nack", "nack-unexplained"];
+/// Rules that report facts instead of violations. Every NACK triggers one or both.
+const FACT_RULES: [&str; 2] = ["nack", "nack-unexplained"];
 
-/// An expectation that does not hold.
+/// An expectation that was not met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `{expected}`, found {found}")]
-pub struct Failure {
+pub struct UnmetExpectation {
     pub line: u32,
-    /// The line, as a script writes it.
+    /// The line as a script writes it.
     pub expected: String,
     pub found: String,
 }
 
-/// Replays a script and compares its expectations, each at the moment where it stands. Empty: all hold.
+/// Replays a script and compares each expectation at the time of its line.
+///
+/// Returns the expectations that were not met.
+///
+/// # Errors
+///
+/// A line can't be encoded.
 pub fn check(
     script: &Script,
     codec: &dyn Codec,
     options: Options,
     rules: lint::Options,
     meaning: Option<SharedSemantics>,
-) -> Result<Vec<Failure>, LoadError> {
+) -> Result<Vec<UnmetExpectation>, LoadError> {
     let mut catalog = Catalog::in_memory();
     let steps = steps(script, codec, &mut catalog)?;
     let mut store = Store::new(catalog, clock(script), options);
@@ -39,25 +47,25 @@ pub fn check(
         store.set_meaning(meaning);
     }
     let mut lint = Lint::new(rules);
-    let mut checker = Checker { streams: Vec::new(), named: Vec::new() };
+    let mut checker = Checker { streams: Vec::new(), named_findings: Vec::new() };
     let mut failures = Vec::new();
     for (line, step) in script.lines.iter().zip(steps) {
         if let Some(frame) = step.frame {
             lint.handle(&mut store, frame);
         }
         lint.advance(&mut store, step.at);
-        match &line.item {
-            Item::Stream { stream, .. } => checker.streams.push(stream.clone()),
-            Item::Expect(expect) => {
+        match &line.statement {
+            Statement::Stream { stream, .. } => checker.streams.push(stream.clone()),
+            Statement::Expect(expect) => {
                 let found = match expect {
-                    Expect::Message { .. } | Expect::State { .. } | Expect::Resource { .. } => {
-                        checker.fact(expect, &store)
-                    }
+                    Expectation::Message { .. }
+                    | Expectation::State { .. }
+                    | Expectation::Resource { .. } => checker.fact(expect, &store),
                     _ => checker.lint(expect, lint.findings()),
                 };
                 if let Some(found) = found {
-                    let expected = write::line(&line.item);
-                    failures.push(Failure { line: line.number, expected, found });
+                    let expected = write::line(&line.statement);
+                    failures.push(UnmetExpectation { line: line.number, expected, found });
                 }
             }
             _ => {}
@@ -67,9 +75,9 @@ pub fn check(
 }
 
 struct Checker {
-    streams: Vec<Stream>,
-    /// Findings that `expect lint` lines have named so far.
-    named: Vec<Pick>,
+    streams: Vec<ScriptStream>,
+    /// The findings that `expect lint` lines have named so far.
+    named_findings: Vec<FindingPattern>,
 }
 
 impl Checker {
@@ -78,25 +86,25 @@ impl Checker {
         stream.map_or_else(TypeUrl::default, |stream| stream.type_url(ty))
     }
 
-    /// What was found instead, if an expectation about a fact does not hold.
-    fn fact(&self, expect: &Expect, store: &Store) -> Option<String> {
+    /// Returns the actual values if an expectation about a fact is not met.
+    fn fact(&self, expect: &Expectation, store: &Store) -> Option<String> {
         let clock = store.clock();
         let mut is_delta = false;
         let (object, key, word, fields) = match expect {
-            Expect::Message { n, kind, fields } => {
+            Expectation::Message { number: n, kind, fields } => {
                 let row = store.row_of(Seq(*n)).and_then(|index| store.row(index));
                 let stream = row.as_ref().and_then(|row| store.stream(row.stream));
                 is_delta = stream.and_then(|stream| stream.variant).is_some_and(Variant::is_delta);
                 (row.map(|row| json::message(&row, &clock)), "kind", kind, fields)
             }
-            Expect::State { stream, ty, state, fields } => {
+            Expectation::State { stream, ty, state, fields } => {
                 let url = self.url(*stream, ty);
                 let states = store.states();
                 let fact =
                     states.iter().find(|fact| fact.stream == StreamId(*stream) && fact.type_url == url);
                 (fact.map(|fact| json::state(fact, &clock)), "state", state, fields)
             }
-            Expect::Resource { stream, ty, name, state, fields } => {
+            Expectation::Resource { stream, ty, name, state, fields } => {
                 let resources = store.resources(StreamId(*stream), &self.url(*stream, ty));
                 let fact = resources.iter().find(|fact| *fact.name == **name).or_else(|| {
                     resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == **name))
@@ -105,8 +113,8 @@ impl Checker {
             }
             _ => return None,
         };
-        let Some(object) = object else { return Some("none such".into()) };
-        let word = word.iter().map(|word| (key, Want::Word(word.clone())));
+        let Some(object) = object else { return Some("no such fact".into()) };
+        let word = word.iter().map(|word| (key, ExpectedValue::Word(word.clone())));
         let fields = fields.iter().map(|(key, want)| (key.as_str(), class_by_name(key, want, is_delta)));
         let wrong: Vec<String> = word
             .chain(fields)
@@ -118,15 +126,15 @@ impl Checker {
         (!wrong.is_empty()).then(|| wrong.join(" "))
     }
 
-    /// The same for an expectation about findings.
-    fn lint(&mut self, expect: &Expect, findings: &[Finding]) -> Option<String> {
-        let picked = |pick: &Pick| {
+    /// Returns the findings if an expectation about findings is not met.
+    fn lint(&mut self, expect: &Expectation, findings: &[Finding]) -> Option<String> {
+        let picked = |pick: &FindingPattern| {
             let (rule, at) = (pick.rule.clone(), pick.at);
-            findings.iter().filter(move |f| f.rule.id == rule && (at.is_none() || place(f) == at))
+            findings.iter().filter(move |f| f.rule.id == rule && (at.is_none() || message_number(f) == at))
         };
         match expect {
-            Expect::Lint { pick, severity } => {
-                self.named.push(pick.clone());
+            Expectation::Lint { pattern: pick, severity } => {
+                self.named_findings.push(pick.clone());
                 let found: Vec<&Finding> = picked(pick)
                     .filter(|f| severity.as_ref().is_none_or(|s| *s == f.severity.word()))
                     .collect();
@@ -136,7 +144,7 @@ impl Checker {
                 let holds = !found.is_empty() && wanted.is_none_or(|wanted: BTreeSet<&str>| wanted == names);
                 (!holds).then(|| list(findings.iter().filter(|f| f.rule.id == pick.rule)))
             }
-            Expect::No(pick) => {
+            Expectation::NoFinding(pick) => {
                 let about = |f: &&Finding| match &pick.names {
                     Some(names) => f.names.iter().any(|name| names.iter().any(|n| **n == **name)),
                     None => true,
@@ -144,19 +152,19 @@ impl Checker {
                 let found: Vec<&Finding> = picked(pick).filter(about).collect();
                 (!found.is_empty()).then(|| list(found.into_iter()))
             }
-            Expect::LintNone | Expect::LintOnly => {
+            Expectation::LintNone | Expectation::LintOnly => {
                 let named = |f: &&Finding| {
-                    *expect == Expect::LintOnly
-                        && self.named.iter().any(|pick| {
+                    *expect == Expectation::LintOnly
+                        && self.named_findings.iter().any(|pick| {
                             pick.rule == f.rule.id
-                                && (pick.at.is_none() || pick.at == place(f))
+                                && (pick.at.is_none() || pick.at == message_number(f))
                                 && pick.names.as_ref().is_none_or(|names| {
                                     f.names.iter().all(|n| names.iter().any(|name| **name == **n))
                                 })
                         })
                 };
                 let found: Vec<&Finding> =
-                    findings.iter().filter(|f| !FACTS.contains(&f.rule.id) && !named(f)).collect();
+                    findings.iter().filter(|f| !FACT_RULES.contains(&f.rule.id) && !named(f)).collect();
                 (!found.is_empty()).then(|| list(found.into_iter()))
             }
             _ => None,
@@ -164,52 +172,54 @@ impl Checker {
     }
 }
 
-/// The expected value of a field, with the letter code of a request class replaced by its name.
-fn class_by_name(key: &str, want: &Want, is_delta: bool) -> Want {
+/// Returns the expected value of a field. The letter code of a request class becomes its name.
+fn class_by_name(key: &str, want: &ExpectedValue, is_delta: bool) -> ExpectedValue {
     let class = match want {
-        Want::Word(code) if key == "class" => RequestClass::from_code(code, is_delta),
+        ExpectedValue::Word(code) if key == "class" => RequestClass::from_code(code, is_delta),
         _ => None,
     };
-    class.map_or_else(|| want.clone(), |class| Want::Word(class.word().to_owned()))
+    class.map_or_else(|| want.clone(), |class| ExpectedValue::Word(class.word().to_owned()))
 }
 
-/// The message that completed it.
-fn place(finding: &Finding) -> Option<u64> {
+/// Returns the number of the message that completed a finding.
+fn message_number(finding: &Finding) -> Option<u64> {
     finding.at.map(|at| at.0)
 }
 
-/// Findings as a failure lists them.
+/// Lists findings for a failure message.
 fn list<'a>(findings: impl Iterator<Item = &'a Finding>) -> String {
     let texts: Vec<String> = findings
         .map(|f| {
-            let at = place(f).map_or(String::new(), |at| format!(" at {at}"));
+            let at = message_number(f).map_or(String::new(), |at| format!(" at {at}"));
             format!("{}{at} sev={} names=[{}]", f.rule.id, f.severity.word(), f.names.join(" "))
         })
         .collect();
-    if texts.is_empty() { "none such".into() } else { texts.join(", ") }
+    if texts.is_empty() { "no such finding".into() } else { texts.join(", ") }
 }
 
-/// A field, or with dots a field of a field.
+/// Returns a field, or a nested field of a dotted path.
 fn field<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, key| value.get(key))
 }
 
-fn holds(want: &Want, found: Option<&Value>) -> bool {
+fn holds(want: &ExpectedValue, found: Option<&Value>) -> bool {
     match (want, found) {
-        (Want::Word(word), None | Some(Value::Null)) => word.is_empty(),
-        (Want::Word(word), Some(Value::String(text))) => word == text,
-        (Want::Word(word), Some(Value::Bool(value))) => word == if *value { "true" } else { "false" },
-        (Want::Word(word), Some(Value::Number(number))) => word.parse().ok() == number.as_f64(),
-        (Want::Word(word), Some(Value::Array(items))) => word.is_empty() && items.is_empty(),
-        (Want::Word(word), Some(Value::Object(map))) => word.is_empty() && map.is_empty(),
-        (Want::List(words), Some(Value::Array(items))) => {
+        (ExpectedValue::Word(word), None | Some(Value::Null)) => word.is_empty(),
+        (ExpectedValue::Word(word), Some(Value::String(text))) => word == text,
+        (ExpectedValue::Word(word), Some(Value::Bool(value))) => {
+            word == if *value { "true" } else { "false" }
+        }
+        (ExpectedValue::Word(word), Some(Value::Number(number))) => word.parse().ok() == number.as_f64(),
+        (ExpectedValue::Word(word), Some(Value::Array(items))) => word.is_empty() && items.is_empty(),
+        (ExpectedValue::Word(word), Some(Value::Object(map))) => word.is_empty() && map.is_empty(),
+        (ExpectedValue::List(words), Some(Value::Array(items))) => {
             let items: BTreeSet<String> = items
                 .iter()
                 .map(|item| item.as_str().map_or_else(|| item.to_string(), String::from))
                 .collect();
             words.iter().cloned().collect::<BTreeSet<_>>() == items
         }
-        (Want::List(_), _) => false,
+        (ExpectedValue::List(_), _) => false,
     }
 }
 
@@ -219,15 +229,15 @@ mod tests {
 
     use super::*;
 
-    fn word(text: &str) -> Want {
-        Want::Word(text.into())
+    fn word(text: &str) -> ExpectedValue {
+        ExpectedValue::Word(text.into())
     }
 
     #[test]
-    fn values_compare_by_their_type() {
+    fn compares_values_by_type() {
         let object =
             json!({ "v": "1", "n": 1.0, "b": true, "e": null, "l": ["b", "a"], "x": [], "o": { "code": 3 } });
-        let check = |want: Want, key: &str| holds(&want, field(&object, key));
+        let check = |want: ExpectedValue, key: &str| holds(&want, field(&object, key));
         assert!(check(word("1"), "v") && check(word("1"), "n") && check(word("true"), "b"));
         assert!(
             check(word(""), "e")
@@ -235,9 +245,16 @@ mod tests {
                 && check(word(""), "absent")
                 && check(word("3"), "o.code")
         );
-        assert!(check(Want::List(vec!["a".into(), "b".into()]), "l") && check(Want::List(vec![]), "x"));
-        assert!(!check(word(""), "v") && !check(word("a"), "l") && !check(Want::List(vec!["a".into()]), "l"));
-        assert!(!check(Want::List(vec![]), "absent"), "a list that does not apply is not an empty one");
+        assert!(
+            check(ExpectedValue::List(vec!["a".into(), "b".into()]), "l")
+                && check(ExpectedValue::List(vec![]), "x")
+        );
+        assert!(
+            !check(word(""), "v")
+                && !check(word("a"), "l")
+                && !check(ExpectedValue::List(vec!["a".into()]), "l")
+        );
+        assert!(!check(ExpectedValue::List(vec![]), "absent"), "a missing list is not an empty list");
     }
 
     fn finding(rule: &str, at: Option<u64>, names: &[&str]) -> Finding {
@@ -263,16 +280,16 @@ mod tests {
 
     fn lint(lines: &str, findings: &[Finding]) -> Vec<bool> {
         let script = crate::sources::script::parse(lines, "x").expect("expectations");
-        let mut checker = Checker { streams: Vec::new(), named: Vec::new() };
-        let expects = script.lines.iter().map(|line| match &line.item {
-            Item::Expect(expect) => checker.lint(expect, findings).is_none(),
+        let mut checker = Checker { streams: Vec::new(), named_findings: Vec::new() };
+        let expects = script.lines.iter().map(|line| match &line.statement {
+            Statement::Expect(expect) => checker.lint(expect, findings).is_none(),
             _ => panic!("only expectations"),
         });
         expects.collect()
     }
 
     #[test]
-    fn findings_are_picked_by_rule_place_severity_and_names() {
+    fn matches_findings_by_rule_message_severity_and_names() {
         let findings = [
             finding("ttl-invalid", Some(3), &["x"]),
             finding("ttl-invalid", None, &["y"]),
@@ -284,7 +301,7 @@ mod tests {
         let failing = "expect lint only\nexpect lint none\nexpect lint ttl-expired\nexpect lint ttl-invalid at 4\nexpect lint ttl-invalid names=[x]\n\
                        expect lint ttl-invalid sev=info\nexpect no ttl-invalid names=[y]\nexpect no ttl-invalid";
         assert_eq!(lint(failing, &findings), [false; 8]);
-        assert_eq!(lint("expect lint none", &findings[2..]), [true], "a NACK is a fact, not a breach");
+        assert_eq!(lint("expect lint none", &findings[2..]), [true], "a NACK is a fact, not a violation");
         assert_eq!(lint("expect lint ttl-invalid at 3\nexpect lint only", &findings), [true, false]);
     }
 }

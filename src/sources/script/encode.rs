@@ -1,11 +1,12 @@
-use super::Codec;
 use super::ast::*;
+use super::codec::Codec;
+use super::error::EncodeError;
 use super::payload::payload;
 use crate::wire::ErrorDetail;
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields, encode_any};
 use crate::wire::event::TYPE_PREFIX;
 
-/// The code in `resource_errors` entries, which a script gives texts only: NOT_FOUND.
+/// The code of `resource_errors` entries, for which scripts give only a message: NOT_FOUND.
 pub(super) const RESOURCE_ERROR: i32 = 5;
 
 fn strs(texts: &[String]) -> Vec<&str> {
@@ -16,8 +17,8 @@ fn status(code: i32, message: &str) -> ErrorDetail {
     ErrorDetail { code, message: message.into(), details: Vec::new() }
 }
 
-/// The bytes of a request; `node` is what it carries.
-pub(super) fn request(stream: &Stream, it: &Request, node: Option<&[u8]>) -> Vec<u8> {
+/// Encodes a request. `node` is the encoded node that the request carries.
+pub(super) fn request(stream: &ScriptStream, it: &ScriptRequest, node: Option<&[u8]>) -> Vec<u8> {
     let type_url = stream.type_url(&it.ty);
     let error = it.nack.as_ref().map(|(code, message)| status(*code, message));
     let delta = stream.variant.is_delta();
@@ -34,8 +35,12 @@ pub(super) fn request(stream: &Stream, it: &Request, node: Option<&[u8]>) -> Vec
     fields.encode(delta)
 }
 
-/// The bytes of a response; an error in words.
-pub(super) fn response(codec: &dyn Codec, stream: &Stream, it: &Response) -> Result<Vec<u8>, String> {
+/// Encodes a response.
+pub(super) fn response(
+    codec: &dyn Codec,
+    stream: &ScriptStream,
+    it: &ScriptResponse,
+) -> Result<Vec<u8>, EncodeError> {
     let delta = stream.variant.is_delta();
     let entries = it.resources.iter().map(|entry| resource_entry(codec, stream, &it.ty, entry));
     let entries = entries.collect::<Result<Vec<_>, _>>()?;
@@ -52,31 +57,31 @@ pub(super) fn response(codec: &dyn Codec, stream: &Stream, it: &Response) -> Res
     Ok(fields.encode(delta, entries))
 }
 
-/// One entry: an `Any` in SotW, a `Resource` in delta.
+/// Encodes one entry: an `Any` in SotW, a `Resource` in delta.
 pub(super) fn resource_entry(
     codec: &dyn Codec,
-    stream: &Stream,
+    stream: &ScriptStream,
     ty: &TypeRef,
-    entry: &Entry,
-) -> Result<Vec<u8>, String> {
+    entry: &ScriptEntry,
+) -> Result<Vec<u8>, EncodeError> {
     match entry {
-        Entry::Raw(bytes) => Ok(bytes.clone()),
-        Entry::Plain(resource) => {
+        ScriptEntry::Raw(bytes) => Ok(bytes.clone()),
+        ScriptEntry::Plain(resource) => {
             let payload = payload(codec, stream, ty, resource)?;
             if stream.variant.is_delta() {
                 return Ok(wrapper(resource, payload));
             }
-            payload.ok_or_else(|| "a SotW entry can't be unset but in `wrap(…)`".into())
+            payload.ok_or(EncodeError::UnsetEntry)
         }
-        Entry::Wrapped(resource) => {
+        ScriptEntry::Wrapped(resource) => {
             let url = format!("{TYPE_PREFIX}envoy.service.discovery.v3.Resource");
             Ok(encode_any(&url, &wrapper(resource, payload(codec, stream, ty, resource)?)))
         }
     }
 }
 
-/// The `Resource` message around a payload.
-fn wrapper(resource: &Resource, payload: Option<Vec<u8>>) -> Vec<u8> {
+/// Encodes the `Resource` message around a payload.
+fn wrapper(resource: &ScriptResource, payload: Option<Vec<u8>>) -> Vec<u8> {
     let fields = ResourceFields {
         version: &resource.version,
         payload: payload.as_deref(),

@@ -1,24 +1,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::*;
+use super::codec::Codec;
 use super::timeline::Timeline;
 use super::write::type_ref;
-use super::{Codec, encode, locator, payload, short};
+use super::{encode, payload, short};
+use crate::engine::session::locator;
 use crate::wire::content::Catalog;
 use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::wire::pb::{Field, Fields};
 use crate::wire::{End, ErrorDetail, Frame, FramePayload, Open, Shape};
 
-/// A session as a script.
+/// A session exported as a script.
 pub struct Exported {
     pub script: Script,
-    /// What a script can't say and was left out, in words.
+    /// Descriptions of what a script can't express and was left out.
     pub notices: Vec<String>,
 }
 
-/// Writes frames as a script. Loading it gives the same messages, byte for byte: what has no shorter form stands
-/// there as base64.
+/// Writes frames as a script.
+///
+/// Loading the script yields the same messages, byte for byte. Messages without a short form are
+/// written as base64.
 pub fn from_frames<'a>(
     frames: impl Iterator<Item = &'a Frame> + Clone,
     catalog: &Catalog,
@@ -36,7 +40,7 @@ pub fn from_frames<'a>(
         streams: BTreeMap::new(),
     };
     if clock.untimed {
-        exporter.items.push(Item::NoTime);
+        exporter.items.push(Statement::NoTime);
     }
     let mut nodes = BTreeMap::new();
     for frame in frames.clone() {
@@ -47,14 +51,15 @@ pub fn from_frames<'a>(
                 let is_node =
                     |field: &Field<'_>| DiscoveryField::of(shape, field.number) == Some(DiscoveryField::Node);
                 let node = Fields::new(&bytes).map_while(Result::ok).find(is_node);
-                nodes.insert(frame.stream, node.and_then(|field| Node::decode(field.bytes())));
+                nodes.insert(frame.stream, node.and_then(|field| ScriptNode::decode(field.bytes())));
             }
         }
     }
     for frame in frames {
         exporter.frame(frame, nodes.get(&frame.stream).cloned().flatten());
     }
-    let lines = (1..).zip(exporter.items).map(|(number, item)| Line { number, item }).collect();
+    let lines =
+        (1..).zip(exporter.items).map(|(number, item)| ScriptLine { number, statement: item }).collect();
     Exported {
         script: Script { file: String::new(), lines },
         notices: exporter.notices.into_iter().collect(),
@@ -65,51 +70,52 @@ struct Exporter<'a> {
     codec: &'a dyn Codec,
     catalog: &'a Catalog,
     time: Timeline,
-    items: Vec<Item>,
+    items: Vec<Statement>,
     notices: BTreeSet<String>,
-    /// The node of the newest `node` line.
-    node: Option<Node>,
+    /// The node of the last `node` line.
+    node: Option<ScriptNode>,
     server: String,
-    streams: BTreeMap<u32, Live>,
+    streams: BTreeMap<u32, ExportedStream>,
 }
 
-struct Live {
-    stream: Stream,
-    node: Option<Node>,
-    first: bool,
+struct ExportedStream {
+    stream: ScriptStream,
+    node: Option<ScriptNode>,
+    sends_node: bool,
 }
 
 impl Exporter<'_> {
-    fn frame(&mut self, frame: &Frame, node: Option<Node>) {
+    fn frame(&mut self, frame: &Frame, node: Option<ScriptNode>) {
         let number = frame.stream.0;
         match &frame.what {
             FramePayload::Open(open) => self.open(number, open, node, frame.at),
             FramePayload::Message(message) => {
                 let Some(live) = self.streams.get_mut(&number) else { return };
                 let Some(bytes) = message.bytes(self.catalog) else {
-                    self.notices.insert("messages that the recording has lost".into());
+                    self.notices.insert("messages whose content the recording has lost".into());
                     return;
                 };
                 let dir = message.dir();
                 let body = live.body(self.codec, dir, &bytes);
                 if dir == Dir::Req {
-                    live.first = live.stream.variant == Variant::Rest;
+                    live.sends_node = live.stream.variant == Variant::Rest;
                 }
                 let at = self.step(frame.at);
-                self.items.push(Item::Message { at, stream: Some(number), body });
+                self.items.push(Statement::Message { at, stream: Some(number), body });
             }
             FramePayload::End(end) => {
                 if self.streams.remove(&number).is_some() {
                     let at = self.step(frame.at);
-                    self.items.push(Item::End { at, stream: Some(number), end: ending(end) });
+                    self.items.push(Statement::End { at, stream: Some(number), end: ending(end) });
                 }
             }
             FramePayload::Opaque { dir: Dir::Resp, .. }
                 if self.streams.get(&number).is_some_and(|live| live.stream.variant == Variant::Rest) =>
             {
                 let at = self.step(frame.at);
-                let body = Body::Response(Response { http: Some(304), ..Response::default() });
-                self.items.push(Item::Message { at, stream: Some(number), body });
+                let body =
+                    MessageBody::Response(ScriptResponse { http: Some(304), ..ScriptResponse::default() });
+                self.items.push(Statement::Message { at, stream: Some(number), body });
             }
             // A PING.
             FramePayload::Opaque { messages: 0, bytes: 0, .. } if self.streams.contains_key(&number) => {}
@@ -122,14 +128,14 @@ impl Exporter<'_> {
         }
     }
 
-    /// The time to write before a line: none where it follows from the line before.
+    /// Advances the clock. Returns the time to write, or `None` if the line before implies it.
     fn step(&mut self, at: Time) -> Option<Time> {
         let usual = self.time.clone().step(None);
         self.time.step(Some(at));
         (usual != at && !self.time.untimed).then_some(at)
     }
 
-    fn open(&mut self, number: u32, open: &Open, node: Option<Node>, at: Time) {
+    fn open(&mut self, number: u32, open: &Open, node: Option<ScriptNode>, at: Time) {
         let Some(mut stream) = stream(number, open) else {
             self.notices.insert("streams that are not xDS".into());
             return;
@@ -137,42 +143,43 @@ impl Exporter<'_> {
         if stream.path().as_deref() != Some(open.method.as_str()) {
             stream.method = Some(open.method.clone());
         }
-        let node = open.node_hint.as_deref().and_then(Node::decode).or(node);
+        let node = open.node_hint.as_deref().and_then(ScriptNode::decode).or(node);
         if node.is_some() && node != self.node {
-            self.items.extend(node.clone().map(Item::Node));
+            self.items.extend(node.clone().map(Statement::Node));
             self.node = node;
         }
         if let Some(server) = open.server.as_ref().filter(|server| **server != self.server) {
-            self.items.push(Item::Server(server.clone()));
+            self.items.push(Statement::Server(server.clone()));
             self.server.clone_from(server);
         }
         let now = self.time.now();
         self.time.open(Some(at));
         let at = (now != at && !self.time.untimed).then_some(at);
-        self.items.push(Item::Stream { at, stream: stream.clone() });
+        self.items.push(Statement::Stream { at, stream: stream.clone() });
         if open.partial {
-            self.items.push(Item::Partial(number));
+            self.items.push(Statement::Partial(number));
         }
-        self.streams.insert(number, Live { stream, node: self.node.clone(), first: !open.partial });
+        self.streams
+            .insert(number, ExportedStream { stream, node: self.node.clone(), sends_node: !open.partial });
     }
 }
 
-/// The stream line of an opening; `None` for a method that is not xDS.
-fn stream(number: u32, open: &Open) -> Option<Stream> {
+/// Returns the stream line of an opening, or `None` if the method is not xDS.
+fn stream(number: u32, open: &Open) -> Option<ScriptStream> {
     let (variant, ty, transport) = match Method::parse(&open.method) {
         Some(method) => {
             (method.variant, method.kind.map_or(TypeRef::Implied, TypeRef::Word), method.transport)
         }
-        None => other_path(&open.method)?,
+        None => parse_path(&open.method)?,
     };
-    Some(Stream { number, variant, ty, transport, profile: open.profile, method: None })
+    Some(ScriptStream { number, variant, ty, transport, profile: open.profile, method: None })
 }
 
-fn ending(end: &End) -> Ending {
+fn ending(end: &End) -> StreamEnd {
     match (&end.status, end.reset, end.by) {
-        (Some((code, text)), ..) => Ending::Status(code.0, text.clone()),
-        (None, None, None | Some(Side::Client)) => Ending::Close,
-        (None, _, side) => Ending::Reset(side.unwrap_or(Side::Server)),
+        (Some((code, text)), ..) => StreamEnd::Status(code.0, text.clone()),
+        (None, None, None | Some(Side::Client)) => StreamEnd::Close,
+        (None, _, side) => StreamEnd::Reset(side.unwrap_or(Side::Server)),
     }
 }
 
@@ -180,17 +187,17 @@ fn text(field: &Field<'_>) -> Option<String> {
     String::from_utf8(field.bytes().to_vec()).ok()
 }
 
-impl Live {
-    /// The short form of a message, if it stands for exactly these bytes.
-    fn body(&self, codec: &dyn Codec, dir: Dir, bytes: &[u8]) -> Body {
+impl ExportedStream {
+    /// Returns the short form of a message if it encodes to the same bytes.
+    fn body(&self, codec: &dyn Codec, dir: Dir, bytes: &[u8]) -> MessageBody {
         let short = match dir {
             Dir::Req => self.request(bytes),
             Dir::Resp => self.response(codec, bytes),
         };
-        short.unwrap_or_else(|| Body::Raw(dir, bytes.to_vec()))
+        short.unwrap_or_else(|| MessageBody::Raw(dir, bytes.to_vec()))
     }
 
-    /// How a line names a type URL.
+    /// Returns the type reference of a type URL on this stream.
     fn type_ref(&self, url: &str) -> TypeRef {
         if self.stream.type_url(&TypeRef::Implied) == TypeUrl::from(url)
             && !self.stream.variant.is_aggregated()
@@ -200,10 +207,10 @@ impl Live {
         type_ref(url, self.stream.transport)
     }
 
-    fn request(&self, bytes: &[u8]) -> Option<Body> {
+    fn request(&self, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
         let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
-        let mut out = Request::default();
+        let mut out = ScriptRequest::default();
         let (mut url, mut node) = (String::new(), None);
         for field in Fields::new(bytes) {
             let field = field.ok()?;
@@ -224,21 +231,21 @@ impl Live {
             }
         }
         out.ty = self.type_ref(&url);
-        let own = self.node.as_ref().map(Node::encode);
-        let usual = own.as_deref().filter(|_| self.first);
+        let own = self.node.as_ref().map(ScriptNode::encode);
+        let usual = own.as_deref().filter(|_| self.sends_node);
         out.node = match node {
             _ if node == usual => NodeUse::Usual,
             None => NodeUse::Without,
             Some(_) if node == own.as_deref() => NodeUse::Sent,
             Some(_) => return None,
         };
-        (encode::request(&self.stream, &out, node) == bytes).then_some(Body::Request(out))
+        (encode::request(&self.stream, &out, node) == bytes).then_some(MessageBody::Request(out))
     }
 
-    fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<Body> {
+    fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
         let shape = if delta { Shape::DeltaResponse } else { Shape::SotwResponse };
-        let mut out = Response::default();
+        let mut out = ScriptResponse::default();
         let (mut url, mut entries) = (String::new(), Vec::new());
         for field in Fields::new(bytes) {
             let field = field.ok()?;
@@ -259,33 +266,35 @@ impl Live {
             }
         }
         out.ty = self.type_ref(&url);
-        let short =
-            |bytes: &&[u8]| self.entry(codec, &out.ty, bytes).unwrap_or_else(|| Entry::Raw(bytes.to_vec()));
+        let short = |bytes: &&[u8]| {
+            self.entry(codec, &out.ty, bytes).unwrap_or_else(|| ScriptEntry::Raw(bytes.to_vec()))
+        };
         out.resources = entries.iter().map(short).collect();
-        (encode::response(codec, &self.stream, &out).as_deref() == Ok(bytes)).then_some(Body::Response(out))
+        (encode::response(codec, &self.stream, &out).as_deref() == Ok(bytes))
+            .then_some(MessageBody::Response(out))
     }
 
-    /// The short form of one entry, if it stands for exactly these bytes.
-    fn entry(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<Entry> {
+    /// Returns the short form of an entry if it encodes to the same bytes.
+    fn entry(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<ScriptEntry> {
         let entry = if self.stream.variant.is_delta() {
-            Entry::Plain(self.wrapper(codec, ty, bytes)?)
+            ScriptEntry::Plain(self.wrapper(codec, ty, bytes)?)
         } else {
             let (url, value) = any_parts(bytes)?;
             if url == "type.googleapis.com/envoy.service.discovery.v3.Resource" {
-                Entry::Wrapped(self.wrapper(codec, ty, value)?)
+                ScriptEntry::Wrapped(self.wrapper(codec, ty, value)?)
             } else {
-                let mut resource = Resource::default();
+                let mut resource = ScriptResource::default();
                 self.payload(codec, ty, bytes, &mut resource)?;
-                Entry::Plain(resource)
+                ScriptEntry::Plain(resource)
             }
         };
         let same = encode::resource_entry(codec, &self.stream, ty, &entry).as_deref() == Ok(bytes);
         same.then_some(entry)
     }
 
-    /// A `Resource` message.
-    fn wrapper(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<Resource> {
-        let mut out = Resource { content: Content::Unset, ..Resource::default() };
+    /// Decodes a `Resource` message.
+    fn wrapper(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8]) -> Option<ScriptResource> {
+        let mut out = ScriptResource { content: ResourceContent::Unset, ..ScriptResource::default() };
         let mut payload = None;
         for field in Fields::new(bytes) {
             let field = field.ok()?;
@@ -312,12 +321,12 @@ impl Live {
         Some(out)
     }
 
-    /// Type, content and, where the entry has none, name of a payload.
-    fn payload(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8], out: &mut Resource) -> Option<()> {
+    /// Decodes the type, the content and, if still unset, the name of a payload.
+    fn payload(&self, codec: &dyn Codec, ty: &TypeRef, bytes: &[u8], out: &mut ScriptResource) -> Option<()> {
         let (url, value) = any_parts(bytes)?;
         let message = url.strip_prefix(TYPE_PREFIX)?;
         if message == locator::MESSAGE {
-            out.content = Content::Redirect(locator::decode(value)?);
+            out.content = ResourceContent::Redirect(locator::decode(value)?);
             return Some(());
         }
         let kind = Kind::of_message(message).map(|(kind, _)| kind);
@@ -351,7 +360,7 @@ impl Live {
                 Some(json)
             }
         };
-        out.content = Content::Fields { fields, tag: None };
+        out.content = ResourceContent::Fields { fields, tag: None };
         Some(())
     }
 }
@@ -369,7 +378,7 @@ fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
     Some((url, value))
 }
 
-/// A map entry of two texts.
+/// Decodes a map entry of two texts.
 fn pair(bytes: &[u8]) -> Option<(String, String)> {
     let (mut key, mut value) = (String::new(), String::new());
     for field in Fields::new(bytes) {
@@ -379,7 +388,7 @@ fn pair(bytes: &[u8]) -> Option<(String, String)> {
     Some((key, value))
 }
 
-/// Name and message of a `resource_errors` entry.
+/// Decodes the name and message of a `resource_errors` entry.
 fn resource_error(bytes: &[u8]) -> Option<(String, String)> {
     let (mut name, mut message) = (String::new(), String::new());
     for field in Fields::new(bytes) {

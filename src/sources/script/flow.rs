@@ -2,22 +2,22 @@ use serde_json::{Map, Number, Value};
 
 use super::lex::{Lexer, Result, is_bare};
 
-/// Mappings in mappings deeper than this are refused: reading is recursive.
-const DEPTH: usize = 60;
+/// Deepest nesting of mappings and lists. Parsing is recursive.
+const MAX_DEPTH: usize = 60;
 
-/// Reads a YAML flow mapping: `{a: 1, b: [x, "y z"], c: {}, d}`. A key alone has the value null.
+/// Parses a YAML flow mapping: `{a: 1, b: [x, "y z"], c: {}, d}`. A key without a value is null.
 pub(super) fn mapping(lexer: &mut Lexer<'_>) -> Result<Value> {
-    map(lexer, DEPTH)
+    map(lexer, MAX_DEPTH)
 }
 
 fn map(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     let mut out = Map::new();
     if depth == 0 {
-        return Err(lexer.error("fewer levels of mappings"));
+        return Err(lexer.error(format!("a mapping nested at most {MAX_DEPTH} levels deep")));
     }
     lexer.expect("{")?;
     loop {
-        if lexer.end() {
+        if lexer.at_end() {
             return Err(lexer.error("a key or `}`"));
         }
         if lexer.eat("}") {
@@ -29,18 +29,18 @@ fn map(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
             _ => plain(lexer)?.into(),
         };
         if key.is_empty() || out.contains_key(&key) {
-            return Err(lexer.error_at(mark, "a key that is not there yet"));
+            return Err(lexer.error_at(mark, "a key that is not repeated or empty"));
         }
-        lexer.end();
+        lexer.at_end();
         let value = if lexer.eat(":") { value(lexer, depth - 1)? } else { Value::Null };
         out.insert(key, value);
         separator(lexer, '}')?;
     }
 }
 
-/// A comma, or the closing bracket without taking it.
+/// Consumes a comma. A closing bracket is left for the caller.
 fn separator(lexer: &mut Lexer<'_>, close: char) -> Result<()> {
-    lexer.end();
+    lexer.at_end();
     if lexer.peek() == Some(close) || lexer.eat(",") {
         return Ok(());
     }
@@ -48,7 +48,7 @@ fn separator(lexer: &mut Lexer<'_>, close: char) -> Result<()> {
 }
 
 fn value(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
-    lexer.end();
+    lexer.at_end();
     match lexer.peek() {
         Some('{') => map(lexer, depth),
         Some('[') => list(lexer, depth),
@@ -60,11 +60,11 @@ fn value(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
 fn list(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     let mut out = Vec::new();
     if depth == 0 {
-        return Err(lexer.error("fewer levels of lists"));
+        return Err(lexer.error(format!("a list nested at most {MAX_DEPTH} levels deep")));
     }
     lexer.expect("[")?;
     loop {
-        if lexer.end() {
+        if lexer.at_end() {
             return Err(lexer.error("a value or `]`"));
         }
         if lexer.eat("]") {
@@ -75,7 +75,7 @@ fn list(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value> {
     }
 }
 
-/// Double quotes as in JSON, single quotes as in YAML.
+/// Parses a text in double quotes (JSON) or single quotes (YAML).
 fn quoted(lexer: &mut Lexer<'_>) -> Result<String> {
     if lexer.peek() == Some('"') {
         return lexer.quoted();
@@ -89,10 +89,10 @@ fn quoted(lexer: &mut Lexer<'_>) -> Result<String> {
             c => out.push(c),
         }
     }
-    Err(lexer.error_at(mark, "text closed by `'` on this line"))
+    Err(lexer.error_at(mark, "a closing `'` on the same line"))
 }
 
-/// A plain scalar: up to a flow indicator, a comment, or a colon that ends a key.
+/// Parses a plain scalar, up to a flow indicator, a comment, or a colon that ends a key.
 fn plain<'a>(lexer: &mut Lexer<'a>) -> Result<&'a str> {
     let rest = lexer.rest();
     let end = rest.char_indices().find(|(i, c)| match c {
@@ -103,13 +103,13 @@ fn plain<'a>(lexer: &mut Lexer<'a>) -> Result<&'a str> {
     let text = &rest[..end.map_or(rest.len(), |(i, _)| i)];
     let next = text.chars().next();
     if next.is_some_and(|c| "&*!|>%@`?\"'".contains(c)) {
-        return Err(lexer.error("a value; quote one that begins like this"));
+        return Err(lexer.error("a value; put it in quotes if it begins with this character"));
     }
     lexer.eat(text);
     Ok(text.trim_end())
 }
 
-/// What a plain scalar stands for (core schema of YAML 1.2, decimal numbers).
+/// Interprets a plain scalar by the YAML 1.2 core schema, with decimal numbers only.
 fn scalar(text: &str) -> Value {
     match text {
         "" | "~" | "null" => Value::Null,
@@ -119,7 +119,7 @@ fn scalar(text: &str) -> Value {
     }
 }
 
-/// Writes a value so that reading gives it back.
+/// Writes a value in the form that [`mapping`] parses.
 pub(super) fn write(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
@@ -163,12 +163,12 @@ mod tests {
     fn read(text: &str) -> Result<Value> {
         let mut lexer = Lexer::new("x", 1, text);
         let value = mapping(&mut lexer)?;
-        assert!(lexer.end(), "all of {text} is read");
+        assert!(lexer.at_end(), "{text} is read to its end");
         Ok(value)
     }
 
     #[test]
-    fn flow_mappings_are_read() {
+    fn parses_flow_mappings() {
         let text =
             r#"{a: 1, b: [x, "y z", two words], c: {}, d, e: 'it''s', f: -1.5, "g h": true, i: a:b, j: ~}"#;
         let want = json!({
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_and_reading_gives_the_same() {
+    fn round_trips_mapping() {
         let value = json!({
             "a": ["1", 1, "true", null, "", "*", "x-y/z", "two words", "a#b"],
             "b c": {"d": {"e": -2.5}}, "null": "~", "n": null, "[]": []
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_mappings_are_errors() {
+    fn rejects_malformed_mappings() {
         for text in ["{a: 1", "{a: [1}", "{a: 1, a: 2}", "{a: *x}", "{: 1}", "{a: 'x}", "{a # b}"] {
             assert!(read(text).is_err(), "{text}");
         }

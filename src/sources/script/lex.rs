@@ -1,13 +1,13 @@
 use std::time::Duration;
 
-/// A line that can't be read: where, what stands there and what should.
+/// A syntax error: its position, what was read, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: read {found}, expected {expected}")]
 pub struct ScriptError {
     pub file: String,
-    /// From 1.
+    /// The line number, from 1.
     pub line: u32,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
     pub found: String,
     pub expected: String,
@@ -15,7 +15,7 @@ pub struct ScriptError {
 
 pub(super) type Result<T> = std::result::Result<T, ScriptError>;
 
-/// Reads one line from left to right.
+/// A lexer of one line.
 pub(super) struct Lexer<'a> {
     pub file: &'a str,
     pub line: u32,
@@ -23,14 +23,14 @@ pub(super) struct Lexer<'a> {
     at: usize,
 }
 
-/// A word; a quoted one is never a keyword.
+/// A word. Quoted words are never keywords.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Word {
     pub text: String,
     pub quoted: bool,
 }
 
-/// The characters of words that need no quotes.
+/// Returns whether a character needs no quotes.
 pub(super) fn is_bare(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '|' | '$' | '%' | '*')
 }
@@ -48,12 +48,12 @@ impl<'a> Lexer<'a> {
         self.rest().chars().next()
     }
 
-    /// The place of the next character, for [`Lexer::back`].
+    /// Returns the current position, for [`Lexer::back`].
     pub(super) fn mark(&self) -> usize {
         self.at
     }
 
-    pub(super) fn back(&mut self, mark: usize) {
+    pub(super) fn rewind(&mut self, mark: usize) {
         self.at = mark;
     }
 
@@ -63,14 +63,14 @@ impl<'a> Lexer<'a> {
         Some(next)
     }
 
-    /// Skips spaces; true if nothing but a comment follows.
-    pub(super) fn end(&mut self) -> bool {
+    /// Skips spaces. Returns true at the end of the line or before a comment.
+    pub(super) fn at_end(&mut self) -> bool {
         let trimmed = self.rest().trim_start();
         self.at = self.text.len() - trimmed.len();
         trimmed.is_empty() || trimmed.starts_with('#')
     }
 
-    /// Takes this text if it stands here.
+    /// Consumes `text` if it comes next.
     pub(super) fn eat(&mut self, text: &str) -> bool {
         let there = self.rest().starts_with(text);
         if there {
@@ -79,7 +79,7 @@ impl<'a> Lexer<'a> {
         there
     }
 
-    /// Takes this keyword if it stands here as a whole word.
+    /// Consumes a keyword if it comes next as a whole word.
     pub(super) fn keyword(&mut self, word: &str) -> bool {
         let there = self.peek_bare() == word;
         if there {
@@ -92,7 +92,7 @@ impl<'a> Lexer<'a> {
         if self.eat(text) { Ok(()) } else { Err(self.error(format!("`{text}`"))) }
     }
 
-    /// An error about what stands here.
+    /// Returns an error at the current position.
     pub(super) fn error(&self, expected: impl Into<String>) -> ScriptError {
         let rest = self.rest().trim_end();
         let len =
@@ -108,7 +108,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// An error about the word that began at `mark`.
+    /// Returns an error about the word at `mark`.
     pub(super) fn error_at(&mut self, mark: usize, expected: impl Into<String>) -> ScriptError {
         self.at = mark;
         self.error(expected)
@@ -119,14 +119,14 @@ impl<'a> Lexer<'a> {
         &rest[..rest.find(|c| !is_bare(c)).unwrap_or(rest.len())]
     }
 
-    /// A bare word, maybe empty.
+    /// Consumes a bare word, which may be empty.
     pub(super) fn bare(&mut self) -> &'a str {
         let word = self.peek_bare();
         self.at += word.len();
         word
     }
 
-    /// A bare or quoted word.
+    /// Consumes a bare or quoted word.
     pub(super) fn word(&mut self, expected: &str) -> Result<Word> {
         if self.peek() == Some('"') {
             return Ok(Word { text: self.quoted()?, quoted: true });
@@ -137,19 +137,19 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// What follows `FIELD=`: a word, or nothing.
+    /// Consumes the value behind `FIELD=`, which may be empty.
     pub(super) fn value(&mut self) -> Result<String> {
         match self.peek() {
             Some('"') => self.quoted(),
             _ => {
                 let word = self.bare();
-                self.boundary("a value; quote it if it holds other characters")?;
+                self.boundary("a value, in quotes if it contains other characters")?;
                 Ok(word.into())
             }
         }
     }
 
-    /// What follows a word must be a space, a bracket or the end.
+    /// Requires a space, a bracket or the end behind a word.
     pub(super) fn boundary(&self, expected: &str) -> Result<()> {
         match self.peek() {
             None | Some(']' | ')' | '}' | '#') => Ok(()),
@@ -158,7 +158,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A JSON string.
+    /// Consumes a JSON string.
     pub(super) fn quoted(&mut self) -> Result<String> {
         let mut values = serde_json::Deserializer::from_str(self.rest()).into_iter::<String>();
         match values.next() {
@@ -166,7 +166,7 @@ impl<'a> Lexer<'a> {
                 self.at += values.byte_offset();
                 Ok(text)
             }
-            _ => Err(self.error("text in double quotes, escaped as in JSON, closed on this line")),
+            _ => Err(self.error("a text in double quotes, escaped as in JSON and closed on the same line")),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Lexer<'a> {
         text.parse().map_err(|_| self.error_at(mark, expected))
     }
 
-    /// `10ms`, `1.5s`, `2m`, `1h`; with `signed` a minus may stand before it. In nanoseconds.
+    /// Consumes a time in nanoseconds: `10ms`, `1.5s`, `2m`, `1h`; negative only if `signed`.
     pub(super) fn nanos(&mut self, signed: bool) -> Result<i128> {
         let mark = self.at;
         let text = self.bare();
@@ -195,16 +195,16 @@ impl<'a> Lexer<'a> {
         let nanos = self.nanos(false)?;
         match u64::try_from(nanos) {
             Ok(nanos) => Ok(Duration::from_nanos(nanos)),
-            Err(_) => Err(self.error_at(mark, "a time of less than 584 years")),
+            Err(_) => Err(self.error_at(mark, "a time below 584 years")),
         }
     }
 
-    /// `[a "b c" d]`
+    /// Consumes `[a "b c" d]`.
     pub(super) fn list(&mut self) -> Result<Vec<String>> {
         self.expect("[")?;
         let mut words = Vec::new();
         loop {
-            if self.end() {
+            if self.at_end() {
                 return Err(self.error("a name or `]`"));
             }
             if self.eat("]") {
@@ -215,12 +215,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `{a:1 "b c":"x"}`
+    /// Consumes `{a:1 "b c":"x"}`.
     pub(super) fn pairs(&mut self) -> Result<Vec<(String, String)>> {
         self.expect("{")?;
         let mut pairs = Vec::new();
         loop {
-            if self.end() {
+            if self.at_end() {
                 return Err(self.error("`NAME:VALUE` or `}`"));
             }
             if self.eat("}") {
@@ -234,7 +234,7 @@ impl<'a> Lexer<'a> {
     }
 }
 
-/// Whole and decimal numbers of a unit, exactly: no float comes near it.
+/// Converts an integer or decimal number with a unit to nanoseconds, exactly, without floats.
 fn nanos(text: &str) -> Option<i128> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(split);
@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_exact() {
+    fn parses_times_exactly() {
         for (text, want) in [
             ("10ms", Some(10_000_000)),
             ("1.1s", Some(1_100_000_000)),
@@ -289,16 +289,16 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_where_and_what() {
+    fn error_states_position_and_expectation() {
         let mut lexer = Lexer::new("x.xds", 7, "  é[a b=");
-        assert!(!lexer.end());
+        assert!(!lexer.at_end());
         lexer.bump();
         let error = lexer.list().expect_err("no closing bracket");
         assert_eq!(error.to_string(), "x.xds:7:8: read `=`, expected a space or `]`");
     }
 
     #[test]
-    fn quoted_words_are_json() {
+    fn parses_quoted_words_as_json() {
         let mut lexer = Lexer::new("x", 1, r#"["a\nb" "ü\u00fc" c]"#);
         assert_eq!(lexer.list().expect("a list"), ["a\nb", "üü", "c"]);
         assert!(Lexer::new("x", 1, r#""open"#).quoted().is_err());

@@ -1,40 +1,50 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::ast::*;
+use super::codec::Codec;
+use super::encode;
+use super::error::EncodeError;
 use super::timeline::Timeline;
-use super::{Codec, encode};
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
 
-/// A line that is well formed and still stands for no message: content that no descriptor knows, for example.
+/// A well-formed line that can't be encoded, such as content without a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {message}")]
+#[error("{file}:{line}: {error}")]
 pub struct LoadError {
     pub file: String,
     pub line: u32,
-    pub message: String,
+    pub error: EncodeError,
 }
 
-/// What a line does: the clock after it, and its frame if it has one.
-pub(super) struct Step {
+/// The effect of a line: the time after it, and its frame, if any.
+pub(super) struct ScriptStep {
     pub at: Time,
     pub frame: Option<Frame>,
 }
 
-/// The endpoint of streams above any `server` line.
-const SERVER: &str = "cp";
+/// The endpoint of streams without a `server` line above.
+const DEFAULT_SERVER: &str = "cp";
 
-/// HTTP/2 CANCEL: what a reset is, as a script gives no code.
-const CANCEL: u32 = 8;
+/// HTTP/2 CANCEL, the code of every reset in a script.
+const RESET_CODE: u32 = 8;
 
-/// The script as any other source: frames in order, with the clock stopping at the last line. Nothing is redacted.
+/// Converts a script to frames. The clock stops at the last line. Nothing is redacted.
+///
+/// # Errors
+///
+/// A line can't be encoded.
 pub fn load(script: &Script, codec: &dyn Codec) -> Result<Loaded, LoadError> {
     load_into(script, codec, Catalog::in_memory())
 }
 
-/// The same with the content in an empty catalog of the caller's, redacted as that does it.
+/// Converts a script to frames whose content goes into an empty catalog, with its redaction.
+///
+/// # Errors
+///
+/// A line can't be encoded.
 pub fn load_into(script: &Script, codec: &dyn Codec, mut catalog: Catalog) -> Result<Loaded, LoadError> {
     let steps = steps(script, codec, &mut catalog)?;
     Ok(Loaded {
@@ -48,26 +58,29 @@ pub fn load_into(script: &Script, codec: &dyn Codec, mut catalog: Catalog) -> Re
 }
 
 pub(super) fn clock(script: &Script) -> Clock {
-    Clock { epoch: None, untimed: script.lines.first().is_some_and(|line| line.item == Item::NoTime) }
+    Clock {
+        epoch: None,
+        untimed: script.lines.first().is_some_and(|line| line.statement == Statement::NoTime),
+    }
 }
 
-/// One step for each line.
+/// Returns one step per line.
 pub(super) fn steps(
     script: &Script,
     codec: &dyn Codec,
     catalog: &mut Catalog,
-) -> Result<Vec<Step>, LoadError> {
+) -> Result<Vec<ScriptStep>, LoadError> {
     let mut loader = Loader::new(script, codec, catalog);
     script
         .lines
         .iter()
         .map(|line| {
-            let frame = loader.line(&line.item).map_err(|message| LoadError {
+            let frame = loader.line(&line.statement).map_err(|error| LoadError {
                 file: script.file.clone(),
                 line: line.number,
-                message,
+                error,
             })?;
-            Ok(Step { at: loader.time.now(), frame })
+            Ok(ScriptStep { at: loader.time.now(), frame })
         })
         .collect()
 }
@@ -76,80 +89,84 @@ struct Loader<'a> {
     codec: &'a dyn Codec,
     catalog: &'a mut Catalog,
     time: Timeline,
-    node: Option<Node>,
+    node: Option<ScriptNode>,
     server: String,
-    streams: BTreeMap<u32, Live>,
-    last: u32,
+    streams: BTreeMap<u32, OpenStream>,
+    last_opened: u32,
     /// Streams that began before the script.
     partial: BTreeSet<u32>,
-    /// Streams on which something is said.
-    speaking: BTreeSet<u32>,
+    /// Streams with messages.
+    with_messages: BTreeSet<u32>,
 }
 
-/// A stream that was opened.
-struct Live {
-    stream: Stream,
-    /// The client at the time of opening.
-    node: Option<Node>,
-    /// The next request is the one that carries the node.
-    first: bool,
+/// An open stream.
+struct OpenStream {
+    stream: ScriptStream,
+    /// The client when the stream was opened.
+    node: Option<ScriptNode>,
+    /// Whether the next request carries the node.
+    sends_node: bool,
 }
 
 impl<'a> Loader<'a> {
     fn new(script: &Script, codec: &'a dyn Codec, catalog: &'a mut Catalog) -> Self {
-        let (mut partial, mut speaking) = (BTreeSet::new(), BTreeSet::new());
+        let (mut partial, mut with_messages) = (BTreeSet::new(), BTreeSet::new());
         let mut last = 0;
         for line in &script.lines {
-            match &line.item {
-                Item::Partial(number) => {
+            match &line.statement {
+                Statement::Partial(number) => {
                     partial.insert(*number);
                 }
-                Item::Stream { stream, .. } => last = stream.number,
-                Item::Message { stream, .. } => {
-                    speaking.insert(stream.unwrap_or(last));
+                Statement::Stream { stream, .. } => last = stream.number,
+                Statement::Message { stream, .. } => {
+                    with_messages.insert(stream.unwrap_or(last));
                 }
                 _ => {}
             }
         }
         let time = Timeline::new(clock(script).untimed);
-        let (node, server, streams) = (None, SERVER.into(), BTreeMap::new());
-        Loader { codec, catalog, time, node, server, streams, last: 0, partial, speaking }
+        let (node, server, streams) = (None, DEFAULT_SERVER.into(), BTreeMap::new());
+        Loader { codec, catalog, time, node, server, streams, last_opened: 0, partial, with_messages }
     }
 
-    fn line(&mut self, item: &Item) -> Result<Option<Frame>, String> {
+    fn line(&mut self, item: &Statement) -> Result<Option<Frame>, EncodeError> {
         match item {
-            Item::NoTime | Item::Partial(_) | Item::Expect(_) => {}
-            Item::Node(node) => self.node = Some(node.clone()),
-            Item::Server(name) => self.server.clone_from(name),
-            Item::Advance(by) => {
+            Statement::NoTime | Statement::Partial(_) | Statement::Expect(_) => {}
+            Statement::Node(node) => self.node = Some(node.clone()),
+            Statement::Server(name) => self.server.clone_from(name),
+            Statement::Advance(by) => {
                 self.time.advance(*by);
             }
-            Item::Stream { at, stream } => {
+            Statement::Stream { at, stream } => {
                 self.time.open(*at);
                 return self.open(stream).map(Some);
             }
-            Item::Message { at, stream, body } => {
+            Statement::Message { at, stream, body } => {
                 self.time.step(*at);
-                let number = stream.unwrap_or(self.last);
+                let number = stream.unwrap_or(self.last_opened);
                 let what = match self.message(number, body)? {
                     Some(message) => FramePayload::Message(message.into()),
-                    // "Not modified" carries no message: the answer is what was there before.
+                    // "Not modified" carries no message, so the previous response remains in force.
                     None => FramePayload::Opaque { dir: Dir::Resp, messages: 0, bytes: 0 },
                 };
                 return Ok(Some(self.frame(number, what)));
             }
-            Item::End { at, stream, end } => {
+            Statement::End { at, stream, end } => {
                 self.time.step(*at);
                 let end = match end {
-                    Ending::Close => End { by: Some(Side::Client), ..End::default() },
-                    Ending::Status(code, text) => End {
+                    StreamEnd::Close => End { by: Some(Side::Client), ..End::default() },
+                    StreamEnd::Status(code, text) => End {
                         by: Some(Side::Server),
                         status: Some((Code(*code), self.catalog.clean_text(text.clone()))),
                         ..End::default()
                     },
-                    Ending::Reset(side) => End { by: Some(*side), reset: Some(CANCEL), ..End::default() },
+                    StreamEnd::Reset(side) => {
+                        End { by: Some(*side), reset: Some(RESET_CODE), ..End::default() }
+                    }
                 };
-                return Ok(Some(self.frame(stream.unwrap_or(self.last), FramePayload::End(Box::new(end)))));
+                return Ok(Some(
+                    self.frame(stream.unwrap_or(self.last_opened), FramePayload::End(Box::new(end))),
+                ));
             }
         }
         Ok(None)
@@ -159,41 +176,43 @@ impl<'a> Loader<'a> {
         Frame { at: self.time.now(), stream: StreamId(number), what }
     }
 
-    fn open(&mut self, stream: &Stream) -> Result<Frame, String> {
+    fn open(&mut self, stream: &ScriptStream) -> Result<Frame, EncodeError> {
         let number = stream.number;
         let partial = self.partial.contains(&number);
-        // On a stream that nothing is said on (a refused connection), and on one that began before the script,
-        // the node is known from elsewhere.
-        let hint = partial || !self.speaking.contains(&number);
+        // Streams without messages (refused connections) and streams that began before the script
+        // never send their node.
+        let hint = partial || !self.with_messages.contains(&number);
         let open = Open {
-            method: stream.method.clone().or_else(|| stream.path()).ok_or("the stream has no method")?,
+            method: stream.method.clone().or_else(|| stream.path()).ok_or(EncodeError::NoMethod)?,
             server: Some(self.server.clone()),
-            node_hint: self.node.as_ref().filter(|_| hint).map(Node::encode),
+            node_hint: self.node.as_ref().filter(|_| hint).map(ScriptNode::encode),
             partial,
             profile: stream.profile,
             ..Open::default()
         };
-        let live = Live { stream: stream.clone(), node: self.node.clone(), first: !partial };
+        let live = OpenStream { stream: stream.clone(), node: self.node.clone(), sends_node: !partial };
         self.streams.insert(number, live);
-        self.last = number;
+        self.last_opened = number;
         Ok(self.frame(number, FramePayload::Open(open.into())))
     }
 
-    fn message(&mut self, number: u32, body: &Body) -> Result<Option<Message>, String> {
-        let live = self.streams.get_mut(&number).ok_or_else(|| format!("there is no stream {number}"))?;
+    fn message(&mut self, number: u32, body: &MessageBody) -> Result<Option<Message>, EncodeError> {
+        let live = self.streams.get_mut(&number).ok_or(EncodeError::UnknownStream(number))?;
         let delta = live.stream.variant.is_delta();
         let (dir, bytes) = match body {
-            Body::Raw(dir, bytes) => (*dir, bytes.clone()),
-            Body::Request(request) => {
+            MessageBody::Raw(dir, bytes) => (*dir, bytes.clone()),
+            MessageBody::Request(request) => {
                 let node = live.node(&request.node)?;
                 (Dir::Req, encode::request(&live.stream, request, node.as_deref()))
             }
-            Body::Response(response) => (Dir::Resp, encode::response(self.codec, &live.stream, response)?),
+            MessageBody::Response(response) => {
+                (Dir::Resp, encode::response(self.codec, &live.stream, response)?)
+            }
         };
         if dir == Dir::Req {
-            live.first = live.stream.variant == Variant::Rest;
+            live.sends_node = live.stream.variant == Variant::Rest;
         }
-        if matches!(body, Body::Response(Response { http: Some(304), .. })) {
+        if matches!(body, MessageBody::Response(ScriptResponse { http: Some(304), .. })) {
             return Ok(None);
         }
         let shape = match (delta, dir) {
@@ -206,16 +225,15 @@ impl<'a> Loader<'a> {
     }
 }
 
-impl Live {
-    /// The node that a request carries.
-    fn node(&self, choice: &NodeUse) -> Result<Option<Vec<u8>>, String> {
-        let none = || Err("there is no `node` line above the stream".to_owned());
+impl OpenStream {
+    /// Returns the encoded node that a request carries.
+    fn node(&self, choice: &NodeUse) -> Result<Option<Vec<u8>>, EncodeError> {
         match (choice, &self.node) {
             (NodeUse::Without, _) => Ok(None),
-            (NodeUse::Usual, node) => Ok(node.as_ref().filter(|_| self.first).map(Node::encode)),
+            (NodeUse::Usual, node) => Ok(node.as_ref().filter(|_| self.sends_node).map(ScriptNode::encode)),
             (NodeUse::Sent, Some(node)) => Ok(Some(node.encode())),
             (NodeUse::Changed(fields), Some(node)) => Ok(Some(node.with(fields)?.encode())),
-            (NodeUse::Sent | NodeUse::Changed(_), None) => none(),
+            (NodeUse::Sent | NodeUse::Changed(_), None) => Err(EncodeError::NoNode),
         }
     }
 }

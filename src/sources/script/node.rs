@@ -1,13 +1,14 @@
 use serde_json::{Map, Number, Value};
 
-use super::ast::Node;
+use super::ast::ScriptNode;
+use super::error::EncodeError;
 use super::parse::locality;
 use crate::wire::discovery::encode::NodeFields;
 use crate::wire::discovery::fields::node;
 use crate::wire::pb::{self, Fields, put_len_field, put_tag, put_varint};
 
-impl Node {
-    /// The node as the API's `Node`.
+impl ScriptNode {
+    /// Encodes the API's `Node` message.
     pub(super) fn encode(&self) -> Vec<u8> {
         let metadata = self.meta.as_ref().and_then(Value::as_object).map(struct_bytes);
         let (agent, version) = self.agent.split_once('/').unwrap_or((&self.agent, ""));
@@ -23,9 +24,9 @@ impl Node {
         fields.encode()
     }
 
-    /// Reads a node back; `None` if a script can't say all of it.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Node> {
-        let mut out = Node::default();
+    /// Decodes a node. Returns `None` if a script can't express all of it.
+    pub(super) fn decode(bytes: &[u8]) -> Option<ScriptNode> {
+        let mut out = ScriptNode::default();
         let mut version = String::new();
         for field in Fields::new(bytes) {
             let field = field.ok()?;
@@ -33,7 +34,7 @@ impl Node {
             match field.number {
                 node::ID => out.id = text()?,
                 node::CLUSTER => out.cluster = text()?,
-                node::METADATA => out.meta = Some(Value::Object(read_struct(field.bytes(), DEPTH)?)),
+                node::METADATA => out.meta = Some(Value::Object(read_struct(field.bytes(), MAX_DEPTH)?)),
                 node::LOCALITY => {
                     for part in Fields::new(field.bytes()) {
                         let part = part.ok()?;
@@ -50,26 +51,25 @@ impl Node {
         if !version.is_empty() {
             out.agent = format!("{}/{version}", out.agent);
         }
-        let sayable = !out.locality.iter().any(|part| part.contains('/')) && !out.id.is_empty();
-        (sayable && out.encode() == bytes).then_some(out)
+        let is_expressible = !out.locality.iter().any(|part| part.contains('/')) && !out.id.is_empty();
+        (is_expressible && out.encode() == bytes).then_some(out)
     }
 
-    /// This node with some fields changed (`node={…}` on a message); an error in words.
-    pub(super) fn with(&self, changes: &Value) -> Result<Node, String> {
+    /// Returns the node with some fields changed, as `node={…}` on a message does.
+    pub(super) fn with(&self, changes: &Value) -> Result<ScriptNode, EncodeError> {
         let mut node = self.clone();
         for (key, value) in changes.as_object().into_iter().flatten() {
             let word = || match value {
                 Value::String(text) => Ok(text.clone()),
                 Value::Number(number) => Ok(number.to_string()),
-                _ => Err(format!("node field `{key}` must be a text")),
+                _ => Err(EncodeError::NodeFieldType(key.clone())),
             };
             match key.as_str() {
                 "id" => node.id = word()?,
                 "cluster" => node.cluster = word()?,
                 "agent" => node.agent = word()?,
                 "locality" => {
-                    node.locality =
-                        locality(&word()?).ok_or("node field `locality` has more than three parts")?;
+                    node.locality = locality(&word()?).ok_or(EncodeError::Locality)?;
                 }
                 "feature" => {
                     let features = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
@@ -77,9 +77,7 @@ impl Node {
                 }
                 "meta" | "metadata" if value.is_object() => node.meta = Some(value.clone()),
                 _ => {
-                    return Err(format!(
-                        "no node field `{key}`: there are id, cluster, locality, agent, feature and meta"
-                    ));
+                    return Err(EncodeError::UnknownNodeField(key.clone()));
                 }
             }
         }
@@ -87,10 +85,10 @@ impl Node {
     }
 }
 
-/// Structs nested deeper than this are left as bytes.
-const DEPTH: usize = 40;
+/// Deepest nesting of structs that is decoded.
+const MAX_DEPTH: usize = 40;
 
-/// A `google.protobuf.Struct`.
+/// Encodes a `google.protobuf.Struct`.
 pub(super) fn struct_bytes(map: &Map<String, Value>) -> Vec<u8> {
     let mut out = Vec::new();
     for (key, value) in map {
@@ -174,8 +172,8 @@ mod tests {
     use super::*;
     use crate::wire::NodeInfo;
 
-    fn sample() -> Node {
-        Node {
+    fn sample() -> ScriptNode {
+        ScriptNode {
             id: "edge".into(),
             cluster: "c".into(),
             locality: ["r".into(), String::new(), "s".into()],
@@ -186,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_says_what_the_line_says() {
+    fn encodes_all_node_fields() {
         let info = NodeInfo::parse(&sample().encode());
         assert_eq!((info.id.as_str(), info.cluster.as_str()), ("edge", "c"));
         assert_eq!(info.locality, ["r", "", "s"].map(String::from));
@@ -195,17 +193,17 @@ mod tests {
     }
 
     #[test]
-    fn nodes_are_read_back_or_refused() {
-        assert_eq!(Node::decode(&sample().encode()), Some(sample()));
+    fn decodes_expressible_nodes_only() {
+        assert_eq!(ScriptNode::decode(&sample().encode()), Some(sample()));
         let mut more = sample().encode();
         put_len_field(&mut more, 9, b"an extension");
-        assert_eq!(Node::decode(&more), None);
+        assert_eq!(ScriptNode::decode(&more), None);
     }
 
     #[test]
-    fn a_changed_node_keeps_the_rest() {
+    fn changes_single_node_fields() {
         let other = sample().with(&json!({ "cluster": "x", "metadata": { "k": 1 } })).expect("known fields");
-        assert_eq!(other, Node { cluster: "x".into(), meta: Some(json!({ "k": 1 })), ..sample() });
+        assert_eq!(other, ScriptNode { cluster: "x".into(), meta: Some(json!({ "k": 1 })), ..sample() });
         assert!(sample().with(&json!({ "colour": "x" })).is_err());
     }
 }

@@ -1,39 +1,45 @@
 use serde_json::{Map, Value};
 
-use super::ast::{Content, Resource, Stream, TypeRef};
+use super::ast::{ResourceContent, ScriptResource, ScriptStream, TypeRef};
+use super::codec::Codec;
+use super::error::EncodeError;
 use super::node::struct_bytes;
-use super::{Codec, locator, short};
+use super::short;
+use crate::engine::session::locator;
 use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TYPE_PREFIX};
 use crate::wire::pb::put_len_field;
 
-/// The `Any` that a resource stands for on a stream; `None` for `unset`. An error in words.
+/// Encodes the `Any` of a resource on a stream. `unset` resources have none.
 pub(super) fn payload(
     codec: &dyn Codec,
-    stream: &Stream,
+    stream: &ScriptStream,
     ty: &TypeRef,
-    resource: &Resource,
-) -> Result<Option<Vec<u8>>, String> {
+    resource: &ScriptResource,
+) -> Result<Option<Vec<u8>>, EncodeError> {
     let (fields, tag) = match &resource.content {
-        Content::Unset => return Ok(None),
-        Content::Redirect(uri) => {
+        ResourceContent::Unset => return Ok(None),
+        ResourceContent::Redirect(uri) => {
             let url = format!("{TYPE_PREFIX}{}", locator::MESSAGE);
-            return Ok(Some(encode_any(&url, &locator::encode(uri)?)));
+            return Ok(Some(encode_any(
+                &url,
+                &locator::encode(uri).map_err(|error| EncodeError::Locator(error.to_string()))?,
+            )));
         }
-        Content::Fields { fields, tag } => (fields.as_ref(), tag.as_deref()),
+        ResourceContent::Fields { fields, tag } => (fields.as_ref(), tag.as_deref()),
     };
     let own = if resource.ty == TypeRef::Implied { ty } else { &resource.ty };
     let url = stream.type_url(own);
     let name = resource.name.as_str();
     if let (Some(item), TypeRef::Implied) = (short::collection(name), &resource.ty) {
         if tag.is_some() {
-            return Err("a collection has no other content that `~` could stand for".into());
+            return Err(EncodeError::TaggedCollection);
         }
         let value = short::entries(&item, fields)?;
         return Ok(Some(encode_any(&format!("{TYPE_PREFIX}{item}Collection"), &value)));
     }
     let Some(message) = url.as_str().strip_prefix(TYPE_PREFIX) else {
-        return Err(format!("`{url}` is no type URL that content could be made for"));
+        return Err(EncodeError::TypeUrl(url.to_string()));
     };
     let kind = Kind::of_message(message);
     let mut value = match (kind, fields) {
@@ -45,14 +51,14 @@ pub(super) fn payload(
     };
     if let Some(tag) = tag {
         let Some((kind, _)) = kind else {
-            return Err(format!("`~` stands for nothing in a {message}"));
+            return Err(EncodeError::TaggedType(message.to_owned()));
         };
         value.extend_from_slice(&tagged(kind, tag));
     }
     Ok(Some(encode_any(url.as_str(), &value)))
 }
 
-/// The name of the JSON field that holds the resource's own name.
+/// Returns the JSON field that holds the name of a resource.
 pub(super) fn name_key(kind: Option<Kind>) -> Option<&'static str> {
     match kind {
         Some(Kind::Eds) => Some("cluster_name"),
@@ -61,7 +67,7 @@ pub(super) fn name_key(kind: Option<Kind>) -> Option<&'static str> {
     }
 }
 
-/// Short forms expanded, and the name put in front, unless the mapping has one.
+/// Expands short forms and adds the name if the mapping has none.
 fn with_name(kind: Option<Kind>, message: &str, name: &str, fields: &Value) -> Value {
     let fields =
         kind.and_then(|kind| short::expand(kind, message, name, fields)).unwrap_or_else(|| fields.clone());
@@ -85,7 +91,8 @@ fn nested(path: &[u32], inner: &[u8]) -> Vec<u8> {
     })
 }
 
-/// The smallest resource of a kind that validation accepts, in both API versions. It refers to nothing.
+/// Encodes the smallest resource of a kind that passes validation, in both API versions. The
+/// resource has no references.
 pub(super) fn smallest(kind: Kind, name: &str) -> Vec<u8> {
     let mut out = Vec::new();
     if let (Some(number), false) = (kind.name_field(), name.is_empty()) {
@@ -94,9 +101,9 @@ pub(super) fn smallest(kind: Kind, name: &str) -> Vec<u8> {
     match kind {
         // A virtual host must have a domain.
         Kind::Vhds => put_len_field(&mut out, 2, b"*"),
-        // A scope must have a key of at least one fragment: an empty text.
+        // A scope key must have at least one fragment, here the empty text.
         Kind::Srds => out.extend_from_slice(&nested(&[3, 1, 1], b"")),
-        // An extension must have a configuration of some type: Empty.
+        // An extension must have a configuration of some type, here Empty.
         Kind::Ecds => {
             put_len_field(&mut out, 2, &encode_any("type.googleapis.com/google.protobuf.Empty", b""))
         }
@@ -105,7 +112,8 @@ pub(super) fn smallest(kind: Kind, name: &str) -> Vec<u8> {
     out
 }
 
-/// A tag in a field that is harmless: appended to a resource it gives other content, which decodes.
+/// Encodes a tag in a harmless field. Appended to a resource, the bytes decode to different
+/// content.
 fn tagged(kind: Kind, tag: &str) -> Vec<u8> {
     let text = tag.as_bytes();
     match kind {
@@ -113,7 +121,7 @@ fn tagged(kind: Kind, tag: &str) -> Vec<u8> {
         Kind::Cds => nested(&[28], text),
         // internal_only_headers
         Kind::Rds => nested(&[3], text),
-        // endpoints: a locality without any
+        // endpoints: a locality without any endpoints
         Kind::Eds => nested(&[2, 1, 1], text),
         // validation_context.trusted_ca.filename
         Kind::Sds => nested(&[4, 1, 1], text),
@@ -132,7 +140,7 @@ fn tagged(kind: Kind, tag: &str) -> Vec<u8> {
     }
 }
 
-/// A map entry: the tag as the name of a filter, with an empty Struct.
+/// Encodes a map entry with the tag as a filter name and an empty Struct.
 fn filter_metadata(tag: &str) -> Vec<u8> {
     let mut out = nested(&[1], tag.as_bytes());
     put_len_field(&mut out, 2, b"");

@@ -1,30 +1,38 @@
 use serde_json::{Value, json};
 
-use super::locator;
+use super::error::EncodeError;
 use super::payload::smallest;
+use crate::engine::session::locator;
 use crate::wire::discovery::encode::encode_any;
 use crate::wire::event::{Kind, TYPE_PREFIX};
 use crate::wire::pb::put_len_field;
 
-/// The item type of the collection that an `xdstp` name speaks of: `…v3.Listener` of `…v3.ListenerCollection`.
+/// Returns the item type of the collection in an `xdstp` name: `…v3.Listener` for
+/// `…v3.ListenerCollection`.
 pub(super) fn collection(name: &str) -> Option<String> {
     let ty = name.strip_prefix("xdstp://")?.split('/').nth(1)?;
     ty.strip_suffix("Collection").map(String::from)
 }
 
-/// A `<T>Collection` (row K-12): `{entries: [{locator: URI}, {inline: NAME, version: V}, {}]}`; an error in words.
-pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, String> {
+/// Encodes a collection: `{entries: [{locator: URI}, {inline: NAME, version: V}, {}]}`.
+///
+/// See `docs/protocol.md#k-12`.
+pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::new();
     let Some(fields) = fields else { return Ok(out) };
     let list = match fields.as_object().map(|map| (map.len(), map.get("entries"))) {
         Some((1, Some(Value::Array(list)))) => list,
-        _ => return Err("a collection has `entries: […]` and nothing else".into()),
+        _ => return Err(EncodeError::CollectionFields),
     };
     for value in list {
         let mut entry = Vec::new();
         let get = |key: &str| value.get(key).map(word);
         match (get("locator"), get("inline"), get("version")) {
-            (Some(uri), None, None) => put_len_field(&mut entry, 1, &locator::encode(&uri)?),
+            (Some(uri), None, None) => put_len_field(
+                &mut entry,
+                1,
+                &locator::encode(&uri).map_err(|error| EncodeError::Locator(error.to_string()))?,
+            ),
             (None, Some(name), version) => {
                 let mut inline = Vec::new();
                 let version = version.unwrap_or_default();
@@ -34,7 +42,7 @@ pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, Str
                     }
                 }
                 let Some((kind, _)) = Kind::of_message(item) else {
-                    return Err(format!("`{item}` is not a type that inline entries can be made for"));
+                    return Err(EncodeError::InlineType(item.to_owned()));
                 };
                 put_len_field(
                     &mut inline,
@@ -44,14 +52,14 @@ pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, Str
                 put_len_field(&mut entry, 2, &inline);
             }
             (None, None, None) if value.as_object().is_some_and(|map| map.is_empty()) => {}
-            _ => return Err("an entry is `{locator: URI}`, `{inline: NAME, version: V}` or `{}`".into()),
+            _ => return Err(EncodeError::CollectionEntry),
         }
         put_len_field(&mut out, 1, &entry);
     }
     Ok(out)
 }
 
-/// A scalar as the text that it was written as; null is empty.
+/// Returns a scalar as it was written; null is empty.
 fn word(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -60,7 +68,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// The fields that a short form stands for; `None` if the mapping is not one.
+/// Returns the fields of a short form, or `None` if the mapping is not one.
 pub(super) fn expand(kind: Kind, message: &str, name: &str, fields: &Value) -> Option<Value> {
     let map = fields.as_object().filter(|map| map.len() == 1)?;
     let (key, value) = map.iter().next()?;
@@ -93,7 +101,7 @@ fn ads(v2: bool) -> Value {
     if v2 { json!({ "ads": {} }) } else { json!({ "ads": {}, "resource_api_version": "V3" }) }
 }
 
-/// One route to each cluster; a single one takes every path.
+/// Builds one route per cluster. A single cluster gets every path.
 fn virtual_host(name: &str, clusters: &Value) -> Option<Value> {
     let clusters = clusters.as_array()?;
     let routes = clusters.iter().map(|cluster| {
@@ -119,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_forms_expand_only_where_they_are_alone() {
+    fn expands_short_form_only_if_alone() {
         let eds = expand(Kind::Cds, "envoy.config.cluster.v3.Cluster", "c", &json!({ "eds": null }));
         assert_eq!(eds.as_ref().and_then(|v| v["type"].as_str()), Some("EDS"));
         assert_eq!(eds.and_then(|v| v["eds_cluster_config"].get("service_name").cloned()), None);
@@ -134,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_xdstp_names_speak_of_collections() {
+    fn recognizes_collections_in_xdstp_names_only() {
         let name = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
         assert_eq!(collection(name).as_deref(), Some("envoy.config.listener.v3.Listener"));
         assert_eq!(collection("ListenerCollection"), None);

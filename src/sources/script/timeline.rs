@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use crate::wire::event::Time;
 
-/// The clock of a script: where each line stands in time.
+/// The clock of a script.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timeline {
     now: Time,
-    /// `notime`: everything happens at zero.
+    /// Whether the script has `notime`: everything happens at time zero.
     pub untimed: bool,
 }
 
-/// From one message to the next, where a line has no time.
-const STEP: Duration = Duration::from_millis(10);
+/// The time between messages without a time of their own.
+const MESSAGE_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Timeline {
     pub(super) fn new(untimed: bool) -> Self {
@@ -22,15 +22,15 @@ impl Timeline {
         self.now
     }
 
-    /// A message or the end of a stream: [`STEP`] after what was before, if it has no time of its own.
+    /// Advances to a message or the end of a stream: to its own time, or by [`STEP`].
     pub(super) fn step(&mut self, at: Option<Time>) -> Time {
         if !self.untimed {
-            self.now = at.unwrap_or_else(|| self.now.after(STEP)).max(self.now);
+            self.now = at.unwrap_or_else(|| self.now.after(MESSAGE_INTERVAL)).max(self.now);
         }
         self.now
     }
 
-    /// The opening of a stream takes no time of its own.
+    /// Advances to the opening of a stream, which takes no time unless it states one.
     pub(super) fn open(&mut self, at: Option<Time>) -> Time {
         self.now = at.unwrap_or(self.now).max(self.now);
         self.now

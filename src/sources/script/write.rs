@@ -3,78 +3,78 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::ast::*;
-use super::base64;
 use super::flow;
 use super::lex::is_bare;
+use crate::schema::base64;
 use crate::wire::Profile;
 use crate::wire::event::{ApiVersion, Dir, Kind, Time};
 
-/// Writes a script; [`super::parse`] reads it back the same.
+/// Writes a script so that [`super::parse`] reads it back unchanged.
 pub fn write(script: &Script) -> String {
     let mut out = String::new();
     for line in &script.lines {
-        item(&line.item, &mut out);
+        item(&line.statement, &mut out);
         out.push('\n');
     }
     out
 }
 
-/// One line, as errors and expectations quote it.
-pub(super) fn line(script_item: &Item) -> String {
+/// Writes one line, as errors and failed expectations quote it.
+pub(super) fn line(script_item: &Statement) -> String {
     let mut out = String::new();
     item(script_item, &mut out);
     out
 }
 
-fn item(item: &Item, out: &mut String) {
+fn item(item: &Statement, out: &mut String) {
     match item {
-        Item::NoTime => out.push_str("notime"),
-        Item::Node(it) => node(it, out),
-        Item::Server(name) => {
+        Statement::NoTime => out.push_str("notime"),
+        Statement::Node(it) => node(it, out),
+        Statement::Server(name) => {
             out.push_str("server ");
             word(name, out);
         }
-        Item::Stream { at, stream: it } => {
+        Statement::Stream { at, stream: it } => {
             time(*at, out);
             stream(it, out);
         }
-        Item::Partial(number) => put(out, format_args!("partial {number}")),
-        Item::Advance(by) => {
+        Statement::Partial(number) => put(out, format_args!("partial {number}")),
+        Statement::Advance(by) => {
             out.push_str("advance ");
             nanos(i128::try_from(by.as_nanos()).unwrap_or(i128::MAX), out);
         }
-        Item::Message { at, stream, body } => {
+        Statement::Message { at, stream, body } => {
             time(*at, out);
             number(*stream, out);
             match body {
-                Body::Request(it) => request(it, out),
-                Body::Response(it) => response(it, out),
-                Body::Raw(dir, bytes) => {
+                MessageBody::Request(it) => request(it, out),
+                MessageBody::Response(it) => response(it, out),
+                MessageBody::Raw(dir, bytes) => {
                     out.push_str(arrow(*dir));
                     put(out, format_args!(" raw={}", base64::encode(bytes)));
                 }
             }
         }
-        Item::End { at, stream, end } => {
+        Statement::End { at, stream, end } => {
             time(*at, out);
             number(*stream, out);
             match end {
-                Ending::Close => out.push_str("close"),
-                Ending::Status(code, text) => {
+                StreamEnd::Close => out.push_str("close"),
+                StreamEnd::Status(code, text) => {
                     put(out, format_args!("close status={code}"));
                     if !text.is_empty() {
                         out.push(' ');
                         quoted(text, out);
                     }
                 }
-                Ending::Reset(side) => put(out, format_args!("reset {}", side.word())),
+                StreamEnd::Reset(side) => put(out, format_args!("reset {}", side.word())),
             }
         }
-        Item::Expect(it) => expect(it, out),
+        Statement::Expect(it) => expect(it, out),
     }
 }
 
-/// Writing to a text can't fail.
+/// Appends formatted text. Writing to a `String` can't fail.
 fn put(out: &mut String, args: std::fmt::Arguments<'_>) {
     out.write_fmt(args).unwrap_or_default();
 }
@@ -100,7 +100,7 @@ fn number(stream: Option<u32>, out: &mut String) {
     }
 }
 
-/// In the largest of `s` and `ms` that needs no fraction; a fraction of `s` otherwise.
+/// Writes a time in `ms` below one second if that is exact, else in `s`.
 fn nanos(nanos: i128, out: &mut String) {
     let sign = if nanos < 0 { "-" } else { "" };
     let (secs, rest) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
@@ -115,7 +115,7 @@ fn nanos(nanos: i128, out: &mut String) {
 }
 
 fn quoted(text: &str, out: &mut String) {
-    // JSON leaves a few invisible characters as they are; a script shows them.
+    // JSON leaves some invisible characters unescaped; a script shows them.
     for c in Value::from(text).to_string().chars() {
         if c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
@@ -131,7 +131,7 @@ fn word(text: &str, out: &mut String) {
     if !text.is_empty() && text.chars().all(is_bare) { out.push_str(text) } else { quoted(text, out) }
 }
 
-/// A name at the start of an entry, where some words would be keywords.
+/// Writes the name of an entry, quoted if it would be read as a keyword.
 fn name(text: &str, out: &mut String) {
     match text {
         "unset" | "ttl" | "aliases" | "wrap" | "raw" | "type" => quoted(text, out),
@@ -176,7 +176,7 @@ fn pairs(key: &str, items: &[(String, String)], out: &mut String) {
     out.push('}');
 }
 
-fn node(node: &Node, out: &mut String) {
+fn node(node: &ScriptNode, out: &mut String) {
     out.push_str("node ");
     word(&node.id, out);
     field("cluster", &node.cluster, out);
@@ -194,7 +194,7 @@ fn node(node: &Node, out: &mut String) {
     }
 }
 
-fn stream(stream: &Stream, out: &mut String) {
+fn stream(stream: &ScriptStream, out: &mut String) {
     put(out, format_args!("stream {} {}", stream.number, stream.variant.word()));
     type_word(&stream.ty, out);
     if stream.transport == ApiVersion::V2 {
@@ -213,7 +213,7 @@ fn stream(stream: &Stream, out: &mut String) {
     }
 }
 
-/// A type before the fields; false if it can only stand in a `type=` field.
+/// Writes a type in front of the fields. Returns false if only a `type=` field can hold it.
 fn type_word(ty: &TypeRef, out: &mut String) -> bool {
     match ty {
         TypeRef::Implied => true,
@@ -231,7 +231,7 @@ fn type_word(ty: &TypeRef, out: &mut String) -> bool {
     }
 }
 
-/// The type of a message.
+/// Writes the type of a message.
 fn message_type(ty: &TypeRef, out: &mut String) {
     if let (false, TypeRef::Url(url)) = (type_word(ty, out), ty) {
         out.push_str(" type=");
@@ -239,7 +239,7 @@ fn message_type(ty: &TypeRef, out: &mut String) {
     }
 }
 
-fn request(it: &Request, out: &mut String) {
+fn request(it: &ScriptRequest, out: &mut String) {
     out.push('>');
     message_type(&it.ty, out);
     field("v", &it.version, out);
@@ -266,7 +266,7 @@ fn request(it: &Request, out: &mut String) {
     }
 }
 
-fn response(it: &Response, out: &mut String) {
+fn response(it: &ScriptResponse, out: &mut String) {
     out.push('<');
     message_type(&it.ty, out);
     field("v", &it.version, out);
@@ -277,9 +277,9 @@ fn response(it: &Response, out: &mut String) {
         for (i, entry) in it.resources.iter().enumerate() {
             out.push_str(if i > 0 { " " } else { "" });
             match entry {
-                Entry::Raw(bytes) => put(out, format_args!("raw:{}", base64::encode(bytes))),
-                Entry::Plain(it) => resource(it, out),
-                Entry::Wrapped(it) => {
+                ScriptEntry::Raw(bytes) => put(out, format_args!("raw:{}", base64::encode(bytes))),
+                ScriptEntry::Plain(it) => resource(it, out),
+                ScriptEntry::Wrapped(it) => {
                     out.push_str("wrap(");
                     resource(it, out);
                     out.push(')');
@@ -299,7 +299,7 @@ fn response(it: &Response, out: &mut String) {
     }
 }
 
-fn resource(it: &Resource, out: &mut String) {
+fn resource(it: &ScriptResource, out: &mut String) {
     match &it.ty {
         TypeRef::Implied => {}
         TypeRef::Word(kind) => put(out, format_args!("type:{} ", kind.word())),
@@ -307,7 +307,7 @@ fn resource(it: &Resource, out: &mut String) {
     }
     name(&it.name, out);
     match &it.content {
-        Content::Fields { fields, tag } => {
+        ResourceContent::Fields { fields, tag } => {
             if let Some(fields) = fields {
                 flow::write(fields, out);
             }
@@ -316,17 +316,17 @@ fn resource(it: &Resource, out: &mut String) {
                 word(tag, out);
             }
         }
-        Content::Redirect(uri) => {
+        ResourceContent::Redirect(uri) => {
             out.push_str("=>");
             quoted(uri, out);
         }
-        Content::Unset => {}
+        ResourceContent::Unset => {}
     }
     if !it.version.is_empty() {
         out.push('@');
         word(&it.version, out);
     }
-    if it.content == Content::Unset {
+    if it.content == ResourceContent::Unset {
         out.push_str(" unset");
     }
     if let Some(ttl) = it.ttl {
@@ -336,29 +336,29 @@ fn resource(it: &Resource, out: &mut String) {
     list("aliases", &it.aliases, out);
 }
 
-fn expect(it: &Expect, out: &mut String) {
+fn expect(it: &Expectation, out: &mut String) {
     out.push_str("expect ");
     match it {
-        Expect::Lint { pick: it, severity } => {
+        Expectation::Lint { pattern: it, severity } => {
             out.push_str("lint ");
             pick(it, severity.as_deref(), out);
         }
-        Expect::No(it) => {
+        Expectation::NoFinding(it) => {
             out.push_str("no ");
             pick(it, None, out);
         }
-        Expect::LintNone => out.push_str("lint none"),
-        Expect::LintOnly => out.push_str("lint only"),
-        Expect::Message { n, kind, fields } => {
+        Expectation::LintNone => out.push_str("lint none"),
+        Expectation::LintOnly => out.push_str("lint only"),
+        Expectation::Message { number: n, kind, fields } => {
             put(out, format_args!("message {n}"));
             facts(kind.as_deref(), fields, out);
         }
-        Expect::State { stream, ty, state, fields } => {
+        Expectation::State { stream, ty, state, fields } => {
             put(out, format_args!("state {stream}"));
             type_word(ty, out);
             facts(state.as_deref(), fields, out);
         }
-        Expect::Resource { stream, ty, name, state, fields } => {
+        Expectation::Resource { stream, ty, name, state, fields } => {
             put(out, format_args!("resource {stream}"));
             type_word(ty, out);
             out.push(' ');
@@ -368,7 +368,7 @@ fn expect(it: &Expect, out: &mut String) {
     }
 }
 
-fn pick(pick: &Pick, severity: Option<&str>, out: &mut String) {
+fn pick(pick: &FindingPattern, severity: Option<&str>, out: &mut String) {
     out.push_str(&pick.rule);
     if let Some(n) = pick.at {
         put(out, format_args!(" at {n}"));
@@ -382,21 +382,21 @@ fn pick(pick: &Pick, severity: Option<&str>, out: &mut String) {
     }
 }
 
-fn facts(first: Option<&str>, fields: &[(String, Want)], out: &mut String) {
+fn facts(first: Option<&str>, fields: &[(String, ExpectedValue)], out: &mut String) {
     if let Some(first) = first {
         put(out, format_args!(" {first}"));
     }
     for (key, want) in fields {
         put(out, format_args!(" {key}="));
         match want {
-            Want::Word(text) if text.is_empty() => {}
-            Want::Word(text) => word(text, out),
-            Want::List(items) => words(items, out),
+            ExpectedValue::Word(text) if text.is_empty() => {}
+            ExpectedValue::Word(text) => word(text, out),
+            ExpectedValue::List(items) => words(items, out),
         }
     }
 }
 
-/// The word for a type URL in a stream's version, or the URL itself.
+/// Returns the short name of a type URL in a stream's API version, or the URL itself.
 pub(super) fn type_ref(url: &str, transport: ApiVersion) -> TypeRef {
     match Kind::of_type_url(url) {
         Some((kind, version)) if version == transport => TypeRef::Word(kind),

@@ -27,8 +27,8 @@ const SCRIPT: &str = include_str!("../../../tests/fixtures/cli/diff.xds");
 struct Codec(Arc<Schema>);
 
 impl script::Codec for Codec {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
+        self.0.encode(message, json).map_err(script::CodecError::new)
     }
     fn decode(&self, _: &str, _: &[u8]) -> Option<Value> {
         None

@@ -18,8 +18,8 @@ use crate::wire::{End, Frame, FramePayload, Open};
 struct BySchema(Arc<Schema>);
 
 impl Codec for BySchema {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
+        self.0.encode(message, json).map_err(script::CodecError::new)
     }
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
         Some(self.0.message_to_json(message, bytes))

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use xdscope::engine::lint;
 use xdscope::engine::store;
-use xdscope::sources::script::{self, Codec, Line, Script};
+use xdscope::sources::script::{self, Codec, Script, ScriptLine};
 use xdscope::wire::pb::{Fields, put_len_field};
 
 /// A text is refused at one of its places, or means the same after it was written and read again. What it loads to
@@ -27,8 +27,8 @@ pub fn arrow_script(data: &[u8]) {
     let _ = script::check(&script, &Plain, store::Options::default(), lint::Options::default(), None);
 }
 
-fn items(script: &Script) -> impl Iterator<Item = &script::Item> {
-    script.lines.iter().map(|Line { item, .. }| item)
+fn items(script: &Script) -> impl Iterator<Item = &script::Statement> {
+    script.lines.iter().map(|ScriptLine { statement: item, .. }| item)
 }
 
 /// Frames to a script and back.
@@ -54,7 +54,7 @@ fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = O
 struct Plain;
 
 impl Codec for Plain {
-    fn encode(&self, _message: &str, json: &Value) -> Result<Vec<u8>, String> {
+    fn encode(&self, _message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
         let name = json.get("name").or_else(|| json.get("cluster_name")).and_then(Value::as_str);
         let mut out = Vec::new();
         put_len_field(&mut out, 1, name.unwrap_or_default().as_bytes());

@@ -3,7 +3,7 @@ use std::hash::Hasher;
 use std::io::Write;
 
 use twox_hash::XxHash3_64;
-use xdscope::sources::record::{self, Format, Header, Loaded};
+use xdscope::sources::record::{self, FileFormat, Header, Loaded};
 use xdscope::wire::event::Clock;
 use xdscope::wire::{Frame, FramePayload};
 use zstd::stream::write::Encoder;
@@ -28,7 +28,7 @@ pub fn recording_reader(data: &[u8]) {
     // block are found only where that one is cut: its length might be what is damaged.
     let moving = file.windows(3).any(|bytes| bytes == b"\xd5\xb1\x05" || bytes == b"\xd5\xb1\x06");
     let nested = blocks.is_some_and(|blocks| markers(&file) > blocks);
-    let recording = record::detect(&file) == Format::Recording;
+    let recording = record::detect(&file) == FileFormat::Recording;
     let Some(whole) = whole.filter(|_| recording && !moving && !nested) else { return };
     let cut = file.len() * usize::from(cut) / 256;
     if let Some(start) = read(&file[..cut]) {
@@ -49,7 +49,7 @@ fn read(file: &[u8]) -> Option<Vec<String>> {
     let (mut open, mut joined) = (HashSet::new(), 0);
     let mut words = Vec::new();
     for Frame { at, stream, what } in &frames {
-        if record::detect(file) == Format::Recording {
+        if record::detect(file) == FileFormat::Recording {
             assert!(
                 matches!(what, FramePayload::Open(_)) || open.contains(stream),
                 "{stream:?} was not opened"

@@ -23,9 +23,6 @@ const MAY_IMPORT: [(&str, &[&str]); 10] = [
 /// Rooms without files, sockets, clocks, threads and async.
 const CORE: [&str; 6] = ["wire", "schema", "engine", "present", "peers", "sources"];
 
-/// Folders of the core that still touch files or the clock.
-const EXEMPT: [&str; 3] = ["sources/record", "sources/pcap", "sources/script"];
-
 /// Single files of the core that may name `std::fs`, and why.
 const MAY_USE_FILES: [(&str, &str); 2] = [
     ("schema/resolve.rs", "build.rs includes it; at run time it reads the .proto files that a user names"),
@@ -149,8 +146,7 @@ fn import_circles_stay_small() {
 fn the_core_has_no_edges() {
     let mut wrong = Vec::new();
     for (room, file, text) in code() {
-        let exempt = EXEMPT.iter().any(|folder| file.to_string_lossy().contains(&format!("src/{folder}/")));
-        if !CORE.contains(&room.as_str()) || exempt {
+        if !CORE.contains(&room.as_str()) {
             continue;
         }
         for (word, why) in FORBIDDEN {

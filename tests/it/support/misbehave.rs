@@ -43,8 +43,8 @@ pub fn schema() -> &'static Arc<Schema> {
 pub struct ByDescriptors;
 
 impl Codec for ByDescriptors {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        schema().encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
+        schema().encode(message, json).map_err(script::CodecError::new)
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {

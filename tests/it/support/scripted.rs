@@ -31,7 +31,7 @@ use xdscope::peers::client::{Config, FallbackServer, Ruling, ServerProfile};
 use xdscope::present::json;
 use xdscope::schema::{FieldNames, Schema};
 use xdscope::sources::record::Loaded;
-use xdscope::sources::script::{self, Body, Codec, Expect, Item, Line, Script};
+use xdscope::sources::script::{self, Codec, Expectation, MessageBody, Script, ScriptLine, Statement};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope::wire::{self, FramePayload, Message, Shape};
@@ -45,8 +45,8 @@ const SILENCE: Duration = Duration::from_millis(150);
 struct SchemaCodec(Arc<Schema>);
 
 impl Codec for SchemaCodec {
-    fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, script::CodecError> {
+        self.0.encode(message, json).map_err(script::CodecError::new)
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<serde_json::Value> {
@@ -205,7 +205,7 @@ impl Setup {
         }
     }
 
-    fn start(&self, node: &script::Node, planes: &[Plane], schema: &Arc<Schema>) -> Running {
+    fn start(&self, node: &script::ScriptNode, planes: &[Plane], schema: &Arc<Schema>) -> Running {
         let mut bytes = Vec::new();
         xdscope::wire::pb::put_len_field(&mut bytes, 1, node.id.as_bytes());
         for feature in &node.features {
@@ -305,8 +305,8 @@ pub fn play(file: &str, text: &str) {
     let loaded = script::load_into(&script, &codec, Catalog::in_memory()).expect("a script");
     let servers = setup.authorities.values().max().map_or(1, |last| last + 1);
     let planes: Vec<Plane> = (0..servers).map(|_| Plane::start()).collect();
-    let node = script.lines.iter().find_map(|line| match &line.item {
-        Item::Node(node) => Some(node.clone()),
+    let node = script.lines.iter().find_map(|line| match &line.statement {
+        Statement::Node(node) => Some(node.clone()),
         _ => None,
     });
     let running = setup.start(&node.expect("a node"), &planes, &schema);
@@ -331,8 +331,8 @@ pub fn play(file: &str, text: &str) {
     let loaded = running.into_loaded().expect("what was said");
     let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &codec).script;
     let noted = |rule: &str| {
-        script.lines.iter().any(|line| match &line.item {
-            Item::Expect(Expect::Lint { pick, .. }) => pick.rule == rule,
+        script.lines.iter().any(|line| match &line.statement {
+            Statement::Expect(Expectation::Lint { pattern: pick, .. }) => pick.rule == rule,
             _ => false,
         })
     };
@@ -340,8 +340,8 @@ pub fn play(file: &str, text: &str) {
     assert!(blamed.is_empty(), "{file}: blamed on the client: {blamed:?}\n{}", script::write(&exported));
     let mut lines = exported.lines;
     // What ends with the test is not of the script.
-    while lines.pop_if(|line| matches!(line.item, Item::End { .. })).is_some() {}
-    let last = script.lines.iter().rposition(|line| !matches!(line.item, Item::Expect(_)));
+    while lines.pop_if(|line| matches!(line.statement, Statement::End { .. })).is_some() {}
+    let last = script.lines.iter().rposition(|line| !matches!(line.statement, Statement::Expect(_)));
     lines.extend(script.lines.into_iter().skip(last.map_or(0, |last| last + 1)));
     check(&Script { file: file.to_owned(), lines }, "the recording of our client");
 }
@@ -407,19 +407,19 @@ struct Player<'a> {
 }
 
 impl Player<'_> {
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &ScriptLine) {
         let place = format!("{}:{}", self.file, line.number);
-        match &line.item {
-            Item::Advance(time) => self.silence(*time, &place),
-            Item::Stream { .. } | Item::Message { .. } | Item::End { .. } => {
+        match &line.statement {
+            Statement::Advance(time) => self.silence(*time, &place),
+            Statement::Stream { .. } | Statement::Message { .. } | Statement::End { .. } => {
                 let frame = self.frames.pop_front().expect("a frame for each line");
-                self.frame(&place, frame, &line.item);
+                self.frame(&place, frame, &line.statement);
             }
             _ => {}
         }
     }
 
-    fn frame(&mut self, place: &str, frame: wire::Frame, item: &Item) {
+    fn frame(&mut self, place: &str, frame: wire::Frame, item: &Statement) {
         match (&frame.what, item) {
             (FramePayload::Open(open), _) => {
                 let at = open.server.as_ref().and_then(|server| server.parse().ok()).unwrap_or(0);
@@ -432,7 +432,9 @@ impl Player<'_> {
             }
             (
                 FramePayload::Message(message),
-                Item::Message { body: Body::Response(_) | Body::Raw(Dir::Resp, _), .. },
+                Statement::Message {
+                    body: MessageBody::Response(_) | MessageBody::Raw(Dir::Resp, _), ..
+                },
             ) => {
                 let bytes = message.bytes(&self.catalog).expect("the bytes of a response");
                 let sent = self.stream(place, frame.stream).responses.blocking_send(Ok(bytes.into()));
@@ -449,7 +451,7 @@ impl Player<'_> {
                 assert_eq!(self.said(&got), wanted, "{place}");
                 self.played += 1;
             }
-            (FramePayload::End(_), Item::End { end: script::Ending::Status(code, text), .. }) => {
+            (FramePayload::End(_), Statement::End { end: script::StreamEnd::Status(code, text), .. }) => {
                 let opened = self.streams.remove(&frame.stream).expect("an open stream");
                 let status = Status::new(Code::from(*code), text.clone());
                 // The client may have gone already.

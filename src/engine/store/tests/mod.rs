@@ -18,8 +18,8 @@ use super::{Options, Store};
 struct NoCodec;
 
 impl Codec for NoCodec {
-    fn encode(&self, message: &str, _: &serde_json::Value) -> Result<Vec<u8>, String> {
-        Err(format!("no content of {message} here"))
+    fn encode(&self, message: &str, _: &serde_json::Value) -> Result<Vec<u8>, script::CodecError> {
+        Err(script::CodecError::new(format!("no content for {message}")))
     }
     fn decode(&self, _: &str, _: &[u8]) -> Option<serde_json::Value> {
         None

@@ -39,7 +39,7 @@ fn found(all: &[u8], what: &str) -> usize {
 
 /// Returns the error of the step that failed.
 fn failed(all: &[TapCopy]) -> String {
-    let words = all.iter().find_map(|copied| match &copied.what {
+    let words = all.iter().find_map(|copied| match &copied.event {
         TapEvent::Failed { step: ConnectStep::Headers, error } => Some(error.clone()),
         _ => None,
     });
@@ -61,7 +61,7 @@ fn changes_requests_and_copies_what_was_sent() {
     let all = drain(&tap);
     assert!(bytes(&all, Dir::Req) == sent, "the copies are of what the server got");
     assert_eq!(tap.counters.bytes_in.load(Ordering::Relaxed), sent.len() as u64);
-    assert!(matches!(all.last().unwrap().what, TapEvent::Closed { by: None, error: None }));
+    assert!(matches!(all.last().unwrap().event, TapEvent::Closed { by: None, error: None }));
 }
 
 /// Returns what the client was answered, what the server received, and the error that was reported.
@@ -132,7 +132,7 @@ fn ends_open_streams_with_the_reason() {
     let _ = client.read_to_end(&mut Vec::new());
     let (mut pipeline, mut catalog) = (Pipeline::new(|_, _| None), Catalog::in_memory());
     let mut frames = Vec::new();
-    drain(&tap).into_iter().for_each(|copied| pipeline.take(copied, &mut catalog, &mut frames));
+    drain(&tap).into_iter().for_each(|copied| pipeline.handle(copied, &mut catalog, &mut frames));
     let ends: Vec<_> = frames
         .iter()
         .filter_map(|frame| match &frame.what {

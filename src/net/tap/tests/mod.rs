@@ -37,7 +37,7 @@ fn drain(tap: &Tap) -> Vec<TapCopy> {
     let copies = tap.copies.as_ref().unwrap();
     let mut all: Vec<TapCopy> = Vec::new();
     let over = |all: &[TapCopy]| {
-        all.iter().any(|c| matches!(c.what, TapEvent::Closed { .. } | TapEvent::Failed { .. }))
+        all.iter().any(|c| matches!(c.event, TapEvent::Closed { .. } | TapEvent::Failed { .. }))
     };
     for _ in 0..100 {
         let mut some = Vec::new();
@@ -53,7 +53,7 @@ fn drain(tap: &Tap) -> Vec<TapCopy> {
 fn bytes(all: &[TapCopy], wanted: Dir) -> Vec<u8> {
     let mut out = Vec::new();
     for copied in all {
-        if let TapEvent::Bytes { dir, bytes } = &copied.what
+        if let TapEvent::Bytes { dir, bytes } = &copied.event
             && *dir == wanted
         {
             out.extend_from_slice(bytes);
@@ -115,8 +115,8 @@ fn relays_and_copies_bytes_and_half_closes() {
     let all = drain(&tap);
     assert!(bytes(&all, Dir::Req) == sent);
     assert!(bytes(&all, Dir::Resp) == reversed);
-    assert!(matches!(all[0].what, TapEvent::Opened { .. }));
-    assert!(matches!(all.last().unwrap().what, TapEvent::Closed { by: None, error: None }));
+    assert!(matches!(all[0].event, TapEvent::Opened { .. }));
+    assert!(matches!(all.last().unwrap().event, TapEvent::Closed { by: None, error: None }));
     assert!(all.windows(2).all(|pair| pair[0].conn == pair[1].conn));
 }
 
@@ -131,7 +131,7 @@ fn counts_lost_copies_and_relays_all_bytes() {
     let all = drain(&tap);
     let (mut lost, mut kept) = (0, 0);
     for copied in &all {
-        match &copied.what {
+        match &copied.event {
             TapEvent::Lost { bytes, .. } => lost += bytes,
             TapEvent::Bytes { bytes, .. } => kept += bytes.len() as u64,
             _ => {}
@@ -164,7 +164,7 @@ fn reports_the_step_when_the_upstream_is_down() {
     let _ = dial(&tap).read_to_end(&mut got);
     assert!(got.is_empty());
     let all = drain(&tap);
-    let failed = all.iter().find_map(|c| match &c.what {
+    let failed = all.iter().find_map(|c| match &c.event {
         TapEvent::Failed { step, error } => Some((*step, error.clone())),
         _ => None,
     });
@@ -188,7 +188,7 @@ fn tells_unknown_names_from_refused_connections() {
     let _ = dial(&tap).read_to_end(&mut got);
     let all = drain(&tap);
     assert!(
-        all.iter().any(|c| matches!(c.what, TapEvent::Failed { step: ConnectStep::Resolve, .. })),
+        all.iter().any(|c| matches!(c.event, TapEvent::Failed { step: ConnectStep::Resolve, .. })),
         "{all:?}"
     );
 }
@@ -207,7 +207,7 @@ fn relays_resets() {
     let error = client.read(&mut one).expect_err("a reset, not an end");
     assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     let all = drain(&tap);
-    let closed = all.last().map(|c| format!("{:?}", c.what)).unwrap_or_default();
+    let closed = all.last().map(|c| format!("{:?}", c.event)).unwrap_or_default();
     assert!(closed.contains("Server"), "{closed}");
 }
 

@@ -114,7 +114,7 @@ fn relays_tls_and_copies_plaintext() {
     assert!(bytes(&all, Dir::Resp) == back);
     let legs: Vec<_> = all
         .iter()
-        .filter_map(|copied| match &copied.what {
+        .filter_map(|copied| match &copied.event {
             TapEvent::Secured { side, facts } => Some((*side, facts.alpn.clone(), facts.sni.clone())),
             _ => None,
         })
@@ -144,7 +144,7 @@ fn reports_both_sides_when_the_server_name_is_wrong() {
     let all = drain(&tap);
     let told: Vec<String> = all
         .iter()
-        .filter_map(|copied| match &copied.what {
+        .filter_map(|copied| match &copied.event {
             TapEvent::Secured { side, facts } => Some(format!("{side:?} {}", facts.version)),
             TapEvent::Failed { step, .. } => Some(format!("failed {}", step.word())),
             _ => None,

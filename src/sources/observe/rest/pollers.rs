@@ -1,4 +1,4 @@
-//! Who polls: a client may have several pollers on one path.
+//! The pollers of one client on one path.
 
 use std::collections::BTreeSet;
 
@@ -6,22 +6,26 @@ use serde_json::Value;
 
 use crate::wire::event::StreamId;
 
-/// The tracks of one client and path. Envoy has a poller for each EDS or RDS resource, each with a version of its own.
+/// The tracks of one client and path.
+///
+/// Envoy runs one poller for each EDS or RDS resource, each with its own version.
 #[derive(Default)]
 pub(super) struct Pollers(Vec<(StreamId, BTreeSet<String>)>);
 
 impl Pollers {
-    /// The track of the poller that this request is of: of those that ask for its names the newest, else, where it says
-    /// what it has, the only one. `None`: a new poller.
-    pub(super) fn of(&mut self, request: &Value) -> Option<StreamId> {
+    /// Returns the track that a request belongs to, or `None` for a new poller.
+    ///
+    /// That is the newest track with overlapping names. A request with a version and only new names
+    /// continues the only track there is.
+    pub(super) fn find(&mut self, request: &Value) -> Option<StreamId> {
         let names = names(request);
         let known = |(_, known): &(_, BTreeSet<String>)| {
             !known.is_disjoint(&names) || (known.is_empty() && names.is_empty())
         };
         let at = match self.0.iter().rposition(known) {
             Some(at) => at,
-            // A poller that asks for other names than before goes on with its version; one that begins has none.
-            None if self.0.len() == 1 && (says(request).is_some() || names.is_empty()) => 0,
+            // A poller that changes its names keeps its version; a new poller has none.
+            None if self.0.len() == 1 && (version(request).is_some() || names.is_empty()) => 0,
             None => return None,
         };
         let (id, known) = self.0.get_mut(at)?;
@@ -40,8 +44,8 @@ fn names(request: &Value) -> BTreeSet<String> {
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The version that it has.
-fn says(request: &Value) -> Option<&str> {
+/// Returns the version that the client already has.
+fn version(request: &Value) -> Option<&str> {
     let version = ["version_info", "versionInfo"].iter().find_map(|key| request.get(key)?.as_str());
     version.filter(|version| !version.is_empty())
 }
@@ -53,27 +57,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pollers_are_told_apart_by_their_names() {
+    fn distinguishes_pollers_by_names() {
         let mut pollers = Pollers::default();
         let (a, b) = (json!({ "resource_names": ["a"] }), json!({ "resourceNames": ["b"] }));
-        assert_eq!(pollers.of(&a), None);
+        assert_eq!(pollers.find(&a), None);
         pollers.add(StreamId(1), &a);
-        assert_eq!(pollers.of(&a), Some(StreamId(1)));
-        assert_eq!(pollers.of(&b), None, "it begins with other names");
+        assert_eq!(pollers.find(&a), Some(StreamId(1)));
+        assert_eq!(pollers.find(&b), None, "a new poller, by its names");
         pollers.add(StreamId(2), &b);
         assert_eq!(
-            pollers.of(&json!({ "resource_names": ["b", "c"], "version_info": "1" })),
+            pollers.find(&json!({ "resource_names": ["b", "c"], "version_info": "1" })),
             Some(StreamId(2))
         );
-        assert_eq!(pollers.of(&json!({ "resource_names": ["c"], "version_info": "1" })), Some(StreamId(2)));
-        assert_eq!(pollers.of(&a), Some(StreamId(1)));
+        assert_eq!(pollers.find(&json!({ "resource_names": ["c"], "version_info": "1" })), Some(StreamId(2)));
+        assert_eq!(pollers.find(&a), Some(StreamId(1)));
     }
 
     #[test]
-    fn one_poller_may_change_its_mind() {
+    fn follows_poller_that_changes_names() {
         let mut pollers = Pollers::default();
         pollers.add(StreamId(1), &json!({ "resource_names": ["a"] }));
-        assert_eq!(pollers.of(&json!({ "resource_names": ["b"], "version_info": "1" })), Some(StreamId(1)));
-        assert_eq!(pollers.of(&json!({})), Some(StreamId(1)), "nothing any more");
+        assert_eq!(pollers.find(&json!({ "resource_names": ["b"], "version_info": "1" })), Some(StreamId(1)));
+        assert_eq!(pollers.find(&json!({})), Some(StreamId(1)), "a poller that no longer asks for names");
     }
 }

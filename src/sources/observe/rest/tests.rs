@@ -3,7 +3,7 @@ use super::*;
 use crate::engine::lint;
 use crate::wire::{Body, FramePayload};
 
-/// What bytes on connections give: frames in words, and the rules that find something.
+/// Observes bytes on connections. Returns the frames as text, and the rules with findings.
 fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
     let schema = Schema::builtin();
     let mut pipeline = Pipeline::new(|_, _| None).with_rest(schema.clone());
@@ -21,10 +21,10 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
             known.push(conn);
             let what =
                 TapEvent::Opened { peer: format!("10.0.0.1:{}", 4000 + conn.0), server: "cp:1".to_owned() };
-            pipeline.take(TapCopy { conn, at, what }, store.catalog_mut(), &mut frames);
+            pipeline.handle(TapCopy { conn, at, event: what }, store.catalog_mut(), &mut frames);
         }
         let what = TapEvent::Bytes { dir: *dir, bytes: bytes.clone().into_bytes().into() };
-        pipeline.take(TapCopy { conn, at, what }, store.catalog_mut(), &mut frames);
+        pipeline.handle(TapCopy { conn, at, event: what }, store.catalog_mut(), &mut frames);
     }
     let words = frames.iter().map(|frame| match &frame.what {
         FramePayload::Open(open) => format!("{} open {}", frame.stream.0, open.method),
@@ -61,7 +61,7 @@ const CLUSTERS: &str = r#"{"versionInfo": "1", "typeUrl": "type.googleapis.com/e
     "resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}]}"#;
 
 #[test]
-fn polls_are_one_stream_over_connections() {
+fn joins_polls_of_several_connections() {
     let first = r#"{"node": {"id": "n1"}}"#;
     let next = r#"{"node": {"id": "n1"}, "versionInfo": "1"}"#;
     let (frames, rules) = seen(&[
@@ -89,7 +89,7 @@ fn polls_are_one_stream_over_connections() {
 }
 
 #[test]
-fn what_is_wrong_with_polls_is_found() {
+fn finds_violations_in_polls() {
     let node = r#"{"node": {"id": "n1"}}"#;
     assert_eq!(seen(&[post(1, CDS, node), post(2, CDS, node)]).1, ["rest-overlap"]);
     assert_eq!(
@@ -104,7 +104,7 @@ fn what_is_wrong_with_polls_is_found() {
 }
 
 #[test]
-fn a_type_that_is_not_known_is_no_bad_json() {
+fn accepts_unknown_type_as_valid_json() {
     let (frames, rules) = seen(&[
         post(1, CDS, r#"{"node": {"id": "n1"}}"#),
         answer(1, "200 OK", r#"{"resources": [{"@type": "type.googleapis.com/own.Type", "x": 1}]}"#),
@@ -114,7 +114,7 @@ fn a_type_that_is_not_known_is_no_bad_json() {
 }
 
 #[test]
-fn what_is_no_poll_stays_opaque() {
+fn leaves_other_requests_opaque() {
     let get = |path: &str| (1, Dir::Req, format!("GET {path} HTTP/1.1\r\n\r\n"));
     assert_eq!(seen(&[get("/healthz")]).0, ["1 open HTTP/1.1"]);
     assert_eq!(

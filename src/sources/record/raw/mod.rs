@@ -1,4 +1,4 @@
-//! Raw JSONL, the interchange form: one JSON object a line, in order of time, without descriptors.
+//! Raw JSONL, the interchange format: one JSON object per line, in order of time.
 //!
 //! | `dir` | keys |
 //! |---|---|
@@ -8,10 +8,11 @@
 //! | `close` | `t stream`, optional `by reset` |
 //! | `gap` | `t stream messages bytes` |
 //!
-//! Three keys are ours, and mean nothing to others: `partial` on an `open` that only names the node, `opaque`
-//! (`c2s`, `s2c`) on a `gap` that stands for uncounted traffic of a stream that is not xDS, `note` on a `close`.
+//! Three keys are extensions that other tools ignore: `partial` on an `open` that only names the
+//! node, `opaque` (`c2s`, `s2c`) on a `gap` that counts traffic of a stream that is not xDS, and
+//! `note` on a `close`.
 
-use crate::schema::base64;
+mod line_error;
 mod reader;
 mod writer;
 
@@ -23,13 +24,15 @@ pub use writer::Writer;
 
 use serde_json::Value;
 
-/// Protobuf JSON, where a file has it: a node, the body of a REST poll. Implemented over the descriptors.
-pub trait Json {
-    /// The message of this full name in binary protobuf; `None` if the JSON is not one.
+use crate::schema::base64;
+
+/// Conversion of protobuf JSON, for nodes and the bodies of REST polls.
+pub trait JsonCodec {
+    /// Encodes JSON as the message of this full name; `None` if the JSON does not fit.
     fn encode(&self, message: &str, json: &Value) -> Option<Vec<u8>>;
-    /// The message in protobuf JSON.
+    /// Decodes a message to protobuf JSON.
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value>;
 }
 
-/// The message of `node_hint`.
+/// The full name of the `node_hint` message.
 const NODE: &str = "envoy.config.core.v3.Node";

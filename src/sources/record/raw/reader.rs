@@ -5,34 +5,35 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Json, NODE, base64};
+use super::line_error::LineError;
+use super::{JsonCodec, NODE, base64};
 use crate::schema::redact;
-use crate::sources::record::Loaded;
+use crate::sources::record::loaded::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
 
-/// A longer line is no message: in base64 the largest field there is, and the rest of its line.
-const MAX_LINE: u64 = 1 << 30;
-/// Lines that are reported one by one; more are only counted.
-const REPORTED: usize = 20;
-/// Seconds that can't be those of a clock that began with its machine: they are Unix time.
-const UNIX: f64 = 1e9;
+/// Longest line: the largest field there is, in base64, and the rest of its line.
+const MAX_LINE_BYTES: u64 = 1 << 30;
+/// Lines that are reported individually; more are only counted.
+const MAX_REPORTED_LINES: usize = 20;
+/// Smallest number of seconds taken for Unix time instead of an uptime.
+const MIN_UNIX_SECONDS: f64 = 1e9;
 
-/// What reading can do beyond bytes.
+/// Optional conversions while reading.
 #[derive(Clone, Default)]
 pub struct Options<'a> {
-    /// Takes secrets out before anything is kept.
+    /// Redacts secrets before anything is stored.
     pub redact: Option<Arc<dyn Redact>>,
-    /// Reads `node_hint` and `body`. Without it they are left out, with a notice.
-    pub json: Option<&'a dyn Json>,
-    /// Keys the content hashes.
+    /// Decodes `node_hint` and `body`. Without it, both are skipped with a notice.
+    pub json: Option<&'a dyn JsonCodec>,
+    /// The key of the content hashes.
     pub seed: u64,
 }
 
 /// One line. Unknown keys are ignored.
 #[derive(Deserialize)]
-struct Line {
+struct RawLine {
     dir: String,
     t: Value,
     stream: Value,
@@ -56,91 +57,99 @@ struct Line {
     opaque: Option<String>,
 }
 
-/// A `stream` of the file: its number, and for REST polls the track.
-type Key = (String, Option<String>);
+/// A `stream` of the file: its number and, for REST polls, the path of the track.
+type StreamKey = (String, Option<String>);
 
-struct Stream {
+struct RawStream {
     id: StreamId,
     method: String,
-    /// The place of its end in the frames.
+    /// The index of the stream's end among the frames.
     ended: Option<usize>,
 }
 
-struct Reader<'a> {
+struct RawReader<'a> {
     options: &'a Options<'a>,
     catalog: Catalog,
     frames: Vec<Frame>,
     notices: Vec<String>,
-    bad: usize,
-    streams: HashMap<Key, Stream>,
-    count: u32,
+    skipped_lines: usize,
+    streams: HashMap<StreamKey, RawStream>,
+    stream_count: u32,
     clock: Clock,
-    /// What the file's times are: dates, or seconds from this zero. Known after the first line.
-    zero: Option<Zero>,
+    /// The origin of the file's times, known after the first line.
+    origin: Option<TimeOrigin>,
     now: Time,
-    unread: u64,
+    undecoded: u64,
 }
 
 #[derive(Clone, Copy)]
-enum Zero {
+enum TimeOrigin {
     Date(jiff::Timestamp),
     Seconds(f64),
 }
 
-/// Reads raw JSONL. Never fails on content: a bad line is reported in the notices and skipped.
+/// Reads raw JSONL. Bad lines are skipped and reported in the notices.
+///
+/// # Errors
+///
+/// The input can't be read.
 pub fn read(input: impl BufRead) -> io::Result<Loaded> {
     read_with(input, &Options::default())
 }
 
-/// Reads raw JSONL with what [`Options`] adds.
+/// Reads raw JSONL with [`Options`].
+///
+/// # Errors
+///
+/// The input can't be read.
 pub fn read_with(mut input: impl BufRead, options: &Options<'_>) -> io::Result<Loaded> {
     let catalog = Catalog::new(options.seed, options.redact.clone(), Box::new(MemoryBodies::default()));
-    let mut reader = Reader {
+    let mut reader = RawReader {
         options,
         catalog,
         frames: Vec::new(),
         notices: Vec::new(),
-        bad: 0,
+        skipped_lines: 0,
         streams: HashMap::new(),
-        count: 0,
+        stream_count: 0,
         clock: Clock::default(),
-        zero: None,
+        origin: None,
         now: Time::ZERO,
-        unread: 0,
+        undecoded: 0,
     };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
-        if (&mut input).take(MAX_LINE).read_until(b'\n', &mut line)? == 0 {
+        if (&mut input).take(MAX_LINE_BYTES).read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        if line.len() as u64 == MAX_LINE {
+        if line.len() as u64 == MAX_LINE_BYTES {
             input.skip_until(b'\n')?;
-            reader.report(number, "it is too long");
-        } else if let Err(why) = reader.line(line.trim_ascii()) {
-            reader.report(number, &why);
+            reader.report(number, &LineError::TooLong);
+        } else if let Err(error) = reader.line(line.trim_ascii()) {
+            reader.report(number, &error);
         }
     }
     Ok(reader.finish())
 }
 
-impl Reader<'_> {
-    fn report(&mut self, number: u64, why: &str) {
-        self.bad += 1;
-        if self.bad <= REPORTED {
-            self.notices.push(format!("line {number} skipped: {why}"));
+impl RawReader<'_> {
+    fn report(&mut self, number: u64, error: &LineError) {
+        self.skipped_lines += 1;
+        if self.skipped_lines <= MAX_REPORTED_LINES {
+            self.notices.push(format!("line {number} skipped: {error}"));
         }
     }
 
-    fn line(&mut self, text: &[u8]) -> Result<(), String> {
+    fn line(&mut self, text: &[u8]) -> Result<(), LineError> {
         if text.is_empty() {
             return Ok(());
         }
-        let line: Line = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let line: RawLine = serde_json::from_slice(text)?;
         let at = self.time(&line.t)?;
         let number = match &line.stream {
             Value::Number(number) => number.to_string(),
-            other => return Err(format!("stream is {other}, not a number")),
+            other => return Err(LineError::StreamNumber(other.clone())),
         };
         match line.dir.as_str() {
             "open" => self.open(at, number, line),
@@ -163,7 +172,7 @@ impl Reader<'_> {
                     Some(Value::String(name)) => Code::parse(name),
                     _ => None,
                 };
-                let code = code.ok_or("code is no gRPC status, neither number nor name")?;
+                let code = code.ok_or(LineError::Status)?;
                 let status = Some((code, self.catalog.clean_text(line.message.unwrap_or_default())));
                 self.end(at, number, End { by: Some(Side::Server), status, ..End::default() })
             }
@@ -175,28 +184,28 @@ impl Reader<'_> {
                 };
                 self.end(at, number, End { by, reset: line.reset, note: line.note, status: None })
             }
-            other => Err(format!("dir {other:?} is none of open, c2s, s2c, status, close, gap")),
+            other => Err(LineError::Dir(other.to_owned())),
         }
     }
 
-    /// The line's time. Times don't go back: a line that is late stands where it stands.
-    fn time(&mut self, t: &Value) -> Result<Time, String> {
-        let wrong = || format!("t is {t}: neither seconds nor RFC 3339 text, or not what the first line has");
-        let at = match (t, self.zero) {
+    /// Returns the line's time. Time never goes back: a late line gets the current time.
+    fn time(&mut self, t: &Value) -> Result<Time, LineError> {
+        let wrong = || LineError::Time(t.clone());
+        let at = match (t, self.origin) {
             (Value::Number(secs), zero) => {
                 let secs = secs.as_f64().ok_or_else(wrong)?;
                 let zero = match zero {
-                    None if secs >= UNIX => {
+                    None if secs >= MIN_UNIX_SECONDS => {
                         let date = jiff::Timestamp::from_microsecond((secs * 1e6).round() as i64);
                         self.clock.epoch = Some(date.map_err(|_| wrong())?.as_nanosecond());
                         secs
                     }
-                    // Seconds from any zero stay as they are, so that they can be compared with the file's.
+                    // Seconds of an unknown clock stay as they are, comparable with the file's.
                     None => secs.min(0.0),
-                    Some(Zero::Seconds(zero)) => zero,
-                    Some(Zero::Date(_)) => return Err(wrong()),
+                    Some(TimeOrigin::Seconds(zero)) => zero,
+                    Some(TimeOrigin::Date(_)) => return Err(wrong()),
                 };
-                self.zero = Some(Zero::Seconds(zero));
+                self.origin = Some(TimeOrigin::Seconds(zero));
                 let nanos = if zero == 0.0 { secs * 1e9 } else { ((secs - zero) * 1e6).round() * 1e3 };
                 Time(nanos.round().max(0.0) as u64)
             }
@@ -204,10 +213,10 @@ impl Reader<'_> {
                 let date: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
                 let zero = match zero {
                     None => date,
-                    Some(Zero::Date(zero)) => zero,
-                    Some(Zero::Seconds(_)) => return Err(wrong()),
+                    Some(TimeOrigin::Date(zero)) => zero,
+                    Some(TimeOrigin::Seconds(_)) => return Err(wrong()),
                 };
-                self.zero = Some(Zero::Date(zero));
+                self.origin = Some(TimeOrigin::Date(zero));
                 self.clock.epoch = Some(zero.as_nanosecond());
                 Time(u64::try_from(date.as_nanosecond() - zero.as_nanosecond()).unwrap_or(0))
             }
@@ -221,20 +230,20 @@ impl Reader<'_> {
         self.frames.push(Frame { at, stream, what });
     }
 
-    /// A new stream.
-    fn begin(&mut self, at: Time, key: Key, open: Open) -> StreamId {
-        self.count += 1;
-        let id = StreamId(self.count);
-        self.streams.insert(key, Stream { id, method: open.method.clone(), ended: None });
+    /// Opens a new stream.
+    fn begin(&mut self, at: Time, key: StreamKey, open: Open) -> StreamId {
+        self.stream_count += 1;
+        let id = StreamId(self.stream_count);
+        self.streams.insert(key, RawStream { id, method: open.method.clone(), ended: None });
         self.put(at, id, FramePayload::Open(Box::new(open)));
         id
     }
 
-    fn open(&mut self, at: Time, number: String, line: Line) -> Result<(), String> {
-        let method = line.method.ok_or("an open needs a method")?;
+    fn open(&mut self, at: Time, number: String, line: RawLine) -> Result<(), LineError> {
+        let method = line.method.ok_or(LineError::NoMethod)?;
         let key = key(number, &method);
         if self.streams.contains_key(&key) {
-            return Err(format!("stream {} is there already", key.0));
+            return Err(LineError::AlreadyOpen(key.0));
         }
         let mut metadata = Vec::new();
         for (name, value) in line.metadata.unwrap_or_default() {
@@ -253,9 +262,9 @@ impl Reader<'_> {
             }
         }
         let node_hint = match (&line.node_hint, self.options.json) {
-            (Some(node), Some(json)) => Some(json.encode(NODE, node).ok_or("node_hint is no node")?),
+            (Some(node), Some(json)) => Some(json.encode(NODE, node).ok_or(LineError::NodeHint)?),
             (Some(_), None) => {
-                self.unread += 1;
+                self.undecoded += 1;
                 None
             }
             _ => None,
@@ -265,11 +274,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The stream of a line that is no open; begun before the file if the file did not open it.
-    fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, String> {
+    /// Returns the stream of a line other than `open`; a stream without an `open` is partial.
+    fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, LineError> {
         let key = key(number, method.as_deref().unwrap_or_default());
         match self.streams.get(&key) {
-            Some(stream) if stream.ended.is_some() => Err(format!("stream {} has ended", key.0)),
+            Some(stream) if stream.ended.is_some() => Err(LineError::Ended(key.0)),
             Some(stream) => Ok(stream.id),
             None => {
                 let partial = key.1.is_none();
@@ -279,52 +288,51 @@ impl Reader<'_> {
         }
     }
 
-    fn message(&mut self, at: Time, number: String, line: Line, dir: Dir) -> Result<(), String> {
+    fn message(&mut self, at: Time, number: String, line: RawLine, dir: Dir) -> Result<(), LineError> {
         let known = self.streams.get(&(number.clone(), None)).map(|stream| stream.method.clone());
-        let path =
-            line.method.filter(|method| !method.is_empty()).or(known).ok_or("the method is missing")?;
+        let path = line.method.filter(|method| !method.is_empty()).or(known).ok_or(LineError::NoMethod)?;
         let bytes = match line.raw.as_deref().map(base64::decode) {
             Some(Some(bytes)) => Some(bytes),
-            Some(None) => return Err("raw is not base64".into()),
+            Some(None) => return Err(LineError::Base64),
             None => None,
         };
         let stream = self.stream(at, number, Some(path.clone()))?;
         let shape = Method::of_path(&path).map(|method| Shape::of(&method, dir));
         let bytes = match (bytes, line.body, line.http_status) {
             (Some(bytes), _, _) => bytes,
-            // "Not modified" holds no message.
+            // "Not modified" carries no message.
             (None, None, Some(304)) => {
                 self.put(at, stream, FramePayload::Opaque { dir, messages: 0, bytes: 0 });
                 return Ok(());
             }
             (None, Some(body), _) => match (self.options.json, shape) {
                 (Some(json), Some(shape)) => {
-                    // As text, or as it stands.
+                    // The body is JSON text in a string, or JSON itself.
                     let body = match body.as_str() {
-                        Some(text) => serde_json::from_str(text).map_err(|error| format!("body: {error}"))?,
+                        Some(text) => serde_json::from_str(text).map_err(LineError::BodyText)?,
                         None => body,
                     };
                     let message = format!("envoy.service.discovery.v3.{}", shape.message());
-                    json.encode(&message, &body).ok_or_else(|| format!("body is no {message}"))?
+                    json.encode(&message, &body).ok_or(LineError::Body(message))?
                 }
                 _ => {
-                    self.unread += 1;
+                    self.undecoded += 1;
                     return Ok(());
                 }
             },
-            (None, None, _) => return Err("raw is missing".into()),
+            (None, None, _) => return Err(LineError::NoContent),
         };
         let what = match shape {
             Some(shape) => FramePayload::Message(Arc::new(Message::parse(shape, &bytes, &mut self.catalog))),
-            // Not xDS: counted, not kept (row A-19).
+            // Count what is not xDS (docs/protocol.md#a-19).
             None => FramePayload::Opaque { dir, messages: 1, bytes: bytes.len() as u64 },
         };
         self.put(at, stream, what);
         Ok(())
     }
 
-    /// A status and the close that follows it are one end.
-    fn end(&mut self, at: Time, number: String, end: End) -> Result<(), String> {
+    /// Ends a stream. A status and the `close` behind it are one end.
+    fn end(&mut self, at: Time, number: String, end: End) -> Result<(), LineError> {
         let ended = self.streams.get(&(number.clone(), None)).and_then(|stream| stream.ended);
         if let Some(FramePayload::End(first)) =
             ended.and_then(|at| self.frames.get_mut(at)).map(|f| &mut f.what)
@@ -344,12 +352,14 @@ impl Reader<'_> {
     }
 
     fn finish(mut self) -> Loaded {
-        if self.bad > REPORTED {
-            self.notices.push(format!("{} more lines skipped", self.bad - REPORTED));
+        if self.skipped_lines > MAX_REPORTED_LINES {
+            self.notices.push(format!("{} more lines skipped", self.skipped_lines - MAX_REPORTED_LINES));
         }
-        if self.unread > 0 {
-            self.notices
-                .push(format!("{} JSON bodies or nodes are not read: no descriptors for them", self.unread));
+        if self.undecoded > 0 {
+            self.notices.push(format!(
+                "{} JSON bodies or nodes skipped: descriptors are needed to decode them",
+                self.undecoded
+            ));
         }
         Loaded {
             catalog: self.catalog,
@@ -362,8 +372,8 @@ impl Reader<'_> {
     }
 }
 
-/// REST polls of one client share a number; their tracks are told apart by the method.
-fn key(number: String, method: &str) -> Key {
+/// REST polls of one client share a number; the path tells their tracks apart.
+fn key(number: String, method: &str) -> StreamKey {
     let rest = Method::of_path(method).is_some_and(|method| method.variant == Variant::Rest);
     (number, rest.then(|| method.to_owned()))
 }

@@ -20,7 +20,7 @@ fn export(loaded: &Loaded) -> String {
 }
 
 #[test]
-fn a_session_comes_back() {
+fn round_trips_session() {
     let mut catalog = Catalog::in_memory();
     let frames = sample::session(&mut catalog);
     for epoch in [None, Some(1_772_460_000_000_000_000)] {
@@ -37,7 +37,7 @@ fn a_session_comes_back() {
 }
 
 #[test]
-fn lines_have_the_keys_of_the_form() {
+fn writes_documented_keys() {
     let mut catalog = Catalog::in_memory();
     let frames = sample::session(&mut catalog);
     let mut writer = Writer::new(Vec::new(), Clock::default(), None);
@@ -59,7 +59,7 @@ fn lines_have_the_keys_of_the_form() {
 }
 
 #[test]
-fn bad_lines_are_named_and_skipped() {
+fn reports_and_skips_bad_lines() {
     let text = format!(
         concat!(
             "{{\"dir\":\"open\",\"t\":1.5,\"stream\":-3,\"method\":\"{ads}\",\"new\":[1]}}\n",
@@ -84,7 +84,7 @@ fn bad_lines_are_named_and_skipped() {
 }
 
 #[test]
-fn a_stream_without_an_open_is_partial() {
+fn treats_stream_without_open_as_partial() {
     let text = format!(r#"{{"dir":"s2c","t":0,"stream":7,"method":"{}","raw":"CgF2"}}"#, sample::ADS);
     let loaded = load(&text);
     let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("an open") };
@@ -95,7 +95,7 @@ fn a_stream_without_an_open_is_partial() {
 }
 
 #[test]
-fn a_status_by_name_and_its_close_are_one_end() {
+fn joins_status_and_close() {
     let text = r#"{"dir":"open","t":0,"stream":1,"method":"/x.Y/Z"}
 {"dir":"s2c","t":1,"stream":1,"method":"/x.Y/Z","raw":"AAAA"}
 {"dir":"status","t":2,"stream":1,"code":"UNAVAILABLE","message":"gone"}
@@ -111,7 +111,7 @@ fn a_status_by_name_and_its_close_are_one_end() {
 }
 
 #[test]
-fn unix_seconds_are_dates() {
+fn reads_unix_seconds_as_dates() {
     let text = r#"{"dir":"open","t":1772460000.5,"stream":1,"method":"/x"}
 {"dir":"close","t":1772460001.75,"stream":1}"#;
     let loaded = load(text);
@@ -120,7 +120,7 @@ fn unix_seconds_are_dates() {
 }
 
 #[test]
-fn seconds_beyond_all_dates_are_no_time() {
+fn rejects_seconds_beyond_all_dates() {
     let text = r#"{"dir":"open","t":88888888888888888888888888888888888888888888888888.01,"stream":1,"method":"/x"}
 {"dir":"open","t":1772460000,"stream":1,"method":"/x"}"#;
     let loaded = load(text);
@@ -129,10 +129,10 @@ fn seconds_beyond_all_dates_are_no_time() {
     assert_eq!(loaded.clock.epoch, Some(1_772_460_000_000_000_000));
 }
 
-/// Knows one node.
+/// A codec that knows one node.
 struct OneNode;
 
-impl Json for OneNode {
+impl JsonCodec for OneNode {
     fn encode(&self, message: &str, json: &Value) -> Option<Vec<u8>> {
         (message == "envoy.config.core.v3.Node" && json["id"] == "n").then(|| b"\x0a\x01n".to_vec())
     }
@@ -142,9 +142,9 @@ impl Json for OneNode {
 }
 
 #[test]
-fn a_node_hint_needs_descriptors_and_goes_both_ways() {
+fn round_trips_node_hint_with_descriptors() {
     let text = r#"{"dir":"open","t":0,"stream":1,"method":"/x","node_hint":{"id":"n"},"partial":true}"#;
-    assert!(load(text).notices[0].contains("not read"));
+    assert!(load(text).notices[0].contains("nodes skipped"));
     let options = Options { json: Some(&OneNode), ..Options::default() };
     let loaded = read_with(text.as_bytes(), &options).unwrap();
     let FramePayload::Open(open) = &loaded.frames[0].what else { panic!("an open") };

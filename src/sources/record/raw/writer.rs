@@ -3,28 +3,33 @@ use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
 
-use super::{Json, NODE, base64};
+use super::{JsonCodec, NODE, base64};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
 use crate::wire::{End, Frame, FramePayload, Open};
 
-/// Writes frames as raw JSONL (`export --to raw`), a line each.
+/// A writer of raw JSONL (`export --to raw`).
 pub struct Writer<'a, W> {
     out: W,
     clock: Clock,
-    json: Option<&'a dyn Json>,
+    json: Option<&'a dyn JsonCodec>,
     methods: HashMap<StreamId, String>,
-    /// Messages whose bytes were lost; a `gap` stands in their place.
+    /// The number of messages without bytes, written as gaps.
     lost: u64,
 }
 
 impl<'a, W: Write> Writer<'a, W> {
-    /// `t` is RFC 3339 text where the clock has a date, seconds otherwise. Without `json` node hints are left out.
-    pub fn new(out: W, clock: Clock, json: Option<&'a dyn Json>) -> Self {
+    /// Creates a writer. Times are RFC 3339 text if the clock has a date, else seconds. Without
+    /// `json`, node hints are left out.
+    pub fn new(out: W, clock: Clock, json: Option<&'a dyn JsonCodec>) -> Self {
         Writer { out, clock, json, methods: HashMap::new(), lost: 0 }
     }
 
-    /// Writes the next frame's line; an end with a status takes two.
+    /// Writes a frame as one line; an end with a status takes two.
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written.
     pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
         match &frame.what {
             FramePayload::Open(open) => self.open(frame, open),
@@ -48,12 +53,16 @@ impl<'a, W: Write> Writer<'a, W> {
         }
     }
 
-    /// Messages that could not be written because a damaged recording lost their content.
+    /// Returns the number of messages whose content a damaged recording has lost.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Hands everything to the output and gives it back.
+    /// Flushes the output and returns it.
+    ///
+    /// # Errors
+    ///
+    /// The output can't be written.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
@@ -62,7 +71,7 @@ impl<'a, W: Write> Writer<'a, W> {
     fn open(&mut self, frame: &Frame, open: &Open) -> io::Result<()> {
         self.methods.insert(frame.stream, open.method.clone());
         let node = open.node_hint.as_ref().zip(self.json).and_then(|(node, json)| json.decode(NODE, node));
-        // A stream without an open line is one that had begun before.
+        // A stream without an open line is partial.
         if open.partial && node.is_none() {
             return Ok(());
         }

@@ -12,7 +12,7 @@ fn small() -> (Vec<String>, Vec<u8>) {
 }
 
 #[test]
-fn cut_anywhere_the_beginning_opens() {
+fn opens_recording_truncated_anywhere() {
     let (all, file) = small();
     let mut before = 0;
     for end in 0..file.len() {
@@ -30,7 +30,7 @@ fn cut_anywhere_the_beginning_opens() {
 }
 
 #[test]
-fn a_header_that_is_cut_says_so() {
+fn reports_truncated_and_damaged_headers() {
     let (_, file) = small();
     assert!(matches!(read(&file[..0]), Err(RecordReadError::Empty)));
     assert!(matches!(read(&file[..12]), Err(RecordReadError::Cut { at: 12 })));
@@ -46,7 +46,7 @@ fn a_header_that_is_cut_says_so() {
 }
 
 #[test]
-fn no_flipped_bit_panics_or_makes_things_up() {
+fn survives_flipped_bits() {
     let (all, file) = small();
     for at in 0..file.len() {
         for bit in [0, 3, 7] {
@@ -74,7 +74,7 @@ fn large() -> (Vec<Frame>, Catalog, Vec<u8>) {
 }
 
 #[test]
-fn damage_in_the_middle_costs_one_segment() {
+fn damage_costs_one_segment() {
     let (frames, catalog, file) = large();
     let all = describe(&frames, &catalog);
     assert!(file.len() > 400 << 10, "several segments: {}", file.len());
@@ -101,7 +101,7 @@ fn damage_in_the_middle_costs_one_segment() {
 }
 
 #[test]
-fn a_stream_is_known_after_its_opening_is_lost() {
+fn knows_stream_whose_opening_is_lost() {
     let (_, _, mut file) = large();
     file[200] ^= 0x40;
     let loaded = read(&file[..]).unwrap();
@@ -111,7 +111,7 @@ fn a_stream_is_known_after_its_opening_is_lost() {
 }
 
 #[test]
-fn what_was_flushed_is_in_the_file() {
+fn reads_flushed_frames() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
     let file = Shared::default();
@@ -128,7 +128,7 @@ fn what_was_flushed_is_in_the_file() {
 }
 
 #[test]
-fn what_a_full_disk_lost_is_counted() {
+fn counts_frames_lost_to_full_disk() {
     #[derive(Clone)]
     struct Disk(Shared, std::sync::Arc<std::sync::atomic::AtomicBool>);
     impl Write for Disk {
@@ -160,7 +160,7 @@ fn what_a_full_disk_lost_is_counted() {
 }
 
 #[test]
-fn a_short_recording_that_is_cut_keeps_what_stands_before() {
+fn keeps_beginning_of_truncated_short_recording() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let mut frames = vec![frame(0, 1, opened(ADS))];
     for i in 0..300 {

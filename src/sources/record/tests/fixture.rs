@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use super::sample::*;
-use crate::sources::record::{Format, detect, open, read};
+use crate::sources::open_recording as open;
+use crate::sources::record::{FileFormat, detect, read};
 use crate::wire::content::{Catalog, MemoryBodies};
 
 fn path(name: &str) -> PathBuf {
@@ -12,7 +13,7 @@ fn path(name: &str) -> PathBuf {
 
 /// To make the fixture of a new version, run this test with `WRITE_FIXTURE` set to its path.
 #[test]
-fn version_1_opens() {
+fn opens_version_1() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
     if let Some(path) = std::env::var_os("WRITE_FIXTURE") {
@@ -24,12 +25,16 @@ fn version_1_opens() {
 }
 
 #[test]
-fn formats_are_told_by_content() {
+fn detects_format_by_content() {
     let raw = br#"{"t":0,"stream":1,"dir":"close"}"#;
-    assert_eq!(detect(raw), Format::Raw);
+    assert_eq!(detect(raw), FileFormat::Raw);
     assert_eq!(read(&raw[..]).unwrap().frames.len(), 2);
-    assert_eq!(detect(br#"{"dir":"s2c","raw":"AAAA"#), Format::Raw, "a line longer than what is looked at");
+    assert_eq!(
+        detect(br#"{"dir":"s2c","raw":"AAAA"#),
+        FileFormat::Raw,
+        "a line longer than what is looked at"
+    );
     for other in ["A -> B", "{\"static_resources\":{}}", "{\n  \"dir\": 1\n}", "[]", "node:\n  id: x\n"] {
-        assert_eq!(detect(other.as_bytes()), Format::Other, "{other}");
+        assert_eq!(detect(other.as_bytes()), FileFormat::Other, "{other}");
     }
 }

@@ -4,6 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use super::sample::*;
+use crate::app::recording_file;
+use crate::sources::open_recording;
 use crate::sources::record::Writer;
 use crate::sources::record::output::Output;
 use crate::wire::content::{Catalog, MemoryBodies};
@@ -62,7 +64,7 @@ fn deltas(catalog: &mut Catalog, count: u64) -> Vec<Frame> {
 }
 
 #[test]
-fn whenever_it_is_killed_what_was_flushed_is_there() {
+fn keeps_flushed_frames_whenever_killed() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = deltas(&mut catalog, 700);
     let log = Logged::default();
@@ -114,19 +116,19 @@ fn whenever_it_is_killed_what_was_flushed_is_there() {
 }
 
 #[test]
-fn a_file_that_is_still_written_can_be_read() {
+fn reads_file_that_is_being_written() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = deltas(&mut catalog, 700);
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
-    let mut writer = Writer::in_file(crate::sources::record::create(&path).unwrap(), header()).unwrap();
+    let mut writer = recording_file::writer(recording_file::create(&path).unwrap(), header()).unwrap();
     let mut early = None;
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();
         writer.flush().unwrap();
         assert_eq!(writer.bytes_written(), std::fs::metadata(&path).unwrap().len());
         if i == 100 {
-            early = Some(crate::sources::record::open(&path).unwrap());
+            early = Some(open_recording(&path).unwrap());
         }
     }
     writer.finish().unwrap();
@@ -135,6 +137,6 @@ fn a_file_that_is_still_written_can_be_read() {
     let FramePayload::Message(last) = &early.frames[100].what else { panic!("a message") };
     let Message { size, .. } = **last;
     assert_eq!(last.bytes(&early.catalog).unwrap().len() as u64, size);
-    let whole = crate::sources::record::open(&path).unwrap();
+    let whole = open_recording(&path).unwrap();
     assert_eq!(describe(&whole.frames, &whole.catalog), describe(&frames, &catalog));
 }

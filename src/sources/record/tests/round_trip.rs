@@ -1,14 +1,16 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::sources::record::{Writer, create, open};
+use crate::app::recording_file::create;
+use crate::sources::open_recording as open;
+use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::Time;
 use crate::wire::pb::put_len_field;
 use crate::wire::{Frame, FramePayload, Message, Shape};
 
 #[test]
-fn everything_comes_back() {
+fn round_trips_session() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
     for every in [1, 3, 1000] {
@@ -24,7 +26,7 @@ fn everything_comes_back() {
 }
 
 #[test]
-fn the_clock_may_go_on_after_the_last_frame() {
+fn ends_after_last_frame() {
     let file = Shared::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     writer.write(&frame(1, 1, opened(ADS)), &Catalog::in_memory()).unwrap();
@@ -34,7 +36,7 @@ fn the_clock_may_go_on_after_the_last_frame() {
 }
 
 #[test]
-fn bodies_are_read_from_the_file() {
+fn reads_bodies_from_file() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let mut frames = vec![frame(0, 1, opened(ADS))];
     for i in 0..200 {
@@ -58,7 +60,7 @@ fn bodies_are_read_from_the_file() {
 }
 
 #[test]
-fn a_recording_of_a_part_holds_what_that_part_needs() {
+fn records_only_content_that_frames_need() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
     let loaded = load(&record(&frames[11..], &catalog, 1));
@@ -89,7 +91,7 @@ impl Redact for NoSecrets {
 }
 
 #[test]
-fn redacted_content_keeps_its_hash_and_never_its_secret() {
+fn redacted_content_keeps_hash_without_secret() {
     let mut catalog =
         Catalog::new(42, Some(std::sync::Arc::new(NoSecrets)), Box::new(MemoryBodies::default()));
     let mut any = Vec::new();
@@ -148,7 +150,7 @@ fn wire_bytes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn every_message_comes_back_byte_for_byte(
+    fn messages_round_trip_byte_for_byte(
         messages in proptest::collection::vec((1u32..4, shape(), wire_bytes()), 0..20),
         every in 1usize..5,
     ) {
@@ -175,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn files_are_private_and_nothing_else_is_written_over() {
+fn creates_private_files_and_overwrites_recordings_only() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
     for _ in 0..2 {

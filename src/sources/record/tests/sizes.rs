@@ -1,7 +1,7 @@
 //! Sizes that a recording must keep to; each against the bytes that went by.
 
 use super::sample::*;
-use crate::sources::record::{Writer, create};
+use crate::app::recording_file::{create, writer};
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::{Frame, FramePayload, Message, Shape};
 
@@ -43,17 +43,17 @@ fn churn(shuffled: bool) -> usize {
 }
 
 #[test]
-fn churn_is_its_unique_content() {
+fn churn_costs_unique_content() {
     assert!(churn(false) <= 400_000);
 }
 
 #[test]
-fn churn_in_random_order_adds_the_order() {
+fn churn_in_random_order_adds_order() {
     assert!(churn(true) <= 1_300_000);
 }
 
 #[test]
-fn a_node_that_is_repeated_is_stored_once() {
+fn stores_repeated_node_once() {
     let mut catalog = catalog();
     let mut dice = Dice(2);
     let node: Vec<u8> =
@@ -106,7 +106,7 @@ fn deltas(every: usize, clusters: u64) -> f64 {
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("deltas.xdsrec");
-    let mut writer = Writer::in_file(create(&path).unwrap(), header()).unwrap();
+    let mut writer = writer(create(&path).unwrap(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();
         if i % every == 0 {
@@ -121,7 +121,7 @@ fn deltas(every: usize, clusters: u64) -> f64 {
 }
 
 #[test]
-fn small_deltas_pack_as_well_as_raw_frames() {
+fn compresses_small_deltas_like_raw_frames() {
     // A flush each tenth of a second, at a thousand updates a second and at few.
     for every in [200, 2] {
         for clusters in [100, 1000, 5000] {

@@ -1,76 +1,77 @@
 use super::super::ast::*;
 use super::super::lex::{Lexer, Result};
-use super::{Parser, type_ref};
+use super::Parser;
+use super::values::type_ref;
 
 const SEVERITIES: [&str; 3] = ["error", "warn", "info"];
 
 impl Parser {
-    /// What follows `expect`.
-    pub(super) fn expectation(&self, lexer: &mut Lexer<'_>) -> Result<Expect> {
-        lexer.end();
+    /// Parses what follows `expect`.
+    pub(super) fn expectation(&self, lexer: &mut Lexer<'_>) -> Result<Expectation> {
+        lexer.at_end();
         let mark = lexer.mark();
         match lexer.bare() {
             "lint" => lint(lexer),
             "no" => {
                 let (pick, _) = pick(lexer, false)?;
-                Ok(Expect::No(pick))
+                Ok(Expectation::NoFinding(pick))
             }
             "message" => {
-                lexer.end();
+                lexer.at_end();
                 let n = lexer.number("the number of a message")?;
                 let (kind, fields) = facts(lexer, "the kind of the message")?;
-                Ok(Expect::Message { n, kind, fields })
+                Ok(Expectation::Message { number: n, kind, fields })
             }
             "state" => {
                 let (stream, ty) = self.track(lexer)?;
                 let (state, fields) = facts(lexer, "a state")?;
-                Ok(Expect::State { stream, ty, state, fields })
+                Ok(Expectation::State { stream, ty, state, fields })
             }
             "resource" => {
                 let (stream, ty) = self.track(lexer)?;
-                lexer.end();
+                lexer.at_end();
                 let name = lexer.word("the name of a resource")?.text;
                 let (state, fields) = facts(lexer, "a state")?;
-                Ok(Expect::Resource { stream, ty, name, state, fields })
+                Ok(Expectation::Resource { stream, ty, name, state, fields })
             }
             _ => Err(lexer.error_at(mark, "`lint`, `no`, `message`, `state` or `resource`")),
         }
     }
 
-    /// `STREAM TYPE`
+    /// Parses `STREAM TYPE`.
     fn track(&self, lexer: &mut Lexer<'_>) -> Result<(u32, TypeRef)> {
-        let stream = self.known(lexer)?;
-        lexer.end();
+        let stream = self.opened_stream(lexer)?;
+        lexer.at_end();
         Ok((stream, type_ref(lexer)?))
     }
 }
 
-fn lint(lexer: &mut Lexer<'_>) -> Result<Expect> {
-    lexer.end();
+fn lint(lexer: &mut Lexer<'_>) -> Result<Expectation> {
+    lexer.at_end();
     if lexer.keyword("none") {
-        return Ok(Expect::LintNone);
+        return Ok(Expectation::LintNone);
     }
     if lexer.keyword("only") {
-        return Ok(Expect::LintOnly);
+        return Ok(Expectation::LintOnly);
     }
     let (pick, severity) = pick(lexer, true)?;
-    Ok(Expect::Lint { pick, severity })
+    Ok(Expectation::Lint { pattern: pick, severity })
 }
 
-/// `RULE [at N] [sev=S] [names=[…]]`
-fn pick(lexer: &mut Lexer<'_>, with_severity: bool) -> Result<(Pick, Option<String>)> {
-    lexer.end();
+/// Parses `RULE [at N] [sev=S] [names=[…]]`.
+fn pick(lexer: &mut Lexer<'_>, with_severity: bool) -> Result<(FindingPattern, Option<String>)> {
+    lexer.at_end();
     let mark = lexer.mark();
-    let mut pick = Pick { rule: lexer.bare().into(), ..Pick::default() };
+    let mut pick = FindingPattern { rule: lexer.bare().into(), ..FindingPattern::default() };
     if pick.rule.is_empty() {
         return Err(lexer.error_at(mark, "the name of a rule"));
     }
     let mut severity = None;
-    while !lexer.end() {
+    while !lexer.at_end() {
         let mark = lexer.mark();
         match (lexer.bare(), lexer.eat("=")) {
             ("at", false) if pick.at.is_none() => {
-                lexer.end();
+                lexer.at_end();
                 pick.at = Some(lexer.number("the number of a message")?);
             }
             ("sev", true) if with_severity && severity.is_none() => {
@@ -92,13 +93,13 @@ fn pick(lexer: &mut Lexer<'_>, with_severity: bool) -> Result<(Pick, Option<Stri
     Ok((pick, severity))
 }
 
-/// A word that comes first, and the fields after it.
-type Facts = (Option<String>, Vec<(String, Want)>);
+/// An optional leading word, and the fields behind it.
+type Facts = (Option<String>, Vec<(String, ExpectedValue)>);
 
-/// `[WORD] [FIELD=VALUE…]`
+/// Parses `[WORD] [FIELD=VALUE…]`.
 fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<Facts> {
     let (mut word, mut fields) = (None, Vec::new());
-    while !lexer.end() {
+    while !lexer.at_end() {
         let mark = lexer.mark();
         let key = lexer.bare();
         if key.is_empty() {
@@ -106,8 +107,8 @@ fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<Facts> {
         }
         if lexer.eat("=") {
             let want = match lexer.peek() {
-                Some('[') => Want::List(lexer.list()?),
-                _ => Want::Word(lexer.value()?),
+                Some('[') => ExpectedValue::List(lexer.list()?),
+                _ => ExpectedValue::Word(lexer.value()?),
             };
             fields.push((key.into(), want));
         } else if word.is_none() && fields.is_empty() {

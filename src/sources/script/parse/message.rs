@@ -1,14 +1,13 @@
 use super::super::ast::*;
-use super::super::base64;
 use super::super::flow;
 use super::super::lex::{Lexer, Result};
 use super::resource;
-use super::{type_ref, type_word};
+use super::values::{raw_bytes, type_ref, type_word};
 use crate::wire::event::{Dir, Variant};
 
-/// What follows the arrow: `[TYPE] fields`.
-pub(super) fn body(lexer: &mut Lexer<'_>, stream: &Stream, dir: Dir) -> Result<Body> {
-    lexer.end();
+/// Parses what follows the arrow: `[TYPE] fields`.
+pub(super) fn body(lexer: &mut Lexer<'_>, stream: &ScriptStream, dir: Dir) -> Result<MessageBody> {
+    lexer.at_end();
     let place = lexer.mark();
     let mut fields = Fields { stream, seen: Vec::new(), ty: TypeRef::Implied };
     if let Some(ty) = type_word(lexer) {
@@ -19,23 +18,25 @@ pub(super) fn body(lexer: &mut Lexer<'_>, stream: &Stream, dir: Dir) -> Result<B
         Dir::Req => fields.request(lexer)?,
         Dir::Resp => fields.response(lexer)?,
     };
-    let typed = matches!(body, Body::Raw(..)) || fields.ty != TypeRef::Implied;
+    let typed = matches!(body, MessageBody::Raw(..)) || fields.ty != TypeRef::Implied;
     if stream.variant.is_aggregated() && !typed {
-        lexer.back(place);
+        lexer.rewind(place);
         return Err(match type_ref(lexer) {
             Err(error) => error,
             Ok(_) => lexer.error("a type"),
         });
     }
     Ok(match body {
-        Body::Request(request) => Body::Request(Request { ty: fields.ty, ..request }),
-        Body::Response(response) => Body::Response(Response { ty: fields.ty, ..response }),
+        MessageBody::Request(request) => MessageBody::Request(ScriptRequest { ty: fields.ty, ..request }),
+        MessageBody::Response(response) => {
+            MessageBody::Response(ScriptResponse { ty: fields.ty, ..response })
+        }
         raw => raw,
     })
 }
 
 struct Fields<'a> {
-    stream: &'a Stream,
+    stream: &'a ScriptStream,
     seen: Vec<&'static str>,
     ty: TypeRef,
 }
@@ -47,7 +48,7 @@ const DELTA_RESPONSE: [&str; 7] = ["n", "sys", "rm", "cp", "errors", "type", "ra
 const REST_RESPONSE: [&str; 7] = ["v", "n", "cp", "errors", "http", "type", "raw"];
 
 impl Fields<'_> {
-    /// The next `FIELD=`, one of these and each only once.
+    /// Parses the next `FIELD=`, which must be one of `keys` and not a repeated one.
     fn key(&mut self, lexer: &mut Lexer<'_>, keys: &[&'static str], others: &str) -> Result<&'static str> {
         let mark = lexer.mark();
         let word = lexer.bare();
@@ -65,24 +66,24 @@ impl Fields<'_> {
         }
     }
 
-    /// `type=`: any text at all, where no type stands before the fields.
+    /// Parses the value of `type=`, any text, if no type precedes the fields.
     fn type_field(&mut self, lexer: &mut Lexer<'_>) -> Result<()> {
         if self.ty != TypeRef::Implied {
-            return Err(lexer.error("one type only"));
+            return Err(lexer.error("a single type"));
         }
         self.ty = TypeRef::Url(lexer.value()?);
         Ok(())
     }
 
-    fn request(&mut self, lexer: &mut Lexer<'_>) -> Result<Body> {
+    fn request(&mut self, lexer: &mut Lexer<'_>) -> Result<MessageBody> {
         let keys: &[&str] = if self.stream.variant.is_delta() { &DELTA_REQUEST } else { &SOTW_REQUEST };
-        let mut out = Request::default();
+        let mut out = ScriptRequest::default();
         let (mut nack, mut code) = (None, None);
         let mut code_at = 0;
-        while !lexer.end() {
+        while !lexer.at_end() {
             if let Some(node) = bare_node(lexer) {
                 if self.seen.contains(&"node") {
-                    return Err(lexer.error("one word about the node only"));
+                    return Err(lexer.error("a single `node`, `nonode` or `node=`"));
                 }
                 self.seen.push("node");
                 out.node = node;
@@ -112,21 +113,21 @@ impl Fields<'_> {
             (None, Some(_)) => return Err(lexer.error_at(code_at, "`nack=` on the same line")),
             (Some(text), code) => Some((code.unwrap_or(if text.is_empty() { 0 } else { 3 }), text)),
         };
-        Ok(Body::Request(out))
+        Ok(MessageBody::Request(out))
     }
 
-    fn response(&mut self, lexer: &mut Lexer<'_>) -> Result<Body> {
+    fn response(&mut self, lexer: &mut Lexer<'_>) -> Result<MessageBody> {
         let keys: &[&str] = match self.stream.variant {
             Variant::Delta | Variant::DeltaAds | Variant::Dump => &DELTA_RESPONSE,
             Variant::Rest => &REST_RESPONSE,
             Variant::Ads | Variant::Sotw | Variant::File => &SOTW_RESPONSE,
         };
-        let mut out = Response::default();
-        while !lexer.end() {
+        let mut out = ScriptResponse::default();
+        while !lexer.at_end() {
             let mark = lexer.mark();
             if lexer.peek() == Some('[') {
                 if self.seen.contains(&"[") {
-                    return Err(lexer.error("one list of resources only"));
+                    return Err(lexer.error("a single list of resources"));
                 }
                 self.seen.push("[");
                 out.resources = resource::list(lexer, self.stream.variant.is_delta())?;
@@ -145,48 +146,32 @@ impl Fields<'_> {
             }
             lexer.boundary("a space")?;
         }
-        Ok(Body::Response(out))
+        Ok(MessageBody::Response(out))
     }
 
-    /// `raw=` stands instead of all other fields.
-    fn raw(&self, lexer: &mut Lexer<'_>, mark: usize, dir: Dir) -> Result<Body> {
+    /// Parses the value of `raw=`, which excludes all other fields.
+    fn raw(&self, lexer: &mut Lexer<'_>, mark: usize, dir: Dir) -> Result<MessageBody> {
         if self.seen.len() > 1 {
-            return Err(lexer.error_at(mark, "no `raw=` beside other fields: it is the whole message"));
+            return Err(lexer.error_at(mark, "`raw=` as the only field: it is the complete message"));
         }
-        raw_bytes(lexer).map(|bytes| Body::Raw(dir, bytes))
+        raw_bytes(lexer).map(|bytes| MessageBody::Raw(dir, bytes))
     }
 }
 
-/// `node` or `nonode` as a word of its own.
+/// Parses `node` or `nonode` as a word.
 fn bare_node(lexer: &mut Lexer<'_>) -> Option<NodeUse> {
     let mark = lexer.mark();
     let node = match lexer.bare() {
         "node" => NodeUse::Sent,
         "nonode" => NodeUse::Without,
         _ => {
-            lexer.back(mark);
+            lexer.rewind(mark);
             return None;
         }
     };
     if lexer.peek() == Some('=') {
-        lexer.back(mark);
+        lexer.rewind(mark);
         return None;
     }
     Some(node)
-}
-
-/// Base64 up to the next space or bracket.
-pub(super) fn raw_bytes(lexer: &mut Lexer<'_>) -> Result<Vec<u8>> {
-    let mark = lexer.mark();
-    let text = if lexer.peek() == Some('"') {
-        lexer.quoted()?
-    } else {
-        let mut text = String::new();
-        while let Some(c) = lexer.peek().filter(|c| c.is_ascii_alphanumeric() || "+/-_=".contains(*c)) {
-            text.push(c);
-            lexer.bump();
-        }
-        text
-    };
-    base64::decode(&text).ok_or_else(|| lexer.error_at(mark, "base64"))
 }

@@ -1,15 +1,14 @@
 use super::super::ast::*;
 use super::super::flow;
 use super::super::lex::{Lexer, Result};
-use super::message::raw_bytes;
-use super::type_ref;
+use super::values::{raw_bytes, type_ref};
 
-/// `[entry …]`
-pub(super) fn list(lexer: &mut Lexer<'_>, delta: bool) -> Result<Vec<Entry>> {
+/// Parses `[entry …]`.
+pub(super) fn list(lexer: &mut Lexer<'_>, delta: bool) -> Result<Vec<ScriptEntry>> {
     lexer.expect("[")?;
     let mut entries = Vec::new();
     loop {
-        if lexer.end() {
+        if lexer.at_end() {
             return Err(lexer.error("a resource or `]`"));
         }
         if lexer.eat("]") {
@@ -20,51 +19,51 @@ pub(super) fn list(lexer: &mut Lexer<'_>, delta: bool) -> Result<Vec<Entry>> {
     }
 }
 
-fn entry(lexer: &mut Lexer<'_>, delta: bool) -> Result<Entry> {
+fn entry(lexer: &mut Lexer<'_>, delta: bool) -> Result<ScriptEntry> {
     if lexer.eat("raw:") {
-        return raw_bytes(lexer).map(Entry::Raw);
+        return raw_bytes(lexer).map(ScriptEntry::Raw);
     }
     if delta {
-        return resource(lexer, true).map(Entry::Plain);
+        return resource(lexer, true).map(ScriptEntry::Plain);
     }
     if !lexer.eat("wrap(") {
-        return resource(lexer, false).map(Entry::Plain);
+        return resource(lexer, false).map(ScriptEntry::Plain);
     }
-    lexer.end();
+    lexer.at_end();
     let inner = resource(lexer, true)?;
-    lexer.end();
+    lexer.at_end();
     lexer.expect(")")?;
-    Ok(Entry::Wrapped(inner))
+    Ok(ScriptEntry::Wrapped(inner))
 }
 
-/// One resource; in a wrapper it may have a version, TTL, aliases, and no payload.
-fn resource(lexer: &mut Lexer<'_>, wrapper: bool) -> Result<Resource> {
-    let mut out = Resource::default();
+/// Parses a resource. Only a `wrapper` has a version, a TTL, aliases or no payload.
+fn resource(lexer: &mut Lexer<'_>, wrapper: bool) -> Result<ScriptResource> {
+    let mut out = ScriptResource::default();
     if lexer.eat("type:") {
         out.ty = type_ref(lexer)?;
-        lexer.end();
+        lexer.at_end();
     }
-    out.name = lexer.word("the name of a resource; quote it if it holds other characters")?.text;
+    out.name = lexer.word("the name of a resource, in quotes if it contains other characters")?.text;
     out.content = content(lexer)?;
     if !wrapper {
-        lexer.boundary("a space or `]`; versions, TTLs and aliases stand in `wrap(…)` on SotW streams")?;
+        lexer.boundary("a space or `]`; versions, TTLs and aliases of SotW resources need `wrap(…)`")?;
         return Ok(out);
     }
     if lexer.eat("@") {
         out.version = lexer.value()?;
     }
-    lexer.boundary("a space, or `{…}`, `~TAG`, `=>\"URI\"`, `@VERSION` in this order")?;
+    lexer.boundary("a space, or `{…}`, `~TAG`, `=>\"URI\"`, `@VERSION`, in this order")?;
     loop {
         let mark = lexer.mark();
-        lexer.end();
+        lexer.at_end();
         let place = lexer.mark();
         match (lexer.bare(), lexer.peek() == Some('=') && !lexer.rest().starts_with("=>")) {
             ("unset", false) => {
                 lexer.boundary("a space")?;
-                if out.content != Content::default() {
-                    return Err(lexer.error_at(place, "no `unset` beside content"));
+                if out.content != ResourceContent::default() {
+                    return Err(lexer.error_at(place, "either `unset` or content"));
                 }
-                out.content = Content::Unset;
+                out.content = ResourceContent::Unset;
             }
             ("ttl", true) if out.ttl.is_none() => {
                 lexer.eat("=");
@@ -75,24 +74,24 @@ fn resource(lexer: &mut Lexer<'_>, wrapper: bool) -> Result<Resource> {
                 out.aliases = lexer.list()?;
             }
             _ => {
-                // What follows is the next entry's.
-                lexer.back(mark);
+                // The word belongs to the next entry.
+                lexer.rewind(mark);
                 return Ok(out);
             }
         }
     }
 }
 
-/// What stands straight after the name.
-fn content(lexer: &mut Lexer<'_>) -> Result<Content> {
+/// Parses the content directly behind the name.
+fn content(lexer: &mut Lexer<'_>) -> Result<ResourceContent> {
     let fields = if lexer.peek() == Some('{') { Some(flow::mapping(lexer)?) } else { None };
     let tag = if lexer.eat("~") { Some(lexer.word("a tag after `~`")?.text) } else { None };
     if !lexer.rest().starts_with("=>") {
-        return Ok(Content::Fields { fields, tag });
+        return Ok(ResourceContent::Fields { fields, tag });
     }
     if fields.is_some() || tag.is_some() {
-        return Err(lexer.error("no redirect beside content"));
+        return Err(lexer.error("either a redirect or content"));
     }
     lexer.eat("=>");
-    Ok(Content::Redirect(lexer.word("the URI of the redirect's target, in quotes")?.text))
+    Ok(ResourceContent::Redirect(lexer.word("the URI of the target, in quotes")?.text))
 }

@@ -29,8 +29,8 @@ fn read(text: &str) -> Loaded {
 }
 
 #[test]
-fn a_session_written_as_a_script_is_the_same_session() {
-    // A path that no table knows says nothing of variant and type, so that stream can't be written again.
+fn exported_script_loads_as_same_session() {
+    // A path without a known variant and type can't be exported, so leave out that stream.
     let sample: Vec<&str> = SAMPLE.lines().filter(|line| !line.contains("/some.Service/")).collect();
     let loaded = read(&sample.join("\n"));
     let text = export(&loaded);
@@ -41,7 +41,7 @@ fn a_session_written_as_a_script_is_the_same_session() {
 }
 
 #[test]
-fn the_short_forms_are_found_again() {
+fn exports_short_forms() {
     let text = "node a cluster=c feature=f\nstream 1 ads\n> cds\n< cds v=1 n=a [A B wrap(C@1 ttl=5s) d{x: 1}]\n> cds v=1 n=a\n\
                 > eds names=[x] node\nstream 2 delta eds\npartial 2\n\
                 < n=1 sys=4 [a@1 b@2 unset ttl=3s \"c d\"=>\"xdstp://a/t.T/x\"@1] rm=[q] errors={r:no}\n\
@@ -54,14 +54,15 @@ fn the_short_forms_are_found_again() {
 }
 
 #[test]
-fn what_has_no_short_form_is_base64() {
-    // An unknown field in a request, canary in a response, an entry that is no Any, a node with an extension.
+fn exports_other_messages_as_base64() {
+    // An unknown field in a request, `canary` in a response, an entry that is not an `Any`, and a
+    // node with an extension.
     let text = "stream 1 ads\n1 > raw=8AcB\n1 < raw=GAE=\n1 < cds n=1 [raw:/w== A]\n1 > raw=EgNKAXg=\n";
     assert_eq!(export(&read(text)), text);
 }
 
 #[test]
-fn what_a_script_can_not_say_is_told() {
+fn reports_frames_that_scripts_cannot_express() {
     let mut loaded = read("stream 1 ads\n> cds");
     loaded.frames[0].what =
         FramePayload::Open(Box::new(crate::wire::Open { method: "/a.B/C".into(), ..Default::default() }));
@@ -71,7 +72,7 @@ fn what_a_script_can_not_say_is_told() {
 }
 
 #[test]
-fn a_session_without_times_stays_so() {
+fn exports_untimed_session() {
     let text = "notime\nnode a\nstream 1 ads\n1 > cds\n1 < cds n=1\n";
     assert_eq!(export(&read(text)), text);
 }

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 
-/// Every script that the repository carries, with its text.
+/// Returns every script of the repository with its text.
 pub(super) fn scripts() -> Vec<(PathBuf, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut out = Vec::new();
@@ -20,16 +20,17 @@ pub(super) fn scripts() -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn every_script_of_the_repository_loads_and_writes_back() {
+fn repository_scripts_load_and_round_trip() {
     let scripts = scripts();
-    assert!(scripts.len() > 50, "the fixtures are there: {}", scripts.len());
+    assert!(scripts.len() > 50, "only {} fixtures found", scripts.len());
     for (path, text) in scripts {
         let file = path.display().to_string();
         let script = parse(&text, &file).unwrap_or_else(|error| panic!("{error}"));
-        let items = |script: &Script| script.lines.iter().map(|line| line.item.clone()).collect::<Vec<_>>();
+        let items =
+            |script: &Script| script.lines.iter().map(|line| line.statement.clone()).collect::<Vec<_>>();
         let again = parse(&write(&script), &file).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(items(&script), items(&again), "{file}");
-        // None needs descriptors: they are read by tests of modules that have none.
+        // No script needs descriptors, because the tests of some modules have none.
         let loaded = super::super::load(&script, &Plain).unwrap_or_else(|error| panic!("{error}"));
         assert!(loaded.frames.len() > 1, "{file}");
     }

@@ -6,12 +6,12 @@ use crate::app::analysis;
 use crate::engine::store::Options;
 use crate::schema::Schema;
 
-/// Content by the descriptors.
+/// A codec over the descriptors.
 struct Real(Arc<Schema>);
 
 impl Codec for Real {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
-        self.0.encode(message, json).map_err(|error| error.to_string())
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, CodecError> {
+        self.0.encode(message, json).map_err(CodecError::new)
     }
 
     fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
@@ -20,19 +20,29 @@ impl Codec for Real {
 }
 
 #[test]
-fn every_expectation_of_every_script_holds() {
+fn repository_scripts_meet_their_expectations() {
     let schema = Schema::builtin();
     let mut wrong = Vec::new();
     let mut expectations = 0;
     for (path, text) in scripts() {
         let file = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
         let script = parse(&text, &file).unwrap_or_else(|error| panic!("{error}"));
-        expectations += script.lines.iter().filter(|line| matches!(line.item, Item::Expect(_))).count();
+        expectations +=
+            script.lines.iter().filter(|line| matches!(line.statement, Statement::Expect(_))).count();
         let failures =
             check(&script, &Real(schema.clone()), Options::default(), analysis::rules(&schema), None);
         let failures = failures.unwrap_or_else(|error| panic!("{error}"));
         wrong.extend(failures.into_iter().map(|failure| format!("{file}: {failure}")));
     }
-    assert!(expectations > 200, "the scripts say what they expect");
-    assert!(wrong.is_empty(), "{} of {expectations} do not hold:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(expectations > 200, "only {expectations} expectations found");
+    assert!(
+        wrong.is_empty(),
+        "{} of {expectations} expectations failed:
+    {}",
+        wrong.len(),
+        wrong.join(
+            "
+    "
+        )
+    );
 }

@@ -16,7 +16,7 @@ fn messages(loaded: &Loaded) -> Vec<&Message> {
     said.collect()
 }
 
-/// The JSON that [`Plain`] was given for entry `index` of the last message.
+/// Returns the JSON that [`Plain`] got for entry `index` of the last message.
 pub(super) fn payload_json(loaded: &Loaded, index: usize) -> Value {
     let list = messages(loaded).last().and_then(|message| message.resources().cloned()).expect("a response");
     let payload = loaded.catalog.entry(list.blobs()[index]).payload.expect("a payload");
@@ -26,7 +26,7 @@ pub(super) fn payload_json(loaded: &Loaded, index: usize) -> Value {
 }
 
 #[test]
-fn the_first_request_of_a_stream_carries_the_node() {
+fn first_request_carries_node() {
     let loaded = frames(
         "node a cluster=c\nstream 1 ads\n> cds\n> eds\n> eds node\n> eds node={cluster: d}\nstream 2 ads\n> cds nonode\n\
          > cds\nnode b\nstream 3 rest cds\n>\n<\n>\n1 > lds node",
@@ -39,7 +39,7 @@ fn the_first_request_of_a_stream_carries_the_node() {
 }
 
 #[test]
-fn a_stream_without_requests_knows_its_node_all_the_same() {
+fn stream_without_requests_has_node_hint() {
     let loaded = frames(
         "node a\nserver s\nstream 1 ads\nclose status=14\nstream 2 ads\npartial 2\n> cds\nstream 3 ads\n> cds",
     );
@@ -51,7 +51,7 @@ fn a_stream_without_requests_knows_its_node_all_the_same() {
         opens.collect::<Vec<_>>(),
         [(true, false, Some("s")), (true, true, Some("s")), (false, false, Some("s"))]
     );
-    assert!(messages(&loaded)[0].node().is_none(), "a partial stream has sent its node before");
+    assert!(messages(&loaded)[0].node().is_none(), "a partial stream sent its node before the script");
     let ends = loaded.frames.iter().filter_map(|frame| match &frame.what {
         FramePayload::End(end) => Some((end.by, end.status.clone())),
         _ => None,
@@ -60,7 +60,7 @@ fn a_stream_without_requests_knows_its_node_all_the_same() {
 }
 
 #[test]
-fn time_runs_in_steps_unless_it_is_given() {
+fn advances_time_by_step_unless_stated() {
     let loaded = frames("stream 1 ads\n> cds\n+1s > cds\n> cds\nadvance 2s\n> cds\nclose\nadvance 20s");
     let times: Vec<_> = loaded.frames.iter().map(|frame| frame.at.0 / 1_000_000).collect();
     assert_eq!(times, [0, 10, 1000, 1010, 3020, 3030]);
@@ -70,7 +70,7 @@ fn time_runs_in_steps_unless_it_is_given() {
 }
 
 #[test]
-fn type_words_follow_the_version_of_the_stream() {
+fn resolves_type_words_by_stream_version() {
     let loaded = frames(
         "stream 1 ads v2\n> cds\n> type.googleapis.com/x.Y\n> type=odd\nstream 7 delta eds\n>\n> type=\"\"\nstream 9 sotw \
          type.googleapis.com/envoy.api.v2.Cluster\n>",
@@ -83,7 +83,7 @@ fn type_words_follow_the_version_of_the_stream() {
 }
 
 #[test]
-fn a_delta_response_says_all_that_the_line_says() {
+fn encodes_all_delta_response_fields() {
     let loaded = frames(
         "stream 1 delta eds\n< n=1 sys=42 [a@1 b@2 unset ttl=1.5s c@3 aliases=[x y] d=>\"xdstp://a/t.T/x\"@4] rm=[g] cp=me \
          errors={q:\"no such\"}",
@@ -120,7 +120,7 @@ fn a_delta_response_says_all_that_the_line_says() {
 }
 
 #[test]
-fn equal_tags_are_equal_content_and_others_are_not() {
+fn encodes_equal_tags_as_equal_content() {
     for kind in crate::wire::event::Kind::all() {
         let loaded = frames(&format!("stream 1 delta {}\n< [a@1 a~x@1 a~x@2 a~y@1]", kind.word()));
         let list = messages(&loaded)[0].resources().cloned().expect("a response");
@@ -131,7 +131,7 @@ fn equal_tags_are_equal_content_and_others_are_not() {
 }
 
 #[test]
-fn names_are_where_the_type_has_them() {
+fn encodes_name_in_field_of_type() {
     for kind in crate::wire::event::Kind::all().filter(|kind| kind.name_field().is_some()) {
         let loaded = frames(&format!("stream 1 ads\n< {} [here wrap(there@7 ttl=5s)]", kind.word()));
         let list = messages(&loaded)[0].resources().cloned().expect("a response");
@@ -143,7 +143,7 @@ fn names_are_where_the_type_has_them() {
 }
 
 #[test]
-fn a_collection_is_the_one_that_its_name_says() {
+fn encodes_collection_named_by_xdstp_name() {
     let text = r#"stream 1 delta lds
 < ["xdstp://a/envoy.config.listener.v3.ListenerCollection/c"{entries: [{locator: "xdstp://a/envoy.config.listener.v3.Listener/x"}, {inline: bar, version: "8"}, {}]}@1]"#;
     let loaded = frames(text);
@@ -162,7 +162,7 @@ fn a_collection_is_the_one_that_its_name_says() {
 }
 
 #[test]
-fn what_can_not_be_encoded_names_its_line() {
+fn encode_error_names_line() {
     let fails =
         |text: &str| load(&parse(text, "x").expect("a script"), &Plain).err().map(|error| error.to_string());
     assert_eq!(
@@ -174,7 +174,7 @@ fn what_can_not_be_encoded_names_its_line() {
 }
 
 #[test]
-fn a_raw_message_is_taken_as_it_is() {
+fn keeps_raw_message_bytes() {
     let loaded = frames("stream 1 ads\n> raw=CgF4\n< raw=/////w==");
     assert_eq!(messages(&loaded)[0].bytes(&loaded.catalog), Some(b"\x0a\x01x".to_vec()));
     assert!(matches!(messages(&loaded)[1].body, Said::Undecodable { .. }));

@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::pb::{Fields, put_len_field};
 
-/// A codec without descriptors: the JSON itself, in a field of its own behind the name.
+/// A codec without descriptors, which stores the JSON in field 99, behind the name.
 struct Plain;
 
 impl Codec for Plain {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, String> {
+    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, CodecError> {
         if json.get("bad").is_some() {
-            return Err(format!("{message} has no field `bad`"));
+            return Err(CodecError::new(format!("{message} has no field `bad`")));
         }
         let mut out = Vec::new();
         let name = json.get("name").or_else(|| json.get("cluster_name"));
@@ -30,7 +30,7 @@ impl Codec for Plain {
     }
 }
 
-/// Every form of the format's description.
+/// A script with every form of the syntax.
 const SAMPLE: &str = r##"
 # who speaks, and how
 node    edge-gw-1 cluster=edge feature=xds.config.supports-resource-ttl     # the client
@@ -75,9 +75,9 @@ expect resource 2 eds d waiting version=
 "##;
 
 #[test]
-fn the_sample_reads_and_writes_back_the_same() {
+fn sample_round_trips() {
     let script = parse(SAMPLE, "sample.xds").expect("the sample");
-    let items = |script: &Script| script.lines.iter().map(|line| line.item.clone()).collect::<Vec<_>>();
+    let items = |script: &Script| script.lines.iter().map(|line| line.statement.clone()).collect::<Vec<_>>();
     let text = write(&script);
     let again = parse(&text, "sample.xds").unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(items(&script), items(&again), "{text}");
@@ -90,7 +90,7 @@ fn error(text: &str) -> String {
 }
 
 #[test]
-fn errors_name_the_place_what_was_read_and_what_was_expected() {
+fn errors_state_position_input_and_expectation() {
     let ads = |line: &str| error(&format!("stream 1 ads\n{line}"));
     assert_eq!(
         ads("1 > "),
@@ -100,45 +100,45 @@ fn errors_name_the_place_what_was_read_and_what_was_expected() {
     assert!(ads("1 > cds sub=[a]").starts_with("x.xds:2:9: read `sub=[a]`, expected one of v= n= names="));
     assert!(ads("1 < cds [a@1]").contains("x.xds:2:11: read `@1]`"));
     assert!(ads("1 < cds [a b").contains("expected a resource or `]`"));
-    assert!(ads("2 > cds").contains("read `2`, expected the number of a stream opened above (1)"));
+    assert!(ads("2 > cds").contains("read `2`, expected the number of a stream opened above: 1"));
     assert!(ads("1 > cds names=[é]").contains("x.xds:2:16: read `é]`, expected a name or `]`"));
     assert!(ads("1 > cds code=3").contains("x.xds:2:9:"));
-    assert!(ads("1 > cds v=1 raw=AAAA").contains("the whole message"));
+    assert!(ads("1 > cds v=1 raw=AAAA").contains("the complete message"));
     assert!(ads("+2s 1 > cds\n+1s 1 > cds").starts_with("x.xds:3:1: read `+1s`"));
-    assert!(ads("close\n> cds").contains("a stream that has not ended"));
-    assert!(ads("stream 1 ads").contains("a number that no stream above has"));
+    assert!(ads("close\n> cds").contains("a stream that is still open"));
+    assert!(ads("stream 1 ads").contains("a stream number that is not used above"));
     assert!(ads("1 > cds [a]").contains("x.xds:2:9: read `[a]`"));
     assert!(ads("expect state 1 cds synced synced").contains("`FIELD=VALUE`"));
     assert!(ads("partial 7").contains("x.xds:2:9"));
     assert!(error("stream 1 sotw vhds").contains("published sotw method"));
     assert!(error("nonsense").starts_with("x.xds:1:1: read `nonsense`, expected `>`"));
-    assert!(error("> cds").contains("a line that opens a stream"));
-    assert!(error("notime\nstream 1 ads\n+1s > cds").contains("no times"));
+    assert!(error("> cds").contains("a `stream` line above"));
+    assert!(error("notime\nstream 1 ads\n+1s > cds").contains("a line without a time"));
     assert!(error("stream 1 ads\nnotime").starts_with("x.xds:2:1: read `notime`"));
     assert!(error("node \"a").contains("double quotes"));
 }
 
 #[test]
-fn a_quoted_word_is_never_a_keyword() {
+fn quoted_word_is_not_a_keyword() {
     let script = parse("stream 1 delta cds\n< n=1 [a \"unset\" unset]", "x").expect("a script");
-    let Some(Item::Message { body: Body::Response(response), .. }) =
-        script.lines.last().map(|line| &line.item)
+    let Some(Statement::Message { body: MessageBody::Response(response), .. }) =
+        script.lines.last().map(|line| &line.statement)
     else {
         panic!("a response");
     };
     let names = response.resources.iter().map(|entry| match entry {
-        Entry::Plain(resource) => (resource.name.as_str(), resource.content == Content::Unset),
+        ScriptEntry::Plain(resource) => (resource.name.as_str(), resource.content == ResourceContent::Unset),
         _ => panic!("plain entries"),
     });
     assert_eq!(names.collect::<Vec<_>>(), [("a", false), ("unset", true)]);
 }
 
 #[test]
-fn defaults_of_a_refusal() {
+fn fills_in_nack_defaults() {
     let nack = |fields: &str| {
         let script = parse(&format!("stream 1 sotw cds\n> n=a {fields}"), "x").expect("a script");
-        match script.lines.last().map(|line| line.item.clone()) {
-            Some(Item::Message { body: Body::Request(request), .. }) => request.nack,
+        match script.lines.last().map(|line| line.statement.clone()) {
+            Some(Statement::Message { body: MessageBody::Request(request), .. }) => request.nack,
             other => panic!("{other:?}"),
         }
     };
@@ -150,7 +150,7 @@ fn defaults_of_a_refusal() {
 }
 
 #[test]
-fn short_forms_reach_the_codec_expanded() {
+fn expands_short_forms_for_codec() {
     let script = parse("stream 1 ads\n< cds [c{eds: other}]", "x").expect("a script");
     let loaded = super::load(&script, &Plain).expect("frames");
     let json = self::load::payload_json(&loaded, 0);

@@ -50,7 +50,7 @@ fn type_ref(needed: bool) -> BoxedStrategy<TypeRef> {
     }
 }
 
-fn resource(wrapper: bool) -> BoxedStrategy<Resource> {
+fn resource(wrapper: bool) -> BoxedStrategy<ScriptResource> {
     let bare = prop_oneof![
         Just(TypeRef::Implied),
         Just(TypeRef::Word(Kind::Lds)),
@@ -58,31 +58,37 @@ fn resource(wrapper: bool) -> BoxedStrategy<Resource> {
     ];
     let tag = prop::option::of(text());
     let content = prop_oneof![
-        (prop::option::of(mapping()), tag).prop_map(|(fields, tag)| Content::Fields { fields, tag }),
-        text().prop_map(Content::Redirect),
-        Just(Content::Unset),
+        (prop::option::of(mapping()), tag).prop_map(|(fields, tag)| ResourceContent::Fields { fields, tag }),
+        text().prop_map(ResourceContent::Redirect),
+        Just(ResourceContent::Unset),
     ];
     let ttl = prop::option::of(any::<i64>().prop_map(|nanos| Ttl(i128::from(nanos))));
     (bare, text(), content, text(), ttl, texts())
         .prop_map(move |(ty, name, content, version, ttl, aliases)| {
             if wrapper {
-                return Resource { ty, name, content, version, ttl, aliases };
+                return ScriptResource { ty, name, content, version, ttl, aliases };
             }
-            let content = if content == Content::Unset { Content::default() } else { content };
-            Resource { ty, name, content, ..Resource::default() }
+            let content =
+                if content == ResourceContent::Unset { ResourceContent::default() } else { content };
+            ScriptResource { ty, name, content, ..ScriptResource::default() }
         })
         .boxed()
 }
 
-fn entry(delta: bool) -> BoxedStrategy<Entry> {
-    let raw = prop::collection::vec(any::<u8>(), 0..5).prop_map(Entry::Raw);
+fn entry(delta: bool) -> BoxedStrategy<ScriptEntry> {
+    let raw = prop::collection::vec(any::<u8>(), 0..5).prop_map(ScriptEntry::Raw);
     if delta {
-        return prop_oneof![raw, resource(true).prop_map(Entry::Plain)].boxed();
+        return prop_oneof![raw, resource(true).prop_map(ScriptEntry::Plain)].boxed();
     }
-    prop_oneof![raw, resource(false).prop_map(Entry::Plain), resource(true).prop_map(Entry::Wrapped)].boxed()
+    prop_oneof![
+        raw,
+        resource(false).prop_map(ScriptEntry::Plain),
+        resource(true).prop_map(ScriptEntry::Wrapped)
+    ]
+    .boxed()
 }
 
-fn request(delta: bool, aggregated: bool) -> impl Strategy<Value = Body> {
+fn request(delta: bool, aggregated: bool) -> impl Strategy<Value = MessageBody> {
     let nack = prop::option::of((prop_oneof![Just(0), Just(3), any::<i32>()], text()));
     let node = prop_oneof![
         Just(NodeUse::Usual),
@@ -92,38 +98,39 @@ fn request(delta: bool, aggregated: bool) -> impl Strategy<Value = Body> {
     ];
     (type_ref(aggregated), text(), text(), texts(), texts(), pairs(), nack, node).prop_map(
         move |(ty, version, nonce, names, unsubscribe, initial, nack, node)| {
-            let out = Request { ty, nonce, nack, node, ..Request::default() };
-            Body::Request(if delta {
-                Request { subscribe: names, unsubscribe, initial, ..out }
+            let out = ScriptRequest { ty, nonce, nack, node, ..ScriptRequest::default() };
+            MessageBody::Request(if delta {
+                ScriptRequest { subscribe: names, unsubscribe, initial, ..out }
             } else {
-                Request { version, names, ..out }
+                ScriptRequest { version, names, ..out }
             })
         },
     )
 }
 
-fn response(delta: bool, aggregated: bool) -> impl Strategy<Value = Body> {
+fn response(delta: bool, aggregated: bool) -> impl Strategy<Value = MessageBody> {
     let entries = prop::collection::vec(entry(delta), 0..4);
     (type_ref(aggregated), text(), text(), entries, texts(), prop::option::of(text()), pairs()).prop_map(
         move |(ty, version, nonce, resources, removed, control_plane, errors)| {
-            let out = Response { ty, nonce, resources, control_plane, errors, ..Response::default() };
-            Body::Response(if delta {
-                Response { system_version: version, removed, ..out }
+            let out =
+                ScriptResponse { ty, nonce, resources, control_plane, errors, ..ScriptResponse::default() };
+            MessageBody::Response(if delta {
+                ScriptResponse { system_version: version, removed, ..out }
             } else {
-                Response { version, ..out }
+                ScriptResponse { version, ..out }
             })
         },
     )
 }
 
-/// A message on one of four streams: 1 ads, 2 delta-ads, 3 sotw, 4 delta.
-fn message() -> impl Strategy<Value = (u32, Body)> {
+/// Generates a message on one of four streams: 1 ads, 2 delta-ads, 3 sotw, 4 delta.
+fn message() -> impl Strategy<Value = (u32, MessageBody)> {
     (1u32..5, any::<bool>()).prop_flat_map(|(number, raw)| {
         let (delta, aggregated) = (number % 2 == 0, number < 3);
         let bytes = prop::collection::vec(any::<u8>(), 0..6);
         let body = if raw {
             (any::<bool>(), bytes)
-                .prop_map(|(up, bytes)| Body::Raw(if up { Dir::Req } else { Dir::Resp }, bytes))
+                .prop_map(|(up, bytes)| MessageBody::Raw(if up { Dir::Req } else { Dir::Resp }, bytes))
                 .boxed()
         } else {
             prop_oneof![request(delta, aggregated), response(delta, aggregated)].boxed()
@@ -132,47 +139,48 @@ fn message() -> impl Strategy<Value = (u32, Body)> {
     })
 }
 
-fn wants() -> impl Strategy<Value = Vec<(String, Want)>> {
-    let want = prop_oneof![text().prop_map(Want::Word), texts().prop_map(Want::List)];
+fn wants() -> impl Strategy<Value = Vec<(String, ExpectedValue)>> {
+    let want = prop_oneof![text().prop_map(ExpectedValue::Word), texts().prop_map(ExpectedValue::List)];
     prop::collection::vec(("[a-z_]{1,5}", want), 0..3)
 }
 
-fn pick() -> impl Strategy<Value = Pick> {
+fn pick() -> impl Strategy<Value = FindingPattern> {
     let rule = "x[a-z-]{1,5}";
-    (rule, prop::option::of(any::<u64>()), prop::option::of(texts())).prop_map(|(rule, at, names)| Pick {
-        rule,
-        at,
-        names,
-    })
+    (rule, prop::option::of(any::<u64>()), prop::option::of(texts()))
+        .prop_map(|(rule, at, names)| FindingPattern { rule, at, names })
 }
 
-fn expect() -> impl Strategy<Value = Expect> {
+fn expect() -> impl Strategy<Value = Expectation> {
     let word = || prop::option::of("[a-z]{1,5}");
     let ty = || prop_oneof![Just(TypeRef::Word(Kind::Cds)), Just(TypeRef::Url("a/b.C".into()))];
     prop_oneof![
         (pick(), prop::option::of(Just("warn".to_owned())))
-            .prop_map(|(pick, severity)| Expect::Lint { pick, severity }),
-        pick().prop_map(Expect::No),
-        Just(Expect::LintNone),
-        Just(Expect::LintOnly),
-        (any::<u64>(), word(), wants()).prop_map(|(n, kind, fields)| Expect::Message { n, kind, fields }),
-        (1u32..5, ty(), word(), wants()).prop_map(|(stream, ty, state, fields)| Expect::State {
+            .prop_map(|(pattern, severity)| Expectation::Lint { pattern, severity }),
+        pick().prop_map(Expectation::NoFinding),
+        Just(Expectation::LintNone),
+        Just(Expectation::LintOnly),
+        (any::<u64>(), word(), wants()).prop_map(|(number, kind, fields)| Expectation::Message {
+            number,
+            kind,
+            fields
+        }),
+        (1u32..5, ty(), word(), wants()).prop_map(|(stream, ty, state, fields)| Expectation::State {
             stream,
             ty,
             state,
             fields
         }),
         (1u32..5, ty(), text(), word(), wants()).prop_map(|(stream, ty, name, state, fields)| {
-            Expect::Resource { stream, ty, name, state, fields }
+            Expectation::Resource { stream, ty, name, state, fields }
         }),
     ]
 }
 
-fn node() -> impl Strategy<Value = Node> {
+fn node() -> impl Strategy<Value = ScriptNode> {
     let part = "[a-z ]{0,3}";
     let meta = prop::option::of(mapping());
     (text(), text(), [part, part, part], text(), texts(), meta).prop_map(
-        |(id, cluster, locality, agent, features, meta)| Node {
+        |(id, cluster, locality, agent, features, meta)| ScriptNode {
             id,
             cluster,
             locality,
@@ -183,47 +191,47 @@ fn node() -> impl Strategy<Value = Node> {
     )
 }
 
-fn item() -> impl Strategy<Value = Item> {
+fn item() -> impl Strategy<Value = Statement> {
     let time = || prop::option::of(0u64..5_000_000_000);
     prop_oneof![
-        3 => (time(), message()).prop_map(|(at, (number, body))| Item::Message {
+        3 => (time(), message()).prop_map(|(at, (number, body))| Statement::Message {
             at: at.map(Time),
             stream: Some(number),
             body
         }),
-        1 => expect().prop_map(Item::Expect),
-        1 => node().prop_map(Item::Node),
-        1 => text().prop_map(Item::Server),
-        1 => (1u32..5).prop_map(Item::Partial),
-        1 => (0u64..9_000_000_000).prop_map(|nanos| Item::Advance(std::time::Duration::from_nanos(nanos))),
+        1 => expect().prop_map(Statement::Expect),
+        1 => node().prop_map(Statement::Node),
+        1 => text().prop_map(Statement::Server),
+        1 => (1u32..5).prop_map(Statement::Partial),
+        1 => (0u64..9_000_000_000).prop_map(|nanos| Statement::Advance(std::time::Duration::from_nanos(nanos))),
     ]
 }
 
-fn ending() -> impl Strategy<Value = Ending> {
+fn ending() -> impl Strategy<Value = StreamEnd> {
     prop_oneof![
-        Just(Ending::Close),
+        Just(StreamEnd::Close),
         (any::<i32>().prop_map(|code| code & 0xff), text())
-            .prop_map(|(code, text)| Ending::Status(code, text)),
-        prop_oneof![Just(Side::Client), Just(Side::Server)].prop_map(Ending::Reset),
+            .prop_map(|(code, text)| StreamEnd::Status(code, text)),
+        prop_oneof![Just(Side::Client), Just(Side::Server)].prop_map(StreamEnd::Reset),
     ]
 }
 
-/// A script that holds together: streams first, times in order, nothing after an end.
+/// Generates a consistent script: streams first, times in order, nothing after an end.
 fn script() -> impl Strategy<Value = Script> {
     let endings = prop::collection::vec(prop::option::of(ending()), 4);
     (prop::collection::vec(item(), 0..8), endings).prop_map(|(items, endings)| {
         let head = "stream 1 ads\nstream 2 delta-ads v2\nstream 3 sotw eds profile=002\nstream 4 delta vhds method=\"/a b\"";
-        let mut out: Vec<Item> =
-            parse(head, "").map(|script| script.lines.into_iter().map(|line| line.item).collect()).unwrap_or_default();
+        let mut out: Vec<Statement> =
+            parse(head, "").map(|script| script.lines.into_iter().map(|line| line.statement).collect()).unwrap_or_default();
         let mut time = super::super::timeline::Timeline::default();
         for mut item in items {
             match &mut item {
-                Item::Message { at, .. } => {
-                    // What was drawn is the time since the line before.
+                Statement::Message { at, .. } => {
+                    // The generated time is relative to the previous line.
                     *at = at.map(|by| time.now().after(std::time::Duration::from_nanos(by.0)));
                     time.step(*at);
                 }
-                Item::Advance(by) => {
+                Statement::Advance(by) => {
                     time.advance(*by);
                 }
                 _ => {}
@@ -231,28 +239,28 @@ fn script() -> impl Strategy<Value = Script> {
             out.push(item);
         }
         for (number, end) in (1..).zip(endings) {
-            out.extend(end.map(|end| Item::End { at: None, stream: Some(number), end }));
+            out.extend(end.map(|end| Statement::End { at: None, stream: Some(number), end }));
         }
-        let lines = (1..).zip(out).map(|(number, item)| Line { number, item }).collect();
+        let lines = (1..).zip(out).map(|(number, item)| ScriptLine { number, statement: item }).collect();
         Script { file: "x".into(), lines }
     })
 }
 
 proptest! {
     #[test]
-    fn writing_and_reading_gives_the_same_script(script in script()) {
+    fn scripts_round_trip(script in script()) {
         let text = write(&script);
         let again = parse(&text, "x").map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;
         prop_assert_eq!(again, script, "{}", text);
     }
 
     #[test]
-    fn any_text_is_read_or_refused(text in "(stream 1 (ads|delta cds)\n)?[ -~é\n]{0,80}") {
+    fn arbitrary_text_parses_or_is_refused(text in "(stream 1 (ads|delta cds)\n)?[ -~é\n]{0,80}") {
         let _ = parse(&text, "x");
     }
 
     #[test]
-    fn a_script_cut_anywhere_is_read_or_refused(script in script(), cut in 0usize..400) {
+    fn truncated_scripts_parse_or_are_refused(script in script(), cut in 0usize..400) {
         let text = write(&script);
         let cut = (0..=cut.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         if let Ok(script) = parse(&text[..cut], "x") {
@@ -262,7 +270,7 @@ proptest! {
 }
 
 #[test]
-fn a_path_that_is_empty_is_written() {
+fn writes_empty_path() {
     let script = parse("stream 1 ads method=\n", "a.xds").expect("reads");
     assert_eq!(write(&script), "stream 1 ads method=\"\"\n");
     let again = parse(&write(&script), "a.xds").expect("reads");

@@ -4,73 +4,75 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::block::Block;
-use super::bodies::{FileBodies, Place, Source};
-use super::decode::{self, BlobRecord, ListRecord, Part, Start};
-use super::{Header, encode};
+use super::bodies::{BodyLocation, BodySource, FileBodies};
+use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart};
+use super::encode;
+use super::header::Header;
 use crate::wire::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
 use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, Shared};
 
-/// Frames that are read at a time: few, so that what they take up is used again for the next ones.
-const FRAMES: usize = 64;
+/// Frames read at a time: few, so that their memory is reused.
+const FRAMES_PER_READ: usize = 64;
 
-/// Entries of all lists, and names that are joined, that are read from one file, a gibibyte of them: each list is a difference, so a hostile file of
-/// some kilobytes could ask for any number.
-const MAX_ENTRIES: usize = 1 << 28;
+/// Most entries of all lists and joined names in one file (1 GiB of them). Lists are differences,
+/// so a hostile file of a few kilobytes could ask for any number.
+const MAX_LIST_ENTRIES: usize = 1 << 28;
 
-/// Blobs that any file may have; above that one for each packed byte, as no two are equal.
-const MANY_BLOBS: u64 = 1 << 20;
+/// Blobs that any file may have. Larger files may have one per compressed byte, because no two are
+/// equal.
+const MIN_BLOB_LIMIT: u64 = 1 << 20;
 
-/// What was found in the file, in its order.
-pub(super) enum Then {
+/// A region of the file, in file order.
+pub(super) enum FileRegion {
     Segment(Vec<u8>, Vec<Block>),
     Damage { at: u64, bytes: u64 },
 }
 
-/// What a recording holds, read from its segments.
-pub(super) struct Reader {
+/// The reader of a recording's segments.
+pub(super) struct SegmentReader {
     pub(super) bodies: FileBodies,
-    /// What is to be read.
-    queue: VecDeque<Then>,
-    /// The segment that is being read.
-    state: Option<State>,
-    /// Runs of blob numbers without gaps, in order. More than one only after damage.
-    numbers: Vec<Run>,
-    /// Blobs that are lost and were referred to.
+    /// Regions still to be read.
+    queue: VecDeque<FileRegion>,
+    /// The segment being read.
+    current: Option<SegmentCursor>,
+    /// Ranges of blob numbers without gaps, in order. Only damage makes more than one.
+    numbers: Vec<BlobRange>,
+    /// Stand-ins for lost blobs that messages refer to.
     lost: HashMap<u32, BlobId>,
     pub(super) frames: Vec<Frame>,
     shared: Shared,
     notices: Vec<String>,
     open: HashSet<StreamId>,
-    /// Where the next frame stands.
-    now: Start,
-    /// Damage since the last segment that was read: its first byte, and how much can't be read.
+    /// The position of the next frame.
+    now: SegmentStart,
+    /// Damage since the last readable segment: the first byte, and how many bytes.
     damage: Option<(u64, u64)>,
     pub(super) cut: Option<(u64, u64)>,
-    /// Messages that refer to what no file can hold.
+    /// Records that refer to content which no file can hold.
     malformed: u64,
-    /// Entries of the lists so far.
+    /// The number of list entries so far.
     entries: usize,
-    /// So many blobs more may be read.
+    /// How many more blobs may be read.
     blobs_left: u64,
-    /// There were more.
-    pub(super) full: bool,
+    /// Whether the file had more blobs than allowed.
+    pub(super) has_too_many_blobs: bool,
     finished: bool,
 }
 
-/// Blobs whose numbers in the file and in the catalog follow each other.
-struct Run {
+/// Blobs whose numbers are consecutive in the file and in the catalog.
+struct BlobRange {
     first: u32,
     id: BlobId,
     len: u32,
 }
 
-/// What holds within one segment.
-struct State {
+/// The state of one segment.
+struct SegmentCursor {
     number: u32,
     raw: Bytes,
-    /// So much of it was read.
+    /// How many bytes are read.
     at: usize,
     lists: Vec<Arc<List>>,
     stream: StreamId,
@@ -88,42 +90,42 @@ fn secs(micros: u64) -> String {
     format!("+{:.3} s", micros as f64 / 1e6)
 }
 
-impl Reader {
-    pub(super) fn new(source: Box<dyn Source>) -> Reader {
-        Reader {
+impl SegmentReader {
+    pub(super) fn new(source: Box<dyn BodySource>) -> SegmentReader {
+        SegmentReader {
             bodies: FileBodies::new(source),
             queue: VecDeque::new(),
-            state: None,
+            current: None,
             numbers: Vec::new(),
             lost: HashMap::new(),
             frames: Vec::new(),
             shared: Shared::default(),
             notices: Vec::new(),
             open: HashSet::new(),
-            now: Start::default(),
+            now: SegmentStart::default(),
             damage: None,
             cut: None,
             malformed: 0,
             entries: 0,
-            blobs_left: MANY_BLOBS,
-            full: false,
+            blobs_left: MIN_BLOB_LIMIT,
+            has_too_many_blobs: false,
             finished: false,
         }
     }
 
-    /// What stands next in the file.
-    pub(super) fn then(&mut self, then: Then) {
+    /// Appends a region of the file.
+    pub(super) fn push_region(&mut self, then: FileRegion) {
         self.queue.push_back(then);
     }
 
-    /// Reads what stands next, some frames of it.
-    pub(super) fn go_on(&mut self, catalog: &mut Catalog) {
+    /// Reads the next few frames.
+    pub(super) fn read_some(&mut self, catalog: &mut Catalog) {
         loop {
-            let state = match self.state.take() {
+            let state = match self.current.take() {
                 Some(state) => state,
                 None => match self.queue.pop_front() {
-                    Some(Then::Segment(raw, blocks)) => self.begin(raw, blocks),
-                    Some(Then::Damage { at, bytes }) => {
+                    Some(FileRegion::Segment(raw, blocks)) => self.begin(raw, blocks),
+                    Some(FileRegion::Damage { at, bytes }) => {
                         let (_, lost) = self.damage.get_or_insert((at, 0));
                         *lost += bytes;
                         continue;
@@ -131,29 +133,29 @@ impl Reader {
                     None => return,
                 },
             };
-            self.state = self.records(state, catalog);
-            if self.state.is_some() {
+            self.current = self.read_records(state, catalog);
+            if self.current.is_some() {
                 return;
             }
         }
     }
 
-    fn begin(&mut self, raw: Vec<u8>, blocks: Vec<Block>) -> State {
-        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed)).sum::<u64>();
+    fn begin(&mut self, raw: Vec<u8>, blocks: Vec<Block>) -> SegmentCursor {
+        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed_len)).sum::<u64>();
         let raw = Bytes::from(raw);
-        let number = self.bodies.segment(blocks, raw.clone());
-        State { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
+        let number = self.bodies.add_segment(blocks, raw.clone());
+        SegmentCursor { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
     }
 
-    /// Reads on in a segment; gives it back if there is more of it.
-    fn records(&mut self, mut state: State, catalog: &mut Catalog) -> Option<State> {
+    /// Reads on in a segment. Returns the segment if it is not finished.
+    fn read_records(&mut self, mut state: SegmentCursor, catalog: &mut Catalog) -> Option<SegmentCursor> {
         let raw = state.raw.clone();
-        // The end of a segment may be a record that was not finished.
+        // The last record may be unfinished.
         for field in Fields::new(raw.get(state.at..)?).map_while(Result::ok) {
-            if self.full {
+            if self.has_too_many_blobs {
                 return None;
             }
-            if self.frames.len() >= FRAMES {
+            if self.frames.len() >= FRAMES_PER_READ {
                 return Some(state);
             }
             state.at += field.raw.len();
@@ -161,26 +163,26 @@ impl Reader {
             match field.number {
                 encode::START => self.start(decode::start(bytes)),
                 encode::BLOB => self.blob(decode::blob(bytes), &state, catalog),
-                encode::AGAIN => {
-                    let stream = decode::place(bytes).0.unwrap_or(state.stream);
+                encode::REOPEN => {
+                    let stream = decode::stream_and_micros(bytes).0.unwrap_or(state.stream);
                     if !self.open.contains(&stream) {
                         let open = Open { partial: true, ..decode::open(bytes) };
                         self.frame(stream, FramePayload::Open(Box::new(open)));
                     }
                 }
                 encode::OPEN..=encode::END => {
-                    let (stream, micros) = decode::place(bytes);
+                    let (stream, micros) = decode::stream_and_micros(bytes);
                     state.stream = stream.unwrap_or(state.stream);
                     self.now.micros = self.now.micros.saturating_add(micros);
                     self.now.frames += 1;
                     self.now.messages += u64::from(field.number == encode::MESSAGE);
-                    match self.what(field.number, bytes, &mut state, catalog) {
+                    match self.payload(field.number, bytes, &mut state, catalog) {
                         Some(what) => self.frame(state.stream, what),
                         None => self.malformed += 1,
                     }
                 }
                 encode::FINISH => {
-                    self.now.micros = self.now.micros.saturating_add(decode::place(bytes).1);
+                    self.now.micros = self.now.micros.saturating_add(decode::stream_and_micros(bytes).1);
                     self.finished = true;
                 }
                 _ => {}
@@ -189,8 +191,8 @@ impl Reader {
         None
     }
 
-    /// A segment begins; what is missing up to it was lost.
-    fn start(&mut self, start: Start) {
+    /// Starts a segment, and reports what is missing in front of it.
+    fn start(&mut self, start: SegmentStart) {
         let frames = start.frames.saturating_sub(self.now.frames);
         let messages = start.messages.saturating_sub(self.now.messages);
         let (from, to) = (secs(self.now.micros), secs(start.micros));
@@ -201,39 +203,41 @@ impl Reader {
             Some((at, bytes)) => {
                 self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {what} {place}"));
             }
-            None if frames > 0 => self.notices.push(format!("not everything was written: {what} {place}")),
+            None if frames > 0 => {
+                self.notices.push(format!("the writer could not write everything: {what} {place}"))
+            }
             None => {}
         }
-        if start.blobs != self.next() {
-            // Numbers that a hostile file gives once more are those of the later blobs.
+        if start.blobs != self.next_number() {
+            // A hostile file may reuse numbers; they refer to the later blobs.
             while self.numbers.pop_if(|run| run.first >= start.blobs).is_some() {}
             if let Some(run) = self.numbers.last_mut() {
                 run.len = run.len.min(start.blobs - run.first);
             }
-            self.numbers.push(Run { first: start.blobs, id: BlobId(0), len: 0 });
+            self.numbers.push(BlobRange { first: start.blobs, id: BlobId(0), len: 0 });
         }
         self.now = start;
     }
 
-    /// The next blob's number.
-    fn next(&self) -> u32 {
+    /// Returns the number of the next blob.
+    fn next_number(&self) -> u32 {
         self.numbers.last().map_or(0, |run| run.first.saturating_add(run.len))
     }
 
-    /// Notes the blob that has the next number.
-    fn number(&mut self, id: BlobId) {
-        let first = self.next();
+    /// Assigns the next number to a blob.
+    fn assign_number(&mut self, id: BlobId) {
+        let first = self.next_number();
         match self.numbers.last_mut() {
             Some(run) if run.len > 0 && run.id.0.checked_add(run.len) == Some(id.0) => run.len += 1,
-            // A number that nothing has yet.
-            Some(run) if run.len == 0 => *run = Run { id, len: 1, ..*run },
-            _ => self.numbers.push(Run { first, id, len: 1 }),
+            // A range without a blob yet.
+            Some(run) if run.len == 0 => *run = BlobRange { id, len: 1, ..*run },
+            _ => self.numbers.push(BlobRange { first, id, len: 1 }),
         }
     }
 
-    /// The blob of this number, a stand-in if it is lost; `None` if there can be none.
+    /// Returns the blob of a number, or a stand-in if it is lost; `None` if there can't be one.
     fn id(&mut self, number: u32, catalog: &mut Catalog) -> Option<BlobId> {
-        if number >= self.next() {
+        if number >= self.next_number() {
             return None;
         }
         let after = self.numbers.partition_point(|run| run.first <= number);
@@ -244,25 +248,25 @@ impl Reader {
         if let Some(id) = self.lost.get(&number) {
             return Some(*id);
         }
-        self.take_blob()?;
-        self.bodies.place(Place::Lost);
+        self.count_blob()?;
+        self.bodies.add_location(BodyLocation::Lost);
         let id = catalog.restore(Blob::new(number.into(), 0, 0, false, Form::Other));
         self.lost.insert(number, id);
         Some(id)
     }
 
-    /// Counts a blob; `None` if there are too many.
-    fn take_blob(&mut self) -> Option<()> {
-        self.full |= self.blobs_left == 0;
+    /// Counts a blob. Returns `None` if there are too many.
+    fn count_blob(&mut self) -> Option<()> {
+        self.has_too_many_blobs |= self.blobs_left == 0;
         self.blobs_left = self.blobs_left.saturating_sub(1);
-        (!self.full).then_some(())
+        (!self.has_too_many_blobs).then_some(())
     }
 
-    fn blob(&mut self, record: BlobRecord<'_>, state: &State, catalog: &mut Catalog) {
-        if self.take_blob().is_none() {
+    fn blob(&mut self, record: BlobRecord<'_>, state: &SegmentCursor, catalog: &mut Catalog) {
+        if self.count_blob().is_none() {
             return;
         }
-        let payload = record.payload.and_then(|back| self.id(self.next().checked_sub(back)?, catalog));
+        let payload = record.payload.and_then(|back| self.id(self.next_number().checked_sub(back)?, catalog));
         let form = match (record.form, record.body.filter(|_| !record.redacted)) {
             (0, Some(body)) => catalog.read_any(body),
             (0, None) => {
@@ -290,13 +294,13 @@ impl Reader {
                 (catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
             }
         };
-        self.bodies.place(record.body.map_or(Place::Lost, |body| Place::Segment {
+        self.bodies.add_location(record.body.map_or(BodyLocation::Lost, |body| BodyLocation::Segment {
             segment: state.number,
             at: (body.as_ptr() as usize).wrapping_sub(state.raw.as_ptr() as usize) as u32,
             len: body.len() as u32,
         }));
         let id = catalog.restore(Blob::new(hash, size, kept, record.redacted, form));
-        self.number(id);
+        self.assign_number(id);
     }
 
     fn frame(&mut self, stream: StreamId, what: FramePayload) {
@@ -305,7 +309,7 @@ impl Reader {
             FramePayload::Open(_) => {
                 self.open.insert(stream);
             }
-            // Each stream is opened, even if that was lost and what it is with it.
+            // Every stream is opened, even if its open record is lost.
             _ if self.open.insert(stream) => {
                 let open = Box::new(Open { partial: true, ..Open::default() });
                 self.frames.push(Frame { at, stream, what: FramePayload::Open(open) });
@@ -318,11 +322,11 @@ impl Reader {
         self.frames.push(Frame { at, stream, what });
     }
 
-    fn what(
+    fn payload(
         &mut self,
         number: u32,
         bytes: &[u8],
-        state: &mut State,
+        state: &mut SegmentCursor,
         catalog: &mut Catalog,
     ) -> Option<FramePayload> {
         Some(match number {
@@ -341,32 +345,37 @@ impl Reader {
         })
     }
 
-    fn message(&mut self, bytes: &[u8], state: &mut State, catalog: &mut Catalog) -> Option<FramePayload> {
-        let next = self.next();
+    fn message(
+        &mut self,
+        bytes: &[u8],
+        state: &mut SegmentCursor,
+        catalog: &mut Catalog,
+    ) -> Option<FramePayload> {
+        let next = self.next_number();
         let head = decode::message(bytes);
         let mut builder = MessageBuilder::new(head.shape);
         builder.expect(head.parts);
-        // One list or run of names is shared with the messages that have it too, several are joined.
+        // One list or run of names is shared with other messages; several are joined.
         let (mut lists, mut runs) = (0, 0);
         for part in decode::parts(bytes) {
             let segment = match part {
-                Part::Inline(bytes) => {
+                MessagePart::Inline(bytes) => {
                     builder.push_inline(bytes, catalog);
                     continue;
                 }
-                Part::Field { number, back } => {
+                MessagePart::Field { number, back } => {
                     Segment::Field { number, blob: self.id(next.checked_sub(back)?, catalog)? }
                 }
-                Part::Run { back } => {
+                MessagePart::Run { back } => {
                     let run = self.id(next.checked_sub(back)?, catalog)?;
                     let names = catalog.body(run).map_or(0, |body| body.len() / 2);
-                    self.join(&mut runs, names)?;
+                    self.count_joined(&mut runs, names)?;
                     Segment::Run(run)
                 }
-                Part::List(record) => {
+                MessagePart::List(record) => {
                     let number = record.number;
                     let list = self.list(record, state, catalog)?;
-                    self.join(&mut lists, list.len())?;
+                    self.count_joined(&mut lists, list.len())?;
                     Segment::List { number, list }
                 }
             };
@@ -382,7 +391,7 @@ impl Reader {
     fn list(
         &mut self,
         record: ListRecord<'_>,
-        state: &mut State,
+        state: &mut SegmentCursor,
         catalog: &mut Catalog,
     ) -> Option<Arc<List>> {
         let back = |back: u32| state.lists.get(state.lists.len().checked_sub(back as usize)?);
@@ -393,11 +402,11 @@ impl Reader {
             Some(base) => Some(back(base)?.clone()),
             None => None,
         };
-        let numbers = decode::ids(record.ids, self.next());
+        let numbers = decode::ids(record.ids, self.next_number());
         let ids = numbers.map(|number| self.id(number, catalog)).collect::<Option<Vec<_>>>()?;
-        let script = super::list::Script { runs: record.runs, ids, order: record.order.to_vec() };
+        let script = super::list::ListEdit { runs: record.runs, ids, order: record.order.to_vec() };
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
-        self.take_entries(blobs.len())?;
+        self.count_entries(blobs.len())?;
         let list = catalog.intern_list(blobs);
         if let Some(base) = base {
             list.add_up_from(&base, catalog);
@@ -406,19 +415,19 @@ impl Reader {
         Some(list)
     }
 
-    /// Counts what a message joins, behind its first `joined` ones.
-    fn join(&mut self, joined: &mut usize, entries: usize) -> Option<()> {
+    /// Counts the entries that a message joins to its first `joined` ones.
+    fn count_joined(&mut self, joined: &mut usize, entries: usize) -> Option<()> {
         if *joined > 0 {
-            self.take_entries(*joined + entries)?;
+            self.count_entries(*joined + entries)?;
         }
         *joined += entries;
         Some(())
     }
 
-    /// Counts entries; `None` once there are too many.
-    fn take_entries(&mut self, entries: usize) -> Option<()> {
+    /// Counts entries. Returns `None` if there are too many.
+    fn count_entries(&mut self, entries: usize) -> Option<()> {
         self.entries = self.entries.saturating_add(entries);
-        (self.entries <= MAX_ENTRIES).then_some(())
+        (self.entries <= MAX_LIST_ENTRIES).then_some(())
     }
 
     pub(super) fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
@@ -428,31 +437,33 @@ impl Reader {
             let text = "the rest is lost";
             self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
         }
-        if self.full {
-            let text = "the file unpacks to more content than one of its size can hold";
-            self.notices.push(format!("{text}: the rest is left out; {read}"));
+        if self.has_too_many_blobs {
+            let text = "the file decompresses to more content than its size allows";
+            self.notices.push(format!("{text}: the rest is skipped; {read}"));
         }
         match self.cut {
             Some((at, bytes)) => {
                 let text = format!("ends within a block at byte {at}: its {bytes} bytes can't be read");
                 self.notices.push(format!("{text}; {read}"));
             }
-            None if !self.finished && !self.full && self.damage.is_none() => {
-                self.notices.push(format!("not closed: xdscope was stopped, or is still recording; {read}"));
+            None if !self.finished && !self.has_too_many_blobs && self.damage.is_none() => {
+                self.notices.push(format!("not closed: xdscope was killed or is still recording; {read}"));
             }
             None => {}
         }
         if self.malformed > 0 {
-            let text = "are malformed and left out";
-            self.notices
-                .push(format!("{} events {text}: they refer to what the file does not hold", self.malformed));
+            let text = "are malformed and were skipped";
+            self.notices.push(format!(
+                "{} events {text}: they refer to content that is not in the file",
+                self.malformed
+            ));
         }
         if !self.lost.is_empty() {
-            let text = "referred to by later messages is lost with the damage";
+            let text = "that later messages refer to is lost with the damage";
             self.notices.push(format!("the content of {} resources {text}", self.lost.len()));
         }
         if header.keep_secrets {
-            self.notices.push("recorded with --keep-secrets: the file holds secrets".into());
+            self.notices.push("recorded with --keep-secrets: the file contains secrets".into());
         }
         (time(self.now.micros), self.notices)
     }
@@ -463,7 +474,7 @@ mod tests {
     use super::*;
     use crate::wire::pb::put_len_field;
 
-    /// A message with a list of two entries and, as often, that list again.
+    /// Encodes a message with a list of two entries, repeated `again` times.
     fn message(again: usize) -> Vec<u8> {
         let mut message = vec![0x18, 1];
         put_len_field(&mut message, 8, &[0x2a, 2, 1, 0]);
@@ -474,68 +485,76 @@ mod tests {
     }
 
     fn read(entries: usize, again: usize) -> Option<FramePayload> {
-        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
         reader.entries = entries;
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let mut state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+        let mut state =
+            SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
         reader.blob(decode::blob(b""), &state, &mut catalog);
         reader.message(&message(again), &mut state, &mut catalog)
     }
 
-    /// A highly packed segment of so many blobs.
+    /// Reads a highly compressed segment of this many blobs.
     fn blobs(left: u64, blobs: usize) -> (u64, Vec<String>) {
-        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
         reader.blobs_left = left;
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
         let mut raw = Vec::new();
         for _ in 0..blobs {
             put_len_field(&mut raw, encode::BLOB, b"");
         }
-        let block = Block { at: 0, packed: 5, raw: raw.len() as u32, first: true, loose: false };
-        reader.then(Then::Segment(raw, vec![block]));
-        reader.go_on(&mut catalog);
+        let block = Block {
+            offset: 0,
+            packed_len: 5,
+            raw_len: raw.len() as u32,
+            starts_segment: true,
+            is_loose: false,
+        };
+        reader.push_region(FileRegion::Segment(raw, vec![block]));
+        reader.read_some(&mut catalog);
         (catalog.blobs().len() as u64, reader.finish(&Header::default()).1)
     }
 
     #[test]
-    fn a_file_has_no_more_blobs_than_its_size_allows() {
+    fn limits_blobs_by_file_size() {
         let (all, notices) = blobs(2, 7);
-        assert!(all == 7 && notices.iter().all(|text| !text.contains("unpacks to more")), "{notices:?}");
+        assert!(all == 7 && notices.iter().all(|text| !text.contains("decompresses to more")), "{notices:?}");
         let (some, notices) = blobs(2, 8);
-        assert!(some == 7 && notices.iter().any(|text| text.contains("unpacks to more")), "{notices:?}");
+        assert!(some == 7 && notices.iter().any(|text| text.contains("decompresses to more")), "{notices:?}");
     }
 
     #[test]
-    fn blobs_are_known_by_their_numbers_over_what_is_lost_and_given_again() {
-        let mut reader = Reader::new(Box::new(std::io::Cursor::new(Vec::new())));
+    fn resolves_blob_numbers_across_loss_and_reuse() {
+        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
         let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let state = State { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
-        let blobs = |reader: &mut Reader, catalog: &mut Catalog, start: u32, count: usize| {
-            reader.start(Start { blobs: start, ..Start::default() });
+        let state =
+            SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
+        let blobs = |reader: &mut SegmentReader, catalog: &mut Catalog, start: u32, count: usize| {
+            reader.start(SegmentStart { blobs: start, ..SegmentStart::default() });
             (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
         };
         blobs(&mut reader, &mut catalog, 0, 3);
         blobs(&mut reader, &mut catalog, 5, 2);
-        let ids = |reader: &mut Reader, catalog: &mut Catalog| -> Vec<Option<u32>> {
+        let ids = |reader: &mut SegmentReader, catalog: &mut Catalog| -> Vec<Option<u32>> {
             (0..8).map(|number| Some(reader.id(number, catalog)?.0)).collect()
         };
-        // 3 and 4 are lost: stand-ins come behind.
+        // Numbers 3 and 4 are lost; their stand-ins come last.
         let all = [0, 1, 2, 5, 6, 3, 4].map(Some);
         assert_eq!(ids(&mut reader, &mut catalog)[..7], all);
         assert_eq!(ids(&mut reader, &mut catalog)[7], None);
         blobs(&mut reader, &mut catalog, 7, 1);
         assert_eq!(ids(&mut reader, &mut catalog)[..8], [0, 1, 2, 5, 6, 3, 4, 7].map(Some));
-        // A hostile file counts back.
+        // A hostile file numbers backwards.
         blobs(&mut reader, &mut catalog, 1, 1);
         assert_eq!(ids(&mut reader, &mut catalog)[..3], [Some(0), Some(8), None]);
     }
 
     #[test]
-    fn no_more_entries_are_made_than_a_file_may_have() {
-        assert!(read(MAX_ENTRIES - 2, 0).is_some());
-        assert!(read(MAX_ENTRIES - 1, 0).is_none());
-        // Four entries of two lists that are joined come on top.
-        assert!(read(MAX_ENTRIES - 6, 1).is_some());
-        assert!(read(MAX_ENTRIES - 5, 1).is_none());
+    fn limits_list_entries() {
+        assert!(read(MAX_LIST_ENTRIES - 2, 0).is_some());
+        assert!(read(MAX_LIST_ENTRIES - 1, 0).is_none());
+        // Joining two lists counts their four entries again.
+        assert!(read(MAX_LIST_ENTRIES - 6, 1).is_some());
+        assert!(read(MAX_LIST_ENTRIES - 5, 1).is_none());
     }
 }

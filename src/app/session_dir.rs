@@ -1,7 +1,7 @@
-//! The directory of session files: their names, finding one by its bare name, cleaning up.
+//! The directory of session files (`$XDG_STATE_HOME/xdscope`): creating, finding and removing
+//! sessions.
 //!
-//! The caller says where it is (`$XDG_STATE_HOME/xdscope`). Only files in it that are named as sessions are ever
-//! removed.
+//! Only files with the names of sessions are ever removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -17,13 +17,19 @@ pub const KEEP_BYTES: u64 = 2_000_000_000;
 const PREFIX: &str = "session-";
 const SUFFIX: &str = ".xdsrec";
 
-/// `session-20260302-140208.xdsrec`: sorted by name is sorted by time.
+/// Returns the name of a session file. Names sort by time: `session-20260302-140208.xdsrec`.
 pub fn session_name(begun: DateTime) -> String {
     format!("{PREFIX}{}{SUFFIX}", begun.strftime("%Y%m%d-%H%M%S"))
 }
 
-/// Creates the file of a session that begins at this local time, readable by its owner only, and the directory
-/// where it is missing. A second session of the same second gets a number (`…-2.xdsrec`).
+/// Creates the file of a session that begins at this local time, readable by its owner only.
+///
+/// Creates the directory if needed. Another session of the same second gets a number
+/// (`…-2.xdsrec`).
+///
+/// # Errors
+///
+/// The directory or the file can't be created.
 pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -47,8 +53,8 @@ pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many sessions of one second"))
 }
 
-/// The file that a user means: the path itself if it is there, else a bare name in the directory, with or
-/// without its ending.
+/// Finds the file that a user means: the path itself, or a bare name in the directory, with or
+/// without its extension.
 pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
     if name.exists() {
         return Some(name.to_owned());
@@ -60,15 +66,20 @@ pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
     [dir.join(bare), dir.join(longer)].into_iter().find(|path| path.is_file())
 }
 
-/// Removes the oldest sessions until at most `files` of at most `bytes` together are left. The newest stays,
-/// and so does `current`. Returns what was removed.
+/// Removes the oldest sessions, down to `files` files of `bytes` bytes in total.
+///
+/// The newest session and `current` stay. Returns the removed files.
+///
+/// # Errors
+///
+/// The directory can't be read, or a file can't be removed.
 pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io::Result<Vec<PathBuf>> {
     let mut sessions = Vec::new();
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         let ours = name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX));
-        // Of the entry itself: a link is not a session.
+        // The entry's own metadata: a symbolic link is not a session.
         let Ok(metadata) = entry.metadata() else { continue };
         if ours && metadata.is_file() {
             sessions.push((name, entry.path(), metadata.len()));
@@ -84,13 +95,13 @@ pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io
         }
         match fs::remove_file(&path) {
             Ok(()) => {
-                // Its marks are of no use to another; most have none.
+                // Ignore errors: most sessions have no marks.
                 let mut marks = path.clone().into_os_string();
                 marks.push(".marks");
                 let _ = fs::remove_file(marks);
                 removed.push(path);
             }
-            // Another xdscope was faster.
+            // Another xdscope removed the file first.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
@@ -107,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_named_by_their_time_and_private() {
+    fn names_sessions_by_time_and_keeps_them_private() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state/xdscope");
         let (first, file) = create_session(&state, at(8)).unwrap();
@@ -123,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_names_are_looked_for_and_paths_are_not() {
+    fn finds_sessions_by_bare_name_only() {
         let dir = tempfile::tempdir().unwrap();
         let (path, _) = create_session(dir.path(), at(8)).unwrap();
         for name in ["session-20260302-140208.xdsrec", "session-20260302-140208"] {
@@ -135,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_old_sessions_are_removed() {
+    fn removes_old_sessions_only() {
         let dir = tempfile::tempdir().unwrap();
         let sessions: Vec<_> = (0..6).map(|s| create_session(dir.path(), at(s)).unwrap().0).collect();
         for path in &sessions {

@@ -1,4 +1,4 @@
-//! Streams that began before what is seen of their connection: which method they are of is told by their messages.
+//! Streams that began before the capture: their method is identified from their messages.
 
 use crate::wire::Shape;
 use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
@@ -8,27 +8,27 @@ use crate::wire::pb::{Fields, Value};
 const SOTW_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::SotwRequest);
 const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::DeltaRequest);
 
-/// What is kept of a stream until it is known, at most: a request may repeat its node.
-const KEPT: usize = 256 << 10;
-/// Messages after which a stream that is none of xDS is not one any more.
-const MESSAGES: usize = 16;
+/// Most bytes buffered for one unidentified stream. Every request may repeat its node.
+const MAX_BUFFERED_BYTES: usize = 256 << 10;
+/// Messages after which an unidentified stream is taken not to be xDS.
+const MAX_BUFFERED_MESSAGES: usize = 16;
 
-/// A stream of which the method is not known yet.
+/// A stream whose method is not known yet.
 #[derive(Default)]
-pub(super) struct Begun {
-    /// What has passed: bytes of a message, or its end.
-    pub(super) passed: Vec<(Dir, Option<Vec<u8>>)>,
+pub(super) struct UnidentifiedStream {
+    /// Everything observed so far: pieces of a message, or its end.
+    pub(super) pieces: Vec<(Dir, Option<Vec<u8>>)>,
     size: usize,
-    ended: usize,
+    ended_messages: usize,
 }
 
-/// What is known of it.
-pub(super) enum Known {
-    NotYet,
-    /// The path of its method.
-    Path(&'static str),
-    /// It is none of xDS.
-    Other,
+/// The result of an attempt to identify a stream.
+pub(super) enum Identification {
+    Pending,
+    /// An xDS stream, by the path of its method.
+    Method(&'static str),
+    /// A stream that is not xDS.
+    NotXds,
 }
 
 const ADS: [&str; 2] = [
@@ -40,54 +40,55 @@ const ADS_V2: [&str; 2] = [
     "/envoy.service.discovery.v2.AggregatedDiscoveryService/DeltaAggregatedResources",
 ];
 
-impl Begun {
-    pub(super) fn data(&mut self, dir: Dir, bytes: &[u8]) -> Known {
+impl UnidentifiedStream {
+    pub(super) fn data(&mut self, dir: Dir, bytes: &[u8]) -> Identification {
         self.size += bytes.len();
-        self.passed.push((dir, Some(bytes.to_vec())));
-        if self.size > KEPT { self.known(true) } else { Known::NotYet }
+        self.pieces.push((dir, Some(bytes.to_vec())));
+        if self.size > MAX_BUFFERED_BYTES { self.identify(true) } else { Identification::Pending }
     }
 
-    pub(super) fn message(&mut self, dir: Dir) -> Known {
-        self.ended += 1;
-        self.passed.push((dir, None));
-        self.known(self.ended >= MESSAGES)
+    pub(super) fn message(&mut self, dir: Dir) -> Identification {
+        self.ended_messages += 1;
+        self.pieces.push((dir, None));
+        self.identify(self.ended_messages >= MAX_BUFFERED_MESSAGES)
     }
 
-    /// Part of the message that is passing is missing.
-    pub(super) fn missing(&mut self, dir: Dir) {
-        let ended = self.passed.iter().rposition(|(of, bytes)| *of == dir && bytes.is_none());
+    /// Drops the incomplete message of one direction, because part of it is missing.
+    pub(super) fn drop_incomplete(&mut self, dir: Dir) {
+        let ended = self.pieces.iter().rposition(|(of, bytes)| *of == dir && bytes.is_none());
         let mut at = 0;
-        self.passed.retain(|(of, _)| {
+        self.pieces.retain(|(of, _)| {
             at += 1;
             *of != dir || ended.is_some_and(|ended| at <= ended + 1)
         });
     }
 
-    /// Tells by what there is; `last`: more would not help.
-    fn known(&self, last: bool) -> Known {
+    /// Identifies the stream from the buffered messages. `last`: no more messages will be buffered.
+    fn identify(&self, last: bool) -> Identification {
         for dir in [Dir::Req, Dir::Resp] {
             let mut message = Vec::new();
-            for (_, bytes) in self.passed.iter().filter(|(of, _)| *of == dir) {
+            for (_, bytes) in self.pieces.iter().filter(|(of, _)| *of == dir) {
                 match bytes {
                     Some(bytes) => message.extend_from_slice(bytes),
                     None => {
-                        if let Some(path) = path(dir, &message) {
-                            return Known::Path(path);
+                        if let Some(path) = method_path(dir, &message) {
+                            return Identification::Method(path);
                         }
                         message.clear();
                     }
                 }
             }
-            if let Some(path) = path(dir, &message) {
-                return Known::Path(path);
+            if let Some(path) = method_path(dir, &message) {
+                return Identification::Method(path);
             }
         }
-        if last { Known::Other } else { Known::NotYet }
+        if last { Identification::NotXds } else { Identification::Pending }
     }
 }
 
-/// The method by the beginning of a message: what it has the type URL in, or its resources.
-fn path(dir: Dir, message: &[u8]) -> Option<&'static str> {
+/// Returns the method path that the fields of a message imply: the type URL of the message, or of
+/// its first resource.
+fn method_path(dir: Dir, message: &[u8]) -> Option<&'static str> {
     let strings = |bytes| {
         Fields::new(bytes).map_while(Result::ok).filter_map(|field| match field.value {
             Value::Len(value) => Some((field.number, value)),

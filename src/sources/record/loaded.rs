@@ -1,0 +1,17 @@
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Time};
+
+/// The content of a source that was read from a file of any format.
+pub struct Loaded {
+    pub catalog: Catalog,
+    pub clock: Clock,
+    /// All frames, in recorded order.
+    pub frames: Vec<Frame>,
+    /// The time at which the source ends, which may be later than the last frame.
+    pub end: Time,
+    /// Messages to the user: damage, a truncated end, skipped lines.
+    pub notices: Vec<String>,
+    /// Whether the recording was made with `--keep-secrets`.
+    pub secrets: bool,
+}

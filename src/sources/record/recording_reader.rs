@@ -1,0 +1,210 @@
+use std::io::{Read, Seek};
+
+use super::block::{Block, BlockScanner, ScannedItem};
+use super::bodies::{BodySource, Decompressor};
+use super::error::RecordReadError;
+use super::header::Header;
+use super::loaded::Loaded;
+use super::segment_reader::{FileRegion, SegmentReader};
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Time};
+
+/// Bytes of loose blocks to buffer until the compressed block is found. Writers keep fewer.
+const MAX_UNSETTLED_BYTES: usize = 4 << 20;
+
+/// Reads a complete recording. `source` holds the same bytes, for reading bodies later.
+pub(super) fn read(input: impl Read, source: Box<dyn BodySource>) -> Result<Loaded, RecordReadError> {
+    let (mut catalog, mut reading) = RecordingReader::new(input, source)?;
+    let mut frames = Vec::new();
+    while reading.next(&mut catalog, &mut frames)? {}
+    let clock = reading.clock();
+    let secrets = reading.header.keep_secrets;
+    let (end, notices) = reading.finish();
+    Ok(Loaded { catalog, clock, frames, end, notices, secrets })
+}
+
+/// A recording that is read in order, some frames at a time.
+pub struct RecordingReader<R> {
+    header: Header,
+    blocks: BlockScanner<R>,
+    reader: SegmentReader,
+    unpacker: Option<Decompressor>,
+    /// The blocks of the segment being decompressed.
+    segment: Option<Vec<Block>>,
+    /// The offset behind the last compressed block.
+    settled_end: u64,
+    /// Loose blocks and damage behind that offset, which a later compressed block may replace.
+    unsettled: Vec<ScannedItem>,
+    is_finished: bool,
+}
+
+impl<R: Read> RecordingReader<R> {
+    /// Reads the header. The returned catalog reads bodies from `source`, which holds the same
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// The header can't be read, is damaged, or is of a newer format version.
+    pub fn new(
+        mut input: R,
+        source: impl Read + Seek + Send + 'static,
+    ) -> Result<(Catalog, Self), RecordReadError> {
+        let (header, settled) = Header::read(&mut input)?;
+        let reader = SegmentReader::new(Box::new(source));
+        let catalog = Catalog::new(header.seed, None, Box::new(reader.bodies.clone()));
+        let blocks = BlockScanner::new(input, settled);
+        let (unpacker, segment, unsettled) = (Decompressor::new(), None, Vec::new());
+        Ok((
+            catalog,
+            RecordingReader {
+                header,
+                blocks,
+                reader,
+                unpacker,
+                segment,
+                settled_end: settled,
+                unsettled,
+                is_finished: false,
+            },
+        ))
+    }
+
+    pub fn clock(&self) -> Clock {
+        self.header.clock
+    }
+
+    /// Returns how many bytes of compressed blocks are read.
+    pub fn position(&self) -> u64 {
+        self.settled_end
+    }
+
+    /// Appends the next frames to `out`, and their content to the catalog that came with the
+    /// reader.
+    ///
+    /// Returns false at the end of the recording.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read.
+    pub fn next(&mut self, catalog: &mut Catalog, out: &mut Vec<Frame>) -> Result<bool, RecordReadError> {
+        loop {
+            self.reader.read_some(catalog);
+            if !self.reader.frames.is_empty() {
+                out.append(&mut self.reader.frames);
+                return Ok(true);
+            }
+            if self.is_finished {
+                return Ok(false);
+            }
+            self.scan_block()?;
+        }
+    }
+
+    fn scan_block(&mut self) -> Result<(), RecordReadError> {
+        let next = if self.reader.has_too_many_blobs { ScannedItem::End } else { self.blocks.next()? };
+        match next {
+            ScannedItem::Block(block, packed) if !block.is_loose => {
+                self.take_unsettled();
+                self.settled_end = block.offset + u64::from(block.packed_len);
+                self.take_content(block, &packed);
+            }
+            ScannedItem::Moving { destination: home, at, blocks } => self.take_moving(home, at, &blocks)?,
+            ScannedItem::End => {
+                self.take_unsettled();
+                self.end_segment();
+                self.is_finished = true;
+            }
+            next => {
+                self.unsettled.push(next);
+                let bytes = self.unsettled.iter().map(|next| match next {
+                    ScannedItem::Block(_, packed) => packed.len(),
+                    _ => 0,
+                });
+                if bytes.sum::<usize>() > MAX_UNSETTLED_BYTES {
+                    self.take_unsettled();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes blocks whose writer stopped before they were in place, or before this copy was cut
+    /// off.
+    fn take_moving(&mut self, home: u64, at: u64, copies: &[u8]) -> Result<(), RecordReadError> {
+        let begun = self.unsettled.first().and_then(start_offset) == Some(home);
+        let there = home..=home.saturating_add(copies.len() as u64);
+        if !begun && !there.contains(&self.settled_end) {
+            self.take_unsettled();
+            self.reader.push_region(FileRegion::Damage { at, bytes: copies.len() as u64 });
+            return Ok(());
+        }
+        self.unsettled.clear();
+        let (settled, mut home) = (self.settled_end, home);
+        let mut blocks = BlockScanner::new(copies, at);
+        while let ScannedItem::Block(block, packed) = blocks.next()? {
+            if begun || home >= settled {
+                self.take_content(block, &packed);
+            }
+            home += block.len();
+        }
+        Ok(())
+    }
+
+    /// Returns the time at which the recording ends, and messages to the user about damage.
+    pub fn finish(self) -> (Time, Vec<String>) {
+        self.reader.finish(&self.header)
+    }
+
+    /// Reads the unsettled blocks, because nothing replaces them.
+    fn take_unsettled(&mut self) {
+        for next in std::mem::take(&mut self.unsettled) {
+            match next {
+                ScannedItem::Block(block, packed) => self.take_content(block, &packed),
+                ScannedItem::Damage { at, bytes } => {
+                    self.end_segment();
+                    self.reader.push_region(FileRegion::Damage { at, bytes });
+                }
+                ScannedItem::Cut { at, bytes } => {
+                    self.end_segment();
+                    self.reader.cut = Some((at, bytes));
+                }
+                ScannedItem::Moving { .. } | ScannedItem::End => {}
+            }
+        }
+    }
+
+    fn take_content(&mut self, block: Block, packed: &[u8]) {
+        if block.starts_segment {
+            self.end_segment();
+            let begun =
+                self.unpacker.as_mut().and_then(|unpacker| unpacker.begin(self.reader.bodies.take_spare()));
+            self.segment = begun.map(|()| Vec::new());
+        }
+        let unpacked = self.segment.as_mut().zip(self.unpacker.as_mut()).and_then(|(blocks, unpacker)| {
+            unpacker.add(packed, &block)?;
+            blocks.push(block);
+            Some(())
+        });
+        if unpacked.is_none() {
+            // The block continues a segment that is lost.
+            self.end_segment();
+            self.reader.push_region(FileRegion::Damage { at: block.offset, bytes: packed.len() as u64 });
+        }
+    }
+
+    fn end_segment(&mut self) {
+        if let Some((blocks, unpacker)) = self.segment.take().zip(self.unpacker.as_mut()) {
+            self.reader.push_region(FileRegion::Segment(std::mem::take(&mut unpacker.raw), blocks));
+        }
+    }
+}
+
+/// Returns the offset at which the block or the damage begins.
+fn start_offset(next: &ScannedItem) -> Option<u64> {
+    match next {
+        ScannedItem::Block(block, _) => Some(block.start()),
+        ScannedItem::Damage { at, .. } | ScannedItem::Cut { at, .. } => Some(*at),
+        ScannedItem::Moving { .. } | ScannedItem::End => None,
+    }
+}
