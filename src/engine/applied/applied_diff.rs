@@ -45,6 +45,7 @@ impl AppliedDiff {
 
 /// A dump to compare with a source, with a cache of comparisons.
 pub struct AppliedState {
+    /// The dump.
     pub dump: Dump,
     schema: Arc<Schema>,
     /// Redacts the dump with the seed of the source.

@@ -34,7 +34,9 @@ pub enum DumpOrigin {
 /// A dump of one client (config dump) or any number of clients (CSDS).
 #[derive(Clone, Debug)]
 pub struct Dump {
+    /// The format of the dump.
     pub origin: DumpOrigin,
+    /// The clients in the dump.
     pub clients: Vec<DumpClient>,
     /// Notices for the user about omitted parts of the dump.
     pub notices: Vec<String>,
@@ -50,13 +52,16 @@ pub struct DumpClient {
     /// Types in the dump, including types without resources, with the version of the type if there
     /// is one.
     pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
+    /// The resources of the client.
     pub entries: Vec<DumpEntry>,
 }
 
 /// A resource of a client.
 #[derive(Clone, Debug)]
 pub struct DumpEntry {
+    /// Type of the resource.
     pub type_url: TypeUrl,
+    /// Name of the resource.
     pub name: Arc<str>,
     /// The content in use.
     pub active: Option<DumpContent>,
@@ -64,12 +69,14 @@ pub struct DumpEntry {
     pub warming: Option<DumpContent>,
     /// The newest rejection, unless the client has accepted a newer version.
     pub refused: Option<DumpRefusal>,
+    /// The reason why the client lacks the resource.
     pub absence: Option<Absence>,
 }
 
 /// A version of a resource.
 #[derive(Clone, Debug)]
 pub struct DumpContent {
+    /// Version of the resource, if stated.
     pub version: Option<Arc<str>>,
     /// The serialized `Any`. `None` if missing or undecodable.
     pub any: Option<Vec<u8>>,
@@ -78,6 +85,7 @@ pub struct DumpContent {
 /// A rejection (`error_state`).
 #[derive(Clone, Debug)]
 pub struct DumpRefusal {
+    /// The error message of the client.
     pub text: String,
     /// The rejected content, as far as the client has kept it.
     pub content: DumpContent,
@@ -88,6 +96,7 @@ pub struct DumpRefusal {
 pub enum Absence {
     /// Requested without an answer yet, also after a timeout.
     Requested,
+    /// The server has reported that the resource does not exist.
     DoesNotExist,
 }
 
@@ -97,7 +106,9 @@ pub enum DumpError {
     #[error(
         "neither a config dump (configs, with types that end in ConfigDump) nor a CSDS response (config)"
     )]
+    /// The content has a different structure.
     NotADump,
+    /// The content is neither JSON nor YAML. Holds the error of the parser.
     #[error("truncated or not JSON: {0}")]
     Syntax(String),
 }

@@ -19,6 +19,7 @@ pub struct IgnorePattern(Vec<PatternPart>);
 pub struct PatternError {
     /// Byte offset of the error.
     pub at: usize,
+    /// The reason of the error.
     pub reason: &'static str,
 }
 

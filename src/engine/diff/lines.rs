@@ -11,15 +11,20 @@ const MAX_EMPHASIS_BYTES: usize = 4096;
 /// The kind of a row in a unified diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineTag {
+    /// In both texts.
     Same,
+    /// In the old text only.
     Removed,
+    /// In the new text only.
     Added,
 }
 
 /// The side of a text in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiffSide {
+    /// The old text.
     Old,
+    /// The new text.
     New,
 }
 
@@ -28,16 +33,22 @@ pub enum DiffSide {
 /// A removed line that was replaced has the number of its replacement in `new`, and vice versa.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiffRow {
+    /// The kind of the row.
     pub tag: LineTag,
+    /// Line number in the old text.
     pub old: Option<u32>,
+    /// Line number in the new text.
     pub new: Option<u32>,
 }
 
 /// A row of a side-by-side diff, with line numbers in the two texts, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SideBySideRow {
+    /// Line number in the old text.
     pub left: Option<u32>,
+    /// Line number in the new text.
     pub right: Option<u32>,
+    /// Whether the lines differ.
     pub changed: bool,
 }
 
@@ -133,6 +144,7 @@ fn put(op: &DiffOp, rows: &mut Vec<DiffRow>, pairs: &mut Vec<SideBySideRow>) {
 /// A part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinePart<'a> {
+    /// The text of the part.
     pub text: &'a str,
     /// Whether the other line lacks this part.
     pub changed: bool,

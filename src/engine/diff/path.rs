@@ -5,13 +5,17 @@ use serde_json::Value;
 /// The key that identifies the items of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListKey {
+    /// `name`.
     Name,
     /// `key`, also of the `header` in an item.
     Key,
+    /// The list of `domains` of a virtual host.
     Domains,
     /// A socket address, pipe or CIDR range, also of the `endpoint` in an item.
     Address,
+    /// `locality`, with `priority` if set.
     Locality,
+    /// `priority`.
     Priority,
 }
 

@@ -18,18 +18,24 @@ const MAX_CONTENT_ROWS: usize = 1 << 12;
 /// A resource that a response changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushEntry {
+    /// The kind of change.
     pub op: Op,
+    /// Name of the resource.
     pub name: Arc<str>,
 }
 
 /// The changes of a response compared with the previous state or another response.
 #[derive(Clone, Debug)]
 pub struct PushDiff {
+    /// Number of the response.
     pub n: Seq,
     /// The other response, if the comparison is not with the previous state.
     pub against: Option<Seq>,
+    /// The stream of the response.
     pub stream: StreamId,
+    /// The type of the resources.
     pub type_url: TypeUrl,
+    /// Version of the response.
     pub version: Arc<str>,
     /// Version of the previous or other response.
     pub before: Option<Arc<str>>,

@@ -23,8 +23,11 @@ pub struct Options {
 /// The kind of a change: `op` in the JSON output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Op {
+    /// Only in the old value.
     Removed,
+    /// Only in the new value.
     Added,
+    /// Different in the two values.
     Changed,
     /// Equal items in a different order, in a list whose order matters.
     Reordered,
@@ -56,9 +59,13 @@ impl Op {
 /// A change at a path. For a reordered list, the values are the keys of its items.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
+    /// Path of the changed value.
     pub path: DiffPath,
+    /// The kind of change.
     pub op: Op,
+    /// The old value. `None` for an addition.
     pub from: Option<Value>,
+    /// The new value. `None` for a removal.
     pub to: Option<Value>,
 }
 
@@ -74,6 +81,7 @@ pub struct Comparison {
     /// The compared values without ignored fields, for line diffs. Where the order does not matter,
     /// the new value is in the order of the old value.
     pub old: Value,
+    /// The new value, see `old`.
     pub new: Value,
 }
 

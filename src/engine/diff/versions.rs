@@ -10,7 +10,9 @@ use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl};
 pub enum Verdict {
     /// No answer yet.
     Open,
+    /// The client has sent an ACK.
     Accepted,
+    /// The client has sent a NACK.
     Refused,
 }
 
@@ -30,10 +32,13 @@ impl Verdict {
 pub struct ResourceVersion {
     /// The first response with this version.
     pub n: Seq,
+    /// Time of the first response.
     pub at: Time,
+    /// The stream of the responses.
     pub stream: StreamId,
     /// The resource's own version, or that of the response.
     pub version: Arc<str>,
+    /// Nonce of the first response.
     pub nonce: Arc<str>,
     /// The content in the catalog. `None` if the response removed the resource.
     pub content: Option<BlobId>,
@@ -41,6 +46,7 @@ pub struct ResourceVersion {
     pub times: u32,
     /// The newest response with this version. `verdict` is the answer to this response.
     pub last: Seq,
+    /// The answer to the newest response.
     pub verdict: Verdict,
 }
 

@@ -41,14 +41,18 @@ use term::{Predicate, Term};
 pub struct FilterError {
     /// Byte offset of the error.
     pub at: usize,
+    /// The reason of the error.
     pub reason: String,
 }
 
 /// The kind of rows to filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RowKind {
+    /// Rows of the timeline.
     Messages,
+    /// States of types on streams.
     States,
+    /// Resources.
     Resources,
 }
 

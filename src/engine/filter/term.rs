@@ -14,24 +14,43 @@ use super::{FilterError, RowKind, units};
 /// A field of the filter language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterField {
+    /// Resource type.
     Type,
+    /// Node id.
     Node,
+    /// Stream number.
     Stream,
+    /// Direction of a message.
     Dir,
+    /// Kind of a message.
     Kind,
+    /// State of a type or resource.
     State,
+    /// Resource name.
     Name,
+    /// Version.
     Version,
+    /// Nonce.
     Nonce,
+    /// Error text.
     Err,
+    /// Rule id, reserved for findings.
     Rule,
+    /// Later than a point in time.
     After,
+    /// Earlier than a point in time.
     Before,
+    /// Size in bytes.
     Size,
+    /// Latency.
     Lat,
+    /// Age.
     Age,
+    /// Number of resources.
     Res,
+    /// Message number.
     Number,
+    /// `has:PATH`.
     Has,
     /// `field:PATH=VALUE`.
     Content,

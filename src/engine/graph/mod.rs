@@ -34,15 +34,21 @@ pub type NodeId = usize;
 /// A resource that was sent or requested, or that another resource refers to.
 #[derive(Clone, Debug)]
 pub struct GraphNode {
+    /// Type of the resource.
     pub kind: Kind,
+    /// Name of the resource.
     pub name: Arc<str>,
+    /// State of the resource.
     pub state: NodeState,
     /// The newest version that was sent.
     pub version: Option<Arc<str>>,
+    /// The newest accepted version.
     pub acked_version: Option<Arc<str>>,
     /// The stream of the resource. `None` if only referred to.
     pub stream: Option<StreamId>,
+    /// Type URL of the resource.
     pub type_url: Option<TypeUrl>,
+    /// The newest content.
     pub content: Option<BlobId>,
     /// Referenced nodes without duplicates, in the order of the fields, with the path of the field.
     pub uses: Vec<(NodeId, Arc<str>)>,
@@ -88,6 +94,7 @@ impl References {
 /// The graph of one client.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
+    /// The nodes, indexed by [`NodeId`].
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
     /// Contents that are not in the cache. The graph lacks their edges.

@@ -34,6 +34,7 @@ pub struct TreeRow {
     pub key: u64,
     /// By level, whether more rows follow on the level. Empty for a root.
     pub follows: Vec<bool>,
+    /// The kind of the row.
     pub what: TreeRowKind,
 }
 

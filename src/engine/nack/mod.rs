@@ -26,10 +26,15 @@ use crate::wire::event::Kind;
 /// The implementation of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ClientKind {
+    /// Envoy.
     Envoy,
+    /// gRPC C-core and its wrapped languages.
     GrpcCore,
+    /// grpc-go.
     GrpcGo,
+    /// grpc-java.
     GrpcJava,
+    /// grpc-js.
     GrpcJs,
 }
 
@@ -98,6 +103,7 @@ pub enum PartialUse {
 /// A value from the text of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extracted {
+    /// The value.
     pub value: String,
     /// Whether the value was found by searching rather than stated in the text.
     pub guessed: bool,
@@ -132,6 +138,7 @@ pub struct NackFault {
 pub struct Nack {
     /// The implementation that writes texts of this format.
     pub client: Option<ClientKind>,
+    /// The faults in the text.
     pub entries: Vec<NackFault>,
 }
 

@@ -8,6 +8,7 @@ use crate::schema::Schema;
 /// A step of a path: a field with an optional index or map key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathStep {
+    /// Name of the field.
     pub field: String,
     /// The text in brackets. Empty for `[]`.
     pub index: Option<String>,

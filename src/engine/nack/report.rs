@@ -25,6 +25,7 @@ pub type Recovery = AcceptedFact;
 /// A report on consecutive NACKs of one version.
 #[derive(Clone, Debug, Default)]
 pub struct NackReport {
+    /// The parsed text of the newest NACK.
     pub nack: Nack,
     /// The implementation of the client, by the text or the node.
     pub client: Option<ClientKind>,
@@ -43,12 +44,14 @@ pub struct NackReport {
     pub gaps: Vec<Duration>,
     /// The first few faulty resources.
     pub subjects: Vec<RefusedResource>,
+    /// The ACK that ended the NACKs, if any.
     pub recovery: Option<Recovery>,
 }
 
 /// A faulty resource with the rejected and the last accepted content.
 #[derive(Clone, Debug)]
 pub struct RefusedResource {
+    /// Name of the resource.
     pub name: Extracted,
     /// Paths of the fields that the NACK names, with the reasons.
     pub faults: Vec<(Extracted, String)>,
