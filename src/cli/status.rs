@@ -1,7 +1,6 @@
 //! `status`: who is in sync, and what is open.
 
 use std::collections::{HashMap, HashSet};
-use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -31,108 +30,27 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
     let (store, schema) = source::states(source, global, io)?;
-    let beside = match &args.applied {
-        Some(path) => Some(beside(path, &store, &schema, global, io)?),
+    let applied = match &args.applied {
+        Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
         None => None,
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
-    let mut states = store.states();
-    states.retain(|state| picked.has(state.stream) && filter.state(state, &store));
-    let shown: HashSet<_> = states.iter().map(|state| (state.stream, &state.type_url)).collect();
-    let mut summaries = store.summaries();
-    summaries.retain(|cell| shown.contains(&(cell.stream, &cell.type_url)));
-    let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
-    let streams_shown = picked.streams.into_iter().map(Arc::new).collect();
-    let mut matrix = Rows::build(streams_shown, summaries.into_iter().map(Arc::new).collect());
-    if !filter.is_empty() {
-        matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
-    }
-    let mut warming = report::warming(&store, &schema);
-    warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
-    let accounts: Vec<Option<AppliedDiff>> =
-        states.iter().map(|state| beside.as_ref().and_then(|beside| beside.compare(state, &store))).collect();
-    let down: Vec<ProblemFact> = if filter.is_empty() {
-        let of_all = store.problems().into_iter();
-        of_all
-            .filter(|problem| problem.state == TypeState::Down && streams.contains(&problem.stream))
-            .collect()
-    } else {
-        Vec::new()
-    };
+    let status = Status::new(&store, &schema, picked, &filter, applied.as_ref());
     let style = io.style(global);
-    let out = &mut *io.stdout;
-    if talks_of(args.format) {
-        for problem in &down {
-            writeln!(out, "{}", display_safe(&unreachable(problem, &store)))?;
-        }
-    }
-    match args.format {
-        Format::Json | Format::Jsonl | Format::Yaml => {
-            let mut objects = match args.format {
-                Format::Yaml => Objects::yaml(out, io.stdout_is_terminal),
-                form => Objects::new(out, form == Format::Json),
-            };
-            for (state, account) in states.iter().zip(&accounts) {
-                let mut object = json::state(state, &store.clock());
-                if let (Some(waits), Value::Object(fields)) = (waits(state, &warming, &store), &mut object) {
-                    fields.insert("warming".into(), waits);
-                }
-                if let (Some(account), Value::Object(fields)) = (account, &mut object) {
-                    fields.insert("applied".into(), json::applied(account));
-                }
-                words::add_silences(&mut object, &report::silences_of(&store, &schema, state));
-                objects.put(&object)?;
-            }
-            if args.format == Format::Json {
-                for stream in store.streams().iter().filter(|stream| streams.contains(&stream.stream)) {
-                    objects.put(&json::stream(stream, &store.clock()))?;
-                }
-            }
-            objects.finish()?;
-        }
-        Format::Wide => {
-            let accounts = beside.is_some().then_some(accounts.as_slice());
-            wide((&states, accounts), (&store, &schema), style, !args.rows.no_headers, out)?;
-        }
-        Format::Name => {
-            let names: std::collections::BTreeSet<&str> =
-                matrix.rows.iter().map(|row| row.name.as_str()).collect();
-            names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
-        }
-        _ => write(&matrix, &store, style, !args.rows.no_headers, out)?,
-    }
-    if talks_of(args.format) {
-        let now = (!store.clock().untimed).then(|| store.now());
-        for warming in &warming {
-            let node =
-                warming.node.as_deref().map_or_else(|| format!("#{}", warming.stream.0), str::to_owned);
-            writeln!(io.stdout, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
-        }
-        for (state, account) in states.iter().zip(&accounts) {
-            for (what, names) in account.iter().flat_map(applied_lines) {
-                let node =
-                    state.node.as_deref().map_or_else(|| format!("#{}", state.stream.0), str::to_owned);
-                let label = type_label(state.type_url.as_str());
-                let line = format!("{node}: {label} applied: {what}: {}", report::names(names, NAMES));
-                writeln!(io.stdout, "{}", display_safe(&line))?;
-            }
-        }
-    }
-    if !(talks_of(args.format) || global.quiet) {
+    status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
+    if !(has_text_lines(args.format) || global.quiet) {
         io.flush()?;
-        down.iter().for_each(|problem| io.say(&display_safe(&unreachable(problem, &store))));
+        status.down.iter().for_each(|problem| io.say(&display_safe(&unreachable(problem, &store))));
     }
-    let problems = problems(&matrix)
-        + down.len() as u64
-        + accounts.iter().flatten().filter(|account| account.is_problem()).count() as u64;
-    let talks = matches!(args.format, Format::Table | Format::Text) && !global.quiet;
-    if talks && matrix.rows.is_empty() && down.is_empty() {
+    let problems = status.problems();
+    let has_summary = matches!(args.format, Format::Table | Format::Text) && !global.quiet;
+    if has_summary && status.matrix.rows.is_empty() && status.down.is_empty() {
         io.flush()?;
-        io.say(if filter.is_empty() { "no streams in it" } else { "no state matches" });
-    } else if talks && problems > 0 {
+        io.say(if filter.is_empty() { "no streams" } else { "no state matches" });
+    } else if has_summary && problems > 0 {
         io.flush()?;
-        let again = format!("xdscope status {} -o wide", args.source.source);
-        io.say(&format!("{}; {again} says who owes what", plural(problems, "problem")));
+        let wide = format!("xdscope status {} -o wide", args.source.source);
+        io.say(&format!("{}; {wide} says who owes what", plural(problems, "problem")));
     }
     if !in_time {
         return Ok(Exit::Never);
@@ -140,46 +58,186 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(if problems > 0 { Exit::No } else { Exit::Yes })
 }
 
-/// `--wait` on a recording: until all in it are in sync. False: they never were, which is said.
+/// The selected part of a store.
+struct Status<'a> {
+    store: &'a Store,
+    schema: &'a Arc<Schema>,
+    streams: HashSet<StreamId>,
+    states: Vec<StateFact>,
+    matrix: Rows,
+    warming: Vec<Warming>,
+    /// Differences to what the client has applied, for each of the states.
+    applied: Option<Vec<Option<AppliedDiff>>>,
+    /// Servers that cannot be reached.
+    down: Vec<ProblemFact>,
+}
+
+impl<'a> Status<'a> {
+    fn new(
+        store: &'a Store,
+        schema: &'a Arc<Schema>,
+        picked: Picked,
+        filter: &filter::Filter,
+        applied: Option<&AppliedState>,
+    ) -> Status<'a> {
+        let mut states = store.states();
+        states.retain(|state| picked.has(state.stream) && filter.state(state, store));
+        let shown: HashSet<_> = states.iter().map(|state| (state.stream, &state.type_url)).collect();
+        let mut summaries = store.summaries();
+        summaries.retain(|cell| shown.contains(&(cell.stream, &cell.type_url)));
+        let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
+        let rows = picked.streams.into_iter().map(Arc::new).collect();
+        let mut matrix = Rows::build(rows, summaries.into_iter().map(Arc::new).collect());
+        if !filter.is_empty() {
+            matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
+        }
+        let mut warming = report::warming(store, schema);
+        warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
+        let mut down = store.problems();
+        down.retain(|problem| {
+            filter.is_empty() && problem.state == TypeState::Down && streams.contains(&problem.stream)
+        });
+        let applied = applied
+            .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
+        Status { store, schema, streams, states, matrix, warming, applied, down }
+    }
+
+    /// Pairs each state with its difference to what the client has applied.
+    fn with_applied(&self) -> impl Iterator<Item = (&StateFact, Option<&AppliedDiff>)> {
+        let diff = |at| self.applied.as_ref().and_then(|diffs| diffs.get(at)).and_then(Option::as_ref);
+        self.states.iter().enumerate().map(move |(at, state)| (state, diff(at)))
+    }
+
+    fn problems(&self) -> u64 {
+        let applied = self.with_applied().filter_map(|(_, diff)| diff).filter(|diff| diff.is_problem());
+        problems(&self.matrix) + self.down.len() as u64 + applied.count() as u64
+    }
+
+    fn write(
+        &self,
+        args: &StatusArgs,
+        style: Style,
+        terminal: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<(), CliError> {
+        let headers = !args.rows.no_headers;
+        if has_text_lines(args.format) {
+            for problem in &self.down {
+                writeln!(out, "{}", display_safe(&unreachable(problem, self.store)))?;
+            }
+        }
+        match args.format {
+            Format::Json | Format::Jsonl | Format::Yaml => self.objects(args.format, terminal, out)?,
+            Format::Wide => {
+                wide(
+                    (&self.states, self.applied.as_deref()),
+                    (self.store, self.schema),
+                    style,
+                    headers,
+                    out,
+                )?;
+            }
+            Format::Name => {
+                let rows = self.matrix.rows.iter();
+                let names: std::collections::BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
+                names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
+            }
+            _ => write(&self.matrix, self.store, style, headers, out)?,
+        }
+        if has_text_lines(args.format) {
+            self.lines_below(out)?;
+        }
+        Ok(())
+    }
+
+    fn objects(&self, format: Format, terminal: bool, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let clock = self.store.clock();
+        let mut objects = match format {
+            Format::Yaml => Objects::yaml(out, terminal),
+            format => Objects::new(out, format == Format::Json),
+        };
+        for (state, diff) in self.with_applied() {
+            let mut object = json::state(state, &clock);
+            if let Value::Object(fields) = &mut object {
+                fields.extend(
+                    waits(state, &self.warming, self.store).map(|waits| ("warming".to_owned(), waits)),
+                );
+                fields.extend(diff.map(|diff| ("applied".to_owned(), json::applied(diff))));
+            }
+            words::add_silences(&mut object, &report::silences_of(self.store, self.schema, state));
+            objects.put(&object)?;
+        }
+        if format == Format::Json {
+            let streams = self.store.streams();
+            for stream in streams.iter().filter(|stream| self.streams.contains(&stream.stream)) {
+                objects.put(&json::stream(stream, &clock))?;
+            }
+        }
+        Ok(objects.finish()?)
+    }
+
+    /// Writes resources that are warming, and differences to what clients have applied.
+    fn lines_below(&self, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let now = (!self.store.clock().untimed).then(|| self.store.now());
+        let named = |node: Option<&str>, stream: StreamId| {
+            node.map_or_else(|| format!("#{}", stream.0), str::to_owned)
+        };
+        for warming in &self.warming {
+            let node = named(warming.node.as_deref(), warming.stream);
+            writeln!(out, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
+        }
+        for (state, diff) in self.with_applied() {
+            let node = named(state.node.as_deref(), state.stream);
+            let label = type_label(state.type_url.as_str());
+            for (what, names) in diff.into_iter().flat_map(applied_lines) {
+                let names = report::names(names, MAX_NAMES);
+                writeln!(out, "{}", display_safe(&format!("{node}: {label} applied: {what}: {names}")))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Waits until everything in a growing recording is in sync. Says so, and returns false, on a timeout.
 fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
-    let Some(patience) = args.wait else { return Ok(true) };
+    let Some(timeout) = args.wait else { return Ok(true) };
     if offline::is_server(&args.source.source) {
         return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
     }
     let condition = wait::Condition::Synced;
-    let met = wait::on_recording(&args.source, (&condition, "synced"), args.nodes, patience, global, io)?;
+    let met = wait::on_recording(&args.source, (&condition, "synced"), args.nodes, timeout, global, io)?;
     if !met && !global.quiet {
         let nodes = args
             .nodes
             .map_or_else(|| "not all nodes were".into(), |n| format!("{} were not", plural(n, "node")));
-        io.say(&format!("{nodes} in sync within {patience:?}"));
+        io.say(&format!("{nodes} in sync within {timeout:?}"));
     }
     Ok(met)
 }
 
-/// Names of a line.
-const NAMES: usize = 10;
+/// Number of names that a line lists.
+const MAX_NAMES: usize = 10;
 
-/// The file of `--applied`; says which of its clients the source does not have.
-fn beside(
+/// Reads the file of `--applied`, and says which of its clients the source does not have.
+fn read_applied(
     path: &Path,
     store: &Store,
     schema: &Arc<Schema>,
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<AppliedState, CliError> {
-    let beside = applied::open(path, schema)?;
+    let applied = applied::open(path, schema)?;
     let streams = store.streams();
     let nodes: HashSet<&str> = streams.iter().filter_map(select::node).collect();
     if !global.quiet {
-        for notice in applied::notices(path, &beside, &nodes) {
+        for notice in applied::notices(path, &applied, &nodes) {
             io.say(&display_safe(&notice));
         }
     }
-    Ok(beside)
+    Ok(applied)
 }
 
-/// Resources of the type that are warming up, each with what it waits for; none: the field is left out.
+/// Lists the resources of a type that are warming, each with what it waits for; `None` without any.
 fn waits(state: &StateFact, warming: &[Warming], store: &Store) -> Option<Value> {
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
     let clock = store.clock();
@@ -197,12 +255,12 @@ fn waits(state: &StateFact, warming: &[Warming], store: &Store) -> Option<Value>
     (!items.is_empty()).then_some(Value::Array(items))
 }
 
-/// Tables have lines for people around them.
-fn talks_of(output: Format) -> bool {
+/// Whether a format has lines for people around its rows.
+fn has_text_lines(output: Format) -> bool {
     matches!(output, Format::Table | Format::Text | Format::Wide)
 }
 
-/// `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect failed: …`.
+/// Formats `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect failed: …`.
 fn unreachable(problem: &ProblemFact, store: &Store) -> String {
     let (word, _) = report::state_word(problem.state);
     let since = if store.clock().untimed { String::new() } else { age(store.now().since(problem.since)) };
@@ -214,8 +272,8 @@ fn unreachable(problem: &ProblemFact, store: &Store) -> String {
     )
 }
 
-/// Cells that someone must act on. A stream that has ended is judged by its last word, unless the same client
-/// came back.
+/// Counts the cells that someone must act on. A stream that has ended counts by its last state, unless its client has
+/// reconnected.
 fn problems(matrix: &Rows) -> u64 {
     let cells = matrix.rows.iter().flat_map(|row| row.cells.iter().flatten());
     cells.filter(|cell| report::is_problem(cell.last_state.unwrap_or(cell.state))).count() as u64
@@ -255,15 +313,15 @@ fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
     cells
 }
 
-/// `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
+/// Formats `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
 fn ended(row: &Row, store: &Store, style: Style) -> String {
     report::ended(row, (!store.clock().untimed).then(|| store.now()), style.pick("×", "x"))
 }
 
-/// The place of the column of `--applied`: after RESOURCES.
-const APPLIED: usize = 10;
+/// Index of the column of `--applied`: after RESOURCES.
+const APPLIED_COLUMN: usize = 10;
 
-/// One row per stream and type, with versions, nonces and who owes what.
+/// Writes one row per stream and type, with versions, nonces and who owes what.
 fn wide(
     (states, accounts): (&[StateFact], Option<&[Option<AppliedDiff>]>),
     (store, schema): (&Store, &Schema),
@@ -295,7 +353,7 @@ fn wide(
         "OPEN",
     ];
     if accounts.is_some() {
-        titles.insert(APPLIED, "APPLIED");
+        titles.insert(APPLIED_COLUMN, "APPLIED");
     }
     let mut table = Table::new(out, style, headers && !states.is_empty(), &titles);
     for (at, state) in states.iter().enumerate() {
@@ -341,14 +399,14 @@ fn wide(
                     if account.is_problem() { Role::Bad } else { Role::Plain },
                 )
             });
-            cells.insert(APPLIED, cell);
+            cells.insert(APPLIED_COLUMN, cell);
         }
         table.row(cells)?;
     }
     Ok(table.finish()?)
 }
 
-/// Share of the bytes pushed that were of resources re-sent unchanged.
+/// Formats the share of bytes that were resources sent again without a change.
 fn same(state: &StateFact) -> String {
     match state.bytes {
         0 => "-".into(),
@@ -356,7 +414,7 @@ fn same(state: &StateFact) -> String {
     }
 }
 
-/// Resources that are there; of those asked for by name, where that can be said.
+/// Formats the number of present resources, with the number of requested names if that is known.
 fn held(state: &StateFact) -> String {
     match state.wildcard {
         crate::engine::store::Wildcard::None if !state.names.is_empty() => {

@@ -1,4 +1,4 @@
-//! Verbs from their words to what they print, in a world of the test's own.
+//! Tests of verbs, from arguments to output, in an environment of the test.
 
 mod contract;
 mod export;
@@ -38,7 +38,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// Everything, as a person at a terminal would see it.
+    /// All output, as on a terminal.
     fn all(&self) -> String {
         format!("{}{}exit {}\n", self.out, self.err, self.exit.code())
     }
@@ -68,7 +68,7 @@ pub(super) fn run(args: &[&str]) -> Said {
     World::default().run(args)
 }
 
-/// What `args` print, and how it ends.
+/// Runs `args`, and returns output and exit code.
 pub(super) fn show(args: &[&str]) -> String {
     run(args).all()
 }
@@ -261,7 +261,7 @@ fn info_tells_what_is_in_a_file() {
     assert_eq!(streams.iter().map(|stream| &stream["stream"]).collect::<Vec<_>>(), [1, 2, 3]);
 }
 
-/// What a part lacks is no fault of those who spoke.
+/// A missing part of a recording is not a finding about its peers.
 #[test]
 fn a_part_knows_its_clients_and_blames_nobody_for_what_it_lacks() {
     let dir = tempfile::tempdir().unwrap();
@@ -273,7 +273,7 @@ fn a_part_knows_its_clients_and_blames_nobody_for_what_it_lacks() {
             assert_eq!(said.exit, Exit::Yes, "{to} {cut:?} {}", said.err);
             let status = run(&["status", path]).out;
             assert!(status.contains("edge-gw-1"), "{to} {cut:?} {status}");
-            // Scripts have no word for what was lost on the way.
+            // Arrow scripts cannot express lost messages.
             if to != "script" || cut.len() == 2 && cut[0] == "--from" {
                 let lint = run(&["lint", path, "--fail-on", "error"]);
                 assert_eq!(lint.exit, Exit::Yes, "{to} {cut:?} {}", lint.out);
@@ -404,7 +404,7 @@ fn wire_text_can_not_move_the_cursor() {
         &["diff", TOUR, "-"],
         &["diff", "-", TOUR, "--stat"],
     ] {
-        // On a terminal, as only there it matters; stdin is none.
+        // Control characters matter on a terminal only.
         let (mut out, mut err) = (Vec::new(), Vec::new());
         let mut io = Io {
             stdin: Box::new(Cursor::new(script)),
@@ -448,7 +448,7 @@ fn sessions_are_found_by_their_bare_name() {
     assert_eq!(missing.exit, Exit::Unreadable);
 }
 
-/// A reader that goes away.
+/// A reader that closes its pipe.
 struct Closed;
 
 impl Write for Closed {
@@ -564,7 +564,7 @@ fn log_reads_refusals() {
     );
 }
 
-/// Rows H-02 and H-03.
+/// docs/protocol.md#h-02 and docs/protocol.md#h-03.
 #[test]
 fn status_says_what_is_warming_and_who_owes() {
     let said = run(&["status", "tests/fixtures/rows/H-02.xds"]);

@@ -209,7 +209,7 @@ fn grpc(test: &str, kind: Kind) {
         (&json!("nack"), &json!("cart"), &json!("dump"))
     );
     assert!(cds["nacks"][0]["message"].as_str().is_some_and(|text| text.contains("echo")), "{cds}");
-    assert!(source.text("info", &[]).contains("CSDS answer"));
+    assert!(source.text("info", &[]).contains("CSDS response"));
 
     let file = dump.to_str().expect("a path");
     let states = self::states(&recording, file);

@@ -1,4 +1,4 @@
-//! `diff` from its words to what it prints.
+//! Tests of `diff`, from arguments to output.
 
 use serde_json::json;
 
@@ -100,7 +100,7 @@ fn secrets_differ_without_being_shown() {
     assert_eq!(said.exit, Exit::No);
     let kept = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2", "--keep-secrets"]);
     assert!(kept.out.contains("- the first private key"), "{}", kept.out);
-    // The same key on both sides has one id, whatever the form of the source.
+    // Both sides use one key, whatever the format of the source.
     assert_eq!(run(&["diff", SCRIPT, DUMP, "sds"]).exit, Exit::Yes);
     assert_eq!(run(&["diff", DUMP, SCRIPT, "sds"]).exit, Exit::Yes);
 }

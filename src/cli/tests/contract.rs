@@ -1,4 +1,4 @@
-//! What verbs print, held against the JSON Schema, and the schema against what they print.
+//! Output of verbs against the JSON Schema, and the schema against the output.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,15 +12,16 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
 use crate::wire::{Certificate, End, Frame, FramePayload, Open, Secured, Tls};
 
-/// A validator of the part of JSON Schema that the contract uses; it refuses keywords that it does not know.
+/// A validator for the part of JSON Schema that the contract uses; it refuses unknown keywords.
 struct Check<'a> {
     schema: &'a Value,
-    /// Fields of the schema that were met, by their place in it.
+    /// Fields of the schema that were found, by their path.
     met: BTreeSet<String>,
 }
 
 impl Check<'_> {
-    /// `None` if `value` is as `schema`, which stands at `place`, says; else where and why not.
+    /// Returns where and why `value` does not match `schema`, which stands at `place`; `None` if it
+    /// matches.
     fn wrong(&mut self, schema: &Value, place: &str, value: &Value) -> Option<String> {
         let keywords = schema.as_object().expect("a schema is an object");
         keywords.iter().find_map(|(keyword, says)| self.keyword(keywords, keyword, says, place, value))
@@ -106,7 +107,7 @@ impl Check<'_> {
             let def = format!("/$defs/{}", object["object"].as_str().expect("an object's name"));
             let def = self.schema.pointer(&def).unwrap_or_else(|| panic!("{args:?}: {object}")).clone();
             let name = object["object"].as_str().unwrap_or_default();
-            // By its name first, for one clear reason; then as a reader of the schema does.
+            // Compare by name first, for one clear reason; then as a validator does.
             assert_eq!(self.wrong(&def, name, object), None, "{args:?}");
             assert_eq!(self.wrong(self.schema, "", object), None, "{args:?}");
         }
@@ -114,7 +115,7 @@ impl Check<'_> {
     }
 }
 
-/// The places of all fields below an object of the schema.
+/// Paths of all fields below an object of the schema.
 fn fields(schema: &Value, place: &str, out: &mut BTreeSet<String>) {
     for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let place = format!("{place}.{name}");
@@ -126,7 +127,7 @@ fn fields(schema: &Value, place: &str, out: &mut BTreeSet<String>) {
     }
 }
 
-/// A recording of one stream under TLS on both legs.
+/// A recording of one stream with TLS on both sides.
 fn under_tls(path: &std::path::Path) {
     let certificate = |subject: &str| Certificate {
         subject: subject.into(),
@@ -234,7 +235,7 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
     ] {
         printed += check.objects(&run(args).out, args);
     }
-    // At a terminal, with a home: what a test's own world has not.
+    // A terminal and a home, which the environment of tests lacks.
     for known in ["doctor.terminal.term", "doctor.terminal.columns", "doctor.terminal.rows"] {
         check.met.insert(known.to_owned());
     }

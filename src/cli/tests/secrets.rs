@@ -1,4 +1,4 @@
-//! Secrets are nowhere in what verbs print, unless they are asked for.
+//! Secrets appear in no output, unless flags ask for them.
 
 use std::io::Cursor;
 
@@ -9,13 +9,13 @@ use crate::cli::Exit;
 
 const KEY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
 
-/// A client that is given a private key and prints it into its NACK; the stream ends with it too.
+/// A client that receives a private key, and prints it in its NACK and in the end of its stream.
 fn script_with_a_secret() -> String {
     let pem = format!("-----BEGIN PRIVATE KEY-----\\n{KEY}\\n-----END PRIVATE KEY-----\\n");
     let secret = format!(
         "{{tls_certificate: {{private_key: {{inline_string: \"{pem}\"}}, password: {{inline_string: \"hunter2-hunter2\"}}}}}}"
     );
-    // An Any of acme.v1.Widget that nobody can decode, and a message that breaks off.
+    // An Any of acme.v1.Widget that cannot be decoded, and a message that is cut.
     let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";
     format!(
         "node edge\nstream 1 delta-ads\n> sds sub=[edge-cert]\n< sds n=a [edge-cert{secret}@1]\n\

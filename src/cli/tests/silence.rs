@@ -1,4 +1,4 @@
-//! What is said of requests without an answer, of bytes that changed nothing, and of the lives of streams.
+//! Output about requests without an answer, bytes that changed nothing, and lives of streams.
 
 use std::io::Cursor;
 
@@ -11,7 +11,7 @@ fn run(script: &str, args: &[&str]) -> Said {
     World { stdin: Box::new(Cursor::new(text.into_bytes())), ..World::default() }.run(args)
 }
 
-/// The `waiting_reason` of the state of one type, without its text.
+/// Returns the `waiting_reason` of the state of one type, without its text.
 fn reasons(script: &str, word: &str) -> Value {
     let said = run(script, &["status", "-", "-o", "jsonl"]);
     let states = said.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -31,7 +31,7 @@ fn the_newest_version_looks_like_an_ack() {
     let held = "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n";
     let more = format!("{held}> v=1 n=x names=[a b]\n");
     assert_eq!(reasons(&more, "rds"), json!([["same-version", ["b"], 4]]));
-    // Answered without it: the version is not why.
+    // The response came without the name: the version is not the cause.
     let answered = format!("{more}< v=2 n=y [a]\n> v=2 n=y names=[a b]\n");
     assert_eq!(reasons(&answered, "rds"), json!([]));
     assert_eq!(reasons(held, "rds"), json!([]));

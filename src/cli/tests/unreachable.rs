@@ -1,9 +1,9 @@
-//! A control plane that can't be reached is one problem, the first, and no node.
+//! A control plane that cannot be reached is one problem, listed first, and not a node.
 
 use super::{Said, run};
 use crate::cli::Exit;
 
-/// Connections through a tap that came to nothing, a second apart.
+/// Failed connections through a tap, one second apart.
 fn attempts(notes: &[(&str, &str)]) -> String {
     let mut out = String::new();
     for (at, (by, note)) in notes.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! Verbs that talk of xdscope itself: keys, manual pages, completions, explanations.
+//! Tests of verbs about xdscope itself: keys, manual pages, completions, explanations.
 
 use super::{run, show};
 use crate::cli::Exit;
 
-/// Section 6.2 of the UX brief: the set that it prints equals the key map.
+/// `help keys` equals the key map.
 #[test]
 fn the_help_of_keys_is_the_key_map() {
     let text = run(&["help", "keys"]).out;
