@@ -143,7 +143,7 @@ impl Common {
         }
     }
 
-    /// Where the parts of the screen are; `None` if the terminal is too small.
+    /// The areas of the frame; `None` if the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         let layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
         Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })

@@ -75,7 +75,7 @@ pub trait Data {
     fn source(&self) -> Option<(&Store, &Schema)> {
         self.contents().map(|contents| (contents.store, contents.bodies.schema()))
     }
-    /// What the client has applied, if the source comes with a dump of the client.
+    /// The applied resources of a state, if the source comes with a dump of the client.
     fn applied(&self, _: &StateFact) -> Option<AppliedDiff> {
         None
     }

@@ -2,7 +2,7 @@
 
 use super::screen_id::ScreenId;
 
-/// Where a key is bound. Overlays shadow the screen beneath them.
+/// A set of screens or an overlay in which keys are bound. Overlays shadow the screen beneath them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Context {
     /// Everywhere, also in overlays and prompts.

@@ -89,7 +89,7 @@ pub trait Screen {
         None
     }
 
-    /// What Diff compares for the selection.
+    /// The push or resource that Diff compares for the selection.
     fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
         None
     }

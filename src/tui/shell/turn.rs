@@ -15,7 +15,7 @@ use crate::tui::data::Feed;
 
 /// The interval between frames that only new facts ask for.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
-/// The same interval on a slow link.
+/// The interval between frames on a slow link.
 const SLOW_FRAME_INTERVAL: Duration = Duration::from_millis(200);
 /// The interval between frames that keys ask for: shorter than a person sees, longer than the
 /// repeat interval of a held key.

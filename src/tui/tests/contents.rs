@@ -388,7 +388,7 @@ fn finds_in_a_body_and_copies_path_and_content() {
     assert!(yaml.contains("name: reviews") && yaml.contains("\nconnect_timeout:"), "{yaml}");
     let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "yj")).expect("JSON");
     assert_eq!(json["name"], "reviews");
-    // The same on NACK and Diff.
+    // NACK and Diff copy too.
     let mut model = typed(&real, "6");
     assert!(copied(&mut model, "yy").contains("name: reviews"));
     assert_eq!(copied(&mut model, "yp"), "connect_timeout");

@@ -1,4 +1,4 @@
-//! What Diff shows: a push, a resource, or a resource on two streams.
+//! Opens a push, a resource, or a resource on two streams.
 
 use std::sync::Arc;
 

@@ -125,7 +125,7 @@ pub struct DiffScreen {
     /// All unchanged lines are shown.
     pub(super) shows_all_lines: bool,
     pub compared: Arc<Compared>,
-    /// What `compared` and `rows` were made of.
+    /// The inputs of `compared` and `rows`.
     pub(super) key: ComparisonKey,
     pub rows: Vec<DiffRow>,
     /// The first row on the screen.
@@ -198,7 +198,7 @@ impl DiffScreen {
     }
 }
 
-/// What a comparison and its rows were made of.
+/// The inputs of a comparison and its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ComparisonKey {
     /// The old and the new content.

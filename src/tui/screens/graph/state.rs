@@ -16,7 +16,7 @@ const NODES_PER_STEP: usize = 1024;
 /// The graph is built again at most once a second for each of this many nodes.
 const NODES_PER_SECOND: usize = 20_000;
 
-/// What a graph was made of: a number that changes with the facts of its streams, and the number of
+/// The inputs of a graph: a number that changes with the facts of its streams, and the number of
 /// references that were known.
 pub(super) type GraphKey = (u64, usize);
 

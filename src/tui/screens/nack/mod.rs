@@ -26,7 +26,7 @@ use compare::BodyComparison;
 pub use groups::NackGroup;
 use groups::{GroupKey, all_groups};
 
-/// What the card of a group was made of: its key, its newest NACK, and whether it is open.
+/// The inputs of a card: the key of its group, its newest NACK, and whether it is open.
 type CardKey = (GroupKey, Seq, bool);
 
 #[derive(Clone, Debug, Default)]

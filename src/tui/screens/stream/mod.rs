@@ -36,7 +36,7 @@ pub struct StreamScreen {
     /// Lines scrolled in the detail pane.
     pub scroll: usize,
     states: Vec<StateFact>,
-    /// What the client has applied of each state, if the source comes with a dump of the client.
+    /// The applied resources of each state, if the source comes with a dump of the client.
     applied: Vec<Option<AppliedDiff>>,
     /// Likely reasons why the selected type waits.
     missing_answers: MissingAnswers,
@@ -83,7 +83,7 @@ impl StreamScreen {
         self.states.get(self.position()?)
     }
 
-    /// What the client has applied of the selected type.
+    /// The applied resources of the selected type.
     fn applied(&self) -> Option<&AppliedDiff> {
         self.applied.get(self.position()?)?.as_ref()
     }
