@@ -33,8 +33,8 @@ use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
-        let told = ctx.state.added_by_stale_requests.contains(&name);
-        !told && !crate::engine::session::is_glob(ctx.text(name))
+        let is_stale = ctx.state.added_by_stale_requests.contains(&name);
+        !is_stale && !crate::engine::session::is_glob(ctx.text(name))
     });
 }
 

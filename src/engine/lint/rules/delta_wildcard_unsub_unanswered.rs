@@ -37,14 +37,14 @@ fn check(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;
     let at = ctx.at;
     let due = |since: crate::wire::event::Time| at.since(since) >= limit;
-    let over = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
-    let mut over: Vec<_> = over.map(|(name, (_, seq))| (*name, *seq)).collect();
-    over.sort_unstable();
+    let overdue = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
+    let mut overdue: Vec<_> = overdue.map(|(name, (_, seq))| (*name, *seq)).collect();
+    overdue.sort_unstable();
     ctx.state.unsubscribed_under_wildcard.retain(|_, (since, _)| !due(*since));
     if let Some(next) = ctx.state.unsubscribed_under_wildcard.values().map(|(since, _)| *since).min() {
         ctx.arm(Alarm::Reclassify, next.after(limit));
     }
-    let (names, mut evidence): (Vec<_>, Vec<_>) = over.into_iter().unzip();
+    let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.into_iter().unzip();
     evidence.dedup();
     if names.is_empty() || !ctx.has_full_history() {
         return;

@@ -30,12 +30,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let catalog = ctx.catalog();
-    let back = |name: &&crate::wire::event::Sym| {
+    let is_back = |name: &&crate::wire::event::Sym| {
         let was = ctx.state.left_out.get(*name).and_then(|blob| catalog.entry(*blob).payload);
         let now = response.track.sent.get(catalog, **name).and_then(|slot| slot.blob);
         was.is_some() && was == now.and_then(|blob| catalog.entry(blob).payload)
     };
-    let names: Vec<_> = response.outcome.added.iter().filter(back).copied().collect();
+    let names: Vec<_> = response.outcome.added.iter().filter(is_back).copied().collect();
     if !names.is_empty() {
         let text = "missing from one response and back, unchanged, in the next".to_owned();
         let evidence: Vec<_> = ctx.state.newest.iter().map(|before| before.seq).collect();

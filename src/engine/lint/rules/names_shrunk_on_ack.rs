@@ -28,8 +28,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some((seq, names)) = &ctx.state.missing_from_ack else { return };
-    let back = request.outcome.added.iter().copied().filter(|name| names.contains(name));
-    let (names, evidence): (Vec<_>, _) = (back.collect(), [*seq]);
+    let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
+    let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
     if !names.is_empty() && request.sotw().is_some() && ctx.is_gapless() {
         let text = "missing from an ACK and requested again at once".to_owned();
         ctx.report(

@@ -33,11 +33,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let routes = ctx.tracks_of(Kind::Rds);
     let catalog = ctx.catalog();
-    let here = |text: &str| {
+    let has_route = |text: &str| {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
         route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
     };
-    let unknown = |name: &&Sym| !here(catalog.text(**name));
+    let unknown = |name: &&Sym| !has_route(catalog.text(**name));
     let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
     if !routes.is_empty() && !names.is_empty() {
         let text = "virtual host of a route configuration that the client does not have".to_owned();

@@ -34,13 +34,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let said: crate::engine::session::SymSet =
         response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
-    let left = track
+    let missing = track
         .sent
         .slots(catalog)
         .into_iter()
         .filter(|(name, slot)| slot.is_present() && !said.contains(name));
-    let left = left.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
-    let names: Vec<_> = left.map(|(name, _)| name).collect();
+    let missing = missing.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
+    let names: Vec<_> = missing.map(|(name, _)| name).collect();
     if !names.is_empty() {
         let text = "missing from a response of heartbeats: some clients delete the resource".to_owned();
         ctx.report(

@@ -43,8 +43,8 @@ fn check(ctx: &mut RuleContext<'_>) {
         let soon = at.after(MIN_TIMER_INTERVAL);
         ctx.arm(Alarm::Ttl, if track.deadlines.len() > COALESCE_ABOVE { next.max(soon) } else { next });
     }
-    let here = |name: &crate::wire::event::Sym| track.sent.is_present(ctx.catalog(), *name);
-    let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(here).collect();
+    let is_present = |name: &crate::wire::event::Sym| track.sent.is_present(ctx.catalog(), *name);
+    let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_present).collect();
     if !names.is_empty() && ctx.is_gapless() {
         let text = "TTL expired without a refresh".to_owned();
         ctx.report(

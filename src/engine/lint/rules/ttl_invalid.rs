@@ -26,8 +26,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
-    let odd = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
-    let names: Vec<_> = odd.map(|id| crate::engine::session::key(catalog, *id)).collect();
+    let bad_entries = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
+    let names: Vec<_> = bad_entries.map(|id| crate::engine::session::key(catalog, *id)).collect();
     if !names.is_empty() {
         let text = "TTL is zero, negative or out of range".to_owned();
         ctx.report(

@@ -56,9 +56,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();
     stuck.sort_by_key(|(name, ..)| *name);
     for (again, note) in [(false, ""), (true, "; Envoy needs them again after an update")] {
-        let some = stuck.iter().filter(|(_, warming, _)| warming.update == again);
+        let batch = stuck.iter().filter(|(_, warming, _)| warming.update == again);
         let (names, mut evidence): (Vec<_>, Vec<_>) =
-            some.map(|(name, warming, _)| (*name, warming.seq)).unzip();
+            batch.map(|(name, warming, _)| (*name, warming.seq)).unzip();
         evidence.dedup();
         if !names.is_empty() && ctx.has_full_history() {
             let what = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };

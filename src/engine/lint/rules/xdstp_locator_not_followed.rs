@@ -26,6 +26,6 @@ pub(super) static RULE: Rule = Rule {
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let left = super::support::unfollowed(ctx, true);
-    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", left);
+    let unfollowed = super::support::unfollowed(ctx, true);
+    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", unfollowed);
 }

@@ -27,6 +27,6 @@ pub(super) static RULE: Rule = Rule {
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let left = super::support::unfollowed(ctx, false);
-    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", left);
+    let unfollowed = super::support::unfollowed(ctx, false);
+    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", unfollowed);
 }

@@ -36,8 +36,8 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
     let sign = |text: &str| text.chars().next().is_some_and(|c| !c.is_alphanumeric() && c != '%');
     let number = |text: &str| text.parse::<f64>().is_ok();
-    let odd = |(key, value): &(&str, &str)| sign(key) || (sign(value) && !number(value));
-    let bad = names.into_iter().filter(|(_, name)| name.context.iter().any(odd));
+    let is_reserved = |(key, value): &(&str, &str)| sign(key) || (sign(value) && !number(value));
+    let bad = names.into_iter().filter(|(_, name)| name.context.iter().any(is_reserved));
     let names: Vec<_> = bad.map(|(sym, _)| sym).collect();
     if !names.is_empty() {
         let text = "context parameter begins with a reserved sign".to_owned();
