@@ -16,13 +16,17 @@ use crate::wire::event::Time;
 ///
 /// Beyond this number a push would cost too much while traffic or a user waits, and rules about
 /// references report nothing. `xdscope lint` on the recording has no limit.
-const LIVE_CONTENTS: usize = 20_000;
+const MAX_LIVE_CONTENTS: usize = 20_000;
 /// Distinct contents up to which live runs and replays check constraints, which visits each field.
-const LIVE_CONSTRAINED: usize = 1_000;
+const MAX_LIVE_CONSTRAINED: usize = 1_000;
 
 /// Returns the rules for live runs and screens, with limits on the contents that they check.
 pub fn bounded(schema: &Arc<Schema>) -> lint::Options {
-    lint::Options { contents: Some(LIVE_CONTENTS), constrained: Some(LIVE_CONSTRAINED), ..rules(schema) }
+    lint::Options {
+        contents: Some(MAX_LIVE_CONTENTS),
+        constrained: Some(MAX_LIVE_CONSTRAINED),
+        ..rules(schema)
+    }
 }
 
 /// Returns the rules with the descriptors' knowledge of types, references and constraints.

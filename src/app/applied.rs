@@ -9,16 +9,16 @@ use crate::engine::applied::{self, AppliedState};
 use crate::schema::Schema;
 
 /// How often the file is checked.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A dump file and its contents.
 pub struct AppliedFile {
     path: PathBuf,
     schema: Arc<Schema>,
-    state: RefCell<State>,
+    state: RefCell<FileState>,
 }
 
-struct State {
+struct FileState {
     looked: Instant,
     seen: Option<(SystemTime, u64)>,
     beside: AppliedState,
@@ -30,14 +30,14 @@ struct State {
 impl AppliedFile {
     /// Returns the handle of a file that was just read.
     pub fn new(path: PathBuf, beside: AppliedState, schema: Arc<Schema>) -> AppliedFile {
-        let state = State { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
+        let state = FileState { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
 
     /// Checks the file from time to time. Returns a number that changes with the contents.
     pub fn revision(&self) -> u64 {
         let mut state = self.state.borrow_mut();
-        if state.looked.elapsed() < LOOK {
+        if state.looked.elapsed() < POLL_INTERVAL {
             return state.turn;
         }
         state.looked = Instant::now();

@@ -134,10 +134,10 @@ pub struct Running {
 }
 
 /// Commands that may wait to be handled.
-const COMMANDS: usize = 64;
+const MAX_QUEUED_COMMANDS: usize = 64;
 
 /// Events that are handled in one batch.
-const BATCH: usize = 64;
+const MAX_BATCHED_EVENTS: usize = 64;
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
@@ -153,7 +153,7 @@ impl Running {
         };
         let StartedRun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
-        let (commands, told) = mpsc::channel(COMMANDS);
+        let (commands, told) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
         let about = About {
             judge: options.judge,
@@ -314,7 +314,7 @@ impl Work {
                 while let Some(event) = happened.take() {
                     self.event(event, into);
                     taken += 1;
-                    let more = taken < BATCH && self.passed.is_none();
+                    let more = taken < MAX_BATCHED_EVENTS && self.passed.is_none();
                     happened = if more { events.try_recv().ok() } else { None };
                 }
                 match &self.passed {
@@ -440,26 +440,29 @@ impl Work {
                 progress.failed = Some(error);
                 progress.attempts += 1;
             }
-            Event::Ended(end) => {
-                let polls = self.polls.are_on(lane);
-                let said = said(&end, polls);
-                self.unanswered(now, lane, into);
-                self.let_pass(lane, into);
-                if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
-                    let catalog = into.store.catalog();
-                    let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
-                    let note = end.note.map(|note| catalog.clean_text(note));
-                    self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
-                    self.flush(into);
-                }
-                self.client.handle_ended(now, lane, into.store.catalog_mut());
-                self.trouble(lane, now, &said);
-                let mut progress = lock(&self.progress);
-                progress.ended = Some(said);
-                progress.attempts += 1;
-            }
+            Event::Ended(end) => self.ended(now, lane, end, into),
         }
         self.effects(into);
+    }
+
+    /// Handles the end of a lane's stream or polls.
+    fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
+        let polls = self.polls.are_on(lane);
+        let said = said(&end, polls);
+        self.unanswered(now, lane, into);
+        self.let_pass(lane, into);
+        if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
+            let catalog = into.store.catalog();
+            let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
+            let note = end.note.map(|note| catalog.clean_text(note));
+            self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
+            self.flush(into);
+        }
+        self.client.handle_ended(now, lane, into.store.catalog_mut());
+        self.trouble(lane, now, &said);
+        let mut progress = lock(&self.progress);
+        progress.ended = Some(said);
+        progress.attempts += 1;
     }
 
     /// Reports an error, the number of attempts, and the time of the next one.
@@ -521,7 +524,7 @@ impl Work {
     fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Ingest<'_>) {
         for lane in stuck {
             let now = since(self.about.start);
-            self.close(now, lane, Some("the server takes no more requests".into()), into);
+            self.close(now, lane, Some("the server no longer reads requests".into()), into);
             self.client.handle_ended(now, lane, into.store.catalog_mut());
         }
     }

@@ -23,7 +23,7 @@ use super::tap::StartError;
 use folder::{Folder, Seen};
 
 /// How often files are checked. A changed file must have been stable for as long.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The files to watch and the settings of the run.
 pub struct Options {
@@ -63,7 +63,7 @@ impl Running {
         let (stop, stopped) = channel();
         let thread = std::thread::Builder::new().name("files".into()).spawn(move || {
             work.look();
-            while stopped.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 work.look();
             }
             work.keep.finish();
@@ -130,7 +130,7 @@ impl Work {
                         wrong.map(|wrong| format!("rejected: {wrong}"))
                     }
                     Seen::Gone if files.contains_key(&name) => Some("is gone".into()),
-                    Seen::Gone => Some("there is no such file yet".into()),
+                    Seen::Gone => Some("the file does not exist yet".into()),
                     Seen::Failed(error) => Some(format!("cannot be read: {error}")),
                 };
                 let before = files.contains_key(&name);

@@ -16,18 +16,18 @@ use super::analysis::Analysis;
 use super::recorder::Recorder;
 
 /// How often the clock moves on without traffic, so that overdue answers show up.
-const TICK: Duration = Duration::from_millis(250);
+const TICK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Bytes to decode before the store lock is released, whether or not another thread waits.
-const PART: usize = 1 << 20;
+const MAX_LOCKED_BYTES: usize = 1 << 20;
 
 /// The shortest time to hold the store lock, so that frequent readers do not stop the analysis.
-const LEAST: Duration = Duration::from_millis(4);
+const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
 
 /// Niceness of the analysis thread (Linux). Where cores are short, the view lags and traffic does
 /// not.
 #[cfg(target_os = "linux")]
-const NICE: i32 = 12;
+const ANALYSIS_NICENESS: i32 = 12;
 
 /// Called after each batch with the timeline rows and findings that it added.
 ///
@@ -121,7 +121,7 @@ impl Live {
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
             // Traffic goes first. Fails without the permission, and changes nothing then.
             #[cfg(target_os = "linux")]
-            let _ = rustix::process::nice(NICE);
+            let _ = rustix::process::nice(ANALYSIS_NICENESS);
             let mut batch = Vec::new();
             while copies.drain(&mut batch, work.keep.tick()) {
                 work.batch(&mut batch, &copies);
@@ -158,7 +158,8 @@ impl Work {
                     frames.drain(..).for_each(|frame| into.take(frame));
                 };
                 let begun = Instant::now();
-                let at = part(&mut rest, || begun.elapsed() >= LEAST && shared.is_wanted(), take);
+                let at =
+                    take_part(&mut rest, || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted(), take);
                 // The clock stays at the last copy while copies remain: an overdue answer may be
                 // among them.
                 if rest.peek().is_some() { at } else { copies.now() }
@@ -170,9 +171,9 @@ impl Work {
     }
 }
 
-/// Takes at least one copy, until [`PART`] bytes are taken or `stop`. Returns the time of the last
+/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time of the last
 /// one.
-fn part(
+fn take_part(
     rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,
     mut take: impl FnMut(TapCopy),
@@ -182,7 +183,7 @@ fn part(
         bytes += copied.event.size();
         at = copied.at;
         take(copied);
-        if bytes >= PART || stop() {
+        if bytes >= MAX_LOCKED_BYTES || stop() {
             break;
         }
     }
@@ -230,7 +231,7 @@ impl LiveSink {
 
     /// Returns how long to wait for traffic.
     pub fn tick(&self) -> Duration {
-        self.recorder.as_ref().and_then(Recorder::due).map_or(TICK, |due| due.min(TICK))
+        self.recorder.as_ref().and_then(Recorder::due).map_or(TICK_INTERVAL, |due| due.min(TICK_INTERVAL))
     }
 
     /// Takes the frames of `fill`, which returns the time, then passes new rows to the sink.
@@ -289,11 +290,11 @@ mod tests {
         let copied = |at| TapCopy {
             conn: ConnId(1),
             at: Time(at),
-            event: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; PART / 4].into() },
+            event: TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; MAX_LOCKED_BYTES / 4].into() },
         };
         let taken = |stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);
-            let at = part(&mut rest, stop, |_| taken += 1);
+            let at = take_part(&mut rest, stop, |_| taken += 1);
             (at, taken, rest.count())
         };
         assert_eq!(taken(&|| true), (Time(1), 1, 8));

@@ -12,7 +12,7 @@ use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 
 /// How often new frames reach the file: `kill -9` loses no more than this.
-const FLUSH: Duration = Duration::from_millis(100);
+const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Writes frames to the session file. A write error ends the recording, not the run.
 pub struct Recorder {
@@ -45,7 +45,7 @@ impl Recorder {
     /// Writes new frames to the file, if it is time.
     pub fn flush(&mut self, now: Time) {
         self.writer.advance(now);
-        if self.error.is_none() && self.dirty && self.flushed.elapsed() >= FLUSH {
+        if self.error.is_none() && self.dirty && self.flushed.elapsed() >= FLUSH_INTERVAL {
             let result = self.writer.flush();
             self.note(result);
             self.flushed = Instant::now();
@@ -56,7 +56,7 @@ impl Recorder {
     /// Returns when [`flush`](Recorder::flush) has something to do; `None`: not before the next
     /// frame.
     pub fn due(&self) -> Option<Duration> {
-        (self.dirty && self.error.is_none()).then(|| FLUSH.saturating_sub(self.flushed.elapsed()))
+        (self.dirty && self.error.is_none()).then(|| FLUSH_INTERVAL.saturating_sub(self.flushed.elapsed()))
     }
 
     fn note(&mut self, result: io::Result<()>) {

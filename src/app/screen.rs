@@ -106,8 +106,8 @@ impl About {
 pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), String>>;
 
 /// Attempts to read recent messages from the session file, and the time between them.
-const LOOKS: u32 = 10;
-const LOOK: Duration = Duration::from_millis(60);
+const MAX_READ_ATTEMPTS: u32 = 10;
+const READ_INTERVAL: Duration = Duration::from_millis(60);
 
 /// The feed of a live source to the screens. A held source goes back in its session file.
 pub struct LiveFeed<'a> {
@@ -158,16 +158,16 @@ impl<'a> LiveFeed<'a> {
         loop {
             let (loaded, options) = (self.reopen)(path)?;
             looks += 1;
-            if messages(&loaded) >= wanted || looks == LOOKS {
+            if messages(&loaded) >= wanted || looks == MAX_READ_ATTEMPTS {
                 return Ok((loaded, options));
             }
-            std::thread::sleep(LOOK);
+            std::thread::sleep(READ_INTERVAL);
         }
     }
 
     /// Returns the session file up to the held message.
     fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, String> {
-        let session = self.session(held.n.0).map_err(|why| format!("this can't go back: {why}"));
+        let session = self.session(held.n.0).map_err(|why| format!("cannot go back: {why}"));
         let (mut loaded, options) = session?;
         replay::cut(&mut loaded, held.n, held.now);
         let feed = ReplayFeed::new(options.open(loaded), options, Decoded(self.bodies.0.clone()), None);
@@ -261,7 +261,7 @@ impl Feed for LiveFeed<'_> {
     }
 
     fn tell(&self, tell: ClientAction) -> Result<(), String> {
-        let client = self.client.ok_or("there is no client here")?;
+        let client = self.client.ok_or("this source takes no commands: the streams are not xdscope's own")?;
         let refuse = |text: String| Ruling::refuse(display_safe(&text).into_owned());
         let rule = |type_url, nonce: Arc<str>, ruling| {
             let nonce = Some(Nonce::new(nonce.to_string()));

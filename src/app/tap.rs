@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
 use crate::net::serve;
-use crate::net::tap::{Address, Config, ListenError, QUEUE, Tap, Tls};
+use crate::net::tap::{Address, Config, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
@@ -48,7 +48,7 @@ impl Front {
     fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
             Front::Tap { maps, connect_timeout, tls, changes } => {
-                let queue = decode.then_some(QUEUE);
+                let queue = decode.then_some(MAX_QUEUED_BYTES);
                 // Part of the title, so that screens, event lines and the recording name the
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
@@ -57,7 +57,7 @@ impl Front {
                 Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {
-                let queue = decode.then_some(serve::QUEUE);
+                let queue = decode.then_some(serve::MAX_QUEUED_BYTES);
                 let config = serve::Config { listen: vec![listen], queue, tls, control, say };
                 Ok((serve::start(config)?, vec![format!(" from {from}")]))
             }

@@ -68,7 +68,9 @@ impl Ask<'_> {
         let like = self.flags.like.as_deref().map(|text| identity::like(text, self.flags, &self.schema, io));
         let like = like.transpose()?;
         let server = self.server(&bootstrap, like.as_ref())?;
-        server.check_headers().map_err(|error| CliError::usage(error).next("-H 'name: value'"))?;
+        server
+            .check_headers()
+            .map_err(|error| CliError::usage(error.to_string()).next("-H 'name: value'"))?;
         self.warn(&bootstrap, like.as_ref(), &server, io);
         let (wants, follow) = match &like {
             Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),

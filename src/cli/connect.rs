@@ -65,7 +65,7 @@ impl ConnectFlags {
             (None, None) => return Ok(None),
         };
         // The file must exist at first. Later it may be replaced.
-        token.header().map_err(|error| CliError::unreadable(error).next("--token-file FILE"))?;
+        token.header().map_err(|error| CliError::unreadable(error.to_string()).next("--token-file FILE"))?;
         Ok(Some(token))
     }
 
@@ -73,7 +73,7 @@ impl ConnectFlags {
     pub(super) fn headers_now(&self) -> Result<Vec<(String, String)>, CliError> {
         let mut headers = self.headers()?;
         if let Some(token) = self.token()? {
-            headers.push(token.header().map_err(CliError::unreadable)?);
+            headers.push(token.header().map_err(|error| CliError::unreadable(error.to_string()))?);
         }
         Ok(headers)
     }
@@ -183,7 +183,7 @@ pub(super) fn reflection(
         tls: tls.as_ref(),
         authority: flags.authority.as_deref(),
         headers: &headers,
-        patience: PATIENCE,
+        timeout: PATIENCE,
     };
     server.descriptors(&symbols, &Schema::builtin_file).map_err(|error| {
         let mut out = CliError::new(Exit::Connection, error.what);

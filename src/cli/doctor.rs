@@ -49,7 +49,7 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
         authority: args.connect.authority.as_deref(),
         headers: &headers,
         node_id: &args.node_id,
-        patience: args.connect_timeout,
+        timeout: args.connect_timeout,
     };
     let steps =
         patient.examine().map_err(|error| CliError::new(Exit::Defect, "no runtime").because(error))?;

@@ -91,7 +91,7 @@ pub(super) fn servers(
             authority: like.authority.clone().or_else(|| upstream.authority.clone()),
             headers,
             token: like.token.clone(),
-            patience: like.patience,
+            timeout: like.timeout,
             max_message: like.max_message,
             keepalive: like.keepalive,
             keepalive_timeout: like.keepalive_timeout,

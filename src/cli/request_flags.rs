@@ -138,7 +138,7 @@ impl Ask<'_> {
             authority: self.connect.authority.clone(),
             headers: self.connect.headers()?,
             token: self.connect.token()?,
-            patience: self.flags.connect_timeout,
+            timeout: self.flags.connect_timeout,
             max_message: self.flags.max_message_size,
             keepalive: self.flags.keepalive,
             keepalive_timeout: self.flags.keepalive_timeout,

@@ -13,26 +13,26 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-pub use super::dial::DialError;
 use super::dial::{self, Dial};
+pub use super::dial::{DialError, HeaderError};
 use super::sniff::Sniffed;
-use super::stream::{self, Carry, WINDOW};
+use super::stream::{self, Carry, WINDOW_BYTES};
 use super::tap::Address;
 use super::tls;
-use super::token::Token;
+use super::token::{Token, TokenError};
 use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 
 /// Requests of one stream that may wait to be sent.
-const REQUESTS: usize = 1024;
+const MAX_QUEUED_REQUESTS: usize = 1024;
 
 /// Events of all streams that may wait to be handled.
 ///
 /// Most carry 16 KiB of a response. Servers wait while the queue is full.
-const EVENTS: usize = 256;
+const MAX_QUEUED_EVENTS: usize = 256;
 
 /// The time that a stream may take to report its end after its connection has ended.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// An xDS server and the settings of connections to it.
 pub struct Server {
@@ -49,7 +49,7 @@ pub struct Server {
     /// ignored.
     pub fallback: Vec<Server>,
     /// The timeout of each step of connecting.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// The largest response to accept, in bytes.
     pub max_message: u64,
     /// The time between HTTP/2 PINGs; zero: no PINGs.
@@ -63,15 +63,15 @@ impl Server {
     ///
     /// # Errors
     /// The first header that is not valid.
-    pub fn check_headers(&self) -> Result<(), String> {
-        dial::metadata(&self.headers).map(|_| ()).map_err(|status| status.message().to_owned())
+    pub fn check_headers(&self) -> Result<(), HeaderError> {
+        dial::metadata(&self.headers).map(|_| ())
     }
 
     /// Returns all headers of a stream that is opened now.
     ///
     /// # Errors
     /// The token cannot be read.
-    pub fn headers_now(&self) -> Result<Vec<(String, String)>, String> {
+    pub fn headers_now(&self) -> Result<Vec<(String, String)>, TokenError> {
         let token = self.token.as_ref().map(Token::header).transpose()?;
         Ok(self.headers.iter().cloned().chain(token).collect())
     }
@@ -150,7 +150,7 @@ struct LaneRoute {
     at: usize,
     path: String,
     /// For REST: the timeout of a poll.
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
 }
 
 /// The open streams, each on a connection of its own.
@@ -169,7 +169,7 @@ pub struct Streams {
 impl Streams {
     /// Returns the streams and the receiver of their events. Requires a tokio runtime.
     pub fn new(servers: Vec<Server>) -> (Streams, mpsc::Receiver<ClientReport>) {
-        let (events, receive) = mpsc::channel(EVENTS);
+        let (events, receive) = mpsc::channel(MAX_QUEUED_EVENTS);
         let every = servers.first().map_or(Duration::ZERO, |server| server.keepalive).as_millis();
         let every = u64::try_from(every).unwrap_or(u64::MAX);
         let in_turn = |mut server: Server| {
@@ -209,7 +209,7 @@ impl Streams {
     ///
     /// An unknown `server` opens nothing.
     pub fn open(&mut self, lane: u32, server: u32, path: String) {
-        self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: None });
+        self.ways.insert(lane, LaneRoute { server, at: 0, path, timeout: None });
         self.connect(lane);
     }
 
@@ -217,24 +217,24 @@ impl Streams {
     ///
     /// The caller sends the next request after the answer to the previous one. A poll without an
     /// answer within `timeout` ends the lane.
-    pub fn poll(&mut self, lane: u32, server: u32, path: String, patience: Duration) {
-        self.ways.insert(lane, LaneRoute { server, at: 0, path, patience: Some(patience) });
+    pub fn poll(&mut self, lane: u32, server: u32, path: String, timeout: Duration) {
+        self.ways.insert(lane, LaneRoute { server, at: 0, path, timeout: Some(timeout) });
         self.connect(lane);
     }
 
     fn connect(&mut self, lane: u32) {
         self.close(lane);
         let (Some(server), Some(way)) = (self.server(lane).cloned(), self.ways.get(&lane)) else { return };
-        let (path, patience) = (way.path.clone(), way.patience);
+        let (path, timeout) = (way.path.clone(), way.timeout);
         self.turns += 1;
         let turn = self.turns;
         tracing::debug!(lane, turn, server = %server.address, path, "connecting");
-        let (requests, ready) = mpsc::channel(REQUESTS);
+        let (requests, ready) = mpsc::channel(MAX_QUEUED_REQUESTS);
         let line = Line { events: self.events.clone(), lane, turn };
         let keepalive = self.keepalive.clone();
         let task = tokio::spawn(async move {
-            if let Some(patience) = patience {
-                return super::poll::run(&server, &path, patience, ready, &line).await;
+            if let Some(timeout) = timeout {
+                return super::poll::run(&server, &path, timeout, ready, &line).await;
             }
             let end = server.carry(&path, ready, &line, &keepalive).await;
             line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
@@ -270,7 +270,7 @@ impl Server {
             address: &self.address,
             tls: self.tls.as_ref(),
             authority: self.authority.as_deref(),
-            patience: self.patience,
+            timeout: self.timeout,
         }
     }
 
@@ -291,11 +291,15 @@ impl Server {
         parts.path_and_query = path.parse().ok();
         let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);
         let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
-        let headers = self.headers_now().map_err(|what| DialError::new(what, &["token"], None))?;
-        let headers = dial::metadata(&headers).map_err(|status| refused(status.message().to_owned()))?;
+        let headers = self.headers_now();
+        let headers = headers.map_err(|error| DialError::new(error.to_string(), &["token"], None))?;
+        let headers = dial::metadata(&headers).map_err(|error| refused(error.to_string()))?;
         let (heard, first) = Sniffed::new(leg);
         let mut builder = h2::client::Builder::new();
-        builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).enable_push(false);
+        builder
+            .initial_window_size(WINDOW_BYTES)
+            .initial_connection_window_size(WINDOW_BYTES)
+            .enable_push(false);
         let broke = |error: h2::Error| refused(format!("cannot reach {}: {error}", self.address));
         let (send, mut connection) = builder.handshake::<_, Bytes>(heard).await.map_err(broke)?;
         let pings = connection.ping_pong();
@@ -332,7 +336,7 @@ impl Server {
                     // gRFC A8: double the keepalive time after ENHANCE_YOUR_CALM.
                     keepalive.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |every| every.checked_mul(2)).ok();
                 }
-                let end = tokio::time::timeout(LAST_WORDS, carried).await.ok();
+                let end = tokio::time::timeout(END_TIMEOUT, carried).await.ok();
                 let of_connection = || error.as_ref().map(stream::broken);
                 let said = |end: &End| end.status.is_some() || end.reset.is_some();
                 Ok(end.filter(said).or_else(of_connection).unwrap_or_else(|| End {

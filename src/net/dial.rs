@@ -22,7 +22,7 @@ pub(super) struct Dial<'a> {
     /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<&'a str>,
     /// The timeout of each step.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The step of connecting that failed.
@@ -49,14 +49,14 @@ fn doctor(address: &Address) -> Option<String> {
     Some(format!("xdscope doctor {address}"))
 }
 
-const TO_TLS: &str = "https:// before the address: it speaks TLS";
-const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
+const TLS_HINT: &str = "https:// before the address: the server speaks TLS";
+const OTHER_PORT_HINT: &str = "use another port: xDS needs gRPC over HTTP/2";
 
 impl Dial<'_> {
     /// Resolves the name, connects, and performs the TLS handshake with the protocol `alpn`.
     pub(super) async fn leg(&self, alpn: &[u8]) -> Result<(Leg, Option<Arc<Secured>>), DialError> {
         let address = self.address;
-        let leg = match Leg::connect(address, self.patience).await {
+        let leg = match Leg::connect(address, self.timeout).await {
             Ok(leg) => leg,
             Err((step, error)) => {
                 let tried: &[&str] =
@@ -68,7 +68,7 @@ impl Dial<'_> {
         let alpn = [alpn.to_vec()];
         let handshake = client.connect(leg, address.host(), None, &alpn);
         let tried = &["name ok", "port ok", "TLS handshake"];
-        match tokio::time::timeout(self.patience, handshake).await {
+        match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok((stream, seen))) => Ok((Leg::Tls(Box::new(stream)), Some(Arc::new(seen)))),
             Ok(Err(failure)) => {
                 let what = format!("cannot reach {address}: TLS failed, {}", failure.what);
@@ -76,7 +76,7 @@ impl Dial<'_> {
                 Err(DialError { secured, ..DialError::new(what, tried, failure.next) })
             }
             Err(_) => {
-                let what = format!("cannot reach {address}: TLS failed, no answer in {:?}", self.patience);
+                let what = format!("cannot reach {address}: TLS failed, no answer in {:?}", self.timeout);
                 Err(DialError::new(what, tried, Some("--plaintext".into())))
             }
         }
@@ -84,7 +84,7 @@ impl Dial<'_> {
 
     /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
     pub(super) async fn hear(&self, first: &FirstBytes, secured: Option<&Secured>) -> Result<(), DialError> {
-        let Err(instead) = first.hear(self.patience).await else { return Ok(()) };
+        let Err(instead) = first.hear(self.timeout).await else { return Ok(()) };
         let address = self.address;
         let alert = match &instead {
             NotHttp2::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
@@ -92,22 +92,22 @@ impl Dial<'_> {
         };
         let (what, next) = match instead {
             _ if alert.is_some() => (alert.unwrap_or_default(), None),
-            NotHttp2::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT.to_owned())),
-            NotHttp2::Tls => ("the server speaks TLS".into(), Some(TO_TLS.to_owned())),
+            NotHttp2::Http1(line) => (format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT_HINT.to_owned())),
+            NotHttp2::Tls => ("the server speaks TLS".into(), Some(TLS_HINT.to_owned())),
             NotHttp2::Other(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT.to_owned()))
+                (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT.to_owned()))
             }
             NotHttp2::Closed | NotHttp2::Broken(_)
                 if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
-                let text = "client certificate required: the server asks for one and got none";
+                let text = "client certificate required: the server requests one and none was sent";
                 (text.into(), Some("--cert FILE --key FILE".to_owned()))
             }
             NotHttp2::Closed => ("the server closed the connection".into(), doctor(address)),
             NotHttp2::Broken(error) => (format!("the connection broke: {error}"), doctor(address)),
-            NotHttp2::Silent(time) => (format!("the server says nothing in {time:?}"), doctor(address)),
+            NotHttp2::Silent(time) => (format!("no answer from the server in {time:?}"), doctor(address)),
         };
         let tls = if self.tls.is_some() { Some("TLS ok") } else { None };
         let tried: Vec<&str> = ["name ok", "port ok"].into_iter().chain(tls).chain(["HTTP/2"]).collect();
@@ -131,7 +131,7 @@ impl Dial<'_> {
         let authority = self.authority();
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{authority}").parse::<http::Uri>().map_err(|_| {
-            let what = format!("`{authority}` is no authority");
+            let what = format!("not an authority: `{authority}`");
             DialError::new(what, &[], Some("--authority HOST:PORT".into()))
         })
     }
@@ -162,24 +162,29 @@ impl Dial<'_> {
 }
 
 /// Converts headers to gRPC metadata.
-///
-/// The error never contains the value, which may be a secret.
-pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, Status> {
+pub(super) fn metadata(headers: &[(String, String)]) -> Result<MetadataMap, HeaderError> {
     let mut out = MetadataMap::new();
     for (name, value) in headers {
         let lower = name.to_ascii_lowercase();
-        let key = MetadataKey::from_bytes(lower.as_bytes()).map_err(|_| {
-            let bytes = if lower.ends_with("-bin") { ": what ends in -bin has bytes" } else { "" };
-            Status::invalid_argument(format!("`{name}` is no name of a header with text{bytes}"))
+        let key = MetadataKey::from_bytes(lower.as_bytes()).map_err(|_| match lower.ends_with("-bin") {
+            true => HeaderError::Binary(name.clone()),
+            false => HeaderError::Name(name.clone()),
         })?;
-        let value = value.parse().map_err(|_| {
-            Status::invalid_argument(format!(
-                "the value of `{name}` can't stand in a header: it has more than visible ASCII"
-            ))
-        })?;
+        let value = value.parse().map_err(|_| HeaderError::Value(name.clone()))?;
         out.append(key, value);
     }
     Ok(out)
+}
+
+/// A header that cannot be sent. Never contains the value, which may be a secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    #[error("not the name of a text header: `{0}`")]
+    Name(String),
+    #[error("not the name of a text header: `{0}`; headers that end in -bin are binary")]
+    Binary(String),
+    #[error("the value of `{0}` has characters other than visible ASCII")]
+    Value(String),
 }
 
 /// Returns the message of a status with the causes that the message leaves out.

@@ -20,7 +20,7 @@ use crate::wire::{End, Secured};
 const JSON: &str = "application/json";
 
 /// Bytes of an error's body that are shown.
-const SAID: usize = 300;
+const MAX_SHOWN_BYTES: usize = 300;
 
 /// A connection for requests.
 struct Connection {
@@ -40,7 +40,7 @@ enum Failure {
 pub(super) async fn run(
     server: &Server,
     path: &str,
-    patience: Duration,
+    timeout: Duration,
     mut requests: mpsc::Receiver<Bytes>,
     line: &Line,
 ) {
@@ -57,8 +57,8 @@ pub(super) async fn run(
         }
     };
     while let Some(request) = requests.recv().await {
-        let answer = tokio::time::timeout(patience, server.post(&mut connection, path, request)).await;
-        let answer = answer.unwrap_or_else(|_| Err(Failure::Poll(format!("no answer in {patience:?}"))));
+        let answer = tokio::time::timeout(timeout, server.post(&mut connection, path, request)).await;
+        let answer = answer.unwrap_or_else(|_| Err(Failure::Poll(format!("no answer in {timeout:?}"))));
         let event = match answer {
             Ok(answer) => Event::Answer(answer),
             Err(Failure::Dial(error)) => Event::Failed(error),
@@ -108,7 +108,7 @@ impl Server {
                 Some(kept) => kept,
                 None => self.http1().await.map_err(Failure::Dial)?.0,
             };
-            let request = self.request(path, body.clone()).map_err(Failure::Poll)?;
+            let request = self.request(path, body.clone())?;
             match on.send.send_request(request).await {
                 Ok(response) => {
                     let answer = self.answer(response).await?;
@@ -120,22 +120,22 @@ impl Server {
                 Err(error) if error.is_parse() => {
                     let why = causes(&error);
                     return Err(Failure::Poll(format!(
-                        "the answer is no HTTP/1.1 ({why}): a port for gRPC speaks HTTP/2"
+                        "the answer is not HTTP/1.1 ({why}); a gRPC port speaks HTTP/2"
                     )));
                 }
                 Err(error) => return Err(Failure::Poll(causes(&error))),
             }
         }
-        Err(Failure::Poll("the server closes each connection".into()))
+        Err(Failure::Poll("the server closes every connection".into()))
     }
 
-    fn request(&self, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, String> {
+    fn request(&self, path: &str, body: Bytes) -> Result<Request<Full<Bytes>>, Failure> {
         let mut request = Request::post(path).header(HOST, self.dial().authority());
         request = request.header(CONTENT_TYPE, JSON).header(ACCEPT, JSON);
-        for (name, value) in self.headers_now()? {
+        for (name, value) in self.headers_now().map_err(|error| Failure::Poll(error.to_string()))? {
             request = request.header(name, value);
         }
-        request.body(Full::new(body)).map_err(|error| error.to_string())
+        request.body(Full::new(body)).map_err(|error| Failure::Poll(error.to_string()))
     }
 
     async fn answer(&self, response: Response<Incoming>) -> Result<Answer, Failure> {
@@ -153,7 +153,8 @@ impl Server {
             }
             status => {
                 let text = body.unwrap_or_default();
-                let text = String::from_utf8_lossy(text.get(..text.len().min(SAID)).unwrap_or_default());
+                let text =
+                    String::from_utf8_lossy(text.get(..text.len().min(MAX_SHOWN_BYTES)).unwrap_or_default());
                 let text = text.trim();
                 let colon = if text.is_empty() { "" } else { ": " };
                 Err(Failure::Poll(format!("HTTP {status}{colon}{text}")))

@@ -22,8 +22,8 @@ const PATHS: [&str; 2] = [
 ];
 
 /// Limits on the descriptors of one server.
-const MOST_FILES: usize = 20_000;
-const MOST_BYTES: usize = 256 << 20;
+const MAX_FILES: usize = 20_000;
+const MAX_BYTES: usize = 256 << 20;
 
 /// A server and the settings of connections to it.
 pub struct Server<'a> {
@@ -35,7 +35,7 @@ pub struct Server<'a> {
     /// Headers to add to the request.
     pub headers: &'a [(String, String)],
     /// The timeout of each step.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The reason why there are no descriptors.
@@ -74,7 +74,7 @@ impl Server<'_> {
             let channel = self.connect().await?;
             let mut asked = Err(Status::unimplemented("not asked"));
             for path in PATHS {
-                asked = Info::open(self, channel.clone(), path).await;
+                asked = ReflectionStream::open(self, channel.clone(), path).await;
                 if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
                     break;
                 }
@@ -88,7 +88,9 @@ impl Server<'_> {
     pub(super) async fn services(&self, channel: Channel) -> Result<(&'static str, usize), Status> {
         let mut asked = Err(Status::unimplemented("not asked"));
         for (path, version) in PATHS.into_iter().zip(["v1", "v1alpha"]) {
-            asked = Info::open(self, channel.clone(), path).await.map(|(_, listed)| (version, listed.len()));
+            asked = ReflectionStream::open(self, channel.clone(), path)
+                .await
+                .map(|(_, listed)| (version, listed.len()));
             if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
                 break;
             }
@@ -108,14 +110,14 @@ impl Server<'_> {
         let code = crate::wire::event::Code(status.code().into());
         let what = format!("{}: server reflection failed: {code} {}", self.address, dial::causes(status));
         let silent = self.tls.is_none() && status.code() != Code::Unauthenticated;
-        let next = silent.then(|| "--cacert FILE or --insecure, if it wants TLS".to_owned());
+        let next = silent.then(|| "--cacert FILE or --insecure, if it requires TLS".to_owned());
         self.fail(what, &["connect", "ServerReflectionInfo"], next)
     }
 
     async fn connect(&self) -> Result<Channel, ReflectionError> {
-        let Server { address, tls, authority, patience, .. } = *self;
-        let dial = Dial { address, tls, authority, patience };
-        match dial.connect(|endpoint| endpoint.timeout(patience * 6)).await {
+        let Server { address, tls, authority, timeout, .. } = *self;
+        let dial = Dial { address, tls, authority, timeout };
+        match dial.connect(|endpoint| endpoint.timeout(timeout * 6)).await {
             Ok((channel, _)) => Ok(channel),
             Err(DialError { what, tried, next, .. }) => Err(ReflectionError { what, tried, next }),
         }
@@ -128,11 +130,11 @@ const FILE_OF_SYMBOL: u32 = 4;
 const LIST_SERVICES: u32 = 7;
 
 /// An open ServerReflectionInfo stream.
-struct Info {
+struct ReflectionStream {
     address: String,
     requests: mpsc::Sender<Bytes>,
     responses: Streaming<Bytes>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// The fields of a response that are used.
@@ -188,24 +190,30 @@ fn file(bytes: &[u8]) -> (String, Vec<String>) {
     (name, imports)
 }
 
-impl Info {
+impl ReflectionStream {
     /// Opens the stream and lists the services, which shows whether the server has this version.
-    async fn open(server: &Server<'_>, channel: Channel, path: &str) -> Result<(Info, Vec<String>), Status> {
+    async fn open(
+        server: &Server<'_>,
+        channel: Channel,
+        path: &str,
+    ) -> Result<(ReflectionStream, Vec<String>), Status> {
         let (requests, ready) = mpsc::channel(1);
         // Some servers send their headers only after the first request.
         let first = requests.send(request(LIST_SERVICES, "*")).await;
         first.map_err(|_| Status::internal("the stream is closed"))?;
-        let opening = rpc::open_with(channel, path, dial::metadata(server.headers)?, ready);
-        let responses = tokio::time::timeout(server.patience, opening).await;
+        let metadata = dial::metadata(server.headers);
+        let metadata = metadata.map_err(|error| Status::invalid_argument(error.to_string()))?;
+        let opening = rpc::open_with(channel, path, metadata, ready);
+        let responses = tokio::time::timeout(server.timeout, opening).await;
         let responses = responses.map_err(|_| Status::deadline_exceeded("no answer"))??;
-        let (address, patience) = (server.address.to_string(), server.patience);
-        let mut info = Info { address, requests, responses, patience };
+        let (address, timeout) = (server.address.to_string(), server.timeout);
+        let mut info = ReflectionStream { address, requests, responses, timeout };
         let services = info.next().await?.services;
         Ok((info, services))
     }
 
     async fn next(&mut self) -> Result<Answer, Status> {
-        let next = tokio::time::timeout(self.patience, self.responses.message()).await;
+        let next = tokio::time::timeout(self.timeout, self.responses.message()).await;
         let next = next.map_err(|_| Status::deadline_exceeded("no answer"))??;
         next.map(|bytes| answer(&bytes)).ok_or_else(|| Status::unavailable("the server ended the stream"))
     }
@@ -254,7 +262,7 @@ impl Info {
                 answer.files
             };
             size += found.iter().map(Bytes::len).sum::<usize>();
-            if found.is_empty() || files.len() > MOST_FILES || size > MOST_BYTES {
+            if found.is_empty() || files.len() > MAX_FILES || size > MAX_BYTES {
                 let why = if found.is_empty() { "an import that it does not have" } else { "too much" };
                 return Err(ReflectionError {
                     what: format!("{}: server reflection gave {why}: {name}", self.address),

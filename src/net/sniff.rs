@@ -13,16 +13,16 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
 /// Bytes of a frame header (RFC 9113 section 4.1), which every HTTP/2 frame has.
-const HEAD: usize = 9;
+const HEADER_BYTES: usize = 9;
 
 /// Bytes that are shown of an answer that is not HTTP/2.
-const SHOWN: usize = 64;
+const MAX_SHOWN_BYTES: usize = 64;
 
 const SETTINGS: u8 = 4;
 const ACK: u8 = 1;
 
 /// The default SETTINGS_MAX_FRAME_SIZE, which binds a peer until it has received other settings.
-const LARGEST: u32 = 16 << 10;
+const MAX_FRAME_BYTES: u32 = 16 << 10;
 
 /// What a server sent instead of HTTP/2 SETTINGS.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ impl<IO> Sniffed<IO> {
 
 impl FirstBytes {
     /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
-    pub(super) async fn hear(&self, patience: Duration) -> Result<(), NotHttp2> {
+    pub(super) async fn hear(&self, timeout: Duration) -> Result<(), NotHttp2> {
         let settled = async {
             loop {
                 let told = self.told.notified();
@@ -82,7 +82,7 @@ impl FirstBytes {
                 told.await;
             }
         };
-        tokio::time::timeout(patience, settled).await.unwrap_or(Err(NotHttp2::Silent(patience)))
+        tokio::time::timeout(timeout, settled).await.unwrap_or(Err(NotHttp2::Silent(timeout)))
     }
 
     /// Returns the number of bytes received so far.
@@ -110,7 +110,7 @@ fn read(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
     if bytes.starts_with(&[0x15, 3]) {
         return Some(Err(NotHttp2::Tls));
     }
-    let Some(head) = bytes.first_chunk::<HEAD>() else {
+    let Some(head) = bytes.first_chunk::<HEADER_BYTES>() else {
         return ended
             .then(|| Err(if bytes.is_empty() { NotHttp2::Closed } else { NotHttp2::Other(bytes.to_vec()) }));
     };
@@ -120,7 +120,7 @@ fn read(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
     }
     let [a, b, c, kind, flags, stream @ ..] = *head;
     let length = u32::from_be_bytes([0, a, b, c]);
-    let settings = kind == SETTINGS && flags & ACK == 0 && stream == [0; 4] && length <= LARGEST;
+    let settings = kind == SETTINGS && flags & ACK == 0 && stream == [0; 4] && length <= MAX_FRAME_BYTES;
     Some(if settings { Ok(()) } else { Err(NotHttp2::Other(bytes.to_vec())) })
 }
 
@@ -138,7 +138,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Sniffed<IO> {
             return Poll::Ready(result);
         }
         let mut said = self.first.said();
-        let room = SHOWN.saturating_sub(said.bytes.len()).min(new.len());
+        let room = MAX_SHOWN_BYTES.saturating_sub(said.bytes.len()).min(new.len());
         said.bytes.extend_from_slice(new.get(..room).unwrap_or_default());
         let result = match result {
             Ok(()) if new.is_empty() => {
@@ -152,7 +152,7 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Sniffed<IO> {
                 Err(again)
             }
         };
-        let known = said.end.is_some() || said.bytes.len() >= HEAD;
+        let known = said.end.is_some() || said.bytes.len() >= HEADER_BYTES;
         drop(said);
         self.known = known;
         self.first.told.notify_waiters();
@@ -166,7 +166,7 @@ impl<IO: AsyncRead + Unpin> Sniffed<IO> {
         if self.known {
             return;
         }
-        let mut last = [0; SHOWN];
+        let mut last = [0; MAX_SHOWN_BYTES];
         let read = Pin::new(&mut *self).poll_read(cx, &mut ReadBuf::new(&mut last));
         if read.is_pending() {
             self.first.said().end = Some(Err(io::Error::new(error.kind(), error.to_string())));

@@ -21,10 +21,10 @@ use crate::wire::pb::{Fields, Value};
 use crate::wire::{End, Messages, Piece};
 
 /// The flow-control window of a stream and of its connection, in bytes.
-pub(super) const WINDOW: u32 = 4 << 20;
+pub(super) const WINDOW_BYTES: u32 = 4 << 20;
 
 /// Bytes that are shown of an answer that is not gRPC.
-const SHOWN: usize = 300;
+const MAX_SHOWN_BYTES: usize = 300;
 
 /// A stream to be carried.
 pub(super) struct Carry<'a> {
@@ -109,7 +109,7 @@ impl Carry<'_> {
                 lost = Some(format!("it has more than {} bytes (--max-message-size)", self.max_message));
             }
             if let Some(why) = lost {
-                let note = format!("a response that can't be taken: {why}");
+                let note = format!("a response that cannot be read: {why}");
                 return End { by: Some(Side::Client), note: Some(note), ..End::default() };
             }
             for part in parts.drain(..) {
@@ -235,12 +235,12 @@ async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
         (status, _) => format!("HTTP status {}", status.as_u16()),
     };
     let mut said = Vec::new();
-    while said.len() < SHOWN {
+    while said.len() < MAX_SHOWN_BYTES {
         let Some(Ok(chunk)) = body.data().await else { break };
         let _ = body.flow_control().release_capacity(chunk.len());
         said.extend_from_slice(&chunk);
     }
-    said.truncate(SHOWN);
+    said.truncate(MAX_SHOWN_BYTES);
     let said = String::from_utf8_lossy(&said);
     if !said.trim().is_empty() {
         text.push_str(&format!(": {}", said.split_whitespace().collect::<Vec<_>>().join(" ")));
@@ -282,12 +282,7 @@ pub(super) fn is_too_often(error: &h2::Error) -> bool {
 /// Sends PINGs.
 ///
 /// Returns when neither an answer nor anything else has arrived within `timeout`.
-pub(super) async fn keepalive(
-    mut pings: PingPong,
-    every: &AtomicU64,
-    patience: Duration,
-    first: &FirstBytes,
-) {
+pub(super) async fn keepalive(mut pings: PingPong, every: &AtomicU64, timeout: Duration, first: &FirstBytes) {
     loop {
         let every = Duration::from_millis(every.load(Ordering::Relaxed));
         if every.is_zero() {
@@ -297,7 +292,7 @@ pub(super) async fn keepalive(
         let mut ping = std::pin::pin!(pings.ping(Ping::opaque()));
         loop {
             let before = first.bytes();
-            match tokio::time::timeout(patience, &mut ping).await {
+            match tokio::time::timeout(timeout, &mut ping).await {
                 Ok(Ok(_)) => break,
                 // The connection has ended, which others report.
                 Ok(Err(_)) => return std::future::pending().await,

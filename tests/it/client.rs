@@ -329,7 +329,7 @@ fn a_certificate_that_has_ended() {
     let trusted = ["--cacert", &file, "--servername", "cp.test"];
     let (code, _, err) = run(&world, &[&["get", &server, "cds"], &trusted[..]].concat());
     assert_eq!(code, Some(3), "{err}");
-    assert!(err.contains("TLS failed, expired: the server's certificate ended on 2021"), "{err}");
+    assert!(err.contains("TLS failed, expired: the server's certificate expired on 2021"), "{err}");
     assert!(err.contains("  tried  name ok, port ok, TLS handshake\n"), "{err}");
     let watch = Watch::start(&world, plane.address(), &trusted);
     wait_for("the second attempt", || {

@@ -69,7 +69,7 @@ fn a_server_that_is_no_http2() {
 
 #[test]
 fn a_silent_server() {
-    fails(Fault::Says { bytes: b"", closes: false }, "HTTP/2 failed, the server says nothing in 1s");
+    fails(Fault::Says { bytes: b"", closes: false }, "HTTP/2 failed, no answer from the server in 1s");
 }
 
 #[test]

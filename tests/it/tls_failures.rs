@@ -146,7 +146,7 @@ fn the_server_answers_in_plaintext() {
 fn the_server_wants_tls() {
     let Some(case) = Case::open("the_server_wants_tls") else { return };
     let plane = case.plane(NAME, false);
-    both_told(&case, &plane, &[], "if it wants TLS: --cacert FILE");
+    both_told(&case, &plane, &[], "if it requires TLS: --cacert FILE");
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn the_certificate_is_expired() {
     let tls = Some(ServerTls { own, client_ca: None });
     let plane = case.world.control_plane(Flags { tls, ..Flags::default() });
     let args = [case.trust(), format!("--servername={NAME}")];
-    both_told(&case, &plane, &args, "expired: the server's certificate ended on 2021-01-01T00:00:00Z");
+    both_told(&case, &plane, &args, "expired: the server's certificate expired on 2021-01-01T00:00:00Z");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_client_speaks_plaintext_to_tls() {
     let Some(case) = Case::open("a_client_speaks_plaintext_to_tls") else { return };
     let plane = case.world.control_plane(Flags::default());
     let tap = case.tap(&plane, &case.listen());
-    let words = "the client spoke plaintext, and this listener wants TLS";
+    let words = "the client spoke plaintext, and this listener requires TLS";
     assert!(ask(tap.address(), None).contains(words));
     // REST-JSON clients are told too.
     let mut stream = TcpStream::connect(tap.address()).expect("the tap");

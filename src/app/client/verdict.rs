@@ -25,13 +25,13 @@ pub(super) struct Passing {
 }
 
 /// Bytes of one copied piece.
-const PIECE: usize = 256 << 10;
+const PIECE_BYTES: usize = 256 << 10;
 
 /// Pieces that are decoded before the store lock is released.
-const AT_ONCE: usize = 4;
+const PIECES_PER_LOCK: usize = 4;
 
 /// Pieces that may wait (24 MiB).
-const WAIT: usize = 96;
+const MAX_QUEUED_PIECES: usize = 96;
 
 impl Passing {
     /// Adds bytes of the response. Returns those that must be decoded now.
@@ -42,17 +42,17 @@ impl Passing {
         }
         let mut rest = &bytes[..];
         if let Some(last) = self.waiting.back_mut() {
-            let (fits, more) = rest.split_at(rest.len().min(PIECE.saturating_sub(last.len())));
+            let (fits, more) = rest.split_at(rest.len().min(PIECE_BYTES.saturating_sub(last.len())));
             last.extend_from_slice(fits);
             rest = more;
         }
         if !rest.is_empty() {
             let first = self.waiting.is_empty();
-            let mut piece = if first { Vec::new() } else { Vec::with_capacity(PIECE.max(rest.len())) };
+            let mut piece = if first { Vec::new() } else { Vec::with_capacity(PIECE_BYTES.max(rest.len())) };
             piece.extend_from_slice(rest);
             self.waiting.push_back(piece);
         }
-        let full = self.waiting.len() > WAIT;
+        let full = self.waiting.len() > MAX_QUEUED_PIECES;
         full.then(|| self.waiting.pop_front()).flatten().map(Bytes::from).into_iter().collect()
     }
 }
@@ -127,7 +127,7 @@ impl Work {
 
     /// Decodes a part of a complete response. Returns whether all of it is decoded.
     pub(super) fn take_in_some(&mut self, passed: &mut Passed, into: &mut Ingest<'_>) -> bool {
-        let some = passed.waiting.len().min(AT_ONCE);
+        let some = passed.waiting.len().min(PIECES_PER_LOCK);
         let some = passed.waiting.drain(..some).collect();
         self.take_in(passed.id, some, into);
         passed.waiting.is_empty()
@@ -214,9 +214,12 @@ mod tests {
 
     #[test]
     fn queues_a_bounded_part_and_keeps_the_order() {
-        for (len, step) in
-            [(10, 7), (PIECE * 3, 10_000), (PIECE * (WAIT + 4), 70_000), (PIECE * 3, PIECE + 1)]
-        {
+        for (len, step) in [
+            (10, 7),
+            (PIECE_BYTES * 3, 10_000),
+            (PIECE_BYTES * (MAX_QUEUED_PIECES + 4), 70_000),
+            (PIECE_BYTES * 3, PIECE_BYTES + 1),
+        ] {
             let response = response(len, "1");
             let (mut passing, mut out) = (Passing::default(), Vec::new());
             for chunk in response.chunks(step) {
@@ -224,9 +227,9 @@ mod tests {
                     .push(Bytes::copy_from_slice(chunk))
                     .iter()
                     .for_each(|bytes| out.extend_from_slice(bytes));
-                assert!(passing.waiting.len() <= WAIT);
+                assert!(passing.waiting.len() <= MAX_QUEUED_PIECES);
             }
-            assert_eq!(out.is_empty(), len < PIECE * WAIT, "{len} by {step}");
+            assert_eq!(out.is_empty(), len < PIECE_BYTES * MAX_QUEUED_PIECES, "{len} by {step}");
             passing.waiting.iter().for_each(|piece| out.extend_from_slice(piece));
             assert!(out == response, "{len} by {step}");
             assert!(passing.preview.plain().is_some());

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use crate::schema::FileFormat;
 
 /// The largest file, in bytes.
-const LARGEST: u64 = 512 << 20;
+const MAX_FILE_BYTES: u64 = 512 << 20;
 
 /// Files of a directory that are watched.
-const MOST: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 
 /// The new state of a changed file.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Known {
 fn read(path: &Path) -> io::Result<(Stamp, Vec<u8>)> {
     let file = File::open(path)?;
     let mut content = Vec::new();
-    (&file).take(LARGEST).read_to_end(&mut content)?;
+    (&file).take(MAX_FILE_BYTES).read_to_end(&mut content)?;
     Ok((Stamp::of(&file.metadata()?), content))
 }
 
@@ -142,7 +142,7 @@ fn listed(path: &Path) -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(".");
         !name.starts_with('.') && FileFormat::from_file_name(name).is_some() && path.is_file()
     };
-    entries.map(|entry| entry.path()).filter(is_response).take(MOST).collect()
+    entries.map(|entry| entry.path()).filter(is_response).take(MAX_FILES).collect()
 }
 
 #[cfg(test)]

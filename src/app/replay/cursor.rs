@@ -15,7 +15,7 @@ use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};
 
 /// The time between two messages of a source without times.
-const BEAT: Duration = Duration::from_millis(500);
+const UNTIMED_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A position in a source: frames handled, and the time of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -305,12 +305,12 @@ impl Cursor {
     pub fn play(&mut self, by: Duration, idle: Duration) -> bool {
         if self.store.clock().untimed {
             let beats = self.beat + by;
-            let due = beats.as_nanos() / BEAT.as_nanos();
+            let due = beats.as_nanos() / UNTIMED_INTERVAL.as_nanos();
             for _ in 0..due {
                 let Some(next) = self.step(true) else { return false };
                 self.seek(next);
             }
-            self.beat = beats.saturating_sub(BEAT * u32::try_from(due).unwrap_or(u32::MAX));
+            self.beat = beats.saturating_sub(UNTIMED_INTERVAL * u32::try_from(due).unwrap_or(u32::MAX));
             return !self.is_at_end();
         }
         let mut left = by;

@@ -213,7 +213,7 @@ impl State {
             let size = |bytes: u64| text::size(bytes).replace(' ', "");
             let limit = options.store.history as u64;
             notices.push(format!(
-                "the first {} do not fit into --memory {}: what became of them is shown, the cursor can't go back \
+                "the first {} do not fit into --memory {}: what became of them is shown, the cursor cannot go back \
                  to them; --memory {} holds twice as many",
                 text::plural(self.cursor.before(), "message"),
                 size(limit),
@@ -267,7 +267,7 @@ impl Feed for ReplayFeed {
             clients: 0,
             client: false,
             empty: match state.cursor.messages() {
-                0 => vec!["There is no message in it.".into()],
+                0 => vec!["The source has no messages.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
             },
             notice: self

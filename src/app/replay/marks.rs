@@ -14,9 +14,9 @@ use crate::wire::event::{Clock, Seq, Time};
 use super::cursor::{Cursor, Position};
 
 /// Checks for overdue answers before their interval is doubled.
-const LOOKS: u32 = 200;
+const MAX_SAMPLES: u32 = 200;
 /// Answers that are late by less than this part of their limit may be missed.
-const PART: u32 = 4;
+const SAMPLES_PER_LIMIT: u32 = 4;
 
 /// Checks for overdue answers from time to time while a source is read.
 pub struct OverdueSampler {
@@ -30,10 +30,10 @@ pub struct OverdueSampler {
 
 impl OverdueSampler {
     pub(super) fn new(clock: Clock, options: &Options) -> OverdueSampler {
-        let patience = options.stale_after.min(options.resource_timeout) / PART;
-        let step = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX).max(1);
+        let limit = options.stale_after.min(options.resource_timeout) / SAMPLES_PER_LIMIT;
+        let step = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);
         let next = (!clock.untimed).then_some(Time(step));
-        OverdueSampler { options: *options, next, step, left: LOOKS, late: BTreeSet::new() }
+        OverdueSampler { options: *options, next, step, left: MAX_SAMPLES, late: BTreeSet::new() }
     }
 
     /// Checks up to the time of the next frame.
@@ -43,7 +43,7 @@ impl OverdueSampler {
             self.late.extend(overdue(store, &self.options));
             self.left -= 1;
             if self.left == 0 {
-                self.left = LOOKS / 2;
+                self.left = MAX_SAMPLES / 2;
                 self.step = self.step.saturating_mul(2);
             }
             self.next = next.0.checked_add(self.step).map(Time);

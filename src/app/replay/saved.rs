@@ -11,7 +11,7 @@ use crate::tui::Marked;
 use crate::wire::event::{Seq, Time};
 
 /// The largest file of marks, in bytes: there are 62 letters.
-const LARGEST: u64 = 64 << 10;
+const MAX_FILE_BYTES: u64 = 64 << 10;
 
 /// The marked positions by letter.
 pub type Letters = BTreeMap<char, Marked>;
@@ -27,7 +27,7 @@ pub fn path(recording: &Path) -> PathBuf {
 pub fn read(recording: &Path) -> Letters {
     let mut text = String::new();
     let file = File::open(path(recording));
-    if file.and_then(|file| file.take(LARGEST).read_to_string(&mut text)).is_err() {
+    if file.and_then(|file| file.take(MAX_FILE_BYTES).read_to_string(&mut text)).is_err() {
         return Letters::new();
     }
     let value: Value = serde_json::from_str(&text).unwrap_or_default();

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 /// What the server sent in answer to the HTTP/2 preface.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum PrefaceAnswer {
     /// HTTP/2, with the round-trip times of PINGs, shortest first.
     Http2(Vec<Duration>),
     /// The first line of an HTTP/1 response.
@@ -26,34 +26,37 @@ pub(super) enum Answer {
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of a frame header: length, type, flags, stream (RFC 9113 section 4.1).
-const HEADER: usize = 9;
+const HEADER_BYTES: usize = 9;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;
 const ACK: u8 = 1;
 
 /// The default SETTINGS_MAX_FRAME_SIZE, which binds a peer until it has received other settings.
-const LARGEST: usize = 16 << 10;
+const MAX_FRAME_BYTES: usize = 16 << 10;
 
 /// gRPC servers in Go close a connection without streams at the third PING.
-const PINGS: u8 = 2;
+const PING_COUNT: u8 = 2;
 
 /// Sends the HTTP/2 preface and PINGs, and reads the answer for at most `timeout`.
-pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO, patience: Duration) -> Answer {
-    match tokio::time::timeout(patience, talk(io)).await {
+pub(super) async fn greet<IO: AsyncRead + AsyncWrite + Unpin>(
+    io: &mut IO,
+    timeout: Duration,
+) -> PrefaceAnswer {
+    match tokio::time::timeout(timeout, talk(io)).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => Answer::Closed,
-        Ok(Err(error)) => Answer::Broken(error),
-        Err(_) => Answer::Silent,
+        Ok(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => PrefaceAnswer::Closed,
+        Ok(Err(error)) => PrefaceAnswer::Broken(error),
+        Err(_) => PrefaceAnswer::Silent,
     }
 }
 
-async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Answer> {
+async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<PrefaceAnswer> {
     let hello = [PREFACE, &frame(SETTINGS, 0, &[])].concat();
     // A server that has closed the connection may have sent a reason, which is read below.
     if io.write_all(&hello).await.is_ok() {
         let _ = io.flush().await;
     }
-    let mut head = [0; HEADER];
+    let mut head = [0; HEADER_BYTES];
     let mut have = 0;
     while let Some(room) = head.get_mut(have..).filter(|room| !room.is_empty()) {
         match io.read(room).await? {
@@ -62,32 +65,34 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Ans
         }
         // No HTTP/2 frame is shorter than its header, but a TLS alert is.
         if head.starts_with(&[0x15, 3]) {
-            return Ok(Answer::Tls);
+            return Ok(PrefaceAnswer::Tls);
         }
     }
     let said = head.get(..have).unwrap_or_default();
     if said.is_empty() {
-        return Ok(Answer::Closed);
+        return Ok(PrefaceAnswer::Closed);
     }
     if said.starts_with(b"HTTP/") {
-        return Ok(Answer::Http1(line(said, io).await));
+        return Ok(PrefaceAnswer::Http1(line(said, io).await));
     }
     match parse(head) {
-        Some((SETTINGS, flags, length)) if have == HEADER && flags & ACK == 0 => {
+        Some((SETTINGS, flags, length)) if have == HEADER_BYTES && flags & ACK == 0 => {
             skip(io, length).await?;
         }
-        _ => return Ok(Answer::Other(said.to_vec())),
+        _ => return Ok(PrefaceAnswer::Other(said.to_vec())),
     }
     io.write_all(&frame(SETTINGS, ACK, &[])).await?;
     let mut trips = Vec::new();
-    for n in 0..PINGS {
+    for n in 0..PING_COUNT {
         let begun = Instant::now();
         io.write_all(&frame(PING, 0, &[n; 8])).await?;
         io.flush().await?;
         loop {
-            let mut head = [0; HEADER];
+            let mut head = [0; HEADER_BYTES];
             io.read_exact(&mut head).await?;
-            let Some((kind, flags, length)) = parse(head) else { return Ok(Answer::Other(head.to_vec())) };
+            let Some((kind, flags, length)) = parse(head) else {
+                return Ok(PrefaceAnswer::Other(head.to_vec()));
+            };
             skip(io, length).await?;
             if kind == PING && flags & ACK != 0 {
                 break;
@@ -96,7 +101,7 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Ans
         trips.push(begun.elapsed());
     }
     trips.sort_unstable();
-    Ok(Answer::Http2(trips))
+    Ok(PrefaceAnswer::Http2(trips))
 }
 
 fn frame(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
@@ -108,9 +113,9 @@ fn frame(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// Returns type, flags and length of a frame; `None`: not a valid frame.
-fn parse([a, b, c, kind, flags, ..]: [u8; HEADER]) -> Option<(u8, u8, usize)> {
+fn parse([a, b, c, kind, flags, ..]: [u8; HEADER_BYTES]) -> Option<(u8, u8, usize)> {
     let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-    (length <= LARGEST).then_some((kind, flags, length))
+    (length <= MAX_FRAME_BYTES).then_some((kind, flags, length))
 }
 
 async fn skip<IO: AsyncRead + Unpin>(io: &mut IO, length: usize) -> io::Result<()> {
@@ -129,7 +134,7 @@ async fn line<IO: AsyncRead + Unpin>(said: &[u8], io: &mut IO) -> String {
 mod tests {
     use super::*;
 
-    async fn answers(bytes: &'static [u8]) -> Answer {
+    async fn answers(bytes: &'static [u8]) -> PrefaceAnswer {
         let (mut ours, mut theirs) = tokio::io::duplex(1024);
         theirs.write_all(bytes).await.unwrap();
         theirs.shutdown().await.unwrap();
@@ -139,12 +144,12 @@ mod tests {
     #[tokio::test]
     async fn tells_other_protocols_from_http2() {
         assert!(matches!(answers(b"HTTP/1.1 400 Bad Request\r\n\r\n").await,
-            Answer::Http1(line) if line == "HTTP/1.1 400 Bad Request"));
-        assert!(matches!(answers(&[0x15, 3, 1, 0, 2, 2, 22]).await, Answer::Tls));
-        assert!(matches!(answers(b"").await, Answer::Closed));
-        assert!(matches!(answers(b"SSH-2.0-x\r\n").await, Answer::Other(_)));
-        assert!(matches!(answers(&[0xff; 40]).await, Answer::Other(_)));
+            PrefaceAnswer::Http1(line) if line == "HTTP/1.1 400 Bad Request"));
+        assert!(matches!(answers(&[0x15, 3, 1, 0, 2, 2, 22]).await, PrefaceAnswer::Tls));
+        assert!(matches!(answers(b"").await, PrefaceAnswer::Closed));
+        assert!(matches!(answers(b"SSH-2.0-x\r\n").await, PrefaceAnswer::Other(_)));
+        assert!(matches!(answers(&[0xff; 40]).await, PrefaceAnswer::Other(_)));
         // SETTINGS, then the end of the connection.
-        assert!(matches!(answers(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await, Answer::Closed));
+        assert!(matches!(answers(&[0, 0, 0, 4, 0, 0, 0, 0, 0]).await, PrefaceAnswer::Closed));
     }
 }

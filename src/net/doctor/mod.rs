@@ -13,7 +13,7 @@ use super::tls;
 use crate::sources::observe::ConnectStep as Reached;
 use crate::wire::discovery::encode::NodeFields;
 use crate::wire::{Certificate, Secured, date};
-use http2::Answer;
+use http2::PrefaceAnswer;
 
 /// The server to examine, and the identity to use.
 pub struct DoctorTarget<'a> {
@@ -25,7 +25,7 @@ pub struct DoctorTarget<'a> {
     pub headers: &'a [(String, String)],
     pub node_id: &'a str,
     /// The timeout of each step.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 /// The result of a step.
@@ -73,9 +73,9 @@ impl DoctorStep {
     }
 }
 
-const TO_TLS: &str = "https:// before the address, with --cacert FILE or --insecure";
-const TO_PLAINTEXT: &str = "--plaintext";
-const OTHER_PORT: &str = "another port: xDS is gRPC, and that is HTTP/2";
+const TLS_HINT: &str = "https:// before the address, with --cacert FILE or --insecure";
+const PLAINTEXT_HINT: &str = "--plaintext";
+const OTHER_PORT_HINT: &str = "use another port: xDS needs gRPC over HTTP/2";
 
 impl DoctorTarget<'_> {
     /// Performs the steps, up to the first failure that makes the next step impossible.
@@ -97,11 +97,11 @@ impl DoctorTarget<'_> {
         let (leg, seen) = self.secure(leg, steps).await?;
         self.greet(leg, seen.as_ref(), steps).await?;
         let dial =
-            Dial { address: self.address, tls: self.tls, authority: self.authority, patience: self.patience };
+            Dial { address: self.address, tls: self.tls, authority: self.authority, timeout: self.timeout };
         let metadata = match dial::metadata(self.headers) {
             Ok(metadata) => metadata,
-            Err(status) => {
-                steps.push(DoctorStep::failed("headers", status.message(), Some("-H 'name: value'")));
+            Err(error) => {
+                steps.push(DoctorStep::failed("headers", error.to_string(), Some("-H 'name: value'")));
                 return None;
             }
         };
@@ -113,13 +113,13 @@ impl DoctorTarget<'_> {
             }
         };
         let node = NodeFields { id: self.node_id, user_agent_name: "xdscope", ..NodeFields::default() };
-        steps.extend(variants::ask(&channel, &metadata, &node.encode(), self.patience).await);
+        steps.extend(variants::ask(&channel, &metadata, &node.encode(), self.timeout).await);
         let server = reflection::Server {
             address: self.address,
             tls: self.tls,
             authority: self.authority,
             headers: self.headers,
-            patience: self.patience,
+            timeout: self.timeout,
         };
         steps.push(match server.services(channel).await {
             Ok((version, count)) => {
@@ -137,7 +137,7 @@ impl DoctorTarget<'_> {
     async fn reach(&self, steps: &mut Vec<DoctorStep>) -> Option<Leg> {
         let begun = Instant::now();
         if let Address::Tcp(name) = self.address {
-            let found = tokio::time::timeout(self.patience, tokio::net::lookup_host(name)).await;
+            let found = tokio::time::timeout(self.timeout, tokio::net::lookup_host(name)).await;
             let mut all: Vec<String> = match found {
                 Ok(Ok(found)) => found.map(|address| address.ip().to_string()).collect(),
                 Ok(Err(error)) => {
@@ -146,7 +146,7 @@ impl DoctorTarget<'_> {
                     return None;
                 }
                 Err(_) => {
-                    let said = format!("no answer in {:?}", self.patience);
+                    let said = format!("no answer in {:?}", self.timeout);
                     steps.push(DoctorStep::failed("name", said, Some("an address instead")).took(begun));
                     return None;
                 }
@@ -155,7 +155,7 @@ impl DoctorTarget<'_> {
             steps.push(DoctorStep::new("name", State::Ok, all.join(", ")).took(begun));
         }
         let begun = Instant::now();
-        match Leg::connect(self.address, self.patience).await {
+        match Leg::connect(self.address, self.timeout).await {
             Ok(leg) => {
                 steps.push(DoctorStep::new("port", State::Ok, "open").took(begun));
                 Some(leg)
@@ -163,9 +163,9 @@ impl DoctorTarget<'_> {
             Err((at, error)) => {
                 let name = if at == Reached::Resolve { "name" } else { "port" };
                 let next = match error.kind() {
-                    io::ErrorKind::ConnectionRefused => "is the server up? nothing listens there",
+                    io::ErrorKind::ConnectionRefused => "check that the server is up: nothing listens there",
                     io::ErrorKind::TimedOut => "a firewall, or --connect-timeout TIME",
-                    io::ErrorKind::NotFound => "unix:/path of a socket that is there",
+                    io::ErrorKind::NotFound => "unix:/path of an existing socket",
                     _ => "another address",
                 };
                 steps.push(DoctorStep::failed(name, error.to_string(), Some(next)).took(begun));
@@ -179,18 +179,18 @@ impl DoctorTarget<'_> {
             steps.push(DoctorStep::new(
                 "TLS",
                 State::None,
-                "plaintext, as asked for or as usual on this machine",
+                "plaintext, as requested or by default on this machine",
             ));
             return Some((leg, None));
         };
         let begun = Instant::now();
         let alpn = [b"h2".to_vec()];
         let handshake = client.connect(leg, self.address.host(), None, &alpn);
-        match tokio::time::timeout(self.patience, handshake).await {
+        match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok((stream, seen))) => {
                 let mut said = vec![match &seen.alpn {
                     Some(alpn) => format!("{}, ALPN {alpn}", seen.version),
-                    None => format!("{}, no ALPN: some clients insist on h2", seen.version),
+                    None => format!("{}, no ALPN; some clients require h2", seen.version),
                 }];
                 said.extend(seen.server.iter().flat_map(described));
                 let chain = tls::chain(&stream);
@@ -199,8 +199,8 @@ impl DoctorTarget<'_> {
                     said.push("not verified (--insecure)".into());
                 }
                 if seen.asked {
-                    let own = seen.client.as_ref().map_or("it got none".into(), |own| own.name());
-                    said.push(format!("the server asks for a client certificate: {own}"));
+                    let own = seen.client.as_ref().map_or("none was sent".into(), |own| own.name());
+                    said.push(format!("the server requests a client certificate: {own}"));
                 }
                 steps.push(DoctorStep { said, ..DoctorStep::new("TLS", State::Ok, "") }.took(begun));
                 Some((Leg::Tls(Box::new(stream)), Some(seen)))
@@ -215,8 +215,8 @@ impl DoctorTarget<'_> {
                 None
             }
             Err(_) => {
-                let said = format!("no answer to the handshake in {:?}", self.patience);
-                let mut step = DoctorStep::failed("TLS", said, Some(TO_PLAINTEXT)).took(begun);
+                let said = format!("no answer to the handshake in {:?}", self.timeout);
+                let mut step = DoctorStep::failed("TLS", said, Some(PLAINTEXT_HINT)).took(begun);
                 self.without_tls(&mut step).await;
                 steps.push(step);
                 None
@@ -226,10 +226,10 @@ impl DoctorTarget<'_> {
 
     /// Checks for a plaintext server after TLS failed without a certificate.
     async fn without_tls(&self, step: &mut DoctorStep) {
-        let Ok(mut leg) = Leg::connect(self.address, self.patience).await else { return };
-        let (said, next) = match http2::greet(&mut leg, self.patience).await {
-            Answer::Http2(_) => ("the server speaks HTTP/2 in plaintext", TO_PLAINTEXT),
-            Answer::Http1(_) => ("the server speaks HTTP/1 in plaintext", OTHER_PORT),
+        let Ok(mut leg) = Leg::connect(self.address, self.timeout).await else { return };
+        let (said, next) = match http2::greet(&mut leg, self.timeout).await {
+            PrefaceAnswer::Http2(_) => ("the server speaks HTTP/2 in plaintext", PLAINTEXT_HINT),
+            PrefaceAnswer::Http1(_) => ("the server speaks HTTP/1 in plaintext", OTHER_PORT_HINT),
             _ => return,
         };
         step.said.push(said.into());
@@ -238,36 +238,38 @@ impl DoctorTarget<'_> {
 
     async fn greet(&self, mut leg: Leg, seen: Option<&Secured>, steps: &mut Vec<DoctorStep>) -> Option<()> {
         let begun = Instant::now();
-        let answer = http2::greet(&mut leg, self.patience).await;
+        let answer = http2::greet(&mut leg, self.timeout).await;
         let failed = |said: String, next: Option<&str>| DoctorStep::failed("HTTP/2", said, next).took(begun);
         let step = match answer {
-            Answer::Http2(trips) => {
+            PrefaceAnswer::Http2(trips) => {
                 let middle = trips.get(trips.len() / 2).copied().unwrap_or_default();
                 let least = trips.first().copied().unwrap_or_default();
                 let said = format!("round trip {} (least {})", millis(middle), millis(least));
                 steps.push(DoctorStep::new("HTTP/2", State::Ok, said).took(begun));
                 return Some(());
             }
-            Answer::Http1(line) => failed(format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT)),
-            Answer::Tls => failed("the server speaks TLS".into(), Some(TO_TLS)),
-            Answer::Other(bytes) => {
+            PrefaceAnswer::Http1(line) => failed(format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT_HINT)),
+            PrefaceAnswer::Tls => failed("the server speaks TLS".into(), Some(TLS_HINT)),
+            PrefaceAnswer::Other(bytes) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
-                failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT))
+                failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT))
             }
-            Answer::Broken(_) | Answer::Closed
+            PrefaceAnswer::Broken(_) | PrefaceAnswer::Closed
                 if seen.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
-                let said = "client certificate required: the server asks for one and got none";
+                let said = "client certificate required: the server requests one and none was sent";
                 failed(said.into(), Some("--cert FILE --key FILE"))
             }
-            Answer::Broken(error) => match seen.and_then(|seen| tls::broken(&error, seen)) {
+            PrefaceAnswer::Broken(error) => match seen.and_then(|seen| tls::broken(&error, seen)) {
                 Some(said) => failed(said, Some("--cert FILE --key FILE")),
                 None => self.perhaps_tls(failed(format!("the connection broke: {error}"), None)).await,
             },
-            Answer::Closed => self.perhaps_tls(failed("the server closed the connection".into(), None)).await,
-            Answer::Silent => {
-                let said = format!("the server says nothing in {:?}", self.patience);
+            PrefaceAnswer::Closed => {
+                self.perhaps_tls(failed("the server closed the connection".into(), None)).await
+            }
+            PrefaceAnswer::Silent => {
+                let said = format!("no answer from the server in {:?}", self.timeout);
                 self.perhaps_tls(failed(said, None)).await
             }
         };
@@ -281,10 +283,10 @@ impl DoctorTarget<'_> {
             return step;
         }
         let any = tls::Client::load(&tls::ClientOptions { insecure: true, ..Default::default() });
-        let (Ok(any), Ok(leg)) = (any, Leg::connect(self.address, self.patience).await) else { return step };
+        let (Ok(any), Ok(leg)) = (any, Leg::connect(self.address, self.timeout).await) else { return step };
         let alpn = [b"h2".to_vec()];
         let shown = any.connect(leg, self.address.host(), None, &alpn);
-        let certificate = match tokio::time::timeout(self.patience, shown).await {
+        let certificate = match tokio::time::timeout(self.timeout, shown).await {
             Ok(Ok((_, seen))) => seen.server,
             Ok(Err(failure)) => failure.seen.server,
             Err(_) => None,
@@ -292,7 +294,7 @@ impl DoctorTarget<'_> {
         if let Some(certificate) = certificate {
             step.said.push("the server speaks TLS".into());
             step.said.extend(described(&certificate));
-            step.next = Some(TO_TLS.into());
+            step.next = Some(TLS_HINT.into());
         }
         step
     }

@@ -19,15 +19,15 @@ use crate::wire::event::{ApiVersion, Kind, Method, Variant};
 use crate::wire::pb::Fields;
 
 /// The time after which a stream without a response or an error counts as open.
-const SETTLED: Duration = Duration::from_secs(1);
+const OPEN_AFTER: Duration = Duration::from_secs(1);
 
 /// A resource name that no server has, for types without a wildcard.
-const NAME: &str = "xdscope-doctor";
+const UNKNOWN_NAME: &str = "xdscope-doctor";
 
 const VARIANTS: [Variant; 4] = [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta];
 
 /// The result of opening a stream.
-enum Came {
+enum StreamResult {
     /// Responses, as type and number of resources, and the time until the first one.
     Answers(Vec<(Kind, usize)>, Duration),
     /// Neither a response nor an error.
@@ -52,7 +52,7 @@ pub(super) async fn ask(
                 kinds.iter().filter_map(|kind| request(variant, *kind, node)).collect();
             let (channel, metadata) = (channel.clone(), metadata.clone());
             streams.spawn(async move {
-                let came = stream(channel, &path, variant, metadata, requests, most.min(SETTLED)).await;
+                let came = stream(channel, &path, variant, metadata, requests, most.min(OPEN_AFTER)).await;
                 (at, kinds, came)
             });
         }
@@ -65,7 +65,7 @@ pub(super) async fn ask(
 
 fn request(variant: Variant, kind: Kind, node: &[u8]) -> Option<Bytes> {
     // The wildcard of listeners and clusters: no name in SotW, `*` in delta.
-    let name = if kind.full_state() { variant.is_delta().then_some("*") } else { Some(NAME) };
+    let name = if kind.full_state() { variant.is_delta().then_some("*") } else { Some(UNKNOWN_NAME) };
     let type_url = kind.type_url(ApiVersion::V3)?;
     let fields = RequestFields {
         node: Some(node),
@@ -83,7 +83,7 @@ async fn stream(
     metadata: MetadataMap,
     asked: Vec<Bytes>,
     most: Duration,
-) -> Came {
+) -> StreamResult {
     let begun = Instant::now();
     let (mut came, mut first) = (Vec::new(), Duration::ZERO);
     let wanted = asked.len();
@@ -106,9 +106,9 @@ async fn stream(
         Ok(())
     };
     match tokio::time::timeout(most, talk).await {
-        Ok(Err(status)) if came.is_empty() => Came::Refused(status),
-        _ if came.is_empty() => Came::Open,
-        _ => Came::Answers(came, first),
+        Ok(Err(status)) if came.is_empty() => StreamResult::Refused(status),
+        _ if came.is_empty() => StreamResult::Open,
+        _ => StreamResult::Answers(came, first),
     }
 }
 
@@ -123,21 +123,24 @@ fn response(variant: Variant, bytes: &[u8]) -> Option<(Kind, usize)> {
     Some((kind, fields(DiscoveryField::Resources).count()))
 }
 
-fn step<'a>(variant: Variant, came: impl Iterator<Item = &'a (usize, Vec<Kind>, Came)>) -> DoctorStep {
+fn step<'a>(
+    variant: Variant,
+    came: impl Iterator<Item = &'a (usize, Vec<Kind>, StreamResult)>,
+) -> DoctorStep {
     let (mut answers, mut open, mut none) = (Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut took) = (Vec::new(), None);
     for (_, kinds, came) in came {
         let words = kinds.iter().map(|kind| kind.word().to_owned());
         match came {
-            Came::Answers(found, first) => {
+            StreamResult::Answers(found, first) => {
                 let mut found = found.clone();
                 found.sort();
                 answers.extend(found.into_iter().map(|(kind, count)| format!("{} {count}", kind.word())));
                 took = Some(took.map_or(*first, |took: Duration| took.min(*first)));
             }
-            Came::Open => open.extend(words),
-            Came::Refused(status) if status.code() == Code::Unimplemented => none.extend(words),
-            Came::Refused(status) => {
+            StreamResult::Open => open.extend(words),
+            StreamResult::Refused(status) if status.code() == Code::Unimplemented => none.extend(words),
+            StreamResult::Refused(status) => {
                 let code = crate::wire::event::Code(status.code().into());
                 let text = format!("{code}: {}", dial::causes(status));
                 if !refused.contains(&text) {

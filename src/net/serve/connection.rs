@@ -8,7 +8,7 @@ use h2::server::Builder;
 use tokio::task::JoinSet;
 
 use super::gather::Gather;
-use super::{PATIENCE, Shared, stream};
+use super::{HANDSHAKE_TIMEOUT, Shared, stream};
 use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
 use crate::net::tls::{Failure, Server};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
@@ -16,33 +16,36 @@ use crate::wire::Secured;
 use crate::wire::event::Side;
 
 /// Response bytes that h2 buffers for each stream until the client takes them.
-const HELD: usize = 2 << 20;
+const SEND_BUFFER_BYTES: usize = 2 << 20;
 
 /// The time that streams may take to see the end of their connection.
-const GRACE: Duration = Duration::from_secs(1);
+const END_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The flow-control window for requests: a request with 100,000 names takes megabytes.
-const WINDOW: u32 = 4 << 20;
+const WINDOW_BYTES: u32 = 4 << 20;
 
 /// Serves a client until it disconnects.
 pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: Shared) {
     shared.watch.tell(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
     let result = streams(conn, leg, &shared).await;
-    let error = result.err().filter(|error| !gone(error)).map(|error| error.to_string());
+    let error = result.err().filter(|error| !is_disconnect(error)).map(|error| error.to_string());
     let by = error.is_some().then_some(Side::Client);
     shared.watch.tell(conn, TapEvent::Closed { by, error });
 }
 
 /// Returns whether the client has closed the connection, orderly or not.
-fn gone(error: &h2::Error) -> bool {
+fn is_disconnect(error: &h2::Error) -> bool {
     let kinds = [io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe, io::ErrorKind::UnexpectedEof];
     error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
 }
 
 async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::Error> {
     let mut builder = Builder::new();
-    builder.initial_window_size(WINDOW).initial_connection_window_size(WINDOW).max_send_buffer_size(HELD);
+    builder
+        .initial_window_size(WINDOW_BYTES)
+        .initial_connection_window_size(WINDOW_BYTES)
+        .max_send_buffer_size(SEND_BUFFER_BYTES);
     let mut connection = builder.handshake(Gather::new(client)).await?;
     let mut streams = JoinSet::new();
     let result = loop {
@@ -60,7 +63,7 @@ async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::E
     // Streams report their end before the connection does.
     drop(connection);
     let ended = async { while streams.join_next().await.is_some() {} };
-    let _ = tokio::time::timeout(GRACE, ended).await;
+    let _ = tokio::time::timeout(END_TIMEOUT, ended).await;
     result
 }
 
@@ -99,7 +102,7 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
             None
         }
         (None, _) => {
-            let why = failed(&other("the client spoke no HTTP/2", "a gRPC client"));
+            let why = failed(&other("the client does not speak HTTP/2", "a gRPC client"));
             refuse(client, &why).await;
             None
         }
@@ -114,8 +117,8 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
             }
         },
         (Some(_), _) => {
-            let what = "the client spoke plaintext, and this listener wants TLS";
-            let why = failed(&other(what, "TLS in the client, or no --listen-cert"));
+            let what = "the client spoke plaintext, and this listener requires TLS";
+            let why = failed(&other(what, "use TLS in the client, or omit --listen-cert"));
             refuse(client, &why).await;
             None
         }
@@ -127,10 +130,11 @@ async fn handshake(tls: &Server, client: Leg) -> Result<(Leg, Secured), Failure>
         let hello = tls.hello(client).await?;
         tls.accept(hello, Some(b"h2".to_vec())).await
     };
-    match tokio::time::timeout(PATIENCE, agreed).await {
+    match tokio::time::timeout(HANDSHAKE_TIMEOUT, agreed).await {
         Ok(agreed) => agreed.map(|(client, facts)| (Leg::Tls(Box::new(client)), facts)),
         Err(_) => {
-            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {PATIENCE:?}"));
+            let error =
+                io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {HANDSHAKE_TIMEOUT:?}"));
             Err(Failure::of(Side::Client, &error, Secured::default()))
         }
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, BufWriter, ReadBuf};
 
 /// Bytes to write with one system call. HTTP/2 frames have 16 KiB, and h2 flushes after each.
-const TOGETHER: usize = 128 << 10;
+const GATHERED_BYTES: usize = 128 << 10;
 
 /// A writer that gathers bytes until its owner has no more to write for now.
 ///
@@ -18,7 +18,7 @@ pub(super) struct Gather<T> {
 
 impl<T: AsyncWrite> Gather<T> {
     pub(super) fn new(leg: T) -> Gather<T> {
-        Gather { leg: BufWriter::with_capacity(TOGETHER, leg), due: false }
+        Gather { leg: BufWriter::with_capacity(GATHERED_BYTES, leg), due: false }
     }
 }
 

@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
-use super::tap::{Address, Company, ListenError, Listener, Tap, Watch, accept};
+use super::tap::{Address, BatchPolicy, ListenError, Listener, Tap, Watch, accept};
 use super::tls;
 use crate::peers::server::Plan;
 use crate::wire::event::Time;
 
 /// The timeout of a TLS handshake.
-const PATIENCE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Bytes of messages that may wait for the analysis. The memory is shared with the sender, so the
 /// limit is higher than a tap's.
-pub const QUEUE: usize = 384 << 20;
+pub const MAX_QUEUED_BYTES: usize = 384 << 20;
 
 /// How long to batch messages before waking the analysis: about two pushes of 40 MB.
-const COMPANY: Company = Company { time: Duration::from_millis(100), bytes: 96 << 20 };
+const BATCH_POLICY: BatchPolicy = BatchPolicy { time: Duration::from_millis(100), bytes: 96 << 20 };
 
 /// Receives messages for the user, such as what a script waits for.
 pub type Say = Arc<dyn Fn(&str) + Send + Sync>;
@@ -75,9 +75,9 @@ impl Control {
 /// An address cannot be bound.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
-    Tap::run("serve", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
+    Tap::run("serve", &listen, queue.map(|bytes| (bytes, BATCH_POLICY)), move |listeners, watch, stopped| {
         let counters = watch.counters.clone();
-        let shared = Shared { watch, tls, control, say, clock: Ticks(Instant::now()) };
+        let shared = Shared { watch, tls, control, say, clock: RunClock(Instant::now()) };
         let serve = move |accepted| connection::serve(accepted, shared.clone());
         let own = |listener: Listener| {
             let address = listener.address();
@@ -94,17 +94,17 @@ struct Shared {
     tls: Option<Arc<tls::Server>>,
     control: Control,
     say: Say,
-    clock: Ticks,
+    clock: RunClock,
 }
 
 /// A clock that starts at zero.
 #[derive(Clone, Copy)]
-struct Ticks(Instant);
+struct RunClock(Instant);
 
 /// The runtime's timers have milliseconds; shorter waits block a thread.
-const COARSE: Duration = Duration::from_millis(3);
+const TIMER_RESOLUTION: Duration = Duration::from_millis(3);
 
-impl Ticks {
+impl RunClock {
     fn now(self) -> Time {
         Time(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
@@ -112,7 +112,7 @@ impl Ticks {
     /// Waits until `at`, to about 0.1 ms.
     async fn reach(self, at: Time) {
         let left = at.since(self.now());
-        if let Some(long) = left.checked_sub(COARSE) {
+        if let Some(long) = left.checked_sub(TIMER_RESOLUTION) {
             tokio::time::sleep(long).await;
         }
         let left = at.since(self.now());

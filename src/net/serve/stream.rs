@@ -19,19 +19,19 @@ use crate::wire::h2::Head;
 use crate::wire::{End, Messages, Piece};
 
 /// The largest request, in bytes. A request with 100,000 names takes a tenth of this.
-const LARGEST: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 64 << 20;
 
 /// Responses up to this many bytes are sent in batches.
-const BATCH: usize = 32 << 10;
+const MAX_BATCH_BYTES: usize = 32 << 10;
 
 /// Stop reading requests while this many responses are queued for the client.
-const QUEUED: usize = 8;
+const MAX_QUEUED_RESPONSES: usize = 8;
 
 /// The time after which a waiting script reports what it waits for.
-const STUCK: Duration = Duration::from_secs(2);
+const REPORT_AFTER: Duration = Duration::from_secs(2);
 
 const OK: Code = Code(0);
-const EXHAUSTED: Code = Code(8);
+const RESOURCE_EXHAUSTED: Code = Code(8);
 const UNIMPLEMENTED: Code = Code(12);
 const INTERNAL: Code = Code(13);
 
@@ -42,7 +42,7 @@ pub(super) async fn serve(
     shared: Shared,
 ) {
     let stream = respond.stream_id().into();
-    let tell = Tell { conn, stream, shared: shared.clone() };
+    let tell = Reporter { conn, stream, shared: shared.clone() };
     let (head, body) = request.into_parts();
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
     tell.tell(StreamEvent::Open(Head {
@@ -69,7 +69,7 @@ pub(super) async fn serve(
         partial: Vec::new(),
         ended: false,
     };
-    let mut talk = Talk { stream, requests, out: Out::new(send), tell, shared };
+    let mut talk = Exchange { stream, requests, out: ResponseWriter::new(send), tell, shared };
     let Err(end) = talk.run().await;
     talk.tell.tell(StreamEvent::End(end));
 }
@@ -80,27 +80,27 @@ fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// Reports the events of this stream.
-struct Tell {
+struct Reporter {
     conn: ConnId,
     stream: u32,
     shared: Shared,
 }
 
-impl Tell {
+impl Reporter {
     fn tell(&self, what: StreamEvent) {
         self.shared.watch.tell(self.conn, TapEvent::Stream { stream: self.stream, event: what });
     }
 }
 
-struct Talk {
+struct Exchange {
     stream: Stream,
     requests: Requests,
-    out: Out,
-    tell: Tell,
+    out: ResponseWriter,
+    tell: Reporter,
     shared: Shared,
 }
 
-impl Talk {
+impl Exchange {
     /// Runs until the stream ends. Returns how it ended.
     async fn run(&mut self) -> Result<Infallible, End> {
         let mut plan = self.shared.control.plan.subscribe();
@@ -140,7 +140,7 @@ impl Talk {
                 self.say(&mut told, format!("Enter sends {what}"));
             }
             let waits = self.stream.waits_for().filter(|_| !self.out.full);
-            let listens = !self.requests.ended && self.stream.queued() < QUEUED;
+            let listens = !self.requests.ended && self.stream.queued() < MAX_QUEUED_RESPONSES;
             tokio::select! {
                 room = poll_fn(|cx| self.out.poll(cx)) => room?,
                 requests = self.requests.next(), if listens => {
@@ -165,7 +165,7 @@ impl Talk {
                         self.stream.release();
                     }
                 }
-                () = tokio::time::sleep(STUCK), if waits.is_some() => {
+                () = tokio::time::sleep(REPORT_AFTER), if waits.is_some() => {
                     let words = waits.unwrap_or_default();
                     self.say(&mut told, format!("waiting for {words}, as in the recording"));
                 }
@@ -174,10 +174,10 @@ impl Talk {
     }
 
     /// Ends the stream after a request that cannot be handled.
-    fn fail(&mut self, failed: Failed) -> Result<Vec<Vec<u8>>, End> {
+    fn fail(&mut self, failed: RequestError) -> Result<Vec<Vec<u8>>, End> {
         match failed {
-            Failed::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
-            Failed::Bad { bytes, code, why } => {
+            RequestError::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
+            RequestError::Bad { bytes, code, why } => {
                 self.tell.tell(StreamEvent::Lost { bytes });
                 self.out.end(code, &why).map(|never| match never {})
             }
@@ -213,7 +213,7 @@ struct Requests {
 }
 
 /// The reason why there are no more requests.
-enum Failed {
+enum RequestError {
     Gone(h2::Error),
     /// A request that cannot be decoded, and the status to end the stream with.
     Bad {
@@ -225,9 +225,9 @@ enum Failed {
 
 impl Requests {
     /// Waits for more bytes. Returns the requests that they complete.
-    async fn next(&mut self) -> Result<Vec<Vec<u8>>, Failed> {
+    async fn next(&mut self) -> Result<Vec<Vec<u8>>, RequestError> {
         let chunk = match self.body.data().await {
-            Some(chunk) => chunk.map_err(Failed::Gone)?,
+            Some(chunk) => chunk.map_err(RequestError::Gone)?,
             None => {
                 self.ended = true;
                 return Ok(Vec::new());
@@ -237,21 +237,22 @@ impl Requests {
         let _ = self.body.flow_control().release_capacity(chunk.len());
         let (mut done, mut failed) = (Vec::new(), None);
         let partial = &mut self.partial;
-        self.messages.push(&chunk, LARGEST as u64, &mut |piece| match piece {
-            Piece::Bytes(bytes) if partial.len() + bytes.len() > LARGEST => {
-                let why = format!("a request of more than {LARGEST} bytes");
-                failed = Some(Failed::Bad { bytes: partial.len() as u64, code: EXHAUSTED, why });
+        self.messages.push(&chunk, MAX_REQUEST_BYTES as u64, &mut |piece| match piece {
+            Piece::Bytes(bytes) if partial.len() + bytes.len() > MAX_REQUEST_BYTES => {
+                let why = format!("a request of more than {MAX_REQUEST_BYTES} bytes");
+                failed =
+                    Some(RequestError::Bad { bytes: partial.len() as u64, code: RESOURCE_EXHAUSTED, why });
             }
             Piece::Bytes(bytes) => partial.extend_from_slice(bytes),
             Piece::End => done.push(std::mem::take(partial)),
-            Piece::Lost { bytes, why } => failed = Some(Failed::Bad { bytes, code: INTERNAL, why }),
+            Piece::Lost { bytes, why } => failed = Some(RequestError::Bad { bytes, code: INTERNAL, why }),
         });
         failed.map_or(Ok(done), Err)
     }
 }
 
 /// Responses on their way to the client.
-struct Out {
+struct ResponseWriter {
     send: SendStream<Bytes>,
     /// Small responses, to be sent together.
     batch: BytesMut,
@@ -259,21 +260,21 @@ struct Out {
     full: bool,
 }
 
-impl Out {
-    fn new(send: SendStream<Bytes>) -> Out {
-        Out { send, batch: BytesMut::new(), full: false }
+impl ResponseWriter {
+    fn new(send: SendStream<Bytes>) -> ResponseWriter {
+        ResponseWriter { send, batch: BytesMut::new(), full: false }
     }
 
     /// Queues a message behind its gRPC length prefix.
     fn put(&mut self, pieces: &[Bytes]) -> Result<(), End> {
         let size: usize = pieces.iter().map(Bytes::len).sum();
-        let small = size <= BATCH;
+        let small = size <= MAX_BATCH_BYTES;
         self.batch.reserve(5 + if small { size } else { 0 });
         self.batch.put_u8(0);
         self.batch.put_u32(u32::try_from(size).unwrap_or(u32::MAX));
         if small {
             pieces.iter().for_each(|piece| self.batch.put_slice(piece));
-            return if self.batch.len() < BATCH { Ok(()) } else { self.flush() };
+            return if self.batch.len() < MAX_BATCH_BYTES { Ok(()) } else { self.flush() };
         }
         self.flush()?;
         for piece in pieces.iter().filter(|piece| !piece.is_empty()) {

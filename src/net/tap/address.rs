@@ -18,7 +18,7 @@ pub enum AddressError {
     BadPort(String),
     #[error("`{0}` has no host; write host:port, such as 127.0.0.1{0}")]
     NoHost(String),
-    #[error("`unix:` wants a path, such as unix:/run/xds.sock")]
+    #[error("`unix:` needs a path, such as unix:/run/xds.sock")]
     NoPath,
 }
 

@@ -8,7 +8,7 @@ use tokio::io::AsyncWriteExt;
 use super::Leg;
 
 /// The time that a client may take to read the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The connection preface of every HTTP/2 client.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -23,7 +23,7 @@ const UNAVAILABLE: &str = "14";
 ///
 /// The answer is a gRPC status or an HTTP/1.1 response. A client of another protocol gets none.
 pub(in crate::net) async fn refuse(client: Leg, why: &str) {
-    let told = tokio::time::timeout(PATIENCE, async {
+    let told = tokio::time::timeout(ANSWER_TIMEOUT, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
         match speaks(&first) {
             Speaks::Http2 => http2(client, why).await.map_err(io::Error::other),
@@ -62,7 +62,7 @@ pub(in crate::net) fn speaks(first: &[u8]) -> Speaks {
 pub(in crate::net) async fn alert(mut client: Leg) {
     const ALERT: [u8; 7] = [21, 3, 1, 0, 2, 2, 40];
     // The client may be gone.
-    let _ = tokio::time::timeout(PATIENCE, async {
+    let _ = tokio::time::timeout(ANSWER_TIMEOUT, async {
         client.write_all(&ALERT).await?;
         client.shutdown().await
     })

@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Bytes, BytesMut};
 
 /// Bytes of a buffer. Large, because each read of a busy connection costs two system calls.
-const SIZE: usize = 256 << 10;
+const BUFFER_BYTES: usize = 256 << 10;
 
 /// A buffer with less room than this counts as full.
-const ROOM: usize = 16 << 10;
+const MIN_FREE_BYTES: usize = 16 << 10;
 
 /// Buffers that are kept, to be reused when all copies of their bytes are gone.
 ///
 /// Together they hold a push of 39 MB: touching fresh pages would cost the traffic more than
 /// copying
 /// into them.
-const KEPT: usize = (48 << 20) / SIZE;
+const MAX_KEPT_BUFFERS: usize = (48 << 20) / BUFFER_BYTES;
 
 /// The read buffers of all connections.
 ///
@@ -42,10 +42,10 @@ impl Buffers {
     /// Allocates the memory and touches it, before there is traffic.
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
-        while inner.empty.len() < KEPT {
-            let mut buffer = BytesMut::with_capacity(SIZE);
+        while inner.empty.len() < MAX_KEPT_BUFFERS {
+            let mut buffer = BytesMut::with_capacity(BUFFER_BYTES);
             // Zeroed pages would stay untouched.
-            buffer.resize(SIZE, 1);
+            buffer.resize(BUFFER_BYTES, 1);
             // Leaves a handle without bytes, like a buffer whose copies are gone.
             drop(buffer.split());
             inner.empty.push(buffer);
@@ -55,7 +55,7 @@ impl Buffers {
     /// Lets `fill` append to a buffer with room. Returns its result and the bytes appended.
     pub(super) fn fill<T>(&self, fill: impl FnOnce(&mut BytesMut) -> T) -> (T, Bytes) {
         let mut inner = self.lock();
-        if inner.current.capacity() < ROOM {
+        if inner.current.capacity() < MIN_FREE_BYTES {
             inner.next();
         }
         let result = fill(&mut inner.current);
@@ -67,21 +67,21 @@ impl Buffers {
 impl Default for Inner {
     fn default() -> Self {
         // A buffer without memory would wait forever among the full ones.
-        Inner { current: BytesMut::with_capacity(SIZE), full: VecDeque::new(), empty: Vec::new() }
+        Inner { current: BytesMut::with_capacity(BUFFER_BYTES), full: VecDeque::new(), empty: Vec::new() }
     }
 }
 
 impl Inner {
     fn next(&mut self) {
-        if self.current.try_reclaim(SIZE) {
+        if self.current.try_reclaim(BUFFER_BYTES) {
             return;
         }
-        while self.full.front_mut().is_some_and(|oldest| oldest.try_reclaim(SIZE)) {
+        while self.full.front_mut().is_some_and(|oldest| oldest.try_reclaim(BUFFER_BYTES)) {
             self.empty.extend(self.full.pop_front());
         }
-        let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(SIZE));
+        let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
         self.full.push_back(std::mem::replace(&mut self.current, next));
-        if self.full.len() + self.empty.len() > KEPT {
+        if self.full.len() + self.empty.len() > MAX_KEPT_BUFFERS {
             self.full.pop_front();
         }
     }
@@ -106,21 +106,21 @@ mod tests {
     #[test]
     fn reuses_a_buffer_only_after_its_bytes_are_dropped() {
         let buffers = Buffers::default();
-        let held: Vec<Bytes> = (0..5).map(|_| put(&buffers, SIZE)).collect();
+        let held: Vec<Bytes> = (0..5).map(|_| put(&buffers, BUFFER_BYTES)).collect();
         let places: Vec<_> = held.iter().map(|bytes| bytes.as_ptr()).collect();
         assert!((1..5).all(|i| !places[..i].contains(&places[i])), "held bytes are not written over");
         assert!(held.iter().all(|bytes| bytes.iter().all(|byte| *byte == 7)));
         drop(held);
-        let again = put(&buffers, SIZE);
+        let again = put(&buffers, BUFFER_BYTES);
         assert!(places.contains(&again.as_ptr()));
     }
 
     #[test]
     fn keeps_a_bounded_number_of_buffers() {
         let buffers = Buffers::default();
-        let held: Vec<Bytes> = (0..KEPT + 10).map(|_| put(&buffers, SIZE)).collect();
-        assert_eq!(held.len(), KEPT + 10);
-        assert_eq!(buffers.lock().full.len(), KEPT);
+        let held: Vec<Bytes> = (0..MAX_KEPT_BUFFERS + 10).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        assert_eq!(held.len(), MAX_KEPT_BUFFERS + 10);
+        assert_eq!(buffers.lock().full.len(), MAX_KEPT_BUFFERS);
     }
 
     #[test]
@@ -128,10 +128,13 @@ mod tests {
         let buffers = Buffers::default();
         buffers.warm();
         let ends: Vec<_> = buffers.lock().empty.iter().map(|buffer| buffer.as_ptr()).collect();
-        assert_eq!(ends.len(), KEPT);
-        let first = put(&buffers, SIZE);
-        let held: Vec<Bytes> = (0..KEPT).map(|_| put(&buffers, SIZE)).collect();
-        assert!(!ends.contains(&first.as_ptr().wrapping_add(SIZE)), "it is the one that was there without");
-        assert!(held.iter().all(|bytes| ends.contains(&bytes.as_ptr().wrapping_add(SIZE))));
+        assert_eq!(ends.len(), MAX_KEPT_BUFFERS);
+        let first = put(&buffers, BUFFER_BYTES);
+        let held: Vec<Bytes> = (0..MAX_KEPT_BUFFERS).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        assert!(
+            !ends.contains(&first.as_ptr().wrapping_add(BUFFER_BYTES)),
+            "it is the one that was there without"
+        );
+        assert!(held.iter().all(|bytes| ends.contains(&bytes.as_ptr().wrapping_add(BUFFER_BYTES))));
     }
 }

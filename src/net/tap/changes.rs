@@ -14,13 +14,13 @@ pub struct NoChange {
 
 /// Returns why a header (in lower case) cannot be changed, and what to do instead.
 fn fixed(name: &str) -> Option<(&'static str, &'static str)> {
-    const OWN: &str = "leave it out: the client's own is passed on";
+    const OWN: &str = "omit it: the client's own header is passed on";
     match name {
         "host" => Some(("in HTTP/2 it is :authority", "--authority HOST:PORT")),
         "te" => Some(("in HTTP/2 it can only say `trailers`, which gRPC clients do", OWN)),
         "content-length" => Some(("it is the length of what the client sends", OWN)),
         "connection" | "keep-alive" | "proxy-connection" | "transfer-encoding" | "upgrade" => {
-            Some(("HTTP/2 forbids it", "leave it out: it would break every request"))
+            Some(("HTTP/2 forbids it", "omit it: it would break every request"))
         }
         _ => None,
     }
@@ -35,17 +35,17 @@ pub fn changes(authority: Option<&str>, headers: &[(String, String)]) -> Result<
         && authority.parse::<http::uri::Authority>().is_err()
     {
         return Err(NoChange {
-            what: format!("`{authority}` is no authority"),
+            what: format!("not an authority: `{authority}`"),
             next: "--authority HOST:PORT",
         });
     }
     dial::metadata(headers)
-        .map_err(|status| NoChange { what: status.message().to_owned(), next: "-H 'name: value'" })?;
+        .map_err(|error| NoChange { what: error.to_string(), next: "-H 'name: value'" })?;
     let mut lower = Vec::new();
     for (name, value) in headers {
         let name = name.to_ascii_lowercase();
         if let Some((why, next)) = fixed(&name) {
-            return Err(NoChange { what: format!("-H can't change `{name}`: {why}"), next });
+            return Err(NoChange { what: format!("-H cannot change `{name}`: {why}"), next });
         }
         lower.push((name, value.clone()));
     }
@@ -80,10 +80,7 @@ mod tests {
             assert!(!format!("{error:?}").contains(secret), "{error:?}");
         }
         let error = of("x-token", &format!("{secret}\n")).expect_err("a line end");
-        assert_eq!(
-            error.what,
-            "the value of `x-token` can't stand in a header: it has more than visible ASCII"
-        );
-        assert!(changes(Some("a b"), &[]).is_err_and(|error| error.what == "`a b` is no authority"));
+        assert_eq!(error.what, "the value of `x-token` has characters other than visible ASCII");
+        assert!(changes(Some("a b"), &[]).is_err_and(|error| error.what == "not an authority: `a b`"));
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::event::{Clock, Dir, Time};
 ///
 /// Waking the drainer for each chunk would cost the traffic nearly as much as a second hop.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::net) struct Company {
+pub(in crate::net) struct BatchPolicy {
     pub(in crate::net) time: Duration,
     /// Bytes of copies that wake the drainer early.
     pub(in crate::net) bytes: usize,
@@ -23,7 +23,7 @@ pub struct CopyQueue {
     /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
     limit: usize,
-    company: Company,
+    company: BatchPolicy,
     start: Instant,
     clock: Clock,
 }
@@ -38,10 +38,10 @@ struct Queue {
 impl CopyQueue {
     /// Returns a queue for `limit` bytes, batched as for a tap.
     pub fn new(limit: usize) -> Self {
-        CopyQueue::with(limit, super::COMPANY)
+        CopyQueue::with(limit, super::BATCH_POLICY)
     }
 
-    pub(in crate::net) fn with(limit: usize, company: Company) -> Self {
+    pub(in crate::net) fn with(limit: usize, company: BatchPolicy) -> Self {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
         CopyQueue {
@@ -110,8 +110,8 @@ impl CopyQueue {
     ///
     /// Gives up after `timeout` without copies. Returns false when the queue has ended and is
     /// empty.
-    pub fn drain(&self, into: &mut Vec<TapCopy>, patience: Duration) -> bool {
-        let end = Instant::now() + patience;
+    pub fn drain(&self, into: &mut Vec<TapCopy>, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
         let mut queue = self.lock();
         while queue.items.is_empty() && !queue.closed {
             let Some(left) = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) else {

@@ -13,7 +13,7 @@ use super::Address;
 use crate::sources::observe::ConnectStep;
 
 /// Bytes to read at once of what a client sends first.
-const FIRST: usize = 16 << 10;
+const FIRST_READ_BYTES: usize = 16 << 10;
 
 /// One end of a tapped connection.
 pub(in crate::net) enum Leg {
@@ -28,22 +28,22 @@ impl Leg {
     /// Connects to an upstream. The error names the step that failed.
     pub(in crate::net) async fn connect(
         to: &Address,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<Leg, (ConnectStep, io::Error)> {
-        let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
+        let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {timeout:?}"));
         match to {
             Address::Unix(path) => {
                 UnixStream::connect(path).await.map(Leg::Unix).map_err(|error| (ConnectStep::Connect, error))
             }
             Address::Tcp(name) => {
-                let found = tokio::time::timeout(patience, tokio::net::lookup_host(name)).await;
+                let found = tokio::time::timeout(timeout, tokio::net::lookup_host(name)).await;
                 let found = found
                     .map_err(late)
                     .and_then(|found| found)
                     .map_err(|error| (ConnectStep::Resolve, error))?;
                 let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
                 for address in found {
-                    match tokio::time::timeout(patience, TcpStream::connect(address)).await.map_err(late) {
+                    match tokio::time::timeout(timeout, TcpStream::connect(address)).await.map_err(late) {
                         Ok(Ok(stream)) => {
                             stream.set_nodelay(true).map_err(|error| (ConnectStep::Connect, error))?;
                             return Ok(Leg::Tcp(stream));
@@ -61,7 +61,7 @@ impl Leg {
     /// Nothing may have been written yet. `None`: the peer closed the connection without sending
     /// any.
     pub(in crate::net) async fn first(mut self) -> io::Result<Option<(Bytes, Leg)>> {
-        let mut first = BytesMut::with_capacity(FIRST);
+        let mut first = BytesMut::with_capacity(FIRST_READ_BYTES);
         if self.read_buf(&mut first).await? == 0 {
             return Ok(None);
         }

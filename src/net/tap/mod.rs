@@ -39,7 +39,7 @@ use tracing::error;
 pub(super) use accept::{Accepted, accept};
 pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
 use buffers::Buffers;
-pub(super) use copies::Company;
+pub(super) use copies::BatchPolicy;
 pub(super) use leg::{Leg, Listener};
 pub(super) use watch::Watch;
 
@@ -73,14 +73,14 @@ pub struct Tls {
 
 /// Default limit of queued copies, in bytes: two pushes of 39 MB, while other processes use all
 /// cores.
-pub const QUEUE: usize = 96 << 20;
+pub const MAX_QUEUED_BYTES: usize = 96 << 20;
 
 /// Batching of the tap's copies.
 ///
 /// Waking the analysis for each of many chunks would cost the traffic. Copies that wait for long
 /// have
 /// left the processor's cache, and their buffers too.
-const COMPANY: Company = Company { time: Duration::from_millis(20), bytes: 1 << 20 };
+const BATCH_POLICY: BatchPolicy = BatchPolicy { time: Duration::from_millis(20), bytes: 1 << 20 };
 
 /// The address that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -118,17 +118,22 @@ impl Tap {
     /// # Errors
     /// An address cannot be bound.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
-        let Config { maps, queue, connect_timeout: patience, tls, changes } = config;
+        let Config { maps, queue, connect_timeout: timeout, tls, changes } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
-        Tap::run("tap", &listen, queue.map(|bytes| (bytes, COMPANY)), move |listeners, watch, stopped| {
-            let (counters, buffers) = (watch.counters.clone(), Buffers::default());
-            if watch.copies.is_some() {
-                buffers.warm();
-            }
-            let shared = relay::Shared { watch, buffers, patience, tls, changes };
-            let relay = move |accepted| relay::relay(accepted, shared.clone());
-            accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
-        })
+        Tap::run(
+            "tap",
+            &listen,
+            queue.map(|bytes| (bytes, BATCH_POLICY)),
+            move |listeners, watch, stopped| {
+                let (counters, buffers) = (watch.counters.clone(), Buffers::default());
+                if watch.copies.is_some() {
+                    buffers.warm();
+                }
+                let shared = relay::Shared { watch, buffers, timeout, tls, changes };
+                let relay = move |accepted| relay::relay(accepted, shared.clone());
+                accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
+            },
+        )
     }
 
     /// Binds all listeners, then runs `work` on them in a thread of its own until the tap is
@@ -136,7 +141,7 @@ impl Tap {
     pub(super) fn run<F: Future<Output = ()>>(
         name: &str,
         listen: &[Address],
-        queue: Option<(usize, Company)>,
+        queue: Option<(usize, BatchPolicy)>,
         work: impl FnOnce(Vec<Listener>, Watch, Receiver<bool>) -> F + Send + 'static,
     ) -> Result<Tap, ListenError> {
         let fail = |address: &Address| {

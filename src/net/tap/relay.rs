@@ -12,7 +12,7 @@ use super::accept::Accepted;
 use super::answer::{self, Speaks};
 use super::buffers::Buffers;
 use super::leg::Leg;
-use super::secure::{self, Legs, Meeting};
+use super::secure::{self, Handshakes, Legs};
 use super::{Tls, Watch};
 use crate::net::tls;
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
@@ -25,14 +25,14 @@ use crate::wire::h2::{Changes, Rewrite, Unchanged};
 /// A client that sends more than this before the first byte of an answer cannot be told why there
 /// is
 /// none.
-const EARLY: usize = 128 << 10;
+const MAX_EARLY_BYTES: usize = 128 << 10;
 
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) watch: Watch,
     pub(super) buffers: Buffers,
     /// The timeout of each step of connecting to the upstream.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     pub(super) tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub(super) changes: Option<Arc<Changes>>,
@@ -41,18 +41,18 @@ pub(super) struct Shared {
 /// Relays between a client and its upstream until either is gone.
 pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: Shared) {
     shared.watch.tell(conn, TapEvent::Opened { peer, server: upstream.to_string() });
-    let meeting = Meeting { conn, upstream: &upstream, shared: &shared };
+    let meeting = Handshakes { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
-    let stands = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
+    let phase = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
     let pump = |from, to, dir| Pump {
         from,
         to,
         dir,
         conn,
         shared: shared.clone(),
-        stands: stands.clone(),
+        phase: phase.clone(),
         early: None,
         rewrite: None,
     };
@@ -65,19 +65,19 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         Ok(_) => (None, None),
         Err((side, error)) => (Some(side), Some(error)),
     };
-    let stood = stands.get();
-    let unanswered = by == Some(Side::Server) && stood.waits();
+    let stood = phase.get();
+    let unanswered = by == Some(Side::Server) && stood.owes_answer();
     let early = unanswered.then(|| requests.early.take().unwrap_or_default());
     let unchanged = error.as_ref().is_some_and(is_unchanged);
     let words = error.map(|error| {
         let seen = server_tls.as_deref();
         match seen.and_then(|seen| tls::broken(&error, seen)) {
             Some(words) => words,
-            None if unchanged => format!("{error}; {}", secure::AS_IT_IS),
+            None if unchanged => format!("{error}; {}", secure::PASSES_UNCHANGED),
             None if stood == RelayPhase::Hello => {
                 format!("{error}: the client spoke TLS, and the server may not")
             }
-            None if early.is_some() => silence(&error, seen),
+            None if early.is_some() => unanswered_error(&error, seen),
             None => error.to_string(),
         }
     });
@@ -111,19 +111,19 @@ fn is_unchanged(error: &io::Error) -> bool {
 }
 
 /// Explains a server that sent nothing, or something other than HTTP/2. A guess at times.
-fn silence(error: &io::Error, seen: Option<&Secured>) -> String {
+fn unanswered_error(error: &io::Error, seen: Option<&Secured>) -> String {
     let silent = format!("the server closed the connection without an answer ({error})");
     match seen {
         None if error.kind() == io::ErrorKind::InvalidData => {
             format!("{error}; --cacert FILE, or --insecure")
         }
-        None => format!("{silent}; if it wants TLS: --cacert FILE, or --insecure"),
+        None => format!("{silent}; if it requires TLS: --cacert FILE or --insecure"),
         Some(seen) if seen.asked && seen.client.is_none() => {
             format!(
-                "client certificate required? It asked for one and got none, then {silent}; --cert FILE --key FILE"
+                "client certificate required? The server requested one and none was sent; {silent}; --cert FILE --key FILE"
             )
         }
-        Some(seen) if seen.asked => format!("{silent}; it may not want the tap's certificate"),
+        Some(seen) if seen.asked => format!("{silent}; it may reject the tap's certificate"),
         Some(_) => silent,
     }
 }
@@ -139,15 +139,15 @@ enum RelayPhase {
     /// A client whose own TLS passes unread waits for the first byte of an answer.
     Hello,
     /// An HTTP/2 client waits for the first byte of an answer.
-    Asked,
+    ClientHello,
     /// Bytes go both ways, or the client speaks another protocol.
     Talking,
 }
 
 impl RelayPhase {
     /// Returns whether the upstream owes an answer.
-    fn waits(self) -> bool {
-        matches!(self, RelayPhase::Secured | RelayPhase::Hello | RelayPhase::Asked)
+    fn owes_answer(self) -> bool {
+        matches!(self, RelayPhase::Secured | RelayPhase::Hello | RelayPhase::ClientHello)
     }
 }
 
@@ -162,7 +162,7 @@ impl SharedPhase {
 
     fn get(&self) -> RelayPhase {
         const ALL: [RelayPhase; 4] =
-            [RelayPhase::Quiet, RelayPhase::Secured, RelayPhase::Hello, RelayPhase::Asked];
+            [RelayPhase::Quiet, RelayPhase::Secured, RelayPhase::Hello, RelayPhase::ClientHello];
         let stand = usize::from(self.0.load(Ordering::Relaxed));
         ALL.get(stand).copied().unwrap_or(RelayPhase::Talking)
     }
@@ -180,7 +180,7 @@ struct Pump {
     conn: ConnId,
     shared: Shared,
     /// The phase of the connection, shared by both directions.
-    stands: SharedPhase,
+    phase: SharedPhase,
     /// The requests so far, until there is an answer.
     early: Option<Vec<u8>>,
     /// The rewriter of request headers.
@@ -196,7 +196,7 @@ impl Pump {
         };
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
-            if self.stands.get() != RelayPhase::Talking {
+            if self.phase.get() != RelayPhase::Talking {
                 self.begin(&bytes).map_err(|error| (reading, error))?;
             } else if self.early.is_some() {
                 self.early = None;
@@ -245,20 +245,20 @@ impl Pump {
 
     /// Looks at bytes before the first answer, only to tell whether an HTTP/2 client can get one.
     fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let stood = self.stands.get();
+        let stood = self.phase.get();
         match self.dir {
             Dir::Req => {
                 let early = self.early.get_or_insert_default();
-                let goes_on = early.len() + bytes.len() <= EARLY && !bytes.is_empty();
+                let goes_on = early.len() + bytes.len() <= MAX_EARLY_BYTES && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
                 let next = match answer::speaks(early) {
-                    Speaks::Http2 if goes_on => RelayPhase::Asked,
+                    Speaks::Http2 if goes_on => RelayPhase::ClientHello,
                     Speaks::Tls if goes_on => RelayPhase::Hello,
                     _ => RelayPhase::Talking,
                 };
-                self.stands.set(next);
+                self.phase.set(next);
             }
-            Dir::Resp if stood.waits() && bytes.is_empty() => {
+            Dir::Resp if stood.owes_answer() && bytes.is_empty() => {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
             }
             Dir::Resp
@@ -270,11 +270,11 @@ impl Pump {
                     "the server answered TLS in plaintext",
                 ));
             }
-            Dir::Resp if stood == RelayPhase::Asked && bytes.starts_with(&ALERT) => {
-                let error = "the server wants TLS: it answered plaintext with a TLS alert";
+            Dir::Resp if stood == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {
+                let error = "the server requires TLS: it answered plaintext with a TLS alert";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }
-            Dir::Resp => self.stands.set(RelayPhase::Talking),
+            Dir::Resp => self.phase.set(RelayPhase::Talking),
         }
         Ok(())
     }
@@ -284,4 +284,4 @@ impl Pump {
 const TLS_RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
 
 /// The first bytes of a TLS alert.
-const ALERT: [u8; 2] = [21, 3];
+const TLS_ALERT: [u8; 2] = [21, 3];

@@ -15,10 +15,10 @@ use crate::wire::Secured;
 use crate::wire::event::Side;
 
 /// The hint for clients whose headers cannot be changed.
-pub(super) const AS_IT_IS: &str = "without -H and --authority it passes as it is";
+pub(super) const PASSES_UNCHANGED: &str = "omit -H and --authority to pass it unchanged";
 
 /// An accepted client and the settings of the tap.
-pub(super) struct Meeting<'a> {
+pub(super) struct Handshakes<'a> {
     pub conn: ConnId,
     pub upstream: &'a Address,
     pub shared: &'a Shared,
@@ -33,12 +33,12 @@ pub(super) struct Legs {
 }
 
 /// What a client asks for in its ClientHello.
-struct Asked<'a> {
+struct ClientHello<'a> {
     sni: Option<&'a str>,
     alpn: &'a [Vec<u8>],
 }
 
-impl Meeting<'_> {
+impl Handshakes<'_> {
     /// Connects to the upstream and performs the TLS handshakes.
     ///
     /// Failures are reported, to the client too, and return `None`.
@@ -63,17 +63,17 @@ impl Meeting<'_> {
     async fn http2(&self, client: Leg) -> Option<Leg> {
         let (first, client) = match client.first().await {
             Ok(Some(first)) => first,
-            Ok(None) => return self.gone(None),
-            Err(error) => return self.gone(Some(error)),
+            Ok(None) => return self.client_left(None),
+            Err(error) => return self.client_left(Some(error)),
         };
         let speaks = answer::speaks(&first);
         let (what, next) = match speaks {
             Speaks::Http2 => return Some(client),
             Speaks::Tls => {
-                ("TLS through the tap, which can't read it", "--listen-cert FILE --listen-key FILE")
+                ("TLS through the tap, which cannot read it", "--listen-cert FILE --listen-key FILE")
             }
-            Speaks::Http1 => ("HTTP/1.1, not HTTP/2", AS_IT_IS),
-            Speaks::Other => ("something else than HTTP/2", AS_IT_IS),
+            Speaks::Http1 => ("HTTP/1.1, not HTTP/2", PASSES_UNCHANGED),
+            Speaks::Other => ("another protocol than HTTP/2", PASSES_UNCHANGED),
         };
         let (what, next) = (format!("the client speaks {what}"), Some(next.to_owned()));
         let why = self.failed(ConnectStep::Headers, &Failure { what, next, seen: Box::default() });
@@ -84,6 +84,27 @@ impl Meeting<'_> {
         None
     }
 
+    /// Handles a client of a plaintext listener.
+    async fn plaintext(&self, client: Leg, speaks: Speaks, dial: Option<&tls::Client>) -> Option<Legs> {
+        if speaks == Speaks::Tls {
+            let what = "the client spoke TLS, and this listener is plaintext".to_owned();
+            let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
+            self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
+            answer::alert(client).await;
+            return None;
+        }
+        let alpn: &[u8] = if speaks == Speaks::Http1 { b"http/1.1" } else { b"h2" };
+        let hello = ClientHello { sni: None, alpn: &[alpn.to_vec()] };
+        let server = self.connect().await?;
+        match self.dial(server, dial, hello).await {
+            Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
+            Err(failure) => {
+                answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
+                None
+            }
+        }
+    }
+
     async fn secure(
         &self,
         client: Leg,
@@ -92,37 +113,19 @@ impl Meeting<'_> {
     ) -> Option<Legs> {
         let (first, client) = match client.first().await {
             Ok(Some(first)) => first,
-            Ok(None) => return self.gone(None),
-            Err(error) => return self.gone(Some(error)),
+            Ok(None) => return self.client_left(None),
+            Err(error) => return self.client_left(Some(error)),
         };
         let speaks = answer::speaks(&first);
-        let Some(listen) = listen else {
-            if speaks == Speaks::Tls {
-                let what = "the client spoke TLS, and this listener is plaintext".to_owned();
-                let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
-                self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
-                answer::alert(client).await;
-                return None;
-            }
-            let alpn: &[u8] = if speaks == Speaks::Http1 { b"http/1.1" } else { b"h2" };
-            let asked = Asked { sni: None, alpn: &[alpn.to_vec()] };
-            let server = self.connect().await?;
-            return match self.dial(server, dial, asked).await {
-                Ok((server, server_tls)) => Some(Legs { client, server, server_tls }),
-                Err(failure) => {
-                    answer::refuse(client, &self.failed(ConnectStep::Tls, &failure)).await;
-                    None
-                }
-            };
-        };
+        let Some(listen) = listen else { return self.plaintext(client, speaks, dial).await };
         if speaks != Speaks::Tls {
-            let what = "the client spoke plaintext, and this listener wants TLS".to_owned();
-            let next = Some("TLS in the client, or no --listen-cert".to_owned());
+            let what = "the client spoke plaintext, and this listener requires TLS".to_owned();
+            let next = Some("use TLS in the client, or omit --listen-cert".to_owned());
             let why = self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
             answer::refuse(client, &why).await;
             return None;
         }
-        let hello = self.in_time(Side::Client, listen.hello(client)).await;
+        let hello = self.with_timeout(Side::Client, listen.hello(client)).await;
         let hello = match hello {
             Ok(hello) => hello,
             Err(failure) => {
@@ -132,7 +135,7 @@ impl Meeting<'_> {
         };
         let server = self.connect().await?;
         let (sni, offered) = (hello.sni.clone(), hello.alpn.clone());
-        let asked = Asked { sni: sni.as_deref(), alpn: &offered };
+        let asked = ClientHello { sni: sni.as_deref(), alpn: &offered };
         let found = self.dial(server, dial, asked).await;
         let agreed = match &found {
             // The upstream's choice; for a plaintext upstream the client's first choice that can
@@ -142,7 +145,7 @@ impl Meeting<'_> {
                 offered.iter().find(|alpn| [&b"h2"[..], b"http/1.1"].contains(&alpn.as_slice())).cloned()
             }
         };
-        let client = match self.in_time(Side::Client, listen.accept(hello, agreed)).await {
+        let client = match self.with_timeout(Side::Client, listen.accept(hello, agreed)).await {
             Ok((client, facts)) => {
                 self.tell(Side::Client, facts);
                 Leg::Tls(Box::new(client))
@@ -168,7 +171,7 @@ impl Meeting<'_> {
     }
 
     async fn connect(&self) -> Option<Leg> {
-        match Leg::connect(self.upstream, self.shared.patience).await {
+        match Leg::connect(self.upstream, self.shared.timeout).await {
             Ok(server) => Some(server),
             Err((step, error)) => {
                 self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.to_string() });
@@ -182,13 +185,13 @@ impl Meeting<'_> {
         &self,
         server: Leg,
         dial: Option<&tls::Client>,
-        asked: Asked<'_>,
+        asked: ClientHello<'_>,
     ) -> Result<(Leg, Option<Arc<Secured>>), Failure> {
         let Some(dial) = dial else { return Ok((server, None)) };
         let host = self.upstream.host();
         // A client that dials the tap as `localhost` does not mean a server elsewhere by that name.
         let sni = asked.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
-        match self.in_time(Side::Server, dial.connect(server, host, sni, asked.alpn)).await {
+        match self.with_timeout(Side::Server, dial.connect(server, host, sni, asked.alpn)).await {
             Ok((server, facts)) => {
                 let facts = self.tell(Side::Server, facts);
                 Ok((Leg::Tls(Box::new(server)), Some(facts)))
@@ -201,14 +204,14 @@ impl Meeting<'_> {
     }
 
     /// Applies the timeout of connecting to a handshake.
-    async fn in_time<T>(
+    async fn with_timeout<T>(
         &self,
         of: Side,
         handshake: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let patience: Duration = self.shared.patience;
-        tokio::time::timeout(patience, handshake).await.unwrap_or_else(|_| {
-            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {patience:?}"));
+        let timeout: Duration = self.shared.timeout;
+        tokio::time::timeout(timeout, handshake).await.unwrap_or_else(|_| {
+            let error = io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {timeout:?}"));
             Err(Failure::of(of, &error, Secured::default()))
         })
     }
@@ -220,7 +223,7 @@ impl Meeting<'_> {
     }
 
     /// Reports a client that left before there was anything to relay.
-    fn gone<T>(&self, error: Option<io::Error>) -> Option<T> {
+    fn client_left<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
         self.shared
             .watch

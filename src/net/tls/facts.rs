@@ -13,7 +13,7 @@ use crate::wire::{Certificate, Secured};
 pub(super) fn certificate(der: &CertificateDer<'_>) -> Certificate {
     let Ok((_, parsed)) = X509Certificate::from_der(der) else {
         return Certificate {
-            subject: format!("{} bytes that are no X.509", der.len()),
+            subject: format!("{} bytes that are not X.509", der.len()),
             ..Certificate::default()
         };
     };

@@ -20,22 +20,22 @@ pub enum LoadError {
         #[source]
         source: pem::Error,
     },
-    #[error("{path} has no certificate in it")]
+    #[error("no certificate in {path}")]
     Empty { path: String },
-    #[error("a certificate in {path} can't be a CA")]
+    #[error("a certificate in {path} cannot be used as a CA")]
     Root {
         path: String,
         #[source]
         source: rustls::Error,
     },
-    #[error("the certificate in {cert} and the key in {key} can't be used together")]
+    #[error("the certificate in {cert} and the key in {key} cannot be used together")]
     Pair {
         cert: String,
         key: String,
         #[source]
         source: rustls::Error,
     },
-    #[error("the CAs in {path} can't verify clients")]
+    #[error("the CAs in {path} cannot verify clients")]
     ClientCa {
         path: String,
         #[source]
@@ -43,9 +43,9 @@ pub enum LoadError {
     },
     #[error("the system has no CAs to trust: {0}")]
     System(String),
-    #[error("`{0}` is no name that a server can have")]
+    #[error("not a valid server name: `{0}`")]
     Name(String),
-    #[error("TLS can't be set up")]
+    #[error("cannot set up TLS")]
     Tls(#[source] rustls::Error),
 }
 

@@ -40,7 +40,7 @@ pub struct ServerOptions {
 }
 
 /// The time that a client may take to read an alert.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER_TIME: Duration = Duration::from_secs(1);
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::ring::default_provider())
@@ -95,7 +95,7 @@ impl Client {
         let mut seen = Secured { unverified: self.roots.is_none(), ..Secured::default() };
         let fail = |what: String, seen| Failure { what, next: None, seen: Box::new(seen) };
         let Ok(server) = ServerName::try_from(name.to_owned()) else {
-            return Err(fail(format!("`{name}` is no name that a server can have"), seen));
+            return Err(fail(format!("not a valid server name: `{name}`"), seen));
         };
         if let ServerName::DnsName(name) = &server {
             seen.sni = Some(name.as_ref().to_owned());
@@ -215,7 +215,7 @@ async fn linger<IO: AsyncRead + AsyncWrite + Unpin>(mut io: IO) {
         tokio::io::copy(&mut io, &mut tokio::io::sink()).await
     };
     // The connection is over in any case.
-    let _ = tokio::time::timeout(LINGER, read).await;
+    let _ = tokio::time::timeout(LINGER_TIME, read).await;
 }
 
 /// Returns the certificates that the peer presented above its own, in order.

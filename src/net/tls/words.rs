@@ -45,7 +45,7 @@ pub(crate) fn broken(error: &io::Error, seen: &Secured) -> Option<String> {
 fn closed(of: Side, error: &io::Error) -> (String, Option<String>) {
     let next = match of {
         Side::Client => "it may not trust the tap's certificate",
-        Side::Server => "it may not speak TLS (--plaintext), or not want this client",
+        Side::Server => "it may speak plaintext (--plaintext) or reject this client",
     };
     (format!("the {} ended the TLS handshake ({error})", of.word()), Some(next.into()))
 }
@@ -64,10 +64,10 @@ fn tls(of: Side, error: &Error, seen: &Secured) -> (String, Option<String>) {
         (Error::AlertReceived(alert), _) => refused(of, *alert, seen),
         (Error::NoCertificatesPresented, Side::Client) => (
             "the client presented no certificate".into(),
-            next("give it one, or leave --listen-client-ca out"),
+            next("give the client a certificate, or omit --listen-client-ca"),
         ),
         (Error::NoApplicationProtocol, _) => {
-            (format!("the {who} has no protocol in common (ALPN)"), other_port(of))
+            (format!("no protocol in common with the {who} (ALPN)"), other_port(of))
         }
         (error, _) => (format!("the {who}: {error}"), None),
     }
@@ -96,14 +96,14 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             let at = presented.as_ref().map(|c| format!(" on {}", date(c.not_after))).unwrap_or_default();
             (
-                format!("expired: the {who}'s certificate ended{at}"),
+                format!("expired: the {who}'s certificate expired{at}"),
                 Some(format!("a new certificate for the {who}")),
             )
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
             let at =
                 presented.as_ref().map(|c| format!(" before {}", date(c.not_before))).unwrap_or_default();
-            (format!("not valid yet: the {who}'s certificate does not hold{at}"), None)
+            (format!("not valid yet: the {who}'s certificate is not valid{at}"), None)
         }
         CertificateError::UnknownIssuer => {
             let by = presented.as_ref().map(|c| c.issuer.clone()).filter(|issuer| !issuer.is_empty());
@@ -111,8 +111,9 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
             (format!("unknown CA: the {who}'s certificate is issued by {by}"), Some(trust.into()))
         }
         CertificateError::Other(error) if format!("{error:?}").contains("CaUsedAsEndEntity") => {
-            let text =
-                format!("a CA as server: the {who}'s certificate is a CA's, which can't vouch for a name");
+            let text = format!(
+                "CA certificate: the {who} presented the certificate of a CA, which is not valid for a server name"
+            );
             (text, Some("a certificate of its own, signed by that CA".into()))
         }
         error => (format!("the {who}'s certificate: {error}"), None),
@@ -138,11 +139,11 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
     let wants_one = of == Side::Server && seen.client.is_none();
     match alert {
         A::CertificateRequired => (
-            format!("client certificate required: the {who} wants one (alert {word})"),
+            format!("client certificate required: the {who} requires one (alert {word})"),
             Some("--cert FILE --key FILE".into()),
         ),
         _ if wants_one && seen.asked && (about_certificate || alert == A::HandshakeFailure) => (
-            format!("client certificate required: the {who} asked for one and got none (alert {word})"),
+            format!("client certificate required: the {who} requests one and none was sent (alert {word})"),
             Some("--cert FILE --key FILE".into()),
         ),
         _ if about_certificate => {
@@ -156,7 +157,7 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             (format!("the {who} refused the tap's certificate{whose}: {word}"), Some(next.into()))
         }
         A::NoApplicationProtocol => {
-            (format!("the {who} has no protocol in common (alert {word})"), other_port(of))
+            (format!("no protocol in common with the {who} (alert {word})"), other_port(of))
         }
         A::UnrecognisedName => {
             let sni = seen.sni.as_deref().unwrap_or("none");
@@ -206,7 +207,7 @@ mod tests {
         );
         assert!(
             said(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
-                .contains("asked for one and got none (alert handshake_failure)")
+                .contains("requests one and none was sent (alert handshake_failure)")
         );
         assert!(
             said(Side::Client, alert(AlertDescription::UnknownCA), asked())

@@ -82,7 +82,7 @@ pub trait Feed {
     /// # Errors
     /// The reason, in words.
     fn tell(&self, _tell: ClientAction) -> Result<(), String> {
-        Err("there is no client here".into())
+        Err("this source takes no commands: the streams are not xdscope's own".into())
     }
     /// Starts a recording to the file `name`; without a name, ends it. Returns a notice.
     ///

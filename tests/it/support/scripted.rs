@@ -216,7 +216,7 @@ impl Setup {
             tls: None,
             authority: None,
             headers: Vec::new(),
-            patience: PATIENCE,
+            timeout: PATIENCE,
             keepalive: PATIENCE,
             keepalive_timeout: PATIENCE,
             max_message: 1 << 24,

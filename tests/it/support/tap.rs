@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
-use xdscope::net::tap::{self, Config, QUEUE, Tls};
+use xdscope::net::tap::{self, Config, MAX_QUEUED_BYTES, Tls};
 
 use super::{
     process::Child,
@@ -30,8 +30,13 @@ pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
     let address = |text: String| text.parse().expect("an address");
     let map = |upstream: &SocketAddr| (address("127.0.0.1:0".into()), address(upstream.to_string()));
     let maps = upstreams.iter().map(map).collect();
-    let config =
-        Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None };
+    let config = Config {
+        maps,
+        queue: Some(MAX_QUEUED_BYTES),
+        connect_timeout: PATIENCE,
+        tls: Tls::default(),
+        changes: None,
+    };
     tap::Tap::start(config).expect("a tap")
 }
 

@@ -49,7 +49,7 @@ fn failed(all: &[TapCopy]) -> String {
 #[test]
 fn changes_requests_and_copies_what_was_sent() {
     let (upstream, server) = reverser();
-    let tap = tap_with(&upstream, Some(QUEUE), changes());
+    let tap = tap_with(&upstream, Some(MAX_QUEUED_BYTES), changes());
     let data = noise(2_000_000);
     let got = exchange(dial(&tap), &requests(&data));
     let sent = server.join().unwrap();
@@ -67,7 +67,7 @@ fn changes_requests_and_copies_what_was_sent() {
 /// Returns what the client was answered, what the server received, and the error that was reported.
 fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
     let (upstream, server) = reverser();
-    let tap = tap_with(&upstream, Some(QUEUE), changes());
+    let tap = tap_with(&upstream, Some(MAX_QUEUED_BYTES), changes());
     let mut stream = dial(&tap);
     stream.write_all(client).unwrap();
     if closes {
@@ -86,7 +86,7 @@ fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
 fn answers_http1_clients_whose_headers_cannot_change() {
     let (told, got, words) = refused(b"POST /v3/discovery:clusters HTTP/1.1\r\n\r\n", true);
     let told = String::from_utf8(told).unwrap();
-    let text = "the client speaks HTTP/1.1, not HTTP/2; without -H and --authority it passes as it is";
+    let text = "the client speaks HTTP/1.1, not HTTP/2; omit -H and --authority to pass it unchanged";
     assert_eq!(words, text);
     assert!(told.starts_with("HTTP/1.1 502 ") && told.contains(text), "{told}");
     assert!(told.contains("xdscope tap: changing headers failed: ") && !told.contains("hunter2"), "{told}");
@@ -97,7 +97,7 @@ fn answers_http1_clients_whose_headers_cannot_change() {
 fn alerts_clients_whose_tls_would_pass_unread() {
     let (told, got, words) = refused(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false);
     assert_eq!(told[..2], [21, 3]);
-    assert!(words.contains("can't read it; --listen-cert FILE --listen-key FILE"), "{words}");
+    assert!(words.contains("cannot read it; --listen-cert FILE --listen-key FILE"), "{words}");
     assert!(got.is_empty());
 }
 
@@ -105,7 +105,7 @@ fn alerts_clients_whose_tls_would_pass_unread() {
 fn blocks_other_protocols_when_headers_change() {
     let (told, got, words) = refused(b"hello there", false);
     assert!(told.is_empty() && got.is_empty());
-    assert!(words.starts_with("the client speaks something else than HTTP/2; "), "{words}");
+    assert!(words.starts_with("the client speaks another protocol than HTTP/2; "), "{words}");
 }
 
 #[test]
@@ -115,14 +115,14 @@ fn closes_the_connection_on_an_unreadable_header_block() {
     let (told, _, words) = refused(&client, false);
     assert!(told.is_empty());
     let text =
-        "the client sends a header block that is no HPACK; without -H and --authority it passes as it is";
+        "the client sends a header block that is no HPACK; omit -H and --authority to pass it unchanged";
     assert_eq!(words, text);
 }
 
 #[test]
 fn ends_open_streams_with_the_reason() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let tap = tap_with(&listener.local_addr().unwrap().to_string(), Some(QUEUE), changes());
+    let tap = tap_with(&listener.local_addr().unwrap().to_string(), Some(MAX_QUEUED_BYTES), changes());
     let mut client = dial(&tap);
     client.write_all(&requests(b"")).unwrap();
     let (mut server, _) = listener.accept().unwrap();

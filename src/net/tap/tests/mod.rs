@@ -9,12 +9,18 @@ use super::*;
 use crate::sources::observe::{ConnectStep, TapCopy, TapEvent};
 use crate::wire::event::Dir;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A tap without TLS.
 fn config(listen: Address, upstream: Address) -> Config {
     let maps = vec![(listen, upstream)];
-    Config { maps, queue: Some(QUEUE), connect_timeout: PATIENCE, tls: Tls::default(), changes: None }
+    Config {
+        maps,
+        queue: Some(MAX_QUEUED_BYTES),
+        connect_timeout: TIMEOUT,
+        tls: Tls::default(),
+        changes: None,
+    }
 }
 
 fn tap(upstream: &str, queue: Option<usize>) -> Tap {
@@ -28,7 +34,7 @@ fn tap_with(upstream: &str, queue: Option<usize>, changes: Option<Arc<Changes>>)
 
 fn dial(tap: &Tap) -> TcpStream {
     let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream
 }
 
@@ -41,7 +47,7 @@ fn drain(tap: &Tap) -> Vec<TapCopy> {
     };
     for _ in 0..100 {
         let mut some = Vec::new();
-        copies.drain(&mut some, PATIENCE);
+        copies.drain(&mut some, TIMEOUT);
         all.append(&mut some);
         if over(&all) {
             break;
@@ -105,7 +111,7 @@ fn exchange(mut stream: TcpStream, bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn relays_and_copies_bytes_and_half_closes() {
     let (upstream, server) = reverser();
-    let tap = tap(&upstream, Some(QUEUE));
+    let tap = tap(&upstream, Some(MAX_QUEUED_BYTES));
     let sent = noise(3_000_000);
     let got = exchange(dial(&tap), &sent);
     let mut reversed = sent.clone();
@@ -158,7 +164,7 @@ fn reports_the_step_when_the_upstream_is_down() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     drop(listener);
-    let tap = tap(&address, Some(QUEUE));
+    let tap = tap(&address, Some(MAX_QUEUED_BYTES));
     let mut got = Vec::new();
     // Closed orderly or by a reset: the tap answers nothing.
     let _ = dial(&tap).read_to_end(&mut got);
@@ -183,7 +189,7 @@ fn reports_the_step_when_the_upstream_is_down() {
 
 #[test]
 fn tells_unknown_names_from_refused_connections() {
-    let tap = tap("no-such-host.invalid:1", Some(QUEUE));
+    let tap = tap("no-such-host.invalid:1", Some(MAX_QUEUED_BYTES));
     let mut got = Vec::new();
     let _ = dial(&tap).read_to_end(&mut got);
     let all = drain(&tap);
@@ -196,7 +202,7 @@ fn tells_unknown_names_from_refused_connections() {
 #[test]
 fn relays_resets() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let tap = tap(&listener.local_addr().unwrap().to_string(), Some(QUEUE));
+    let tap = tap(&listener.local_addr().unwrap().to_string(), Some(MAX_QUEUED_BYTES));
     let mut client = dial(&tap);
     // Closing with unread bytes makes the kernel send a reset.
     client.write_all(&noise(1000)).unwrap();

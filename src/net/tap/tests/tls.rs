@@ -69,7 +69,7 @@ impl Pair {
         let name = ServerName::try_from("cp.test").unwrap();
         let client = ClientConnection::new(Arc::new(client), name).unwrap();
         let stream = TcpStream::connect(tap.listening[0].to_string()).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         StreamOwned::new(client, stream)
     }
 }
@@ -86,7 +86,7 @@ fn relays_tls_and_copies_plaintext() {
     let (expected, answer) = (sent.len(), back.clone());
     let thread = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut stream = StreamOwned::new(ServerConnection::new(Arc::new(server)).unwrap(), stream);
         let mut got = vec![0; expected];
         stream.read_exact(&mut got).unwrap();
@@ -131,7 +131,7 @@ fn reports_both_sides_when_the_server_name_is_wrong() {
     let upstream = listener.local_addr().unwrap();
     let thread = std::thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let mut stream = StreamOwned::new(ServerConnection::new(Arc::new(server)).unwrap(), stream);
         assert!(stream.read(&mut [0]).is_err(), "the tap does not take this certificate");
     });
