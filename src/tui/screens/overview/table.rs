@@ -16,7 +16,7 @@ const MAX_UNFOLDED_NODES: usize = 50;
 const MANY_STREAMS: usize = 200;
 /// The age at which the table of many streams is made again.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(100);
-/// The age at which the table is made again while keys come, because a key waits until the table is made.
+/// The age at which the table is made again while keys come, because a key waits for the table.
 const TYPING_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// The age at which the table is made again although a key waits for its frame.
 const MAX_AGE: Duration = Duration::from_secs(2);
