@@ -1,4 +1,4 @@
-//! What is served, and the recording of it.
+//! The responses to serve, and a recording of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What stands between the ends: nothing, a byte relay, an HTTP/2 hop, or the tap.
+//! The hops between client and server: none, a byte relay, an HTTP/2 hop, or the tap.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;

@@ -9,7 +9,7 @@ use crate::data;
 use crate::ends::{DEFAULT_WINDOW, Pace, Server, Work};
 use crate::secure::Certs;
 
-/// What is pushed through the hops.
+/// The traffic that is pushed through the hops.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Scenario {
     /// One cluster, push to ACK, everything on one CPU.

@@ -184,7 +184,7 @@ fn message_of(method: &Method, dir: Dir) -> String {
 
 /// Returns whether the JSON, or its node, uses the field names of the .proto files.
 ///
-/// docs/protocol.md#d-04
+/// See `docs/protocol.md#d-04`.
 fn has_proto_names(json: &Value) -> bool {
     let proto = |value: &Value| value.as_object().is_some_and(|map| map.keys().any(|key| key.contains('_')));
     proto(json) || json.get("node").is_some_and(proto)

@@ -89,7 +89,7 @@ impl Connections {
         let begins = syn && ack.is_none();
         if begins && let Some(known) = self.table.get_mut(&key).filter(|known| !known.is_begun_by(side, seq))
         {
-            // The same pair of ports is used again.
+            // A new connection reuses the pair of ports.
             known.close(at, None, None, &mut self.observed, to);
             self.table.remove(&key);
         }

@@ -42,7 +42,7 @@ impl WaitingPiece {
 
 /// One direction of a connection, which puts TCP segments in order.
 ///
-/// Of bytes that were sent twice, the first copy is used. Positions are sequence numbers without
+/// If bytes were sent twice, the first copy is used. Positions are sequence numbers without
 /// wrap-around.
 #[derive(Default)]
 pub(super) struct StreamReassembler {

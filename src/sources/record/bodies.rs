@@ -18,7 +18,7 @@ pub(super) trait BodySource: Read + Seek + Send {}
 
 impl<T: Read + Seek + Send> BodySource for T {}
 
-/// Where a body is stored.
+/// The location of a body.
 #[derive(Clone, Copy)]
 pub(super) enum BodyLocation {
     Segment {

@@ -4,7 +4,7 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Seq, StreamId, Time};
 use crate::wire::{Frame, FramePayload};
 
-/// What is known of a stream while a part is cut out.
+/// The state of a stream while a part is cut out.
 #[derive(Default)]
 struct StreamCut {
     node: Option<BlobId>,

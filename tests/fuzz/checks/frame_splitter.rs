@@ -86,7 +86,7 @@ enum Got {
     Lost(u64),
 }
 
-/// The same by reading prefixes in memory.
+/// Splits the messages by reading their prefixes in memory.
 fn read(mut wire: &[u8], encoding: Option<&str>, packed: &HashMap<Vec<u8>, (u64, u64)>) -> Vec<Wanted> {
     let mut out = Vec::new();
     while let Some((&[flag, a, b, c, d], rest)) = wire.split_first_chunk::<5>() {
@@ -102,7 +102,7 @@ fn read(mut wire: &[u8], encoding: Option<&str>, packed: &HashMap<Vec<u8>, (u64,
     out
 }
 
-/// The same by the observer of a connection with one call.
+/// Splits the messages with the observer of a connection that carries one call.
 fn observe(dir: Dir, encoding: Option<&str>, wire: &[u8], frame: usize, chunk: usize) -> Vec<Got> {
     let mut connection = Connection::default();
     let mut call = vec![(":path", "/a.B/C"), ("content-type", "application/grpc")];

@@ -84,7 +84,7 @@ fn damage_costs_one_segment() {
     let loaded = read(&bad[..]).unwrap();
     let got = describe(&loaded.frames, &loaded.catalog);
     let same = got.iter().zip(&all).take_while(|(a, b)| a == b).count();
-    // What comes after may show resources whose content was lost; that they were sent is known.
+    // Later frames may refer to resources whose content was lost.
     let when = |frame: &Frame| (frame.at, frame.stream);
     let rest =
         loaded.frames.iter().rev().zip(frames.iter().rev()).take_while(|(a, b)| when(a) == when(b)).count();

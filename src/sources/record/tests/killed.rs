@@ -1,4 +1,5 @@
-//! A writer that is killed at any moment leaves all that was flushed, in a file as small as if nothing ever was.
+//! A writer that is killed leaves everything it flushed, and flushes do not change the finished
+//! file.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -88,7 +89,7 @@ fn keeps_flushed_frames_whenever_killed() {
     let all = describe(&frames, &catalog);
     let (mut file, mut done) = (Vec::new(), 0);
     for (i, op) in ops.iter().enumerate() {
-        // Where blocks are replaced it is looked at closely.
+        // Cut more finely where blocks are replaced.
         let near = ops[i..ops.len().min(i + 3)].iter().any(|op| matches!(op, Op::Cut(_)));
         let len = if let Op::Write(_, bytes) = op { bytes.len() } else { 0 };
         let parts: Vec<usize> = match near {

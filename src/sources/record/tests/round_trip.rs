@@ -136,7 +136,7 @@ fn wire_bytes() -> impl Strategy<Value = Vec<u8>> {
         let mut out = Vec::new();
         put_len_field(&mut out, number, &inner);
         if odd && inner.len() < 128 {
-            // The same length in two bytes.
+            // Encode the length in two bytes.
             out.splice(1..2, [inner.len() as u8 | 0x80, 0]);
         }
         out

@@ -1,4 +1,4 @@
-//! What the tests record, and where to.
+//! Sessions for the tests, and a file in memory to record them to.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -88,7 +88,8 @@ fn text(number: u32, text: &str) -> Vec<u8> {
     out
 }
 
-/// A `Cluster` in an `Any`, some 400 bytes: EDS over ADS, TLS, HTTP/2. `version` is one changed number in it.
+/// A `Cluster` in an `Any` of about 400 bytes: EDS over ADS, TLS, HTTP/2. `version` changes one
+/// number.
 pub(in crate::sources::record) fn cluster(i: u64, version: u64) -> Vec<u8> {
     let mut dice = Dice(i * 7919 + 1);
     let name =

@@ -11,7 +11,7 @@ fn catalog() -> Catalog {
     Catalog::new(42, None, Box::new(MemoryBodies::default()))
 }
 
-/// 50 pushes of 10,000 clusters, one changed each time, each with its ACK. File size, and size by push.
+/// Records 50 pushes of 10,000 clusters, each with one change and its ACK. Returns the file size.
 fn churn(shuffled: bool) -> usize {
     let mut catalog = catalog();
     let mut dice = Dice(1);
