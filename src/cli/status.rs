@@ -164,7 +164,10 @@ impl<'a> Status<'a> {
                 );
                 fields.extend(diff.map(|diff| ("applied".to_owned(), json::applied(diff))));
             }
-            words::add_silences(&mut object, &report::silences_of(self.store, self.schema, state));
+            words::add_missing_answers(
+                &mut object,
+                &report::missing_answers_of(self.store, self.schema, state),
+            );
             objects.put(&object)?;
         }
         if format == Format::Json {
@@ -372,7 +375,7 @@ fn wide(
             })
             .flatten()
             .collect();
-        open.extend(report::silences_of(store, schema, state).iter().map(report::silence));
+        open.extend(report::missing_answers_of(store, schema, state).iter().map(report::missing_answer));
         open.extend(lives.get(&state.stream).cloned());
         let mut cells = vec![
             Cell::new(state.node.as_deref().unwrap_or("-")),

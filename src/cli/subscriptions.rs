@@ -31,7 +31,7 @@ pub(super) fn write(
             let mut objects = Objects::new(out, args.format == Some(Format::Json));
             for state in states {
                 let mut object = json::state(state, &store.clock());
-                words::add_silences(&mut object, &report::silences_of(store, schema, state));
+                words::add_missing_answers(&mut object, &report::missing_answers_of(store, schema, state));
                 objects.put(&object)?;
             }
             Ok(objects.finish()?)
@@ -83,12 +83,12 @@ fn names(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let all: Vec<Vec<MissingAnswer>> =
-        states.iter().map(|state| report::silences_of(store, schema, state)).collect();
+        states.iter().map(|state| report::missing_answers_of(store, schema, state)).collect();
     // Add the column only if a row has something in it.
     let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
-    titles.extend(all.iter().any(|silences| !silences.is_empty()).then_some("PERHAPS"));
+    titles.extend(all.iter().any(|answers| !answers.is_empty()).then_some("PERHAPS"));
     let mut table = Table::new(out, style, !args.rows.no_headers, &titles);
-    for (state, silences) in states.iter().zip(&all) {
+    for (state, answers) in states.iter().zip(&all) {
         let resources = store.resources(state.stream, &state.type_url);
         let by_name: HashMap<&str, _> = resources.iter().map(|fact| (&*fact.name, fact)).collect();
         let asked =
@@ -107,7 +107,8 @@ fn names(
                 Cell::new(fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-")),
                 Cell::role(word, role),
             ];
-            let why = silences.iter().find(|silence| silence.names.contains(name)).map(MissingAnswer::why);
+            let why =
+                answers.iter().find(|answer| answer.names.contains(name)).map(report::missing_answer_reason);
             if titles.len() > cells.len() {
                 cells.push(Cell::role(why.map(|why| format!("{why} (?)")).unwrap_or_default(), Role::Muted));
             }

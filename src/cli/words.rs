@@ -42,9 +42,9 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
 }
 
 /// Adds `waiting_reason` to a `state`, if there is one.
-pub(super) fn add_silences(object: &mut Value, silences: &[MissingAnswer]) {
-    if let (Value::Object(fields), false) = (object, silences.is_empty()) {
-        fields.insert("waiting_reason".into(), silences.iter().map(json::silence).collect());
+pub(super) fn add_missing_answers(object: &mut Value, answers: &[MissingAnswer]) {
+    if let (Value::Object(fields), false) = (object, answers.is_empty()) {
+        fields.insert("waiting_reason".into(), answers.iter().map(json::missing_answer).collect());
     }
 }
 

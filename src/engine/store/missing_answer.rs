@@ -64,38 +64,9 @@ pub struct MissingAnswer {
     pub at: Option<Seq>,
 }
 
-impl MissingAnswer {
-    /// Returns the reason as a sentence without a subject.
-    pub fn why(&self) -> String {
-        let what = self.what.as_deref().unwrap_or_default();
-        match self.reason {
-            MissingAnswerCause::StaleNonce => {
-                "requested with a stale nonce: the server ignores such requests".into()
-            }
-            MissingAnswerCause::AlreadySent => {
-                "sent on this stream before: the server may regard it as delivered".into()
-            }
-            MissingAnswerCause::UnknownToCds => {
-                "no cluster of this client refers to it: the server may not know it".into()
-            }
-            MissingAnswerCause::NotSuperset => {
-                format!(
-                    "the request does not name {what}: the server may wait until all its resources are named"
-                )
-            }
-            MissingAnswerCause::SameVersion => {
-                format!(
-                    "requested with version {what}, the newest: the server may take the request for an ACK"
-                )
-            }
-            MissingAnswerCause::Unsubscribed => "the client has unsubscribed: no answer is due".into(),
-        }
-    }
-}
-
 impl Store {
     /// Returns likely reasons for missing answers on an open stream, derived from the stream alone.
-    pub fn silences(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
+    pub fn missing_answers(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<MissingAnswer> {
         let Some(stream) = self.engine.stream(stream).filter(|stream| stream.closed.is_none()) else {
             return Vec::new();
         };
@@ -130,7 +101,12 @@ impl Store {
     }
 
     /// Returns the likely reason for one name; `None` if it was sent or there is no reason.
-    pub fn silence_of(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<MissingAnswerCause> {
+    pub fn missing_answer_cause(
+        &self,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        name: &str,
+    ) -> Option<MissingAnswerCause> {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
         let name = self.catalog.strings().find(name)?;

@@ -27,6 +27,7 @@ use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, Nack};
 use crate::engine::store::{MessageFact, MissingAnswer, ResourceFact, StateFact, StreamFact, TypeState};
+use crate::present::report;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
@@ -194,12 +195,12 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
 }
 
 /// One `waiting_reason` of a `state`: a likely reason for a missing answer.
-pub fn silence(silence: &MissingAnswer) -> Value {
+pub fn missing_answer(answer: &MissingAnswer) -> Value {
     let mut out = Object::bare();
-    out.put("reason", silence.reason.word());
-    out.list("names", &silence.names);
-    out.put("at", silence.at.map(|n| n.0));
-    out.put("text", silence.why());
+    out.put("reason", answer.reason.word());
+    out.list("names", &answer.names);
+    out.put("at", answer.at.map(|n| n.0));
+    out.put("text", report::missing_answer_reason(answer));
     out.put("guess", true);
     out.done()
 }

@@ -11,14 +11,14 @@ use crate::wire::event::Kind;
 ///
 /// `graph` is the graph of the client ([`crate::engine::graph::streams_of`]); without it,
 /// references from clusters are not considered.
-pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
-    let mut out = store.silences(state.stream, &state.type_url);
+pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<MissingAnswer> {
+    let mut out = store.missing_answers(state.stream, &state.type_url);
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
     let open = state.last_state.is_none();
     if let Some(graph) = graph.filter(|_| open) {
         let told = |name: &Arc<str>| {
-            let of = out.iter().find(|silence| silence.names.contains(name));
+            let of = out.iter().find(|answer| answer.names.contains(name));
             of.is_some_and(|of| {
                 matches!(of.reason, MissingAnswerCause::StaleNonce | MissingAnswerCause::AlreadySent)
             })
@@ -28,38 +28,61 @@ pub fn silences(store: &Store, state: &StateFact, graph: Option<&Graph>) -> Vec<
         let waited = state.missing.iter().filter(|name| !state.absent.contains(*name));
         let names: Vec<_> = waited.filter(|name| !told(name) && unknown(name)).cloned().collect();
         if !names.is_empty() {
-            for silence in &mut out {
-                silence.names.retain(|name| !names.contains(name));
+            for answer in &mut out {
+                answer.names.retain(|name| !names.contains(name));
             }
-            out.retain(|silence| !silence.names.is_empty());
+            out.retain(|answer| !answer.names.is_empty());
             out.push(MissingAnswer { reason: MissingAnswerCause::UnknownToCds, names, what: None, at: None });
         }
     }
-    out.sort_by_key(|silence| MissingAnswerCause::ALL.iter().position(|reason| *reason == silence.reason));
+    out.sort_by_key(|answer| MissingAnswerCause::ALL.iter().position(|reason| *reason == answer.reason));
     out
 }
 
-/// Like [`silences`], with the graph of the client, which is built only for endpoints.
-pub fn silences_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<MissingAnswer> {
+/// Like [`missing_answers`], with the graph of the client, which is built only for endpoints.
+pub fn missing_answers_of(store: &Store, schema: &Schema, state: &StateFact) -> Vec<MissingAnswer> {
     let eds = Kind::of_type_url(state.type_url.as_str()).is_some_and(|(kind, _)| kind == Kind::Eds);
     let graph = (eds && !state.missing.is_empty() && state.last_state.is_none())
         .then(|| Graph::of(store, schema, &graph::streams_of(store, state.stream)));
-    silences(store, state, graph.as_ref())
+    missing_answers(store, state, graph.as_ref())
 }
 
 /// Returns `ledger-v2: no cluster of this client names it: the server may not know it (?)`.
 ///
 /// The question mark says that the reason is a guess.
-pub fn silence(silence: &MissingAnswer) -> String {
-    let mut text: String = match &silence.names[..] {
+pub fn missing_answer(answer: &MissingAnswer) -> String {
+    let mut text: String = match &answer.names[..] {
         [] => "*".into(),
         names => {
             let spelled: Vec<&str> = names.iter().take(3).map(|name| &**name).collect();
             spelled.join(", ")
         }
     };
-    if silence.names.len() > 3 {
-        text.push_str(&format!(" and {} more", silence.names.len() - 3));
+    if answer.names.len() > 3 {
+        text.push_str(&format!(" and {} more", answer.names.len() - 3));
     }
-    format!("{text}: {} (?)", silence.why())
+    format!("{text}: {} (?)", missing_answer_reason(answer))
+}
+
+/// Returns the likely reason as a sentence without a subject.
+pub fn missing_answer_reason(answer: &MissingAnswer) -> String {
+    let what = answer.what.as_deref().unwrap_or_default();
+    match answer.reason {
+        MissingAnswerCause::StaleNonce => {
+            "requested with a stale nonce: the server ignores such requests".into()
+        }
+        MissingAnswerCause::AlreadySent => {
+            "sent on this stream before: the server may regard it as delivered".into()
+        }
+        MissingAnswerCause::UnknownToCds => {
+            "no cluster of this client refers to it: the server may not know it".into()
+        }
+        MissingAnswerCause::NotSuperset => {
+            format!("the request does not name {what}: the server may wait until all its resources are named")
+        }
+        MissingAnswerCause::SameVersion => {
+            format!("requested with version {what}, the newest: the server may take the request for an ACK")
+        }
+        MissingAnswerCause::Unsubscribed => "the client has unsubscribed: no answer is due".into(),
+    }
 }

@@ -14,7 +14,7 @@ mod warming;
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{delta, end_words, kind, life, note, resources, said};
-pub use missing_answer::{silence, silences, silences_of};
+pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::problem;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,

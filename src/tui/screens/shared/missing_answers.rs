@@ -34,23 +34,27 @@ impl MissingAnswers {
         self.known = store.state(stream, url).map_or(Vec::new(), |state| {
             let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
             match cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
-                true => report::silences_of(store, schema, &state),
-                false => report::silences(store, &state, None::<&Graph>),
+                true => report::missing_answers_of(store, schema, &state),
+                false => report::missing_answers(store, &state, None::<&Graph>),
             }
         });
     }
 
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
     pub fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
-        if let Some(silence) = self.known.iter().find(|silence| silence.names.iter().any(|of| **of == *name))
-        {
-            return Some(format!("{} (?)", silence.why()));
+        if let Some(answer) = self.known.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
+            return Some(format!("{} (?)", report::missing_answer_reason(answer)));
         }
         let (stream, url, _) = self.key.as_ref()?;
         let (store, _) = data.source()?;
         let reason = store
-            .silence_of(*stream, url, name)
+            .missing_answer_cause(*stream, url, name)
             .filter(|reason| *reason == MissingAnswerCause::Unsubscribed)?;
-        Some(MissingAnswer { reason, names: Vec::new(), what: None, at: None }.why())
+        Some(report::missing_answer_reason(&MissingAnswer {
+            reason,
+            names: Vec::new(),
+            what: None,
+            at: None,
+        }))
     }
 }

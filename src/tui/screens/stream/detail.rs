@@ -111,7 +111,7 @@ fn add_names(fields: &mut Fields, screen: &StreamScreen, state: &StateFact) {
         fields.add(label, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
     }
     for silence in &screen.missing_answers.known {
-        fields.add("perhaps", &report::silence(silence), Role::Muted);
+        fields.add("perhaps", &report::missing_answer(silence), Role::Muted);
     }
     if !state.absent.is_empty() {
         fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
