@@ -279,7 +279,7 @@ fn a_recorded_client_is_taken_for_a_model() {
         assert_eq!(code, Some(5), "{err}");
         let (code, _, err) =
             run(world.folder(), &["get", &server, "cds", "--like", &like.replace("#edge-1", "#77")]);
-        assert_eq!((code, err.contains("no stream #77")), (Some(2), true), "{err}");
+        assert_eq!((code, err.contains("unknown stream #77")), (Some(2), true), "{err}");
     }
 }
 

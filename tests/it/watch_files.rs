@@ -261,7 +261,7 @@ fn what_is_no_response_is_not_watched() {
     let file = folder.join("files/cds.json");
     fs::write(&file, response(CLUSTER, "1", &["a"])).expect("a file");
     let (code, err) = run(&["watch", &file.display().to_string(), "cds"]);
-    assert_eq!((code, err.contains("WHAT is for servers")), (Some(2), true), "{err}");
+    assert_eq!((code, err.contains("WHAT needs a server")), (Some(2), true), "{err}");
     let (code, err) =
         run(&["watch", &file.display().to_string(), "--no-record", "--until", "type:cds name:a"]);
     assert_eq!(code, Some(0), "{err}");
