@@ -9,11 +9,15 @@ use super::{Message, Tls};
 /// Consumers cannot tell whether a frame came from a tap, a client, a recording or a script.
 #[derive(Clone, Debug)]
 pub struct Frame {
+    /// Time of the event.
     pub at: Time,
+    /// Stream of the event.
     pub stream: StreamId,
+    /// The event.
     pub what: FramePayload,
 }
 
+/// The kinds of events, with their content.
 #[derive(Clone, Debug)]
 pub enum FramePayload {
     /// A stream was opened. Always the first frame of its stream.
@@ -25,9 +29,21 @@ pub enum FramePayload {
     ///
     /// On a stream of REST polls: a response without a message, such as 304. On any other xDS
     /// stream: a PING on its connection, with zero counts (docs/protocol.md#i-12).
-    Opaque { dir: Dir, messages: u64, bytes: u64 },
+    Opaque {
+        /// Direction.
+        dir: Dir,
+        /// Number of messages.
+        messages: u64,
+        /// Number of bytes.
+        bytes: u64,
+    },
     /// Part of the copy was lost. The traffic itself was not affected.
-    Gap { messages: u64, bytes: u64 },
+    Gap {
+        /// Number of messages, as far as known.
+        messages: u64,
+        /// Number of bytes, as far as known.
+        bytes: u64,
+    },
     /// The stream ended. Always the last frame of its stream.
     End(Box<End>),
 }
@@ -59,6 +75,7 @@ impl Open {
     pub const JSON_NAMES: &str = "xdscope-json-names";
     /// Metadata key of a file: the format of its content (docs/protocol.md#c-03).
     pub const FORMAT: &str = "xdscope-file-format";
+    /// Metadata key of a file: the format that its name implies.
     pub const ENDING: &str = "xdscope-file-ending";
     /// Metadata key of a client's stream: the authorities that its servers answer for, separated by
     /// commas (docs/protocol.md#k-24). Absent if one server answers for all.
@@ -77,8 +94,11 @@ impl Open {
 /// Edition of the xDS protocol text that a peer is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Profile {
+    /// The current edition.
     Current,
+    /// The edition of document 003.
     P003,
+    /// The edition of document 002.
     P002,
 }
 

@@ -11,7 +11,12 @@ pub enum Piece<'a> {
     End,
     /// A message cannot be decompressed. `bytes` is its length on the wire. No [`Piece::End`]
     /// follows.
-    Lost { bytes: u64, why: String },
+    Lost {
+        /// Length on the wire.
+        bytes: u64,
+        /// The reason.
+        why: String,
+    },
 }
 
 /// Splits the messages of one direction. Holds no message, only the state of the decompressor.
@@ -105,6 +110,7 @@ impl Messages {
         }
     }
 
+    /// Sets the `grpc-encoding`, before the first message.
     pub fn set_encoding(&mut self, encoding: Option<&str>) {
         self.encoding = Encoding::read(encoding);
     }

@@ -39,12 +39,14 @@ pub struct Certificate {
     pub issuer: String,
     /// Start of the validity, in seconds of Unix time.
     pub not_before: i64,
+    /// End of the validity, in seconds of Unix time.
     pub not_after: i64,
     /// Serial number in hexadecimal.
     pub serial: String,
 }
 
 impl Tls {
+    /// Whether neither leg uses TLS.
     pub fn is_empty(&self) -> bool {
         self.client.is_none() && self.server.is_none()
     }

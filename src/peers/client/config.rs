@@ -38,6 +38,7 @@ pub struct Config {
     pub beside: BTreeMap<String, u32>,
     /// Server for the names of an authority, numbered from 1 (docs/protocol.md#k-24).
     pub authorities: BTreeMap<String, u32>,
+    /// Server for the names of all other authorities.
     pub others: FallbackServer,
     /// Seed of the back-off jitter.
     pub seed: u64,
@@ -46,6 +47,7 @@ pub struct Config {
 /// The protocol variant that a server gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerProfile {
+    /// Transport variant of the streams.
     pub variant: Variant,
     /// Request a wildcard with an empty list where that means a wildcard (docs/protocol.md#e-39,
     /// docs/protocol.md#f-21).
@@ -58,6 +60,7 @@ pub enum FallbackServer {
     /// The server for the plain names of the type.
     #[default]
     Plain,
+    /// The server with this number.
     Server(u32),
     /// None: names of such an authority are refused.
     Nobody,
@@ -80,8 +83,11 @@ impl Config {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{type_url} {}", why(*variant, type_url, *transport))]
 pub struct NoStream {
+    /// The type.
     pub type_url: TypeUrl,
+    /// The variant that lacks a stream.
     pub variant: Variant,
+    /// API version of the services.
     pub transport: ApiVersion,
 }
 
@@ -104,8 +110,10 @@ fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
 /// A subscription that the client cannot make.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
+    /// The variant has no stream for the type.
     #[error(transparent)]
     NoStream(#[from] NoStream),
+    /// The structured name is malformed or not supported.
     #[error(transparent)]
     Name(#[from] BadName),
     /// docs/protocol.md#k-24

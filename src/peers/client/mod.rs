@@ -81,11 +81,26 @@ pub enum Effect {
     ///
     /// Over REST: get ready to post to the path. Then call [`Client::handle_opened`] or
     /// [`Client::handle_ended`].
-    Open { lane: Lane, server: u32, path: String },
+    Open {
+        /// The lane.
+        lane: Lane,
+        /// Number of the server.
+        server: u32,
+        /// The gRPC path.
+        path: String,
+    },
     /// Send a message on the lane's stream; over REST as the lane's only outstanding poll.
-    Send { lane: Lane, bytes: Vec<u8> },
+    Send {
+        /// The lane.
+        lane: Lane,
+        /// The encoded message.
+        bytes: Vec<u8>,
+    },
     /// End the lane's stream.
-    Close { lane: Lane },
+    Close {
+        /// The lane.
+        lane: Lane,
+    },
 }
 
 /// A type at a server. Versions of different servers are unrelated (docs/protocol.md#e-17).
@@ -129,6 +144,7 @@ pub struct Client {
 }
 
 impl Client {
+    /// Creates a client without subscriptions.
     pub fn new(config: Config) -> Client {
         Client {
             config,

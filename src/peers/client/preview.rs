@@ -29,8 +29,11 @@ pub struct Preview {
 /// A response whose resources all have its own type, and distinct names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trivial {
+    /// Type of the response.
     pub type_url: TypeUrl,
+    /// Version of the response.
     pub version: VersionInfo,
+    /// Nonce of the response.
     pub nonce: Nonce,
 }
 

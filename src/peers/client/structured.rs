@@ -14,16 +14,22 @@ const ALTERNATIVES: usize = 4;
 /// A name that cannot be subscribed to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadName {
+    /// Not an `xdstp:` URL.
     #[error("`{0}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`")]
     Malformed(String),
+    /// A context parameter with a reserved prefix.
     #[error("`{0}`: parameters that begin with `xds.` can't be given, but for `xds.resource.`")]
     Reserved(String),
+    /// An unknown or repeated directive.
     #[error("`{0}`: directives are `alt=` and `entry=`, each once")]
     Directive(String),
+    /// `*` within a path.
     #[error("`{0}`: `*` stands only at the end of a path")]
     Glob(String),
+    /// A glob, which only delta streams support.
     #[error("`{0}`: a glob can't be asked for in state of the world")]
     GlobInSotw(String),
+    /// A name of another type.
     #[error("`{0}` is of another type than what it is asked for as")]
     Type(String),
 }

@@ -99,9 +99,12 @@ impl PlaybackSpeed {
 pub enum Plan {
     /// A snapshot for each listed node id, and one for all other nodes.
     Snapshots {
+        /// Snapshot by node id.
         by_node: BTreeMap<String, Arc<Snapshot>>,
+        /// The snapshot for all other nodes.
         all: Arc<Snapshot>,
     },
+    /// Recorded streams, replayed.
     Scripts(Scripts),
 }
 
@@ -116,11 +119,13 @@ pub struct Scripts {
 }
 
 impl Scripts {
+    /// Creates scripts that are played at this speed.
     pub fn new(scripts: Vec<Script>, pace: PlaybackSpeed) -> Scripts {
         let scripts = scripts.into_iter().map(Arc::new).collect();
         Scripts { scripts, pace, opened: Mutex::default() }
     }
 
+    /// All scripts, in the order in which their streams were opened.
     pub fn all(&self) -> &[Arc<Script>] {
         &self.scripts
     }

@@ -43,12 +43,12 @@ struct Said {
 
 impl Playing {
     /// Starts a script at `now`.
-    pub fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> Playing {
+    pub(super) fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> Playing {
         let before = (now, script.opened);
         Playing { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
     }
 
-    pub fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
+    pub(super) fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
         let open = self.open();
         let said = self.types.entry(url.clone()).or_default();
         let names: Vec<String> = request.names.iter().map(|name| name.to_string()).collect();
@@ -74,11 +74,11 @@ impl Playing {
     }
 
     /// Permits one more step.
-    pub fn release(&mut self) {
+    pub(super) fn release(&mut self) {
         self.leave += 1;
     }
 
-    pub fn next(&mut self, now: Time) -> Next {
+    pub(super) fn next(&mut self, now: Time) -> Next {
         let script = self.script.clone();
         let Some(step) = script.steps.get(self.at) else { return Next::Idle };
         if !self.open().is_empty() {
@@ -105,7 +105,7 @@ impl Playing {
     }
 
     /// Describes the requests that the next step still waits for.
-    pub fn waits_for(&self) -> Option<String> {
+    pub(super) fn waits_for(&self) -> Option<String> {
         let step = self.script.steps.get(self.at)?;
         let (_, need) = self.open().first().and_then(|i| step.needs.get(*i))?;
         let label = |url: &TypeUrl| type_label(url.as_str());

@@ -24,7 +24,7 @@ pub(super) struct Request<'a> {
 
 impl<'a> Request<'a> {
     /// Reads a request; `None` if the bytes are malformed.
-    pub fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
+    pub(super) fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
         let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
         let mut request = Request::default();
         for field in Fields::new(bytes) {

@@ -13,7 +13,9 @@ use crate::wire::{Body, End, Frame, FramePayload, Message, Segment};
 /// The control plane's part of a recorded stream, and the client requests that it depends on.
 #[derive(Debug)]
 pub struct Script {
+    /// The recorded stream.
     pub stream: StreamId,
+    /// Its method.
     pub method: Method,
     /// Node id of the recorded client, if it had one.
     pub node: Option<String>,
@@ -61,6 +63,7 @@ pub(super) enum Need {
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the responses take more than {limit} bytes")]
 pub struct TooLarge {
+    /// The limit in bytes.
     pub limit: u64,
 }
 

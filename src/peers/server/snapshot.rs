@@ -34,6 +34,7 @@ pub struct Type {
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
+    /// Version of the type.
     pub version: String,
     /// The `Any` as it was on the wire.
     pub any: Bytes,
@@ -79,18 +80,22 @@ impl Type {
         out
     }
 
+    /// Number of resources.
     pub fn len(&self) -> usize {
         self.resources.len()
     }
 
+    /// Whether there are no resources.
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty()
     }
 
+    /// Names of all resources, sorted.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.resources.keys()
     }
 
+    /// All resources with their names, sorted by name.
     pub fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
         self.resources.iter()
     }
@@ -155,6 +160,7 @@ impl Type {
 }
 
 impl Snapshot {
+    /// Creates a snapshot without faults.
     pub fn new(types: BTreeMap<TypeUrl, Type>) -> Snapshot {
         let types = types.into_iter().map(|(url, known)| (url, Arc::new(known))).collect();
         Snapshot { types, faults: Faults::default() }
@@ -204,6 +210,7 @@ impl Snapshot {
         Snapshot::new(types.into_iter().map(|(url, growing)| (url, growing.finish())).collect())
     }
 
+    /// All types with their resources.
     pub fn types(&self) -> impl Iterator<Item = (&TypeUrl, &Arc<Type>)> {
         self.types.iter()
     }

@@ -73,13 +73,13 @@ struct Answer {
 
 impl Subscriptions {
     /// `opened`: when the stream was opened.
-    pub fn new(delta: bool, snapshot: Arc<Snapshot>, opened: Time) -> Subscriptions {
+    pub(super) fn new(delta: bool, snapshot: Arc<Snapshot>, opened: Time) -> Subscriptions {
         let (types, resends) = (BTreeMap::new(), BTreeMap::new());
         Subscriptions { delta, snapshot, types, nonces: 0, opened, resends }
     }
 
     /// Handles a request. Returns the response, in pieces, if the request needs one.
-    pub fn request(&mut self, now: Time, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
+    pub(super) fn request(&mut self, now: Time, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
         let faults = self.snapshot.faults();
         match faults.resend_refused {
             Some(delay) if request.error.is_some() => {
@@ -99,7 +99,7 @@ impl Subscriptions {
     }
 
     /// Returns the action that the faults of the snapshot require at `now`.
-    pub fn next(&mut self, now: Time) -> Next {
+    pub(super) fn next(&mut self, now: Time) -> Next {
         let end = self.snapshot.faults().stream_lifetime.map(|lifetime| self.opened.after(lifetime));
         if end.is_some_and(|end| end <= now) {
             return Next::End(UNAVAILABLE, "keepalive timeout".to_owned());
@@ -125,7 +125,7 @@ impl Subscriptions {
     ///
     /// Their order ensures that a resource arrives before the resources that refer to it
     /// (docs/protocol.md#h-08).
-    pub fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
+    pub(super) fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
         if Arc::ptr_eq(&self.snapshot, &snapshot) {
             return Vec::new();
         }

@@ -20,6 +20,7 @@ pub struct MessageBuilder {
 }
 
 impl MessageBuilder {
+    /// Creates a builder for a message of this shape.
     pub fn new(shape: Shape) -> Self {
         MessageBuilder { shape, splitter: Splitter::default(), parts: Parts::default(), failed: None }
     }

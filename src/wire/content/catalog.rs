@@ -34,6 +34,7 @@ pub struct Blob {
     pub kept: u32,
     /// Secrets were removed from the blob or from the payload that it wraps.
     pub redacted: bool,
+    /// The message in the blob.
     pub form: Form,
     /// The next blob in the most recent list that contained this one.
     follower: BlobId,
@@ -45,11 +46,21 @@ pub enum Form {
     /// An `Any` with a resource.
     ///
     /// `name` is the resource's own name, empty if the type has no known name field.
-    Any { type_url: Sym, name: Sym },
+    Any {
+        /// Type of the resource.
+        type_url: Sym,
+        /// Name of the resource.
+        name: Sym,
+    },
     /// A `Resource` with or without a payload.
     ///
     /// Stored as the bytes around the payload, which belongs at offset `head`.
-    Wrapper { wrapper: Box<Wrapper>, head: u32 },
+    Wrapper {
+        /// The fields of the `Resource`.
+        wrapper: Box<Wrapper>,
+        /// Offset of the payload in bytes.
+        head: u32,
+    },
     /// Bytes that do not parse as an entry, or are not an entry, such as a node or a run of names.
     Other,
 }
@@ -116,10 +127,12 @@ impl Catalog {
         Catalog::new(0, None, Box::new(MemoryBodies::default()))
     }
 
+    /// The seed of the hashes.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
+    /// The redactor, if there is one.
     pub fn redactor(&self) -> Option<&Arc<dyn Redact>> {
         self.redact.as_ref()
     }
@@ -129,14 +142,17 @@ impl Catalog {
         self.redact.as_ref().and_then(|redact| redact.text(&text)).unwrap_or(text)
     }
 
+    /// All interned texts.
     pub fn strings(&self) -> &Strings {
         &self.strings
     }
 
+    /// Interns a text.
     pub fn intern(&mut self, text: &str) -> Sym {
         self.strings.intern(text)
     }
 
+    /// Returns the text of a symbol.
     pub fn text(&self, sym: Sym) -> &str {
         self.strings.get(sym)
     }

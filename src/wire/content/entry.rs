@@ -10,7 +10,9 @@ const RESOURCE: [&str; 2] = ["envoy.service.discovery.v3.Resource", "envoy.api.v
 /// The fields of a `Resource` wrapper.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wrapper {
+    /// Name of the resource; empty if unset.
     pub name: Sym,
+    /// Version of the resource; empty if unset.
     pub version: Sym,
     /// The payload's blob; `None` while unset, as in a heartbeat or a not-found
     /// (docs/protocol.md#g-11).
@@ -18,6 +20,7 @@ pub struct Wrapper {
     /// Time to live in nanoseconds; `None` without the field. Invalid values are kept
     /// (docs/protocol.md#g-02).
     pub ttl: Option<i64>,
+    /// Other names of the resource, in order.
     pub aliases: Box<[Sym]>,
     /// The wrapper is in an `Any` of a SotW response (docs/protocol.md#g-08).
     pub in_any: bool,
@@ -26,6 +29,7 @@ pub struct Wrapper {
 /// One entry of a response, in either form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
+    /// Name of the resource; empty if there is none.
     pub name: Sym,
     /// The wrapper's version; empty for a bare `Any`, which has the version of the response.
     pub version: Sym,
@@ -33,7 +37,9 @@ pub struct Entry<'a> {
     pub type_url: Sym,
     /// The payload's blob: equal ids mean equal bytes, whichever form carried them.
     pub payload: Option<BlobId>,
+    /// Time to live in nanoseconds.
     pub ttl: Option<i64>,
+    /// Other names of the resource.
     pub aliases: &'a [Sym],
     /// The entry is a `Resource` in an `Any` of a SotW response.
     pub wrapped: bool,

@@ -9,13 +9,13 @@ pub(super) struct Index(HashTable<(u32, u32)>);
 
 impl Index {
     /// Returns the number with this hash that `is` accepts.
-    pub fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
+    pub(super) fn find(&self, hash: u64, mut is: impl FnMut(u32) -> bool) -> Option<u32> {
         let part = part(hash);
         self.0.find(spread(part), |(of, number)| *of == part && is(*number)).map(|(_, number)| *number)
     }
 
     /// Adds a number without searching for an equal one.
-    pub fn insert(&mut self, hash: u64, number: u32) {
+    pub(super) fn insert(&mut self, hash: u64, number: u32) {
         let part = part(hash);
         self.0.insert_unique(spread(part), (part, number), |(of, _)| spread(*of));
     }

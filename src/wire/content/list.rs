@@ -40,14 +40,17 @@ impl PartialEq for List {
 impl Eq for List {}
 
 impl List {
+    /// The entries, in order.
     pub fn blobs(&self) -> &[BlobId] {
         &self.blobs
     }
 
+    /// Number of entries.
     pub fn len(&self) -> usize {
         self.blobs.len()
     }
 
+    /// Whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.blobs.is_empty()
     }
@@ -187,10 +190,12 @@ impl ListBuilder {
         true
     }
 
+    /// Whether there are no entries so far.
     pub fn is_empty(&self) -> bool {
         self.blobs.is_empty()
     }
 
+    /// Returns the shared list of the entries.
     pub fn finish(self, catalog: &mut Catalog) -> Arc<List> {
         catalog.intern_list(self.blobs)
     }

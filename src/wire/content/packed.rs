@@ -45,6 +45,7 @@ struct Sealed {
 }
 
 impl Packed {
+    /// Creates an empty store that leaves this many of the newest blocks uncompressed.
     pub fn new(fresh: usize) -> Packed {
         Packed {
             fresh,

@@ -28,6 +28,7 @@ impl Default for Strings {
 }
 
 impl Strings {
+    /// Returns the symbol of a text, and adds the text if it is new.
     pub fn intern(&mut self, text: &str) -> Sym {
         let hash = self.hash(text);
         if let Some(id) = self.position(hash, text) {

@@ -15,6 +15,7 @@ pub const MAX_FIELD: usize = 512 << 20;
 /// A discovery message: its fields, and its original bytes by reference to stored content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
+    /// Type of the message.
     pub shape: Shape,
     /// Segments that joined are the message, without its secrets if `redacted`.
     pub segments: Vec<Segment>,
@@ -22,6 +23,7 @@ pub struct Message {
     pub size: u64,
     /// Secrets were removed from the segments and the body.
     pub redacted: bool,
+    /// The fields of the message.
     pub body: Body,
 }
 
@@ -33,9 +35,19 @@ pub enum Segment {
     /// The bytes of a long run of names, stored as content because requests repeat them.
     Run(BlobId),
     /// One length-delimited field, whose tag and length have the shortest encoding.
-    Field { number: u32, blob: BlobId },
+    Field {
+        /// Field number.
+        number: u32,
+        /// The payload.
+        blob: BlobId,
+    },
     /// One such field for each entry of a list.
-    List { number: u32, list: Arc<List> },
+    List {
+        /// Field number.
+        number: u32,
+        /// The payloads.
+        list: Arc<List>,
+    },
 }
 
 impl Message {
@@ -65,6 +77,7 @@ impl Message {
         Some(out)
     }
 
+    /// Returns the direction of the message.
     pub fn dir(&self) -> Dir {
         self.shape.dir()
     }

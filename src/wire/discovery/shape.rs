@@ -6,13 +6,18 @@ use crate::wire::event::{Dir, Method};
 /// use the same field numbers for different fields (docs/protocol.md#b-05).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
+    /// `DiscoveryRequest`.
     SotwRequest,
+    /// `DiscoveryResponse`.
     SotwResponse,
+    /// `DeltaDiscoveryRequest`.
     DeltaRequest,
+    /// `DeltaDiscoveryResponse`.
     DeltaResponse,
 }
 
 impl Shape {
+    /// Returns the shape of the messages of a method in one direction.
     pub fn of(method: &Method, dir: Dir) -> Shape {
         match (method.variant.is_delta(), dir) {
             (false, Dir::Req) => Shape::SotwRequest,
@@ -22,6 +27,7 @@ impl Shape {
         }
     }
 
+    /// Returns the direction of the messages.
     pub fn dir(self) -> Dir {
         match self {
             Shape::SotwRequest | Shape::DeltaRequest => Dir::Req,

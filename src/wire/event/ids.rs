@@ -31,6 +31,7 @@ pub enum Dir {
 }
 
 impl Dir {
+    /// Both directions.
     pub const ALL: [Dir; 2] = [Dir::Req, Dir::Resp];
 
     /// Returns `req` or `resp`, as in JSON output.
@@ -45,11 +46,14 @@ impl Dir {
 /// One of the two ends of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
+    /// The xDS client, such as Envoy.
     Client,
+    /// The xDS server, or control plane.
     Server,
 }
 
 impl Side {
+    /// Both ends.
     pub const ALL: [Side; 2] = [Side::Client, Side::Server];
 
     /// Returns `client` or `server`.
@@ -116,12 +120,15 @@ macro_rules! text {
         pub struct $name(Arc<str>);
 
         impl $name {
+            /// Creates the value from its text.
             pub fn new(text: impl Into<Arc<str>>) -> Self {
                 Self(text.into())
             }
+            /// Returns the text.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
+            /// Whether the text is empty.
             pub fn is_empty(&self) -> bool {
                 self.0.is_empty()
             }

@@ -8,11 +8,14 @@ pub const TYPE_PREFIX: &str = "type.googleapis.com/";
 /// The two are independent (docs/protocol.md#a-14).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ApiVersion {
+    /// `envoy.api.v2`.
     V2,
+    /// The current version.
     V3,
 }
 
 impl ApiVersion {
+    /// Returns `v2` or `v3`.
     pub fn word(self) -> &'static str {
         match self {
             ApiVersion::V2 => "v2",
@@ -24,15 +27,25 @@ impl ApiVersion {
 /// A resource type with a short name, such as CDS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
+    /// Listeners.
     Lds,
+    /// Clusters.
     Cds,
+    /// Route configurations.
     Rds,
+    /// Endpoints (cluster load assignments).
     Eds,
+    /// Secrets.
     Sds,
+    /// Scoped route configurations.
     Srds,
+    /// Virtual hosts.
     Vhds,
+    /// Runtime layers.
     Rtds,
+    /// Extension configurations.
     Ecds,
+    /// Endpoints of a locality.
     Leds,
 }
 

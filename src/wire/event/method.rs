@@ -20,6 +20,7 @@ pub enum Variant {
 }
 
 impl Variant {
+    /// All variants.
     pub const ALL: [Variant; 7] = [
         Variant::Ads,
         Variant::DeltaAds,
@@ -43,6 +44,7 @@ impl Variant {
         }
     }
 
+    /// Parses the name that [`word`](Variant::word) returns.
     pub fn parse(word: &str) -> Option<Variant> {
         Variant::ALL.into_iter().find(|v| v.word() == word)
     }
@@ -71,10 +73,13 @@ pub enum Rpc {
 /// The variant, type and API version that the path of an xDS method implies.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Method {
+    /// Transport variant.
     pub variant: Variant,
     /// The type of a single-type method; `None` for an aggregated one.
     pub kind: Option<Kind>,
+    /// API version of the service.
     pub transport: ApiVersion,
+    /// Kind of the gRPC method.
     pub rpc: Rpc,
 }
 

@@ -3,12 +3,15 @@
 pub struct Time(pub u64);
 
 impl Time {
+    /// The zero of the source.
     pub const ZERO: Time = Time(0);
 
+    /// Returns a time in seconds as nanoseconds; zero if negative.
     pub fn from_secs_f64(secs: f64) -> Time {
         Time((secs.max(0.0) * 1e9) as u64)
     }
 
+    /// Returns the time in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }

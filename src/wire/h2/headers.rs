@@ -101,8 +101,11 @@ fn text(bytes: &[u8]) -> String {
 /// The head of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
+    /// `:method`.
     pub method: String,
+    /// `:path`.
     pub path: String,
+    /// `:authority`, or `host`.
     pub authority: String,
     /// All other header fields, in order.
     pub metadata: Vec<(String, String)>,

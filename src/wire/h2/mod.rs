@@ -44,26 +44,78 @@ const PRIORITY: u8 = 0x20;
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A request began.
-    Open { stream: u32, head: Head },
+    Open {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// The head of the message.
+        head: Head,
+    },
     /// A request was noticed whose head was not seen or cannot be decoded, because the observation
     /// began later.
-    Begun { stream: u32 },
+    Begun {
+        /// HTTP/2 stream number.
+        stream: u32,
+    },
     /// Decompressed bytes of the current message.
-    Data { stream: u32, dir: Dir, bytes: &'a [u8] },
+    Data {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// Direction.
+        dir: Dir,
+        /// The bytes.
+        bytes: &'a [u8],
+    },
     /// The current message is complete.
-    Message { stream: u32, dir: Dir },
+    Message {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// Direction.
+        dir: Dir,
+    },
     /// A message cannot be decompressed. `bytes` is its length on the wire.
-    Lost { stream: u32, bytes: u64, why: String },
+    Lost {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// Length on the wire.
+        bytes: u64,
+        /// The reason.
+        why: String,
+    },
     /// Bytes are missing: from a message of this stream, or from unknown streams if `None`.
-    Missing { stream: Option<u32>, dir: Dir, bytes: u64 },
+    Missing {
+        /// HTTP/2 stream number, if known.
+        stream: Option<u32>,
+        /// Direction.
+        dir: Dir,
+        /// Number of missing bytes.
+        bytes: u64,
+    },
     /// The stream ended.
-    End { stream: u32, end: End },
+    End {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// How the stream ended.
+        end: End,
+    },
     /// A side sent a PING.
-    Ping { dir: Dir },
+    Ping {
+        /// Direction.
+        dir: Dir,
+    },
     /// The connection is shutting down.
-    GoAway { by: Side, code: u32, debug: String },
+    GoAway {
+        /// The side that shuts down.
+        by: Side,
+        /// HTTP/2 error code.
+        code: u32,
+        /// Debug data as text.
+        debug: String,
+    },
     /// The connection cannot be read any further. Always the last event.
-    Opaque { why: String },
+    Opaque {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// The state of one connection.

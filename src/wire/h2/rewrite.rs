@@ -78,6 +78,7 @@ struct Open {
 type Field = (Vec<u8>, Vec<u8>);
 
 impl Rewrite {
+    /// Creates a rewriter for a new connection.
     pub fn new(changes: Arc<Changes>) -> Rewrite {
         let (decoder, state) = (decoder(), State::Preface(0));
         Rewrite { changes, decoder, state, start: [0; 9], have: 0, open: None }

@@ -31,6 +31,7 @@ impl Head {
         Ok(Head { first, fields })
     }
 
+    /// Returns the first header field with this name, which is in lower case.
     pub fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }

@@ -26,13 +26,33 @@ const MAX_WAITING: usize = 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// A complete request. Requests are numbered from zero.
-    Request { number: u64, head: Head, body: Vec<u8> },
+    Request {
+        /// Number of the request.
+        number: u64,
+        /// The head of the message.
+        head: Head,
+        /// The body, without transfer encoding.
+        body: Vec<u8>,
+    },
     /// A complete response to the request with this number.
-    Response { number: u64, head: Head, body: Vec<u8> },
+    Response {
+        /// Number of the request.
+        number: u64,
+        /// The head of the message.
+        head: Head,
+        /// The body, without transfer encoding.
+        body: Vec<u8>,
+    },
     /// The request with this number gets no response.
-    Unanswered { number: u64 },
+    Unanswered {
+        /// Number of the request.
+        number: u64,
+    },
     /// The connection cannot be read any further. Always the last event.
-    Opaque { why: String },
+    Opaque {
+        /// The reason.
+        why: String,
+    },
 }
 
 /// The state of one connection.

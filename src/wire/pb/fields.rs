@@ -5,17 +5,24 @@ use super::*;
 /// One top-level field of a message in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Field<'a> {
+    /// The field number.
     pub number: u32,
+    /// The value.
     pub value: Value<'a>,
     /// The bytes of the field, tag included.
     pub raw: &'a [u8],
 }
 
+/// The value of a field, by wire type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
+    /// A varint.
     Varint(u64),
+    /// Eight bytes, little-endian.
     I64(u64),
+    /// Four bytes, little-endian.
     I32(u32),
+    /// The payload of a length-delimited field.
     Len(&'a [u8]),
     /// The fields of a group, without its end tag.
     Group(&'a [u8]),
@@ -60,6 +67,7 @@ pub fn field_bit(number: u32) -> u64 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no protobuf field at byte {offset}")]
 pub struct FieldError {
+    /// Offset of the malformed field in bytes.
     pub offset: usize,
 }
 
@@ -72,6 +80,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Creates an iterator over the fields in `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Fields { bytes, at: 0, failed: false }
     }

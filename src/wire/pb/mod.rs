@@ -14,8 +14,13 @@ pub use varint::{put_len_field, put_tag, put_varint, read_varint, tag_len, varin
 
 /// Wire type of a varint.
 pub const WIRE_VARINT: u8 = 0;
+/// Wire type of eight bytes.
 pub const WIRE_I64: u8 = 1;
+/// Wire type of a length-delimited field.
 pub const WIRE_LEN: u8 = 2;
+/// Wire type of the start of a group; the API has no groups.
 pub const WIRE_SGROUP: u8 = 3;
+/// Wire type of the end of a group.
 pub const WIRE_EGROUP: u8 = 4;
+/// Wire type of four bytes.
 pub const WIRE_I32: u8 = 5;

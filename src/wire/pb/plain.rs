@@ -7,23 +7,28 @@ use super::{put_varint, read_varint};
 pub struct Put(pub Vec<u8>);
 
 impl Put {
+    /// Appends a number.
     pub fn number(&mut self, value: u64) {
         put_varint(&mut self.0, value);
     }
 
+    /// Appends a boolean.
     pub fn flag(&mut self, value: bool) {
         self.0.push(u8::from(value));
     }
 
+    /// Appends bytes with their length.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.number(bytes.len() as u64);
         self.0.extend_from_slice(bytes);
     }
 
+    /// Appends a text.
     pub fn text(&mut self, text: &str) {
         self.bytes(text.as_bytes());
     }
 
+    /// Appends an optional value with `put`.
     pub fn maybe<T>(&mut self, value: Option<T>, put: impl FnOnce(&mut Put, T)) {
         self.flag(value.is_some());
         if let Some(value) = value {
@@ -31,6 +36,7 @@ impl Put {
         }
     }
 
+    /// Appends a list of values, each with `put`.
     pub fn each<T>(&mut self, values: impl ExactSizeIterator<Item = T>, mut put: impl FnMut(&mut Put, T)) {
         self.number(values.len() as u64);
         values.for_each(|value| put(self, value));
@@ -51,10 +57,12 @@ impl Put {
 pub struct Take<'a>(&'a [u8]);
 
 impl<'a> Take<'a> {
+    /// Creates a reader of these bytes.
     pub fn new(bytes: &'a [u8]) -> Take<'a> {
         Take(bytes)
     }
 
+    /// Reads a number.
     pub fn number(&mut self) -> Option<u64> {
         let (value, len) = read_varint(self.0)?;
         self.0 = &self.0[len..];
@@ -66,12 +74,14 @@ impl<'a> Take<'a> {
         self.number()?.try_into().ok()
     }
 
+    /// Reads a boolean.
     pub fn flag(&mut self) -> Option<bool> {
         let (first, rest) = self.0.split_first()?;
         self.0 = rest;
         Some(*first != 0)
     }
 
+    /// Reads bytes.
     pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let len = usize::try_from(self.number()?).ok()?;
         let (bytes, rest) = self.0.split_at_checked(len)?;
@@ -79,14 +89,17 @@ impl<'a> Take<'a> {
         Some(bytes)
     }
 
+    /// Reads a text.
     pub fn text(&mut self) -> Option<&'a str> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
+    /// Reads an optional value with `take`.
     pub fn maybe<T>(&mut self, take: impl FnOnce(&mut Take<'a>) -> Option<T>) -> Option<Option<T>> {
         Some(if self.flag()? { Some(take(self)?) } else { None })
     }
 
+    /// Reads a list of values, each with `take`.
     pub fn each<T>(&mut self, mut take: impl FnMut(&mut Take<'a>) -> Option<T>) -> Option<Vec<T>> {
         let len = usize::try_from(self.number()?).ok()?;
         // Each value takes at least one byte.
@@ -97,6 +110,7 @@ impl<'a> Take<'a> {
         Some(out)
     }
 
+    /// Reads ids.
     pub fn ids(&mut self) -> Option<Vec<u32>> {
         let mut last = 0u32;
         self.each(|take| {

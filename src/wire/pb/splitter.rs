@@ -17,8 +17,10 @@ pub struct Splitter {
 /// The reason why a message cannot be split. [`Splitter::rest`] has the remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
+    /// The bytes are not a protobuf field.
     #[error("not a protobuf field")]
     Malformed,
+    /// A field is longer than the limit; its length in bytes.
     #[error("a single field of {0} bytes is over the limit")]
     TooLarge(u64),
 }
