@@ -2,7 +2,7 @@
 //! As this process's resident memory, less what it was before; Linux only.
 
 use xdscope::schema::Schema;
-use xdscope::wire::Shape;
+use xdscope::wire::MessageShape;
 use xdscope::wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
@@ -19,12 +19,12 @@ pub fn run(quick: bool) {
     let mut engine = Engine::new(&schema, Judged::Live);
     let from = resident().unwrap_or(begun);
     let exchange = |engine: &mut Engine, stream: StreamId, version: usize, push: &[u8]| {
-        engine.message(stream, Shape::SotwResponse, push);
-        engine.message(stream, Shape::SotwRequest, &clusters::request(CLUSTER, version));
+        engine.message(stream, MessageShape::SotwResponse, push);
+        engine.message(stream, MessageShape::SotwRequest, &clusters::request(CLUSTER, version));
     };
     let open = |engine: &mut Engine, stream: StreamId| {
         engine.open(stream, METHOD);
-        engine.message(stream, Shape::SotwRequest, &clusters::request(CLUSTER, 0));
+        engine.message(stream, MessageShape::SotwRequest, &clusters::request(CLUSTER, 0));
     };
     open(&mut engine, StreamId(1));
     exchange(&mut engine, StreamId(1), 1, &push);

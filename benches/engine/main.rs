@@ -22,7 +22,7 @@ use xdscope::schema::redact::Redactor;
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::Fields;
-use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
+use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Memory goes first, while none is lying about.
 const GROUPS: [(&str, fn(bool)); 4] =
@@ -81,7 +81,7 @@ impl Engine {
     }
 
     /// One gRPC message, half a millisecond after the last: timers of rules come due, and thousands wait for one.
-    fn message(&mut self, stream: StreamId, shape: Shape, grpc: &[u8]) {
+    fn message(&mut self, stream: StreamId, shape: MessageShape, grpc: &[u8]) {
         self.now += 500_000;
         let message = Message::parse(shape, &grpc[5..], self.watched.catalog_mut());
         let what = FramePayload::Message(Arc::new(message));

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xdscope::schema::Schema;
-use xdscope::wire::Shape;
+use xdscope::wire::MessageShape;
 use xdscope::wire::event::StreamId;
 
 use crate::clusters::{self, CLUSTER};
@@ -17,7 +17,7 @@ fn count(quick: bool) -> usize {
 fn opened(schema: &std::sync::Arc<Schema>) -> Engine {
     let mut engine = Engine::new(schema, Judged::Live);
     engine.open(STREAM, "StreamAggregatedResources");
-    engine.message(STREAM, Shape::SotwRequest, &clusters::request(CLUSTER, 0));
+    engine.message(STREAM, MessageShape::SotwRequest, &clusters::request(CLUSTER, 0));
     engine
 }
 
@@ -33,7 +33,7 @@ pub fn first(quick: bool) {
         }));
         let mut engine = opened(&schema);
         own.push(seconds(|| {
-            engine.message(STREAM, Shape::SotwResponse, &push);
+            engine.message(STREAM, MessageShape::SotwResponse, &push);
             assert_eq!(engine.watched.states().first().map(|state| state.resources), Some(count as u64));
         }));
     }
@@ -54,8 +54,8 @@ pub fn repeated(quick: bool) {
     let rounds = if quick { 2 } else { 15 };
     for (name, shuffled) in [("the same order", false), ("random order", true)] {
         let mut engine = opened(&schema);
-        engine.message(STREAM, Shape::SotwResponse, &clusters::push(count, 1, count));
-        engine.message(STREAM, Shape::SotwRequest, &clusters::request(CLUSTER, 1));
+        engine.message(STREAM, MessageShape::SotwResponse, &clusters::push(count, 1, count));
+        engine.message(STREAM, MessageShape::SotwRequest, &clusters::request(CLUSTER, 1));
         let mut clusters: Vec<Vec<u8>> = (0..count).map(|i| clusters::cluster(i, 5)).collect();
         let mut order: Vec<usize> = (0..count).collect();
         let (mut own, mut reference) = (Vec::new(), Vec::new());
@@ -70,10 +70,10 @@ pub fn repeated(quick: bool) {
             reference.push(seconds(|| {
                 std::hint::black_box(split_and_hash(&push));
             }));
-            own.push(seconds(|| engine.message(STREAM, Shape::SotwResponse, &push)));
+            own.push(seconds(|| engine.message(STREAM, MessageShape::SotwResponse, &push)));
             let row = engine.watched.rows().checked_sub(1).and_then(|row| engine.watched.row(row));
             assert_eq!(row.map(|row| (row.changed.len(), row.same)), Some((1, count as u64 - 1)));
-            engine.message(STREAM, Shape::SotwRequest, &clusters::request(CLUSTER, version));
+            engine.message(STREAM, MessageShape::SotwRequest, &clusters::request(CLUSTER, version));
         }
         let (own, reference) = (median(own), median(reference));
         say(&format!(

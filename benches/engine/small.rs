@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use xdscope::schema::Schema;
-use xdscope::wire::Shape;
+use xdscope::wire::MessageShape;
 use xdscope::wire::event::StreamId;
 use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
 
@@ -13,7 +13,7 @@ const STREAMS: usize = 10;
 const NAMES: usize = 1000;
 const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 
-type Sent = (StreamId, Shape, Bytes);
+type Sent = (StreamId, MessageShape, Bytes);
 
 pub fn run(quick: bool) {
     let pairs = if quick { 5_000 } else { 100_000 };
@@ -40,7 +40,7 @@ pub fn run(quick: bool) {
                 for stream in 1..=STREAMS {
                     let stream = StreamId(stream as u32);
                     engine.open(stream, "DeltaAggregatedResources");
-                    engine.message(stream, Shape::DeltaRequest, &subscribe(url));
+                    engine.message(stream, MessageShape::DeltaRequest, &subscribe(url));
                 }
                 own.push(seconds(|| {
                     for (stream, shape, bytes) in sent {
@@ -83,8 +83,8 @@ fn traffic(pairs: usize, url: &str, resource: impl Fn(usize) -> Vec<u8>) -> Vec<
         push.extend_from_slice(&nonce);
         let mut ack = text(2, url);
         put_len_field(&mut ack, 6, nonce.get(2..).unwrap_or_default());
-        out.push((stream, Shape::DeltaResponse, grpc(&push)));
-        out.push((stream, Shape::DeltaRequest, grpc(&ack)));
+        out.push((stream, MessageShape::DeltaResponse, grpc(&push)));
+        out.push((stream, MessageShape::DeltaRequest, grpc(&ack)));
     }
     out
 }

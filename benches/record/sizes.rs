@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use xdscope::sources::open_recording as open;
 use xdscope::sources::record::Loaded;
-use xdscope::wire::{FramePayload, Shape};
+use xdscope::wire::{FramePayload, MessageShape};
 
 use crate::{clusters, large, say, traffic};
 
@@ -51,7 +51,7 @@ pub fn acks(quick: bool) {
     let mut recording = traffic::Recording::new(&path, "StreamAggregatedResources");
     let count = if quick { 100 } else { 1000 };
     for version in 0..count {
-        recording.message(10_000, Shape::SotwRequest, &traffic::ack_with_node(version, &node));
+        recording.message(10_000, MessageShape::SotwRequest, &traffic::ack_with_node(version, &node));
     }
     let raw = recording.raw;
     let size = recording.finish();

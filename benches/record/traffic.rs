@@ -9,7 +9,7 @@ use xdscope::sources::record::{Header, Writer};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
+use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 use crate::clusters;
 
@@ -68,7 +68,7 @@ impl Recording {
     }
 
     /// One gRPC message, so many microseconds after the last.
-    pub fn message(&mut self, after: u64, shape: Shape, grpc: &[u8]) {
+    pub fn message(&mut self, after: u64, shape: MessageShape, grpc: &[u8]) {
         self.now += after;
         self.raw += grpc.len() as u64;
         let message = Message::parse(shape, &grpc[5..], &mut self.catalog);
@@ -87,7 +87,7 @@ pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u6
     let mut recording = Recording::new(path, "StreamAggregatedResources");
     let mut dice = Dice(7);
     let mut clusters: Vec<Vec<u8>> = (0..count).map(|i| clusters::cluster(i, 5)).collect();
-    recording.message(1000, Shape::SotwRequest, &clusters::request(clusters::CLUSTER, 0));
+    recording.message(1000, MessageShape::SotwRequest, &clusters::request(clusters::CLUSTER, 0));
     for version in 1..=pushes {
         let push = if version == 1 && !random {
             clusters::push(count, 1, count)
@@ -102,10 +102,10 @@ pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u6
                 clusters::response(clusters::CLUSTER, version, &clusters)
             }
         };
-        recording.message(100_000 + dice.roll(50_000) as u64, Shape::SotwResponse, &push);
+        recording.message(100_000 + dice.roll(50_000) as u64, MessageShape::SotwResponse, &push);
         recording.message(
             1000 + dice.roll(9000) as u64,
-            Shape::SotwRequest,
+            MessageShape::SotwRequest,
             &clusters::request(clusters::CLUSTER, version),
         );
     }
@@ -126,8 +126,8 @@ pub fn deltas(
         let (push, ack) = delta(dice.roll(clusters), version, dice.roll(1 << 31));
         frame(&push);
         frame(&ack);
-        recording.message((pace / 2 + dice.roll(pace)) as u64, Shape::DeltaResponse, &push);
-        recording.message(300 + dice.roll(400) as u64, Shape::DeltaRequest, &ack);
+        recording.message((pace / 2 + dice.roll(pace)) as u64, MessageShape::DeltaResponse, &push);
+        recording.message(300 + dice.roll(400) as u64, MessageShape::DeltaRequest, &ack);
     }
     (recording.raw, recording.finish())
 }

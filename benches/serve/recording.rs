@@ -9,7 +9,7 @@ use xdscope::app::recording_file;
 use xdscope::sources::record::Header;
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, StreamId, Time};
-use xdscope::wire::{Frame, FramePayload, Message, Open, Shape};
+use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 use crate::clusters;
 
@@ -74,14 +74,17 @@ impl Load {
         let mut writer = recording_file::writer(file, header).expect("a header");
         let mut at = Time::ZERO;
         let open = Open { method: ADS.into(), ..Open::default() };
-        let request =
-            Message::parse(Shape::SotwRequest, &clusters::request(clusters::CLUSTER, 0)[5..], &mut catalog);
+        let request = Message::parse(
+            MessageShape::SotwRequest,
+            &clusters::request(clusters::CLUSTER, 0)[5..],
+            &mut catalog,
+        );
         for what in [FramePayload::Open(Box::new(open)), FramePayload::Message(Arc::new(request))] {
             writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
         }
         for push in self.pushes() {
             at = at.after(every);
-            let message = Message::parse(Shape::SotwResponse, &push[5..], &mut catalog);
+            let message = Message::parse(MessageShape::SotwResponse, &push[5..], &mut catalog);
             let what = FramePayload::Message(Arc::new(message));
             writer.write(&Frame { at, stream: StreamId(1), what }, &catalog).expect("a disk");
         }

@@ -238,7 +238,7 @@ impl Ask<'_> {
     /// it plain text.
     fn name_of(&self, text: &str, name: &str) -> Result<String, CliError> {
         match text.find("xdstp:").and_then(|at| text.get(at..)) {
-            Some(url) if client::asked(url).is_none() => {
+            Some(url) if client::parse_subscription(url).is_none() => {
                 let error = CliError::usage(format!("not a structured name: `{url}`"));
                 Err(error.next("xdstp://AUTHORITY/TYPE/ID?PARAMETERS"))
             }

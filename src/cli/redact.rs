@@ -118,7 +118,7 @@ impl Redaction {
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
         let new = self.catalog.blobs().iter().skip(known);
         // Count payloads only: the wrapper of a resource is a separate blob.
-        let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::Form::Any { .. });
+        let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::BlobForm::Any { .. });
         self.taken.resources += new.filter(resource).count() as u64;
         self.taken.messages += u64::from(clean.redacted);
         if message.redacted {

@@ -46,7 +46,8 @@ impl Ask<'_> {
             ServerProfile { variant, legacy_wildcard }
         };
         let own = self.server.is_none();
-        let wire = |url: &str| client::asked(url).map_or_else(|| url.to_owned(), |(_, name)| name);
+        let wire =
+            |url: &str| client::parse_subscription(url).map_or_else(|| url.to_owned(), |(_, name)| name);
         let beside = bootstrap.locator_sources.iter().filter(|_| own);
         let mut out = Asked {
             manner: manner(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),

@@ -9,7 +9,7 @@ use crate::wire::event::{Kind, TypeUrl};
 /// Parses a structured name, which contains its type. The result is as requested: parameters in
 /// order, without directives (docs/protocol.md#k-08).
 fn structured(text: &str) -> Option<(TypeUrl, String)> {
-    text.starts_with("xdstp:").then(|| crate::peers::client::asked(text)).flatten()
+    text.starts_with("xdstp:").then(|| crate::peers::client::parse_subscription(text)).flatten()
 }
 
 /// `TYPE`, `TYPE/NAME`, or a structured name.

@@ -89,7 +89,7 @@ fn times_differ(a: &[u8], b: &[u8], text: fn((i64, i32)) -> Option<String>) -> b
 fn list_lengths_differ<'a>(
     table: &MessageTable,
     (a, b): (Fields<'_>, Fields<'_>),
-    ends: impl Iterator<Item = Result<crate::wire::pb::Field<'a>, crate::wire::pb::FieldError>>,
+    ends: impl Iterator<Item = Result<crate::wire::pb::WireField<'a>, crate::wire::pb::FieldError>>,
 ) -> bool {
     let counted = |fields: Fields<'_>, field: &FieldInfo| {
         fields.flatten().filter(|one| one.number == field.number && field.fits(&one.value)).count()

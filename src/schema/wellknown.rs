@@ -101,7 +101,8 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     }
 
     fn struct_list(&mut self, pool: &'s Pool, bytes: &'b [u8], path: &FieldPath) -> Option<()> {
-        let fits = |field: &crate::wire::pb::Field| field.number == 1 && matches!(field.value, Value::Len(_));
+        let fits =
+            |field: &crate::wire::pb::WireField| field.number == 1 && matches!(field.value, Value::Len(_));
         if !Fields::new(bytes).all(|field| field.is_ok_and(|field| fits(&field))) {
             return None;
         }

@@ -4,10 +4,10 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Method, StreamId, Time};
 
-use super::{End, Frame, FramePayload, MessageBuilder, Open, Shape, Shared};
+use super::{End, Frame, FramePayload, MessageBuilder, MessageShape, Open, SharedValues};
 
 /// Minimum time between two frames that count the traffic of an opaque stream.
-const COUNT_EVERY: Duration = Duration::from_secs(1);
+const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Turns the traffic of live streams into frames.
 ///
@@ -16,11 +16,11 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub struct Assembler {
     opened: u32,
-    streams: BTreeMap<StreamId, Stream>,
-    shared: Shared,
+    streams: BTreeMap<StreamId, LiveStream>,
+    shared: SharedValues,
 }
 
-struct Stream {
+struct LiveStream {
     /// `None` on a stream that is not xDS, which is opaque (docs/protocol.md#a-19).
     method: Option<Method>,
     building: [Option<MessageBuilder>; 2],
@@ -47,8 +47,10 @@ impl Assembler {
         self.opened += 1;
         let id = StreamId(self.opened);
         let method = Method::of_path(&open.method);
-        self.streams
-            .insert(id, Stream { method, building: [None, None], counts: Default::default(), counted: at });
+        self.streams.insert(
+            id,
+            LiveStream { method, building: [None, None], counts: Default::default(), counted: at },
+        );
         out.push(Frame { at, stream: id, what: FramePayload::Open(Box::new(open)) });
         id
     }
@@ -58,7 +60,7 @@ impl Assembler {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         match &stream.method {
             Some(method) => {
-                let shape = Shape::of(method, dir);
+                let shape = MessageShape::of(method, dir);
                 let building = stream.building[side(dir)].get_or_insert_with(|| MessageBuilder::new(shape));
                 building.push(bytes, catalog);
             }
@@ -71,7 +73,7 @@ impl Assembler {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         match &stream.method {
             Some(method) => {
-                let shape = Shape::of(method, dir);
+                let shape = MessageShape::of(method, dir);
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
                 let mut message = building.finish(catalog);
@@ -80,7 +82,7 @@ impl Assembler {
             }
             None => {
                 stream.counts[side(dir)].messages += 1;
-                if at.since(stream.counted) >= COUNT_EVERY {
+                if at.since(stream.counted) >= COUNT_INTERVAL {
                     stream.count(at, id, out);
                 }
             }
@@ -147,7 +149,7 @@ impl Assembler {
     }
 }
 
-impl Stream {
+impl LiveStream {
     fn count(&mut self, at: Time, id: StreamId, out: &mut Vec<Frame>) {
         self.counted = at;
         for dir in [Dir::Req, Dir::Resp] {

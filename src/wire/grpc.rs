@@ -45,12 +45,12 @@ enum Encoding {
 ///
 /// Small, so that a decompression bomb is noticed before it fills the memory: zstd can turn each
 /// byte into 32 KiB.
-const STEP: usize = 1 << 10;
+const DECOMPRESS_STEP_BYTES: usize = 1 << 10;
 
 /// Shortest frame that a sender fills completely before it begins the next one, in bytes.
-const FULL: u64 = 4 << 10;
+const MIN_FULL_FRAME_BYTES: u64 = 4 << 10;
 /// Longest message that a search for the next message accepts, in bytes.
-const MAX_MESSAGE: u64 = 1 << 30;
+const MAX_MESSAGE_BYTES: u64 = 1 << 30;
 
 struct Current {
     left: u64,
@@ -184,7 +184,8 @@ impl Messages {
             // Every discovery message starts with a text or a message, and senders fill a frame
             // before the next.
             let field = rest.first().is_none_or(|tag| *tag & 7 == 2 && *tag < 0x80);
-            self.seeking = !(field && (len + 5 <= frame || (frame >= FULL && len < MAX_MESSAGE)));
+            self.seeking =
+                !(field && (len + 5 <= frame || (frame >= MIN_FULL_FRAME_BYTES && len < MAX_MESSAGE_BYTES)));
         }
         !self.seeking
     }
@@ -204,7 +205,7 @@ impl Current {
             }
             return;
         }
-        for step in part.chunks(STEP) {
+        for step in part.chunks(DECOMPRESS_STEP_BYTES) {
             let result = match &mut self.unpack {
                 Unpack::Not | Unpack::Lost(_) | Unpack::Missing => return,
                 Unpack::Gzip(decoder) => decoder.write_all(step).map(|()| std::mem::take(decoder.get_mut())),

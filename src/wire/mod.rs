@@ -22,10 +22,10 @@ mod tls;
 pub use assembler::Assembler;
 pub use builder::MessageBuilder;
 pub use discovery::{
-    Body, DeltaRequest, DeltaResponse, ErrorDetail, MAX_FIELD, Message, NodeInfo, RequestView, ResourceError,
-    ResponseView, Segment, Shape, SotwRequest, SotwResponse,
+    DeltaRequest, DeltaResponse, ErrorDetail, MAX_FIELD_BYTES, Message, MessageBody, MessageShape, NodeInfo,
+    RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, FramePayload, Open, Profile};
 pub use grpc::{Messages, Piece};
-pub(crate) use shared::Shared;
+pub(crate) use shared::SharedValues;
 pub use tls::{Certificate, Secured, Tls, date};

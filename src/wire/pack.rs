@@ -45,10 +45,10 @@ impl Message {
         put.flag(self.redacted);
         put.each(self.segments.iter(), put_segment);
         let parts = Parts::of(&self.segments, catalog);
-        put.flag(matches!(self.body, Body::Undecodable { .. }));
+        put.flag(matches!(self.body, MessageBody::Undecodable { .. }));
         match &self.body {
-            Body::Undecodable { reason } => put.text(reason),
-            Body::SotwRequest(m) => {
+            MessageBody::Undecodable { reason } => put.text(reason),
+            MessageBody::SotwRequest(m) => {
                 put.text(m.version_info.as_str());
                 put.maybe(m.node.as_deref(), put_node);
                 put_names(&mut put, &m.resource_names, &parts);
@@ -58,7 +58,7 @@ impl Message {
                 put.maybe(m.error_detail.as_deref(), put_error);
                 put.ids(m.unknown_fields.iter().copied());
             }
-            Body::SotwResponse(m) => {
+            MessageBody::SotwResponse(m) => {
                 put.text(m.version_info.as_str());
                 put_resources(&mut put, &m.resources, &parts);
                 put.flag(m.canary);
@@ -68,7 +68,7 @@ impl Message {
                 put.each(m.resource_errors.iter(), put_resource_error);
                 put.ids(m.unknown_fields.iter().copied());
             }
-            Body::DeltaRequest(m) => {
+            MessageBody::DeltaRequest(m) => {
                 put.maybe(m.node.as_deref(), put_node);
                 put.text(m.type_url.as_str());
                 put_names(&mut put, &m.subscribe, &parts);
@@ -81,7 +81,7 @@ impl Message {
                 put_syms(&mut put, &m.locators_unsubscribe);
                 put.ids(m.unknown_fields.iter().copied());
             }
-            Body::DeltaResponse(m) => {
+            MessageBody::DeltaResponse(m) => {
                 put.text(m.system_version_info.as_str());
                 put_resources(&mut put, &m.resources, &parts);
                 put.text(m.type_url.as_str());
@@ -99,18 +99,18 @@ impl Message {
     pub fn unpack(bytes: &[u8], catalog: &Catalog) -> Option<Message> {
         let take = &mut Take::new(bytes);
         let shape = match take.number()? {
-            0 => Shape::SotwRequest,
-            1 => Shape::SotwResponse,
-            2 => Shape::DeltaRequest,
-            3 => Shape::DeltaResponse,
+            0 => MessageShape::SotwRequest,
+            1 => MessageShape::SotwResponse,
+            2 => MessageShape::DeltaRequest,
+            3 => MessageShape::DeltaResponse,
             _ => return None,
         };
         let (size, redacted) = (take.number()?, take.flag()?);
         let segments = take.each(|take| segment(take, catalog))?;
         let parts = Parts::of(&segments, catalog);
         let body = match (take.flag()?, shape) {
-            (true, _) => Body::Undecodable { reason: take.text()?.to_owned() },
-            (false, Shape::SotwRequest) => Body::SotwRequest(SotwRequest {
+            (true, _) => MessageBody::Undecodable { reason: take.text()?.to_owned() },
+            (false, MessageShape::SotwRequest) => MessageBody::SotwRequest(SotwRequest {
                 version_info: VersionInfo::new(take.text()?),
                 node: take.maybe(node)?,
                 resource_names: names(take, &parts)?,
@@ -120,7 +120,7 @@ impl Message {
                 error_detail: take.maybe(error)?.map(Box::new),
                 unknown_fields: take.ids()?,
             }),
-            (false, Shape::SotwResponse) => Body::SotwResponse(SotwResponse {
+            (false, MessageShape::SotwResponse) => MessageBody::SotwResponse(SotwResponse {
                 version_info: VersionInfo::new(take.text()?),
                 resources: resources(take, &parts, catalog)?,
                 canary: take.flag()?,
@@ -130,7 +130,7 @@ impl Message {
                 resource_errors: take.each(resource_error)?,
                 unknown_fields: take.ids()?,
             }),
-            (false, Shape::DeltaRequest) => Body::DeltaRequest(DeltaRequest {
+            (false, MessageShape::DeltaRequest) => MessageBody::DeltaRequest(DeltaRequest {
                 node: take.maybe(node)?,
                 type_url: TypeUrl::new(take.text()?),
                 subscribe: names(take, &parts)?,
@@ -142,7 +142,7 @@ impl Message {
                 locators_unsubscribe: syms(take)?,
                 unknown_fields: take.ids()?,
             }),
-            (false, Shape::DeltaResponse) => Body::DeltaResponse(DeltaResponse {
+            (false, MessageShape::DeltaResponse) => MessageBody::DeltaResponse(DeltaResponse {
                 system_version_info: VersionInfo::new(take.text()?),
                 resources: resources(take, &parts, catalog)?,
                 type_url: TypeUrl::new(take.text()?),

@@ -1,38 +1,38 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::discovery::{Body, Message, NodeInfo};
+use super::discovery::{Message, MessageBody, NodeInfo};
 use crate::wire::content::BlobId;
 use crate::wire::event::TypeUrl;
 
 /// Type URLs that are shared. A source has about a dozen; a hostile one may have any number.
-const URLS: usize = 32;
+const MAX_SHARED_URLS: usize = 32;
 
 /// Values that the messages of a source repeat, stored once.
 ///
 /// Envoy's node is about 60 KB, and some clients send the node in each request.
 #[derive(Default)]
-pub(crate) struct Shared {
+pub(crate) struct SharedValues {
     nodes: HashMap<BlobId, Arc<NodeInfo>>,
     /// Most recently used first.
     urls: Vec<TypeUrl>,
 }
 
-impl Shared {
+impl SharedValues {
     /// Replaces the node and the type URL of a message by shared copies.
     pub(crate) fn share(&mut self, message: &mut Message) {
         match &mut message.body {
-            Body::SotwRequest(m) => {
+            MessageBody::SotwRequest(m) => {
                 self.node(&mut m.node);
                 self.url(&mut m.type_url);
             }
-            Body::DeltaRequest(m) => {
+            MessageBody::DeltaRequest(m) => {
                 self.node(&mut m.node);
                 self.url(&mut m.type_url);
             }
-            Body::SotwResponse(m) => self.url(&mut m.type_url),
-            Body::DeltaResponse(m) => self.url(&mut m.type_url),
-            Body::Undecodable { .. } => {}
+            MessageBody::SotwResponse(m) => self.url(&mut m.type_url),
+            MessageBody::DeltaResponse(m) => self.url(&mut m.type_url),
+            MessageBody::Undecodable { .. } => {}
         }
     }
 
@@ -49,7 +49,7 @@ impl Shared {
             Some(0) => {}
             Some(at) => self.urls[..=at].rotate_right(1),
             None => {
-                self.urls.truncate(URLS - 1);
+                self.urls.truncate(MAX_SHARED_URLS - 1);
                 self.urls.insert(0, url.clone());
             }
         }
@@ -62,7 +62,7 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::Shape;
+    use crate::wire::MessageShape;
     use crate::wire::content::Catalog;
     use crate::wire::pb::put_len_field;
 
@@ -71,12 +71,12 @@ mod tests {
         put_len_field(&mut id, 1, node.as_bytes());
         put_len_field(&mut bytes, 2, &id);
         put_len_field(&mut bytes, 4, url.as_bytes());
-        Message::parse(Shape::SotwRequest, &bytes, catalog)
+        Message::parse(MessageShape::SotwRequest, &bytes, catalog)
     }
 
     #[test]
     fn shares_nodes_and_type_urls() {
-        let (mut shared, mut catalog) = (Shared::default(), Catalog::in_memory());
+        let (mut shared, mut catalog) = (SharedValues::default(), Catalog::in_memory());
         let mut take = |node: &str, url: &str| {
             let mut message = request(node, url, &mut catalog);
             shared.share(&mut message);
@@ -92,6 +92,6 @@ mod tests {
             assert_eq!(take("n", &format!("t/{i}")).type_url().as_str(), format!("t/{i}"));
         }
         assert_eq!(take("n", "t/A").type_url().as_str(), "t/A");
-        assert_eq!(shared.urls.len(), URLS);
+        assert_eq!(shared.urls.len(), MAX_SHARED_URLS);
     }
 }

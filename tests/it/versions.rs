@@ -16,7 +16,7 @@ use tonic::transport::server::TcpIncoming;
 use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::pb::put_len_field;
-use xdscope::wire::{Body, Message, Shape};
+use xdscope::wire::{Message, MessageBody, MessageShape};
 
 use crate::support::tap::xdscope;
 
@@ -40,11 +40,11 @@ impl Handler for Old {
         let (asked, path) = (self.asked.clone(), path.to_owned());
         Box::pin(async move {
             let delta = path.contains("/Delta");
-            let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+            let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
             let mut first = true;
             while let Some(Ok(bytes)) = requests.next().await {
                 let message = Message::parse(shape, &bytes, &mut Catalog::in_memory());
-                assert!(!matches!(message.body, Body::Undecodable { .. }));
+                assert!(!matches!(message.body, MessageBody::Undecodable { .. }));
                 if std::mem::take(&mut first) {
                     let url = message.type_url().as_str().to_owned();
                     asked.lock().expect("what was asked").push((path.clone(), url.clone()));

@@ -37,7 +37,7 @@ impl Passing {
     /// Adds bytes of the response. Returns those that must be decoded now.
     pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
         self.preview.push(&bytes);
-        if self.preview.is_odd() {
+        if self.preview.is_known_nontrivial() {
             return self.waiting.drain(..).map(Bytes::from).chain([bytes]).collect();
         }
         let mut rest = &bytes[..];
@@ -112,7 +112,10 @@ impl Work {
     pub(super) fn pass(&mut self, at: Time, lane: Lane, id: StreamId, into: &mut Ingest<'_>) -> Passed {
         let mut passed = Passed { at, lane, id, ahead: Vec::new(), waiting: VecDeque::new() };
         let Some(passing) = self.passing.remove(&lane.0) else { return passed };
-        if passing.preview.plain().is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
+        if passing
+            .preview
+            .finish()
+            .is_some_and(|plain| self.client.accept(lane, &plain, into.store.catalog()))
         {
             let effects: Vec<Effect> = self.client.effects().collect();
             for effect in effects {
@@ -232,7 +235,7 @@ mod tests {
             assert_eq!(out.is_empty(), len < PIECE_BYTES * MAX_QUEUED_PIECES, "{len} by {step}");
             passing.waiting.iter().for_each(|piece| out.extend_from_slice(piece));
             assert!(out == response, "{len} by {step}");
-            assert!(passing.preview.plain().is_some());
+            assert!(passing.preview.finish().is_some());
         }
     }
 
@@ -243,6 +246,6 @@ mod tests {
         assert!(passing.push(plain.clone()).is_empty());
         assert_eq!(passing.push(odd.clone()), [plain.clone(), odd]);
         assert_eq!(passing.push(plain.clone()), [plain]);
-        assert!(passing.waiting.is_empty() && passing.preview.plain().is_none());
+        assert!(passing.waiting.is_empty() && passing.preview.finish().is_none());
     }
 }

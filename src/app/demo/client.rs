@@ -18,7 +18,7 @@ use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::NodeFields;
 use crate::wire::event::{ApiVersion, Kind, Nonce, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, ErrorDetail, Message, Shape};
+use crate::wire::{ErrorDetail, Message, MessageBody, MessageShape};
 
 /// A node of the demo, and how it behaves.
 #[derive(Clone, Debug)]
@@ -294,7 +294,7 @@ impl Node {
 
     fn handle_response(&mut self, now: Time, lane: Lane, bytes: &[u8]) {
         let is_delta = self.profile.variant.is_delta();
-        let shape = if is_delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+        let shape = if is_delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
         let message = Arc::new(Message::parse(shape, bytes, &mut self.catalog));
         let ruling = self.ruling(now, &message);
         self.client.handle_response(now, lane, message, ruling, &mut self.catalog);
@@ -355,8 +355,8 @@ const INTERNAL: i32 = 13;
 
 fn nonce(message: &Message) -> Option<Nonce> {
     match &message.body {
-        Body::SotwResponse(response) => Some(response.nonce.clone()),
-        Body::DeltaResponse(response) => Some(response.nonce.clone()),
+        MessageBody::SotwResponse(response) => Some(response.nonce.clone()),
+        MessageBody::DeltaResponse(response) => Some(response.nonce.clone()),
         _ => None,
     }
 }

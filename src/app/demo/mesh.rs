@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::peers::server::{Resource, Snapshot, Type};
+use crate::peers::server::{Snapshot, SnapshotResource, Type};
 use crate::schema::Schema;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX};
 use crate::wire::pb::put_len_field;
@@ -36,7 +36,7 @@ pub struct Mesh {
     pub(super) random: Random,
 }
 
-type Resources = BTreeMap<Arc<str>, Resource>;
+type Resources = BTreeMap<Arc<str>, SnapshotResource>;
 
 /// A SplitMix64 generator: the same seed gives the same mesh.
 #[derive(Clone, Debug)]
@@ -140,7 +140,7 @@ impl Mesh {
         put_len_field(&mut any, 1, url.as_bytes());
         put_len_field(&mut any, 2, value);
         let version = self.versions.get(&kind).cloned().unwrap_or_default();
-        let resource = Resource { version, any: any.into(), aliases: Vec::new(), incomplete: false };
+        let resource = SnapshotResource { version, any: any.into(), aliases: Vec::new(), incomplete: false };
         Arc::make_mut(self.resources.entry(kind).or_default()).insert(name.into(), resource);
         self.changed.insert(kind);
     }

@@ -8,11 +8,11 @@ use super::*;
 use crate::app::tap::{Front, Options, Running};
 use crate::engine::store::{self, TypeState};
 use crate::net::tap::Tls;
-use crate::peers::server::{Next, Stream};
+use crate::peers::server::{Next, ServerStream};
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::RequestFields;
 use crate::wire::event::{ApiVersion, Kind, Time};
-use crate::wire::{Message, Shape};
+use crate::wire::{Message, MessageShape};
 
 fn facts(mesh: &Mesh) -> String {
     format!("{mesh:?}")
@@ -65,11 +65,12 @@ fn answers_globs_with_their_members() {
     let url = Kind::Cds.type_url(ApiVersion::V3).expect("a v3 type");
     let count = |name: &str| {
         let path = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
-        let mut stream = Stream::open(path, plan.clone(), Time::ZERO).expect("a streaming method");
+        let mut stream = ServerStream::open(path, plan.clone(), Time::ZERO).expect("a streaming method");
         let request = RequestFields { type_url: url.as_str(), names: vec![name], ..RequestFields::default() };
         stream.handle_request(Time::ZERO, &request.encode(true));
         let Next::Send(pieces) = stream.next(Time::ZERO) else { return 0 };
-        let response = Message::parse(Shape::DeltaResponse, &pieces.concat(), &mut Catalog::in_memory());
+        let response =
+            Message::parse(MessageShape::DeltaResponse, &pieces.concat(), &mut Catalog::in_memory());
         response.resources().map_or(0, |list| list.len())
     };
     assert_eq!(count("xdstp://shop.example/envoy.config.cluster.v3.Cluster/shop/*"), 5);

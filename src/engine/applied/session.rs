@@ -7,7 +7,7 @@
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
 use crate::wire::event::{Method, StreamId, Time, TypeUrl};
-use crate::wire::{ErrorDetail, Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 use super::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
@@ -60,7 +60,7 @@ impl SessionWriter<'_> {
         });
     }
 
-    fn say(&mut self, shape: Shape, bytes: &[u8]) {
+    fn say(&mut self, shape: MessageShape, bytes: &[u8]) {
         let message = Message::parse(shape, bytes, self.catalog);
         self.out.push(Frame {
             at: Time::ZERO,
@@ -77,7 +77,7 @@ impl SessionWriter<'_> {
             names: entries.iter().map(|entry| &*entry.name).collect(),
             ..RequestFields::default()
         };
-        self.say(Shape::DeltaRequest, &request.encode(true));
+        self.say(MessageShape::DeltaRequest, &request.encode(true));
 
         let active = entries.iter().filter_map(|entry| Some((*entry, entry.active.as_ref()?)));
         let gone = entries.iter().filter(|entry| entry.absence == Some(Absence::DoesNotExist));
@@ -131,7 +131,7 @@ impl SessionWriter<'_> {
             removed: gone.to_vec(),
             ..ResponseFields::default()
         };
-        self.say(Shape::DeltaResponse, &response.encode(true, resources));
+        self.say(MessageShape::DeltaResponse, &response.encode(true, resources));
     }
 
     fn verdict(&mut self, url: &str, nonce: &str, error: Option<String>) {
@@ -145,6 +145,6 @@ impl SessionWriter<'_> {
             error_detail: error.as_ref(),
             ..RequestFields::default()
         };
-        self.say(Shape::DeltaRequest, &request.encode(true));
+        self.say(MessageShape::DeltaRequest, &request.encode(true));
     }
 }

@@ -3,7 +3,7 @@
 use super::scan::ResponseScan;
 use crate::engine::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
 use crate::wire::event::{Kind, VersionInfo};
-use crate::wire::{Body, DeltaRequest, ErrorDetail, Message, ResponseView, SotwRequest};
+use crate::wire::{DeltaRequest, ErrorDetail, Message, MessageBody, ResponseView, SotwRequest};
 
 /// A request and its outcome. The track is in its state after the request.
 pub(super) struct RequestContext<'a> {
@@ -23,14 +23,14 @@ pub(super) struct ResponseContext<'a> {
 impl<'a> RequestContext<'a> {
     pub(super) fn sotw(&self) -> Option<&'a SotwRequest> {
         match &self.message.body {
-            Body::SotwRequest(body) => Some(body),
+            MessageBody::SotwRequest(body) => Some(body),
             _ => None,
         }
     }
 
     pub(super) fn delta(&self) -> Option<&'a DeltaRequest> {
         match &self.message.body {
-            Body::DeltaRequest(body) => Some(body),
+            MessageBody::DeltaRequest(body) => Some(body),
             _ => None,
         }
     }
@@ -89,7 +89,7 @@ impl<'a> ResponseContext<'a> {
 /// The reason why a message cannot be decoded, if it cannot.
 pub(super) fn undecodable(message: &Message) -> Option<&str> {
     match &message.body {
-        Body::Undecodable { reason } => Some(reason),
+        MessageBody::Undecodable { reason } => Some(reason),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use twox_hash::XxHash3_128;
 use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::DenseHash;
-use crate::wire::pb::{Field, Fields};
+use crate::wire::pb::{Fields, WireField};
 
 /// Digests of nodes by their bytes, independent of field order: of the metadata, and of the rest.
 ///
@@ -79,7 +79,7 @@ const MAX_DEPTH: u32 = 16;
 ///
 /// Peers write map entries in any order, and a node has several maps, so everything that parses as
 /// a message is compared without its order.
-fn unordered(field: &Field<'_>, depth: u32) -> Vec<u8> {
+fn unordered(field: &WireField<'_>, depth: u32) -> Vec<u8> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let inner = field.bytes();
     if inner.is_empty() || depth == MAX_DEPTH {

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::structured::{self, ListEntry, Locator};
 use crate::engine::session::{Track, key};
-use crate::wire::content::{BlobId, Catalog, Form, List};
+use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::discovery::fields::resource;
 use crate::wire::event::{Kind, Sym};
 use crate::wire::pb::Fields;
-use crate::wire::{Body, Message};
+use crate::wire::{Message, MessageBody};
 
 /// Conspicuous entries of a response, found in one pass for all rules.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl ResponseScan {
         let mut scan = ResponseScan::default();
         let Some(list) = message.resources() else { return scan };
         let clean_ids = clean.as_ref().map_or(&[][..], |clean| clean.blobs());
-        let is_delta = matches!(message.body, Body::DeltaResponse(_));
+        let is_delta = matches!(message.body, MessageBody::DeltaResponse(_));
         let own = catalog.strings().find(track.type_url.as_str());
         for (at, id) in list.blobs().iter().enumerate() {
             if clean_ids.get(at) != Some(id) {
@@ -124,13 +124,13 @@ impl ResponseScan {
 /// Whether the type of the entry has a name, and nothing else names the entry.
 fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
     match &catalog.blob(id).form {
-        Form::Any { .. } => track.kind.is_some_and(|kind| kind.name_field().is_some()),
-        Form::Wrapper { .. } => {
+        BlobForm::Any { .. } => track.kind.is_some_and(|kind| kind.name_field().is_some()),
+        BlobForm::Wrapper { .. } => {
             let body = catalog.body(id).unwrap_or_default();
             // `Resource.resource_name`.
             !Fields::new(&body).map_while(Result::ok).any(|field| field.number == resource::RESOURCE_NAME)
         }
-        Form::Other => false,
+        BlobForm::Other => false,
     }
 }
 

@@ -10,7 +10,7 @@ use super::*;
 use crate::engine::store::Store;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
-use crate::wire::{Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Rules whose bad fixture is built by a test, because of its size or because scripts cannot
 /// express the content.
@@ -274,7 +274,7 @@ fn findings_of_pushes(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'sta
             put_len_field(&mut request, 1, push.to_string().as_bytes());
             put_len_field(&mut request, 5, push.to_string().as_bytes());
         }
-        let message = Message::parse(Shape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
+        let message = Message::parse(MessageShape::of(&method_of(), Dir::Req), &request, store.catalog_mut());
         feed(&mut store, FramePayload::Message(std::sync::Arc::new(message)));
         if push == pushes {
             break;
@@ -292,7 +292,8 @@ fn findings_of_pushes(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'sta
             put_len_field(&mut response, 2, &any);
         }
         put_len_field(&mut response, 5, (push + 1).to_string().as_bytes());
-        let message = Message::parse(Shape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
+        let message =
+            Message::parse(MessageShape::of(&method_of(), Dir::Resp), &response, store.catalog_mut());
         feed(&mut store, FramePayload::Message(std::sync::Arc::new(message)));
     }
     lint.findings().iter().map(|finding| finding.rule.id).collect()

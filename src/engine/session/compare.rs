@@ -1,4 +1,4 @@
-use crate::wire::content::{BlobId, Catalog, Form};
+use crate::wire::content::{BlobForm, BlobId, Catalog};
 use crate::wire::event::Sym;
 
 use super::DynSemantics;
@@ -17,9 +17,9 @@ const MAX_BITMAP_SPREAD: usize = 256;
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
     // `Catalog::entry` would read the payload too, which lies elsewhere in memory.
     let name = match &catalog.blob(id).form {
-        Form::Any { name, .. } => *name,
-        Form::Wrapper { wrapper, .. } => wrapper.name,
-        Form::Other => Sym::EMPTY,
+        BlobForm::Any { name, .. } => *name,
+        BlobForm::Wrapper { wrapper, .. } => wrapper.name,
+        BlobForm::Other => Sym::EMPTY,
     };
     if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { name }
 }
@@ -27,7 +27,7 @@ pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
 /// Returns the version of an entry, empty if the version of the response applies.
 pub(crate) fn version(catalog: &Catalog, id: BlobId) -> Sym {
     match &catalog.blob(id).form {
-        Form::Wrapper { wrapper, .. } => wrapper.version,
+        BlobForm::Wrapper { wrapper, .. } => wrapper.version,
         _ => Sym::EMPTY,
     }
 }
@@ -43,7 +43,7 @@ pub(crate) fn nameless(key: Sym) -> Option<BlobId> {
 /// Whether an entry has no payload: a heartbeat, or a resource that does not exist
 /// (docs/protocol.md#g-11).
 pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
-    matches!(&catalog.blob(id).form, Form::Wrapper { wrapper, .. } if wrapper.payload.is_none())
+    matches!(&catalog.blob(id).form, BlobForm::Wrapper { wrapper, .. } if wrapper.payload.is_none())
 }
 
 /// How contents are compared whose bytes differ.

@@ -1,9 +1,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wire::content::{Catalog, Form};
+use crate::wire::content::{BlobForm, Catalog};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
-use crate::wire::{Body, End, Frame, FramePayload, Message, Open};
+use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
 use super::compare::Compare;
 use super::names::NameRuns;
@@ -189,7 +189,7 @@ impl Engine {
         if !specials.wrapped {
             let new = catalog.blobs().get(specials.blobs..).unwrap_or_default();
             specials.wrapped = new.iter().any(|blob| match &blob.form {
-                Form::Wrapper { wrapper, .. } => wrapper.ttl.is_some() || !wrapper.aliases.is_empty(),
+                BlobForm::Wrapper { wrapper, .. } => wrapper.ttl.is_some() || !wrapper.aliases.is_empty(),
                 _ => false,
             });
             specials.blobs = catalog.blobs().len();
@@ -227,7 +227,7 @@ impl Engine {
             self.join(index);
         }
         let Some(stream) = self.streams.get_mut(index) else { return };
-        if matches!(message.body, Body::Undecodable { .. }) {
+        if matches!(message.body, MessageBody::Undecodable { .. }) {
             stream.undecodable += 1;
             return;
         }
@@ -256,26 +256,26 @@ impl Engine {
         let from_file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
-            Body::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
-            Body::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
-            Body::SotwResponse(_) | Body::DeltaResponse(_) | Body::Undecodable { .. } => {
-                match message.response() {
-                    Some(response) => {
-                        note_control_plane(&mut stream.control_plane, response.control_plane);
-                        SessionEvent::Response(track.response(&mut ctx, &response, from_file))
-                    }
-                    None => SessionEvent::Aside,
+            MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
+            MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
+            MessageBody::SotwResponse(_)
+            | MessageBody::DeltaResponse(_)
+            | MessageBody::Undecodable { .. } => match message.response() {
+                Some(response) => {
+                    note_control_plane(&mut stream.control_plane, response.control_plane);
+                    SessionEvent::Response(track.response(&mut ctx, &response, from_file))
                 }
-            }
+                None => SessionEvent::Aside,
+            },
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
     }
 }
 
 /// Whether a message may have changed which names a track sent, wants, or waits for.
-fn renames(what: &SessionEvent, body: &Body) -> bool {
+fn renames(what: &SessionEvent, body: &MessageBody) -> bool {
     let asks = match body {
-        Body::DeltaRequest(m) => {
+        MessageBody::DeltaRequest(m) => {
             let lists: [&[Sym]; 4] =
                 [&m.subscribe, &m.unsubscribe, &m.locators_subscribe, &m.locators_unsubscribe];
             lists.iter().any(|list| !list.is_empty())

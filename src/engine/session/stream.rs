@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::wire::event::{
     ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
-use crate::wire::{Body, End, Message, NodeInfo, Open, Shape};
+use crate::wire::{End, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
@@ -78,10 +78,10 @@ impl Stream {
     }
 
     /// Derives the variant from a message if the method path is unknown.
-    pub(crate) fn adopt(&mut self, shape: Shape) {
+    pub(crate) fn adopt(&mut self, shape: MessageShape) {
         let variant = match shape {
-            Shape::SotwRequest | Shape::SotwResponse => Variant::Sotw,
-            Shape::DeltaRequest | Shape::DeltaResponse => Variant::Delta,
+            MessageShape::SotwRequest | MessageShape::SotwResponse => Variant::Sotw,
+            MessageShape::DeltaRequest | MessageShape::DeltaResponse => Variant::Delta,
         };
         let method = Method { variant, kind: None, transport: ApiVersion::V3, rpc: Rpc::Stream };
         self.method.get_or_insert(method);
@@ -121,7 +121,7 @@ impl Stream {
             return first.type_url.clone();
         }
         let names = match &message.body {
-            Body::DeltaRequest(m) => m.subscribe.iter().chain(m.unsubscribe.iter()).next(),
+            MessageBody::DeltaRequest(m) => m.subscribe.iter().chain(m.unsubscribe.iter()).next(),
             _ => None,
         };
         names.and_then(|name| texts(*name)).unwrap_or_default()

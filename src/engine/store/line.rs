@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::wire::event::{Dir, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
-use crate::wire::{Body, Message};
+use crate::wire::{Message, MessageBody};
 
 pub(super) struct Line {
     pub(super) dir: Dir,
@@ -49,7 +49,7 @@ impl Line {
             error: message.error_detail().map(|error| (error.code, error.message.clone())),
             type_url: message.type_url(),
             note: match &message.body {
-                Body::Undecodable { reason } => Some(format!("undecodable: {reason}").into()),
+                MessageBody::Undecodable { reason } => Some(format!("undecodable: {reason}").into()),
                 _ => note.cloned(),
             },
             names: names.cloned(),

@@ -12,7 +12,7 @@ use tonic::{Code, Status};
 
 use super::{DoctorStep, State};
 use crate::net::{dial, rpc};
-use crate::wire::Shape;
+use crate::wire::MessageShape;
 use crate::wire::discovery::encode::RequestFields;
 use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::event::{ApiVersion, Kind, Method, Variant};
@@ -114,7 +114,7 @@ async fn stream(
 
 /// Returns the type of a response and the number of its resources.
 fn response(variant: Variant, bytes: &[u8]) -> Option<(Kind, usize)> {
-    let shape = if variant.is_delta() { Shape::DeltaResponse } else { Shape::SotwResponse };
+    let shape = if variant.is_delta() { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
     let fields = |wanted: DiscoveryField| {
         let fields = Fields::new(bytes).map_while(Result::ok);
         fields.filter(move |field| DiscoveryField::of(shape, field.number) == Some(wanted))

@@ -27,7 +27,7 @@ impl Ruling {
 }
 
 /// Resources that the text of a NACK lists; the others are counted.
-const LISTED: usize = 20;
+const MAX_LISTED_RESOURCES: usize = 20;
 
 /// Checks a response for errors that every client must reject.
 ///
@@ -92,8 +92,8 @@ fn text(faults: Vec<String>) -> Option<String> {
     if faults.is_empty() {
         return None;
     }
-    let more = faults.len().saturating_sub(LISTED);
-    let mut text = faults.into_iter().take(LISTED).collect::<Vec<_>>().join("; ");
+    let more = faults.len().saturating_sub(MAX_LISTED_RESOURCES);
+    let mut text = faults.into_iter().take(MAX_LISTED_RESOURCES).collect::<Vec<_>>().join("; ");
     if more > 0 {
         text.push_str(&format!("; and {more} more"));
     }

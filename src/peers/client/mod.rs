@@ -63,7 +63,7 @@ use encode::Request;
 use poll::Poll;
 use references::{Finder, References};
 use structured::StructuredName;
-pub use structured::{BadName, asked};
+pub use structured::{BadName, parse_subscription};
 use track::{Changes, Pending, Track};
 
 /// A stream that is reopened when it ends. Lanes are numbered from 0 in order of creation.
@@ -71,7 +71,7 @@ use track::{Changes, Pending, Track};
 pub struct Lane(pub u32);
 
 /// Consecutive failed attempts after which a server counts as unreachable (docs/protocol.md#k-29).
-const UNREACHABLE: u32 = 2;
+const UNREACHABLE_ATTEMPTS: u32 = 2;
 
 /// An action for the owner of the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub enum Effect {
 
 /// A type at a server. Versions of different servers are unrelated (docs/protocol.md#e-17).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct TrackKey {
     url: TypeUrl,
     server: u32,
 }
@@ -134,7 +134,7 @@ struct LaneState {
 pub struct Client {
     config: Config,
     lanes: Vec<LaneState>,
-    tracks: BTreeMap<Key, Track>,
+    tracks: BTreeMap<TrackKey, Track>,
     references: References,
     /// Names to use in place of a name while its source is unreachable (docs/protocol.md#k-29).
     alternatives: BTreeMap<(TypeUrl, Sym), Vec<StructuredName>>,
@@ -196,14 +196,14 @@ impl Client {
     ) -> Result<(), Refused> {
         let (mut result, mut keys) = (Ok(()), BTreeSet::new());
         if names.is_empty() {
-            let key = Key { url: url.clone(), server: self.config.plain(url) };
+            let key = TrackKey { url: url.clone(), server: self.config.plain(url) };
             self.track(now, &key)?;
             keys.insert(key);
         }
         for name in names {
             match self.place(url, *name, catalog) {
                 Ok((server, name)) => {
-                    let key = Key { url: url.clone(), server };
+                    let key = TrackKey { url: url.clone(), server };
                     self.track(now, &key)?.asked.insert(name);
                     keys.insert(key);
                 }
@@ -241,7 +241,7 @@ impl Client {
         wanted: bool,
         catalog: &mut Catalog,
     ) -> Result<(), Refused> {
-        let key = Key { url: url.clone(), server: self.config.plain(url) };
+        let key = TrackKey { url: url.clone(), server: self.config.plain(url) };
         let track = self.track(now, &key)?;
         track.wildcard = wanted;
         let gone = track.unwanted();
@@ -251,8 +251,8 @@ impl Client {
     }
 
     /// Returns the tracks of a type, one for each of its servers.
-    fn keys_of(&self, url: &TypeUrl) -> Vec<Key> {
-        let from = Key { url: url.clone(), server: 0 };
+    fn keys_of(&self, url: &TypeUrl) -> Vec<TrackKey> {
+        let from = TrackKey { url: url.clone(), server: 0 };
         self.tracks.range(from..).map(|(key, _)| key).take_while(|key| key.url == *url).cloned().collect()
     }
 
@@ -280,7 +280,7 @@ impl Client {
         }
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         state.life = Life::Waiting(now.after(state.backoff.next()));
-        if state.backoff.attempts() >= UNREACHABLE {
+        if state.backoff.attempts() >= UNREACHABLE_ATTEMPTS {
             self.stand_in(now, lane, true, catalog);
         }
     }
@@ -313,7 +313,7 @@ impl Client {
     /// Returns false if the ACK has to wait until then.
     pub fn accept(&mut self, lane: Lane, plain: &Trivial, catalog: &Catalog) -> bool {
         let Some(server) = self.lanes.get(lane.0 as usize).map(|lane| lane.server) else { return false };
-        let key = Key { url: plain.type_url.clone(), server };
+        let key = TrackKey { url: plain.type_url.clone(), server };
         let of_lane = |track: &&mut Track| track.lane == lane && track.manner.variant != Variant::Rest;
         let Some(track) = self.tracks.get_mut(&key).filter(of_lane) else { return false };
         if !track.pending.is_empty() {
@@ -347,7 +347,7 @@ impl Client {
         let (version, nonce) = (response.version.clone(), response.nonce.clone());
         let Some(key) = self.key_of(lane, &message) else { return };
         let Some(track) = self.tracks.get_mut(&key) else { return };
-        let wait = self.config.ack_delay.max(track.patience(&message, &ruling));
+        let wait = self.config.ack_delay.max(track.extra_delay(&message, &ruling));
         track.pending.push_back(Pending { message, version, nonce, ruling, due: now.after(wait) });
         self.answer(now, &key, catalog);
     }
@@ -377,7 +377,7 @@ impl Client {
     /// Does everything that is due: ACKs and NACKs, expired resources (docs/protocol.md#g-02),
     /// streams to reopen.
     pub fn handle_timeout(&mut self, now: Time, catalog: &mut Catalog) {
-        let keys: Vec<Key> = self.tracks.keys().cloned().collect();
+        let keys: Vec<TrackKey> = self.tracks.keys().cloned().collect();
         for key in keys {
             if let Some(track) = self.tracks.get_mut(&key) {
                 track.expire(now);
@@ -393,7 +393,7 @@ impl Client {
     /// A resource that a server reported as not existing is not missing.
     pub fn unanswered(&self) -> Vec<(TypeUrl, Option<Sym>)> {
         let mut out = Vec::new();
-        for (Key { url, .. }, track) in &self.tracks {
+        for (TrackKey { url, .. }, track) in &self.tracks {
             if (track.wildcard && !track.answered) || !track.pending.is_empty() {
                 out.push((url.clone(), None));
             }
@@ -424,10 +424,10 @@ impl Client {
     }
 
     /// Returns the tracks on a lane.
-    fn on(&self, lane: Lane) -> Vec<Key> {
-        let on = |(key, track): (&Key, &Track)| (track.lane == lane).then(|| key.clone());
+    fn on(&self, lane: Lane) -> Vec<TrackKey> {
+        let on = |(key, track): (&TrackKey, &Track)| (track.lane == lane).then(|| key.clone());
         // Root types first, in Envoy's order: clusters, then listeners.
-        let mut keys: Vec<Key> = self.tracks.iter().filter_map(on).collect();
+        let mut keys: Vec<TrackKey> = self.tracks.iter().filter_map(on).collect();
         keys.sort_by_key(|key| match Kind::of_type_url(key.url.as_str()) {
             Some((Kind::Cds, _)) => 0,
             Some((Kind::Eds, _)) => 1,
@@ -439,11 +439,11 @@ impl Client {
 
     /// Returns the track of a response. A message without a type has the stream's type
     /// (docs/protocol.md#i-02).
-    fn key_of(&self, lane: Lane, message: &Message) -> Option<Key> {
+    fn key_of(&self, lane: Lane, message: &Message) -> Option<TrackKey> {
         let url = message.type_url();
         let server = self.lanes.get(lane.0 as usize)?.server;
         if !url.is_empty() {
-            let key = Key { url, server };
+            let key = TrackKey { url, server };
             return self.tracks.get(&key).filter(|track| track.lane == lane).map(|_| key);
         }
         let aggregated = self.config.manner_of(server).variant.is_aggregated();
@@ -451,8 +451,8 @@ impl Client {
     }
 
     /// Returns the track of a type, and creates its lane if necessary.
-    fn track(&mut self, now: Time, key: &Key) -> Result<&mut Track, NoStream> {
-        let Key { url, server } = key;
+    fn track(&mut self, now: Time, key: &TrackKey) -> Result<&mut Track, NoStream> {
+        let TrackKey { url, server } = key;
         if !self.tracks.contains_key(key) {
             let (transport, manner) = (self.config.transport, self.config.manner_of(*server));
             let variant = manner.variant;
@@ -487,7 +487,7 @@ impl Client {
     }
 
     /// Answers the responses of a type that are due, in order.
-    fn answer(&mut self, now: Time, key: &Key, catalog: &mut Catalog) {
+    fn answer(&mut self, now: Time, key: &TrackKey, catalog: &mut Catalog) {
         while let Some(track) = self.tracks.get_mut(key) {
             let Some(pending) = track.take_due(now) else { return };
             let error = match &pending.ruling {
@@ -533,18 +533,19 @@ impl Client {
         let mut open = vec![(kind, changes)];
         while let Some((kind, changes)) = open.pop() {
             let updated = self.references.update(kind, changes, &finder, catalog);
-            for wish in updated.wishes {
+            for wish in updated.structured_names {
                 let (url, name) = (wish.type_url.clone(), catalog.intern(&wish.name));
                 self.keep_alternatives(&url, name, wish);
             }
             for (child, wanted) in updated.names {
                 let Some(child_url) = child.type_url(version) else { continue };
                 for (server, wanted) in self.by_server(&child_url, wanted, catalog) {
-                    let key = Key { url: child_url.clone(), server };
+                    let key = TrackKey { url: child_url.clone(), server };
                     // The variant has no stream for the type.
                     let Ok(track) = self.track(now, &key) else { continue };
                     // The server selects the members of a wildcard, which has no structured names.
-                    let named = |name: &Sym| finder.structured && structured::is_one(catalog.text(*name));
+                    let named =
+                        |name: &Sym| finder.structured && structured::is_structured_name(catalog.text(*name));
                     let wildcard = track.wildcard;
                     track.referred = wanted.into_iter().filter(|name| !wildcard || named(name)).collect();
                     let gone = track.unwanted();
@@ -556,7 +557,7 @@ impl Client {
     }
 
     /// Sends the subscription changes of a type, unless a later message will carry them.
-    fn settle(&mut self, key: &Key, catalog: &Catalog) {
+    fn settle(&mut self, key: &TrackKey, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         let lane = track.lane;
         let open = self.lanes.get(lane.0 as usize).is_some_and(|lane| matches!(lane.life, Life::Open { .. }));

@@ -4,7 +4,7 @@ use crate::wire::Message;
 use crate::wire::content::Catalog;
 use crate::wire::event::Time;
 
-use super::{Client, Effect, Key, Lane, Life};
+use super::{Client, Effect, Lane, Life, TrackKey};
 
 /// The state of the polls of one type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ impl Client {
     }
 
     /// Polls a type if the poll is due.
-    pub(super) fn poll_due(&mut self, now: Time, key: &Key, catalog: &Catalog) {
+    pub(super) fn poll_due(&mut self, now: Time, key: &TrackKey, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         if track.poll.due().is_some_and(|until| until <= now) {
             track.poll = Poll::Idle;
@@ -57,7 +57,13 @@ impl Client {
     }
 
     /// Schedules the poll that carries a verdict: at once after news, after the delay otherwise.
-    pub(super) fn poll_after_verdict(&mut self, now: Time, key: &Key, message: &Message, catalog: &Catalog) {
+    pub(super) fn poll_after_verdict(
+        &mut self,
+        now: Time,
+        key: &TrackKey,
+        message: &Message,
+        catalog: &Catalog,
+    ) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         if track.is_news(message) {
             self.poll(key, catalog);
@@ -69,11 +75,11 @@ impl Client {
     /// Polls after a subscription change or the opening of a lane.
     ///
     /// A poll that the server is holding open does not have the change, so it is aborted.
-    pub(super) fn settle_poll(&mut self, key: &Key, catalog: &Catalog) {
+    pub(super) fn settle_poll(&mut self, key: &TrackKey, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key) else { return };
         let lane = track.lane;
         match track.poll {
-            Poll::Asked if track.is_told() => {}
+            Poll::Asked if track.is_subscription_sent() => {}
             Poll::Asked => {
                 track.poll = Poll::Idle;
                 self.effects.push_back(Effect::Close { lane });
@@ -81,12 +87,12 @@ impl Client {
                     state.life = Life::Waiting(Time::ZERO);
                 }
             }
-            Poll::Waiting(_) if track.is_told() => {}
+            Poll::Waiting(_) if track.is_subscription_sent() => {}
             Poll::Idle | Poll::Waiting(_) => self.poll(key, catalog),
         }
     }
 
-    fn poll(&mut self, key: &Key, catalog: &Catalog) {
+    fn poll(&mut self, key: &TrackKey, catalog: &Catalog) {
         let Some(track) = self.tracks.get_mut(key).filter(|track| track.may_poll()) else { return };
         let lane = track.lane;
         let open = self.lanes.get(lane.0 as usize).is_some_and(|lane| matches!(lane.life, Life::Open { .. }));

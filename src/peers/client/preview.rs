@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use crate::wire::discovery::fields::{DiscoveryField, any};
 use crate::wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
 use crate::wire::pb::{Fields, Splitter, Value};
-use crate::wire::{MAX_FIELD, Shape};
+use crate::wire::{MAX_FIELD_BYTES, MessageShape};
 
 /// A SotW response that is read while it arrives, before its content is stored, which takes longer.
 ///
@@ -23,7 +23,7 @@ pub struct Preview {
     names: HashSet<u64, DenseHash>,
     hasher: RandomState,
     /// The response is not trivial.
-    odd: bool,
+    needs_full_check: bool,
 }
 
 /// A response whose resources all have its own type, and distinct names.
@@ -40,24 +40,26 @@ pub struct Trivial {
 impl Preview {
     /// Reads the next bytes of the message.
     pub fn push(&mut self, bytes: &[u8]) {
-        if self.odd {
+        if self.needs_full_check {
             return;
         }
         let mut splitter = std::mem::take(&mut self.splitter);
-        let split = splitter.push(bytes, MAX_FIELD, |raw| self.odd |= self.field(raw).is_none());
-        self.odd |= split.is_err();
+        let split =
+            splitter.push(bytes, MAX_FIELD_BYTES, |raw| self.needs_full_check |= self.field(raw).is_none());
+        self.needs_full_check |= split.is_err();
         self.splitter = splitter;
     }
 
     /// Whether the response is known not to be [`Trivial`], whatever follows.
-    pub fn is_odd(&self) -> bool {
-        self.odd
+    pub fn is_known_nontrivial(&self) -> bool {
+        self.needs_full_check
     }
 
     /// Ends the message. `None` if the response needs the full check.
-    pub fn plain(self) -> Option<Trivial> {
+    pub fn finish(self) -> Option<Trivial> {
         let (of, _) = self.first?;
-        let plain = !self.odd && self.splitter.rest().is_empty() && *of == *self.type_url.as_bytes();
+        let plain =
+            !self.needs_full_check && self.splitter.rest().is_empty() && *of == *self.type_url.as_bytes();
         (plain && !self.nonce.is_empty()).then(|| Trivial {
             type_url: self.type_url.as_str().into(),
             version: self.version.as_str().into(),
@@ -68,7 +70,7 @@ impl Preview {
     /// Reads one field; `None` if the response is not trivial.
     fn field(&mut self, raw: &[u8]) -> Option<()> {
         let field = Fields::new(raw).next()?.ok()?;
-        let known = DiscoveryField::of(Shape::SotwResponse, field.number)?;
+        let known = DiscoveryField::of(MessageShape::SotwResponse, field.number)?;
         match (known, field.value) {
             (DiscoveryField::Version, Value::Len(text)) => {
                 self.version = std::str::from_utf8(text).ok()?.to_owned()

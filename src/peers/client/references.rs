@@ -5,7 +5,7 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Kind, Sym};
 
 use super::Links;
-use super::structured::{self, HOPS, Leads, StructuredName};
+use super::structured::{self, LeadsTo, MAX_REDIRECTS, StructuredName};
 use super::track::Changes;
 
 /// The kinds of references that are followed.
@@ -18,7 +18,7 @@ pub(super) struct Finder {
 }
 
 /// A resource: its type and its name.
-type Place = (Kind, Sym);
+type ResourceKey = (Kind, Sym);
 
 /// References between accepted resources.
 ///
@@ -26,26 +26,26 @@ type Place = (Kind, Sym);
 /// (docs/protocol.md#e-45).
 #[derive(Default)]
 pub(super) struct References {
-    parents: HashMap<Place, Parent>,
+    parents: HashMap<ResourceKey, Parent>,
     counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
     /// Redirects that led to a name.
-    hops: HashMap<Place, u8>,
+    hops: HashMap<ResourceKey, u8>,
     /// Resources that their newest reference requests outside of ADS (docs/protocol.md#i-06).
-    own: HashSet<Place>,
+    own: HashSet<ResourceKey>,
 }
 
 struct Parent {
     content: BlobId,
-    children: BTreeSet<Place>,
+    children: BTreeSet<ResourceKey>,
     /// The resource is a redirect to its only child.
     redirect: bool,
 }
 
 /// The references found in one resource.
 #[derive(Default)]
-struct Found {
-    children: BTreeSet<Place>,
-    own: BTreeSet<Place>,
+struct FoundReferences {
+    children: BTreeSet<ResourceKey>,
+    own: BTreeSet<ResourceKey>,
     redirect: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Updated {
     /// Types whose referenced names changed, with all their names.
     pub(super) names: Vec<(Kind, BTreeSet<Sym>)>,
     /// Structured names that were found.
-    pub(super) wishes: Vec<StructuredName>,
+    pub(super) structured_names: Vec<StructuredName>,
 }
 
 impl References {
@@ -79,7 +79,7 @@ impl References {
             }
             let Some(bytes) = catalog.bytes(content) else { continue };
             let found = finder.find(&bytes, catalog, &mut wishes);
-            let Found { children, own, redirect } = self.without_loops((kind, name), found);
+            let FoundReferences { children, own, redirect } = self.without_loops((kind, name), found);
             self.count(&children, true, &mut touched);
             for child in &children {
                 if own.contains(child) {
@@ -94,7 +94,7 @@ impl References {
         }
         let names = |kind: &Kind| self.counts.get(kind).map(|counts| counts.keys().copied().collect());
         let names = touched.iter().map(|kind| (*kind, names(kind).unwrap_or_default())).collect();
-        Updated { names, wishes }
+        Updated { names, structured_names: wishes }
     }
 
     /// Whether the resource is requested on a stream of its type, outside of ADS.
@@ -103,25 +103,25 @@ impl References {
     }
 
     /// Drops a redirect that leads back to itself or exceeds the limit (docs/protocol.md#k-27).
-    fn without_loops(&mut self, place: Place, found: Found) -> Found {
+    fn without_loops(&mut self, place: ResourceKey, found: FoundReferences) -> FoundReferences {
         let Some(target) = found.children.first().copied().filter(|_| found.redirect) else { return found };
         let hops = self.hops.get(&place).map_or(1, |hops| hops.saturating_add(1));
         let mut at = Some(target);
-        for _ in 0..=HOPS {
+        for _ in 0..=MAX_REDIRECTS {
             if at == Some(place) {
-                return Found::default();
+                return FoundReferences::default();
             }
             let parent = at.and_then(|at| self.parents.get(&at)).filter(|parent| parent.redirect);
             at = parent.and_then(|parent| parent.children.first().copied());
         }
-        if hops > HOPS {
-            return Found::default();
+        if hops > MAX_REDIRECTS {
+            return FoundReferences::default();
         }
         self.hops.insert(target, hops);
         found
     }
 
-    fn count(&mut self, children: &BTreeSet<Place>, more: bool, touched: &mut BTreeSet<Kind>) {
+    fn count(&mut self, children: &BTreeSet<ResourceKey>, more: bool, touched: &mut BTreeSet<Kind>) {
         for (kind, name) in children {
             let counts = self.counts.entry(*kind).or_default();
             let count = counts.entry(*name).or_default();
@@ -137,16 +137,16 @@ impl References {
 }
 
 impl Finder {
-    fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<StructuredName>) -> Found {
-        let mut found = Found::default();
+    fn find(&self, any: &[u8], catalog: &mut Catalog, wishes: &mut Vec<StructuredName>) -> FoundReferences {
+        let mut found = FoundReferences::default();
         match structured::leads(any).filter(|_| self.structured) {
-            Some(Leads::To(url)) => {
+            Some(LeadsTo::To(url)) => {
                 found.redirect = true;
                 // A redirect leads to one resource, never to a glob (docs/protocol.md#k-28).
                 let wish = StructuredName::found(&url).filter(|wish| !wish.glob);
                 found.add(wish.as_ref().and_then(StructuredName::kind), wish, catalog, wishes);
             }
-            Some(Leads::List { locators, inline }) => {
+            Some(LeadsTo::List { locators, inline }) => {
                 for wish in locators.iter().filter_map(|url| StructuredName::found(url)) {
                     found.add(wish.kind(), Some(wish), catalog, wishes);
                 }
@@ -162,13 +162,13 @@ impl Finder {
     fn links_of(
         &self,
         any: &[u8],
-        found: &mut Found,
+        found: &mut FoundReferences,
         catalog: &mut Catalog,
         wishes: &mut Vec<StructuredName>,
     ) {
         let Some(links) = &self.links else { return };
         for to in links(any) {
-            let wish = (self.structured && structured::is_one(&to.name))
+            let wish = (self.structured && structured::is_structured_name(&to.name))
                 .then(|| StructuredName::found(&to.name))
                 .flatten();
             let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
@@ -187,7 +187,7 @@ impl Finder {
     }
 }
 
-impl Found {
+impl FoundReferences {
     fn add(
         &mut self,
         kind: Option<Kind>,

@@ -7,11 +7,11 @@ use crate::wire::event::{Kind, Sym, Time, TypeUrl};
 
 use super::structured::{self, BadName, StructuredName};
 use super::track::{Changes, Track};
-use super::{Client, FallbackServer, Key, Lane, Refused};
+use super::{Client, FallbackServer, Lane, Refused, TrackKey};
 use crate::engine::session::is_glob;
 
 /// Names without a server that are remembered.
-const UNMAPPED: usize = 1000;
+const MAX_UNMAPPED_NAMES: usize = 1000;
 
 impl Client {
     /// Returns the server of a name, and the name on the wire.
@@ -22,7 +22,7 @@ impl Client {
         catalog: &mut Catalog,
     ) -> Result<(u32, Sym), Refused> {
         let text = catalog.text(name);
-        if !self.config.structured || !structured::is_one(text) {
+        if !self.config.structured || !structured::is_structured_name(text) {
             return Ok((self.config.plain(url), name));
         }
         let wish = StructuredName::configured(text)?;
@@ -89,7 +89,7 @@ impl Client {
         let mut keys = BTreeSet::new();
         for wish in wishes {
             let Some(server) = self.source(&wish) else { continue };
-            let (name, key) = (catalog.intern(&wish.name), Key { url: wish.type_url, server });
+            let (name, key) = (catalog.intern(&wish.name), TrackKey { url: wish.type_url, server });
             // The variant has no stream for the type.
             let Ok(track) = self.track(now, &key) else { continue };
             let changed = if needed { track.stand_ins.insert(name) } else { track.stand_ins.remove(&name) };
@@ -126,13 +126,14 @@ impl Client {
             let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
             let plain = own.map_or(plain, |(_, server)| server);
             let found = |text| StructuredName::found(text).and_then(|wish| self.server(&wish, plain));
-            let server = if alike || !structured::is_one(text) { Some(plain) } else { found(text) };
+            let server =
+                if alike || !structured::is_structured_name(text) { Some(plain) } else { found(text) };
             match server {
                 Some(server) if !self.takes(server, text) => {}
                 Some(server) => {
                     out.entry(server).or_default().insert(name);
                 }
-                None if self.unmapped.len() < UNMAPPED => {
+                None if self.unmapped.len() < MAX_UNMAPPED_NAMES => {
                     self.unmapped.insert((url.clone(), name));
                 }
                 None => {}

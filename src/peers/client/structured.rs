@@ -6,10 +6,10 @@ use crate::wire::event::{Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::pb::Fields;
 
 /// Consecutive redirects that are followed (docs/protocol.md#k-27).
-pub(super) const HOPS: u8 = 8;
+pub(super) const MAX_REDIRECTS: u8 = 8;
 
 /// Nesting of alternatives that is kept.
-const ALTERNATIVES: usize = 4;
+const MAX_ALTERNATIVE_DEPTH: usize = 4;
 
 /// A name that cannot be subscribed to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,8 +50,8 @@ pub(super) struct StructuredName {
 impl StructuredName {
     /// Parses a URL from a user or a bootstrap.
     pub(super) fn configured(url: &str) -> Result<StructuredName, BadName> {
-        let wish =
-            StructuredName::read(url, ALTERNATIVES).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
+        let wish = StructuredName::read(url, MAX_ALTERNATIVE_DEPTH)
+            .ok_or_else(|| BadName::Malformed(url.to_owned()))?;
         let name = Name::parse(url).ok_or_else(|| BadName::Malformed(url.to_owned()))?;
         let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
         if name.context.iter().any(|(key, _)| reserved(key)) {
@@ -72,7 +72,7 @@ impl StructuredName {
 
     /// Parses a URL in a resource. Errors are the server's, so a malformed part is ignored.
     pub(super) fn found(url: &str) -> Option<StructuredName> {
-        StructuredName::read(url, ALTERNATIVES)
+        StructuredName::read(url, MAX_ALTERNATIVE_DEPTH)
     }
 
     fn read(url: &str, depth: usize) -> Option<StructuredName> {
@@ -109,7 +109,7 @@ pub(super) fn wire(name: &Name<'_>) -> String {
 }
 
 /// Returns the type and the name on the wire of a structured URL; `None` if it is not one.
-pub fn asked(url: &str) -> Option<(TypeUrl, String)> {
+pub fn parse_subscription(url: &str) -> Option<(TypeUrl, String)> {
     StructuredName::found(url).map(|wish| (wish.type_url, wish.name))
 }
 
@@ -120,7 +120,7 @@ fn directives(url: &str) -> impl Iterator<Item = &str> {
 
 /// The resources that the form of a resource leads to, apart from references in its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Leads {
+pub(super) enum LeadsTo {
     /// A redirect to a URL (docs/protocol.md#k-27).
     To(String),
     /// A list: the locators of its members (docs/protocol.md#k-13), and the `Any` of each inline
@@ -129,7 +129,7 @@ pub(super) enum Leads {
 }
 
 /// Returns the redirect or the list in an `Any`; `None` for any other resource.
-pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
+pub(super) fn leads(payload: &[u8]) -> Option<LeadsTo> {
     let (mut url, mut value) = (String::new(), Vec::new());
     for field in Fields::new(payload).map_while(Result::ok) {
         match field.number {
@@ -140,7 +140,7 @@ pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
     }
     let message = url.strip_prefix(TYPE_PREFIX)?;
     if message == locator::MESSAGE {
-        return locator::uri(&value).map(Leads::To);
+        return locator::uri(&value).map(LeadsTo::To);
     }
     message.strip_suffix("Collection")?;
     let (mut locators, mut inline) = (Vec::new(), Vec::new());
@@ -156,11 +156,11 @@ pub(super) fn leads(payload: &[u8]) -> Option<Leads> {
             }
         }
     }
-    Some(Leads::List { locators, inline })
+    Some(LeadsTo::List { locators, inline })
 }
 
 /// Whether a name is structured.
-pub(super) fn is_one(name: &str) -> bool {
+pub(super) fn is_structured_name(name: &str) -> bool {
     is_structured(name)
 }
 
@@ -205,6 +205,9 @@ mod tests {
         for _ in 0..40 {
             url = format!("xdstp://a/{L}/x#alt={}", url.replace('%', "%25").replace('#', "%23"));
         }
-        assert_eq!(StructuredName::configured(&url).expect("a wish").alternatives.len(), ALTERNATIVES);
+        assert_eq!(
+            StructuredName::configured(&url).expect("a wish").alternatives.len(),
+            MAX_ALTERNATIVE_DEPTH
+        );
     }
 }

@@ -12,7 +12,7 @@ use super::*;
 use crate::engine::lint::Reference;
 use crate::wire::event::ApiVersion;
 use crate::wire::pb::{put_len_field, put_tag, put_varint};
-use crate::wire::{Body, Shape};
+use crate::wire::{MessageBody, MessageShape};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
@@ -130,10 +130,13 @@ impl Play {
         put_len_field(&mut out, 4, url.as_bytes());
         put_len_field(&mut out, 5, nonce.as_bytes());
         removed.iter().for_each(|name| put_len_field(&mut out, 6, name.as_bytes()));
-        let shape = if self.delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+        let shape = if self.delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
         let message = Arc::new(Message::parse(shape, &out, &mut self.catalog));
-        let lane =
-            self.client.tracks.get(&Key { url: url.into(), server: 0 }).map_or(Lane(0), |track| track.lane);
+        let lane = self
+            .client
+            .tracks
+            .get(&TrackKey { url: url.into(), server: 0 })
+            .map_or(Lane(0), |track| track.lane);
         self.client.handle_response(self.now, lane, message, ruling, &mut self.catalog);
         self.run();
     }
@@ -165,7 +168,7 @@ impl Play {
 
     /// A request as text: type, node, version, names, nonce, NACK.
     fn text(&mut self, bytes: &[u8]) -> String {
-        let shape = if self.delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+        let shape = if self.delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
         let message = Message::parse(shape, bytes, &mut self.catalog);
         let url = message.type_url();
         let kind = Kind::of_type_url(url.as_str()).map_or("?", |(kind, _)| kind.word());
@@ -182,12 +185,12 @@ impl Play {
             }
         };
         match &message.body {
-            Body::SotwRequest(request) => {
+            MessageBody::SotwRequest(request) => {
                 add("v", request.version_info.to_string());
                 add("=", list(&request.resource_names));
                 add("n", request.response_nonce.to_string());
             }
-            Body::DeltaRequest(request) => {
+            MessageBody::DeltaRequest(request) => {
                 add("+", list(&request.subscribe));
                 add("-", list(&request.unsubscribe));
                 let held = request.initial_resource_versions.iter();
@@ -401,7 +404,7 @@ fn nacks_protocol_errors_with_resource_name() {
         let mut out = Vec::new();
         anys.iter().for_each(|any| put_len_field(&mut out, 2, any));
         put_len_field(&mut out, 4, CDS.as_bytes());
-        let message = Message::parse(Shape::SotwResponse, &out, &mut play.catalog);
+        let message = Message::parse(MessageShape::SotwResponse, &out, &mut play.catalog);
         check(&message, &play.catalog)
     };
     assert_eq!(check_of(&[any(CDS, "x"), any(CDS, "y")]), None);

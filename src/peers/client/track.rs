@@ -13,7 +13,7 @@ use super::{Lane, Ruling, ServerProfile, Trivial};
 use crate::engine::session::{Name, glob_matches, is_glob};
 
 /// Longest delay of a NACK for a response that repeats a rejected one (docs/protocol.md#e-30).
-const REFUSED_AGAIN: Duration = Duration::from_secs(30);
+const MAX_REPEATED_NACK_DELAY: Duration = Duration::from_secs(30);
 const REFUSED_ONCE: Duration = Duration::from_millis(500);
 
 /// The subscription to one type on its lane.
@@ -42,7 +42,7 @@ pub(super) struct Track {
     /// Responses without a verdict, oldest first.
     pub pending: VecDeque<Pending>,
     /// Accepted resources, kept across streams (docs/protocol.md#f-15).
-    held: HashMap<Sym, Held, DenseHash>,
+    held: HashMap<Sym, HeldResource, DenseHash>,
     /// Number of accepted responses.
     round: u32,
     /// A resource may have a TTL.
@@ -70,16 +70,16 @@ struct Sent {
     ever_named: bool,
 }
 
-struct Held {
+struct HeldResource {
     version: Sym,
     /// Number of the last accepted response with this resource.
     round: u32,
     /// Boxed, because resources are many and few need these fields.
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<HeldExtras>>,
 }
 
 #[derive(Default)]
-struct Rare {
+struct HeldExtras {
     /// Subscribed names that the resource satisfies besides its own: aliases
     /// (docs/protocol.md#f-30), globs (docs/protocol.md#k-18).
     answers: Vec<Sym>,
@@ -87,7 +87,7 @@ struct Rare {
     until: Option<Time>,
 }
 
-impl Held {
+impl HeldResource {
     fn answers(&self) -> &[Sym] {
         self.rare.as_ref().map_or(&[], |rare| &rare.answers)
     }
@@ -144,7 +144,7 @@ impl Track {
     /// Returns the time of the next due action.
     pub(super) fn due(&self) -> Option<Time> {
         let verdict = self.pending.front().filter(|pending| !matches!(pending.ruling, Ruling::Hold));
-        let until = || self.held.values().filter_map(Held::until).min();
+        let until = || self.held.values().filter_map(HeldResource::until).min();
         let ttl = self.timed.then(until).flatten();
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
@@ -159,8 +159,9 @@ impl Track {
         if self.wildcard {
             return Vec::new();
         }
-        let wanted =
-            |name: Sym, held: &Held| self.names(name) || held.answers().iter().any(|name| self.names(*name));
+        let wanted = |name: Sym, held: &HeldResource| {
+            self.names(name) || held.answers().iter().any(|name| self.names(*name))
+        };
         self.held.iter().filter(|(name, held)| !wanted(**name, held)).map(|(name, _)| *name).collect()
     }
 
@@ -208,7 +209,7 @@ impl Track {
         if is_glob(catalog.text(name)) {
             // Remove all members of the glob (docs/protocol.md#k-20), except those subscribed to
             // directly.
-            let member = |held: &Held| held.answers().contains(&name);
+            let member = |held: &HeldResource| held.answers().contains(&name);
             let members = self.held.iter().filter(|(own, held)| member(held) && !self.names(**own));
             gone.extend(members.map(|(own, _)| *own).collect::<Vec<_>>());
             gone.iter().for_each(|name| {
@@ -240,11 +241,11 @@ impl Track {
     }
 
     /// Returns the delay of a verdict, besides the configured one.
-    pub(super) fn patience(&self, message: &Message, ruling: &Ruling) -> Duration {
+    pub(super) fn extra_delay(&self, message: &Message, ruling: &Ruling) -> Duration {
         let print = message.resources().map(|list| list.fingerprint());
         match (ruling, self.refused) {
             (Ruling::Refuse(_), Some((refused, times))) if print == Some(refused) => {
-                REFUSED_ONCE.saturating_mul(1 << times.min(10)).min(REFUSED_AGAIN)
+                REFUSED_ONCE.saturating_mul(1 << times.min(10)).min(MAX_REPEATED_NACK_DELAY)
             }
             _ => Duration::ZERO,
         }
@@ -295,8 +296,8 @@ impl Track {
                 self.absent.remove(name);
             }
             let rare = !answers.is_empty() || until.is_some();
-            let rare = rare.then(|| Box::new(Rare { answers, until }));
-            self.held.insert(name, Held { version, round, rare });
+            let rare = rare.then(|| Box::new(HeldExtras { answers, until }));
+            self.held.insert(name, HeldResource { version, round, rare });
             changes.accepted.push((name, content));
         }
         let response = pending.message.response();
@@ -366,7 +367,7 @@ impl Track {
     }
 
     /// Whether the newest request has the current subscription.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_subscription_sent(&self) -> bool {
         let sent = self.sent.as_ref();
         sent.is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted())
     }
@@ -389,7 +390,7 @@ impl Track {
             let tells = first || !request.is_empty();
             return if tells { vec![request] } else { Vec::new() };
         }
-        if self.is_told() || !self.pending.is_empty() {
+        if self.is_subscription_sent() || !self.pending.is_empty() {
             return Vec::new();
         }
         let mut requests = Vec::new();

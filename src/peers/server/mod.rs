@@ -1,7 +1,7 @@
 //! An xDS control plane as a state machine, for one stream of one client.
 //!
 //! The counterpart of [`crate::peers::client`]. Pure: no clock, no sockets, no async. The owner of
-//! a [`Stream`] reports events (`handle_*`, with the time) and does what [`next`](Stream::next)
+//! a [`ServerStream`] reports events (`handle_*`, with the time) and does what [`next`](ServerStream::next)
 //! returns until that is to wait.
 //!
 //! ```text
@@ -39,10 +39,10 @@ use bytes::Bytes;
 use crate::wire::event::{Code, Method, Rpc, Time, TypeUrl};
 
 pub use faults::Faults;
-use playing::Playing;
+use playing::ScriptPlayer;
 use request::Request;
 pub use script::{Script, TooLarge};
-pub use snapshot::{Resource, Snapshot, Type};
+pub use snapshot::{Snapshot, SnapshotResource, Type};
 use subscriptions::Subscriptions;
 
 /// gRPC's INVALID_ARGUMENT.
@@ -51,7 +51,7 @@ const UNIMPLEMENTED: Code = Code(12);
 const UNAVAILABLE: Code = Code(14);
 
 /// Nodes whose streams are counted.
-const NODES: usize = 10_000;
+const MAX_COUNTED_NODES: usize = 10_000;
 
 /// The next action of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub enum Next {
     Reset(u32),
     /// Wait until this time.
     At(Time),
-    /// Wait for [`Stream::release`]; the text describes the next step.
+    /// Wait for [`ServerStream::release`]; the text describes the next step.
     Held(String),
     /// Wait for the client.
     Idle,
@@ -77,7 +77,7 @@ pub enum PlaybackSpeed {
     Times(f64),
     /// As fast as the client reads.
     Full,
-    /// One step at a time, each after [`Stream::release`].
+    /// One step at a time, each after [`ServerStream::release`].
     Step,
 }
 
@@ -140,7 +140,7 @@ impl Scripts {
         // Nothing panics while the lock is held.
         let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
         // Bounds the memory for clients that change their id each time.
-        if opened.len() > NODES {
+        if opened.len() > MAX_COUNTED_NODES {
             opened.clear();
         }
         let nth = opened.entry((node.to_owned(), script::kind_word(method))).or_default();
@@ -182,32 +182,39 @@ impl Plan {
 
 /// One stream of one client.
 #[derive(Debug)]
-pub struct Stream {
+pub struct ServerStream {
     method: Method,
     plan: Arc<Plan>,
     opened: Time,
     /// Id of the client's node, once the first request has arrived.
     node: Option<String>,
-    part: Part,
+    part: StreamPlan,
     out: VecDeque<Next>,
 }
 
 /// The part of the plan that the stream plays.
 #[derive(Debug)]
-enum Part {
+enum StreamPlan {
     /// The client is not known yet.
     Unknown,
     Snapshot(Subscriptions),
-    Script(Playing),
+    Script(ScriptPlayer),
     /// The stream has ended.
     Over,
 }
 
-impl Stream {
+impl ServerStream {
     /// Opens a stream at `now`; `None` if the path is not a streaming method of xDS.
-    pub fn open(path: &str, plan: Arc<Plan>, now: Time) -> Option<Stream> {
+    pub fn open(path: &str, plan: Arc<Plan>, now: Time) -> Option<ServerStream> {
         let method = Method::parse(path).filter(|method| method.rpc == Rpc::Stream)?;
-        Some(Stream { method, plan, opened: now, node: None, part: Part::Unknown, out: VecDeque::new() })
+        Some(ServerStream {
+            method,
+            plan,
+            opened: now,
+            node: None,
+            part: StreamPlan::Unknown,
+            out: VecDeque::new(),
+        })
     }
 
     /// Reports a message of the client.
@@ -224,11 +231,11 @@ impl Stream {
             self.begin(request.node.as_deref().unwrap_or_default().to_owned());
         }
         match &mut self.part {
-            Part::Snapshot(subscriptions) => {
+            StreamPlan::Snapshot(subscriptions) => {
                 self.out.extend(subscriptions.request(now, &url, &request).map(Next::Send));
             }
-            Part::Script(playing) => playing.request(now, delta, &url, &request),
-            Part::Unknown | Part::Over => {}
+            StreamPlan::Script(playing) => playing.request(now, delta, &url, &request),
+            StreamPlan::Unknown | StreamPlan::Over => {}
         }
     }
 
@@ -238,10 +245,10 @@ impl Stream {
         self.part = match &*plan {
             Plan::Snapshots { by_node, all } => {
                 let snapshot = by_node.get(&node).unwrap_or(all).clone();
-                Part::Snapshot(Subscriptions::new(delta, snapshot, self.opened))
+                StreamPlan::Snapshot(Subscriptions::new(delta, snapshot, self.opened))
             }
             Plan::Scripts(scripts) => match scripts.take(&node, &self.method) {
-                Some(script) => Part::Script(Playing::new(script, scripts.pace, self.opened)),
+                Some(script) => StreamPlan::Script(ScriptPlayer::new(script, scripts.pace, self.opened)),
                 None => {
                     let (kind, has) = (script::kind_word(&self.method), scripts.kinds());
                     return self.end(UNIMPLEMENTED, format!("no {kind} stream was recorded, only {has}"));
@@ -254,7 +261,7 @@ impl Stream {
     /// Replaces the plan. A script that has begun goes on.
     pub fn handle_plan(&mut self, plan: Arc<Plan>) {
         self.plan = plan;
-        let Part::Snapshot(subscriptions) = &mut self.part else { return };
+        let StreamPlan::Snapshot(subscriptions) = &mut self.part else { return };
         if let Some(snapshot) = self.plan.snapshot(self.node.as_deref().unwrap_or_default()) {
             self.out.extend(subscriptions.serve(snapshot).into_iter().map(Next::Send));
         }
@@ -262,7 +269,7 @@ impl Stream {
 
     /// Permits one more step of a script.
     pub fn release(&mut self) {
-        if let Part::Script(playing) = &mut self.part {
+        if let StreamPlan::Script(playing) = &mut self.part {
             playing.release();
         }
     }
@@ -273,12 +280,12 @@ impl Stream {
             return next;
         }
         let next = match &mut self.part {
-            Part::Script(playing) => playing.next(now),
-            Part::Snapshot(subscriptions) => subscriptions.next(now),
-            Part::Unknown | Part::Over => Next::Idle,
+            StreamPlan::Script(playing) => playing.next(now),
+            StreamPlan::Snapshot(subscriptions) => subscriptions.next(now),
+            StreamPlan::Unknown | StreamPlan::Over => Next::Idle,
         };
         if matches!(next, Next::End(..) | Next::Reset(_)) {
-            self.part = Part::Over;
+            self.part = StreamPlan::Over;
         }
         next
     }
@@ -291,13 +298,13 @@ impl Stream {
     /// Describes what a script waits for.
     pub fn waits_for(&self) -> Option<String> {
         match &self.part {
-            Part::Script(playing) => playing.waits_for(),
+            StreamPlan::Script(playing) => playing.waits_for(),
             _ => None,
         }
     }
 
     fn end(&mut self, code: Code, message: String) {
-        self.part = Part::Over;
+        self.part = StreamPlan::Over;
         self.node.get_or_insert_default();
         self.out.push_back(Next::End(code, message));
     }

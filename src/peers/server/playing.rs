@@ -7,15 +7,15 @@ use crate::wire::event::{Time, TypeUrl};
 use crate::wire::text::type_label;
 
 use super::request::Request;
-use super::script::{Act, Need, Script, Step};
+use super::script::{Act, Need, Script, ScriptStep};
 use super::{Next, PlaybackSpeed};
 
 /// Names that a description lists.
-const NAMED: usize = 3;
+const MAX_LISTED_NAMES: usize = 3;
 
 /// A stream that sends the responses of a script.
 #[derive(Debug)]
-pub(super) struct Playing {
+pub(super) struct ScriptPlayer {
     script: Arc<Script>,
     pace: PlaybackSpeed,
     at: usize,
@@ -41,11 +41,11 @@ struct Said {
     answered: usize,
 }
 
-impl Playing {
+impl ScriptPlayer {
     /// Starts a script at `now`.
-    pub(super) fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> Playing {
+    pub(super) fn new(script: Arc<Script>, pace: PlaybackSpeed, now: Time) -> ScriptPlayer {
         let before = (now, script.opened);
-        Playing { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
+        ScriptPlayer { script, pace, at: 0, before, floor: now, leave: 0, types: BTreeMap::new() }
     }
 
     pub(super) fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
@@ -112,8 +112,9 @@ impl Playing {
         Some(match need {
             Need::Ask { url, names, .. } if names.is_empty() => format!("a request for {}", label(url)),
             Need::Ask { url, names, .. } => {
-                let named = names.iter().take(NAMED).map(|name| &**name).collect::<Vec<_>>().join(", ");
-                let more = if names.len() > NAMED { ", …" } else { "" };
+                let named =
+                    names.iter().take(MAX_LISTED_NAMES).map(|name| &**name).collect::<Vec<_>>().join(", ");
+                let more = if names.len() > MAX_LISTED_NAMES { ", …" } else { "" };
                 format!("a request for {} {named}{more}", label(url))
             }
             Need::Verdict { url, nonce } => format!("an answer to {} nonce {nonce}", label(url)),
@@ -140,7 +141,7 @@ impl Playing {
     }
 }
 
-fn about(step: &Step) -> String {
+fn about(step: &ScriptStep) -> String {
     match &step.what {
         Act::Send { about, .. } => about.clone(),
         Act::End { code, .. } => format!("the end of the stream, {code}"),

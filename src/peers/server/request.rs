@@ -1,9 +1,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::wire::Shape;
+use crate::wire::MessageShape;
 use crate::wire::discovery::fields::{DiscoveryField, NAME, map_entry, node, status};
-use crate::wire::pb::{Field, Fields};
+use crate::wire::pb::{Fields, WireField};
 
 /// The fields of a request that a control plane reads.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Request<'a> {
 impl<'a> Request<'a> {
     /// Reads a request; `None` if the bytes are malformed.
     pub(super) fn read(delta: bool, bytes: &'a [u8]) -> Option<Request<'a>> {
-        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+        let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
         let mut request = Request::default();
         for field in Fields::new(bytes) {
             let field = field.ok()?;
@@ -59,7 +59,7 @@ impl<'a> Request<'a> {
 /// Returns the last field with this number as text; empty if there is none.
 fn inner_text(bytes: &[u8], number: u32) -> Cow<'_, str> {
     let fields = Fields::new(bytes).map_while(Result::ok);
-    fields.filter(|field| field.number == number).last().as_ref().map_or(Cow::Borrowed(""), Field::text)
+    fields.filter(|field| field.number == number).last().as_ref().map_or(Cow::Borrowed(""), WireField::text)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::wire::content::{Catalog, List};
 use crate::wire::event::{Code, Dir, Method, Nonce, Rpc, Side, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::pb::put_len_field;
 use crate::wire::text::{plural, type_label};
-use crate::wire::{Body, End, Frame, FramePayload, Message, Segment};
+use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Segment};
 
 /// The control plane's part of a recorded stream, and the client requests that it depends on.
 #[derive(Debug)]
@@ -22,12 +22,12 @@ pub struct Script {
     /// Resources that lack redacted content: type and name.
     pub incomplete: BTreeSet<(TypeUrl, Arc<str>)>,
     pub(super) opened: Time,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ScriptStep>,
 }
 
 /// An action of the control plane.
 #[derive(Debug)]
-pub(super) struct Step {
+pub(super) struct ScriptStep {
     pub at: Time,
     pub what: Act,
     /// Requests of the client since the previous step, each with its time.
@@ -81,7 +81,7 @@ impl Script {
         wanted: impl Fn(StreamId) -> bool,
         limit: u64,
     ) -> Result<Vec<Script>, TooLarge> {
-        let mut open: BTreeMap<StreamId, Reader> = BTreeMap::new();
+        let mut open: BTreeMap<StreamId, ScriptReader> = BTreeMap::new();
         let mut pieces = Pieces { catalog, lists: HashMap::new(), held: 0, limit };
         for Frame { at, stream, what } in frames {
             match what {
@@ -89,7 +89,7 @@ impl Script {
                     let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
                         continue;
                     };
-                    let mut reader = Reader::new(*stream, method, *at);
+                    let mut reader = ScriptReader::new(*stream, method, *at);
                     reader.script.node =
                         opened.node_hint.as_deref().map(|node| crate::wire::NodeInfo::parse(node).id);
                     open.insert(*stream, reader);
@@ -136,7 +136,7 @@ impl Script {
 }
 
 /// A stream while its frames are read.
-struct Reader {
+struct ScriptReader {
     script: Script,
     /// ACKs and NACKs since the last step.
     verdicts: Vec<(Time, Need)>,
@@ -152,11 +152,11 @@ struct Asking {
     needs: Vec<(Time, Need)>,
 }
 
-impl Reader {
-    fn new(stream: StreamId, method: Method, opened: Time) -> Reader {
+impl ScriptReader {
+    fn new(stream: StreamId, method: Method, opened: Time) -> ScriptReader {
         let script =
             Script { stream, method, node: None, incomplete: BTreeSet::new(), opened, steps: Vec::new() };
-        Reader { script, verdicts: Vec::new(), types: BTreeMap::new() }
+        ScriptReader { script, verdicts: Vec::new(), types: BTreeMap::new() }
     }
 
     fn request(&mut self, at: Time, message: &Message, catalog: &Catalog) {
@@ -166,14 +166,14 @@ impl Reader {
         let url = effective(&self.script.method, message.type_url());
         let asking = self.types.entry(url.clone()).or_default();
         let (nonce, added, changes) = match &message.body {
-            Body::SotwRequest(request) => {
+            MessageBody::SotwRequest(request) => {
                 let now: BTreeSet<Sym> = request.resource_names.iter().copied().collect();
                 let added: Vec<Sym> = now.difference(&asking.names).copied().collect();
                 let changes = now != asking.names;
                 asking.names = now;
                 (&request.response_nonce, added, changes)
             }
-            Body::DeltaRequest(request) => {
+            MessageBody::DeltaRequest(request) => {
                 let changes = !(request.subscribe.is_empty() && request.unsubscribe.is_empty());
                 (&request.response_nonce, request.subscribe.to_vec(), changes)
             }
@@ -211,7 +211,11 @@ impl Reader {
         if let Some(asking) = self.types.get_mut(&url) {
             needs.append(&mut asking.needs);
         }
-        self.script.steps.push(Step { at, what: Act::Send { url, nonce, about, pieces: bytes }, needs });
+        self.script.steps.push(ScriptStep {
+            at,
+            what: Act::Send { url, nonce, about, pieces: bytes },
+            needs,
+        });
         Ok(())
     }
 
@@ -226,7 +230,7 @@ impl Reader {
             _ => return,
         };
         let needs = std::mem::take(&mut self.verdicts);
-        self.script.steps.push(Step { at, what, needs });
+        self.script.steps.push(ScriptStep { at, what, needs });
     }
 }
 

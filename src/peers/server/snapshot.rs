@@ -23,7 +23,7 @@ pub struct Snapshot {
 pub struct Type {
     /// Version of the type (docs/protocol.md#e-15).
     pub version: String,
-    resources: BTreeMap<Arc<str>, Resource>,
+    resources: BTreeMap<Arc<str>, SnapshotResource>,
     aliases: HashMap<Arc<str>, Arc<str>>,
     /// Name by canonical form, for structured names (docs/protocol.md#k-08).
     canonical: HashMap<String, Arc<str>>,
@@ -33,7 +33,7 @@ pub struct Type {
 
 /// One resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resource {
+pub struct SnapshotResource {
     /// Version of the type.
     pub version: String,
     /// The `Any` as it was on the wire.
@@ -44,7 +44,7 @@ pub struct Resource {
     pub incomplete: bool,
 }
 
-impl Resource {
+impl SnapshotResource {
     /// Appends the resource as an entry of a response.
     fn put(&self, name: &str, delta: bool, out: &mut Vec<u8>) {
         if !delta {
@@ -63,7 +63,7 @@ impl Resource {
 
 impl Type {
     /// Creates a type. Missing versions are derived from the content.
-    pub fn new(version: String, resources: BTreeMap<Arc<str>, Resource>) -> Type {
+    pub fn new(version: String, resources: BTreeMap<Arc<str>, SnapshotResource>) -> Type {
         let mut out = Type { version, resources, ..Type::default() };
         for (name, resource) in &mut out.resources {
             if resource.version.is_empty() {
@@ -75,7 +75,7 @@ impl Type {
             }
         }
         if out.version.is_empty() {
-            out.version = format!("{:016x}", XxHash3_64::oneshot(out.whole(true)));
+            out.version = format!("{:016x}", XxHash3_64::oneshot(out.encoded_all(true)));
         }
         out
     }
@@ -96,12 +96,12 @@ impl Type {
     }
 
     /// All resources with their names, sorted by name.
-    pub fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &Resource)> {
+    pub fn resources(&self) -> impl Iterator<Item = (&Arc<str>, &SnapshotResource)> {
         self.resources.iter()
     }
 
     /// Finds a resource by its name, an alias, or another spelling of a structured name.
-    pub fn find(&self, name: &str) -> Option<(&Arc<str>, &Resource)> {
+    pub fn find(&self, name: &str) -> Option<(&Arc<str>, &SnapshotResource)> {
         if let Some(found) = self.resources.get_key_value(name) {
             return Some(found);
         }
@@ -112,7 +112,7 @@ impl Type {
 
     /// Returns the names that a subscription to `name` covers: the members of a glob
     /// (docs/protocol.md#k-18), otherwise one name.
-    pub(super) fn meant<'a>(&'a self, name: &str) -> Vec<&'a Arc<str>> {
+    pub(super) fn covered_names<'a>(&'a self, name: &str) -> Vec<&'a Arc<str>> {
         if is_glob(name) {
             return self.resources.keys().filter(|member| glob_matches(name, member)).collect();
         }
@@ -120,7 +120,7 @@ impl Type {
     }
 
     /// Returns all resources as encoded entries, which all clients share.
-    pub(super) fn whole(&self, delta: bool) -> &Bytes {
+    pub(super) fn encoded_all(&self, delta: bool) -> &Bytes {
         let [sotw, with_versions] = &self.whole;
         let whole = if delta { with_versions } else { sotw };
         whole.get_or_init(|| {
@@ -131,9 +131,9 @@ impl Type {
     }
 
     /// Returns some resources as encoded entries.
-    pub(super) fn some(&self, names: &BTreeSet<Arc<str>>, delta: bool) -> Bytes {
+    pub(super) fn encoded_some(&self, names: &BTreeSet<Arc<str>>, delta: bool) -> Bytes {
         if names.len() == self.resources.len() {
-            return self.whole(delta).clone();
+            return self.encoded_all(delta).clone();
         }
         let mut out = Vec::new();
         for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
@@ -184,7 +184,7 @@ impl Snapshot {
     ///
     /// Later streams of a node replace earlier ones.
     pub fn of(store: &Store, streams: &[StreamFact]) -> Snapshot {
-        let mut types: BTreeMap<TypeUrl, Growing> = BTreeMap::new();
+        let mut types: BTreeMap<TypeUrl, MergedType> = BTreeMap::new();
         let mut streams: Vec<&StreamFact> = streams.iter().collect();
         streams.sort_by_key(|stream| (stream.last_message, stream.stream));
         let mut states: BTreeMap<StreamId, Vec<StateFact>> = BTreeMap::new();
@@ -252,7 +252,7 @@ impl Snapshot {
                 }
             }
             let version = match now.version == known.version {
-                true => mark(&now.version, now.whole(true)),
+                true => mark(&now.version, now.encoded_all(true)),
                 false => now.version.clone(),
             };
             types.insert(url, Arc::new(Type::new(version, resources)));
@@ -279,14 +279,14 @@ impl Snapshot {
 
 /// A type while its streams are merged.
 #[derive(Default)]
-struct Growing {
+struct MergedType {
     version: String,
     /// Resource by name, with the node whose stream carried it.
-    resources: BTreeMap<Arc<str>, (Option<String>, Resource)>,
+    resources: BTreeMap<Arc<str>, (Option<String>, SnapshotResource)>,
     sent: bool,
 }
 
-impl Growing {
+impl MergedType {
     /// Drops the resources of a node, which the next response replaces.
     fn forget(&mut self, node: Option<&str>) {
         self.resources.retain(|_, (of, _)| of.is_none() || of.as_deref() != node);
@@ -299,7 +299,7 @@ impl Growing {
                 ResourceState::Waiting => continue,
                 ResourceState::Removed | ResourceState::Absent | ResourceState::Expired => {
                     self.sent = true;
-                    let own = |(of, _): &(Option<String>, Resource)| of.as_deref() == node;
+                    let own = |(of, _): &(Option<String>, SnapshotResource)| of.as_deref() == node;
                     if self.resources.get(&fact.name).is_some_and(own) {
                         self.resources.remove(&fact.name);
                     }
@@ -313,7 +313,7 @@ impl Growing {
                 continue;
             }
             self.sent = true;
-            let resource = Resource {
+            let resource = SnapshotResource {
                 version: fact.version.as_deref().unwrap_or_default().to_owned(),
                 any,
                 aliases: fact.aliases,

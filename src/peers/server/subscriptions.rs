@@ -25,7 +25,7 @@ const STAR: &str = "*";
 pub(super) struct Subscriptions {
     delta: bool,
     snapshot: Arc<Snapshot>,
-    types: BTreeMap<TypeUrl, Want>,
+    types: BTreeMap<TypeUrl, TypeSubscription>,
     nonces: u64,
     opened: Time,
     /// When to send a rejected response again ([`Faults::resend_refused`]).
@@ -34,7 +34,7 @@ pub(super) struct Subscriptions {
 
 /// The subscription to one type.
 #[derive(Debug, Default)]
-struct Want {
+struct TypeSubscription {
     all: bool,
     names: BTreeSet<String>,
     /// A name was sent once, so that an empty list is not a wildcard any more
@@ -44,13 +44,13 @@ struct Want {
     nonce: Option<String>,
 }
 
-impl Want {
+impl TypeSubscription {
     /// Returns the names of existing resources that the subscription covers.
     fn of(&self, known: &Type) -> BTreeSet<Arc<str>> {
         if self.all {
             return known.names().cloned().collect();
         }
-        self.names.iter().flat_map(|name| known.meant(name)).cloned().collect()
+        self.names.iter().flat_map(|name| known.covered_names(name)).cloned().collect()
     }
 
     /// Returns the covered names that are new or changed, and the covered names that were removed.
@@ -117,7 +117,7 @@ impl Subscriptions {
     /// Makes a response with all resources that the client wants of a type.
     fn resend(&mut self, url: &TypeUrl) -> Option<Vec<Bytes>> {
         let known = self.snapshot.of_type(url.as_str())?.clone();
-        let resources = known.some(&self.types.get(url)?.of(&known), self.delta);
+        let resources = known.encoded_some(&self.types.get(url)?.of(&known), self.delta);
         Some(self.response(url, &known, Answer { resources, ..Answer::default() }))
     }
 
@@ -161,13 +161,13 @@ impl Subscriptions {
             }
             let answer = match self.delta {
                 true => Answer {
-                    resources: known.some(&changed, true),
+                    resources: known.encoded_some(&changed, true),
                     removed: gone.iter().map(ToString::to_string).collect(),
                 },
                 false if full_state(&url) => {
-                    Answer { resources: known.some(&want.of(&known), false), ..Answer::default() }
+                    Answer { resources: known.encoded_some(&want.of(&known), false), ..Answer::default() }
                 }
-                false => Answer { resources: known.some(&changed, false), ..Answer::default() },
+                false => Answer { resources: known.encoded_some(&changed, false), ..Answer::default() },
             };
             out.push(self.response(&url, &known, answer));
         }
@@ -197,7 +197,7 @@ impl Subscriptions {
 
 /// Handles a SotW request, which has the whole subscription (docs/protocol.md#e-31).
 fn sotw(
-    want: &mut Want,
+    want: &mut TypeSubscription,
     first: bool,
     request: &Request<'_>,
     known: &Type,
@@ -229,17 +229,17 @@ fn sotw(
     let resources = if first || full || all || narrows {
         want.of(known)
     } else {
-        new.iter().flat_map(|name| known.meant(name)).cloned().collect()
+        new.iter().flat_map(|name| known.covered_names(name)).cloned().collect()
     };
     if resources.is_empty() && (!full || faults.ignore_unknown_names) {
         return None;
     }
-    Some(Answer { resources: known.some(&resources, false), ..Answer::default() })
+    Some(Answer { resources: known.encoded_some(&resources, false), ..Answer::default() })
 }
 
 /// Handles a delta request, which has the subscription changes (docs/protocol.md#f-10).
 fn delta(
-    want: &mut Want,
+    want: &mut TypeSubscription,
     first: bool,
     request: &Request<'_>,
     known: &Type,
@@ -256,7 +256,7 @@ fn delta(
         // The client cannot know whether the wildcard still covers the name
         // (docs/protocol.md#f-26).
         if was_named && want.all {
-            let found = known.meant(name);
+            let found = known.covered_names(name);
             if found.is_empty() {
                 answer.removed.insert(name.to_string());
             }
@@ -273,7 +273,7 @@ fn delta(
     }
     for name in request.names.iter().filter(|name| *name != STAR) {
         want.names.insert(name.to_string());
-        let found = known.meant(name);
+        let found = known.covered_names(name);
         // The resource does not exist, or the glob has no members (docs/protocol.md#f-28,
         // docs/protocol.md#k-20).
         if found.is_empty() && !faults.ignore_unknown_names {
@@ -310,7 +310,7 @@ fn delta(
     if nothing && !(star && request.held.is_empty()) {
         return None;
     }
-    answer.resources = known.some(&send, true);
+    answer.resources = known.encoded_some(&send, true);
     Some(answer)
 }
 

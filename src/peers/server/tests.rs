@@ -10,7 +10,7 @@ use crate::engine::store::{Options, Store};
 use crate::wire::content::Catalog;
 use crate::wire::event::Kind;
 use crate::wire::pb::put_len_field;
-use crate::wire::{Body, ErrorDetail, Message, Shape};
+use crate::wire::{ErrorDetail, Message, MessageBody, MessageShape};
 
 const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
@@ -30,7 +30,8 @@ fn any(url: &str, name: &str, text: &str) -> Bytes {
 fn known(url: &str, version: &str, resources: &[(&str, &str)]) -> (TypeUrl, Type) {
     let resource = |(name, text): &(&str, &str)| {
         let any = any(url, name, text);
-        let resource = Resource { version: (*text).to_owned(), any, aliases: Vec::new(), incomplete: false };
+        let resource =
+            SnapshotResource { version: (*text).to_owned(), any, aliases: Vec::new(), incomplete: false };
         (Arc::from(*name), resource)
     };
     (url.into(), Type::new(version.to_owned(), resources.iter().map(resource).collect()))
@@ -46,7 +47,7 @@ fn two() -> Arc<Plan> {
 
 /// A stream, and a reader of its responses.
 struct Client {
-    stream: Stream,
+    stream: ServerStream,
     delta: bool,
     catalog: Catalog,
 }
@@ -64,7 +65,7 @@ struct Says<'a> {
 
 impl Client {
     fn new(path: &str, plan: &Arc<Plan>) -> Client {
-        let stream = Stream::open(path, plan.clone(), Time::ZERO).expect("a method of xDS");
+        let stream = ServerStream::open(path, plan.clone(), Time::ZERO).expect("a method of xDS");
         Client { stream, delta: path == DELTA, catalog: Catalog::in_memory() }
     }
 
@@ -114,7 +115,7 @@ impl Client {
     }
 
     fn words(&mut self, bytes: &[u8]) -> String {
-        let shape = if self.delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+        let shape = if self.delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
         let message = Message::parse(shape, bytes, &mut self.catalog);
         let kind = Kind::of_type_url(message.type_url().as_str()).map_or("?", |(kind, _)| kind.word());
         let list = message.resources().expect("a response");
@@ -126,8 +127,8 @@ impl Client {
         };
         let names: Vec<String> = list.blobs().iter().map(entry).collect();
         let (version, nonce, removed) = match &message.body {
-            Body::SotwResponse(m) => (m.version_info.to_string(), m.nonce.to_string(), String::new()),
-            Body::DeltaResponse(m) => {
+            MessageBody::SotwResponse(m) => (m.version_info.to_string(), m.nonce.to_string(), String::new()),
+            MessageBody::DeltaResponse(m) => {
                 let removed: Vec<&str> = m.removed.iter().map(|name| self.catalog.text(*name)).collect();
                 let removed =
                     if removed.is_empty() { String::new() } else { format!(" -{}", removed.join(" -")) };
@@ -246,7 +247,7 @@ fn gives_changed_content_a_new_version() {
     let before = Snapshot::new([known(CDS, "7", &[("A", "1"), ("B", "1")])].into());
     let mut same = known(CDS, "7", &[("A", "1"), ("B", "1"), ("C", "1")]);
     same.1 = {
-        let mut resources: BTreeMap<Arc<str>, Resource> =
+        let mut resources: BTreeMap<Arc<str>, SnapshotResource> =
             same.1.resources().map(|(name, resource)| (name.clone(), resource.clone())).collect();
         resources.get_mut("A").expect("A").any = any(CDS, "A", "new");
         Type::new("7".into(), resources)
@@ -260,7 +261,8 @@ fn gives_changed_content_a_new_version() {
     // Missing versions are derived from the content.
     let bare = |text: &str| {
         let any = any(CDS, "A", text);
-        let resource = Resource { version: String::new(), any, aliases: Vec::new(), incomplete: false };
+        let resource =
+            SnapshotResource { version: String::new(), any, aliases: Vec::new(), incomplete: false };
         Type::new(String::new(), [(Arc::from("A"), resource)].into())
     };
     assert_ne!(bare("1").version, bare("2").version);
@@ -406,7 +408,7 @@ fn sends_recorded_bytes() {
     });
     let read = |limit| Script::read(&loaded.frames, &loaded.catalog, |_| true, limit);
     let plan = Arc::new(Plan::Scripts(Scripts::new(read(1 << 20).expect("few bytes"), PlaybackSpeed::Full)));
-    let mut stream = Stream::open(ADS, plan, Time::ZERO).expect("a method of xDS");
+    let mut stream = ServerStream::open(ADS, plan, Time::ZERO).expect("a method of xDS");
     let mut request = Vec::new();
     put_len_field(&mut request, 4, CDS.as_bytes());
     stream.handle_request(Time::ZERO, &request);
@@ -470,7 +472,7 @@ fn malformed_request_ends_stream() {
     let mut client = Client::new(ADS, &two());
     let untyped = client.say(&Says::default());
     assert_eq!(untyped, ["end INVALID_ARGUMENT an aggregated stream needs a type_url in each request"]);
-    assert!(Stream::open("/grpc.health.v1.Health/Watch", two(), Time::ZERO).is_none());
+    assert!(ServerStream::open("/grpc.health.v1.Health/Watch", two(), Time::ZERO).is_none());
     let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
     assert_eq!(Client::new(path, &two()).say(&Says::default()), ["cds v=1 n=1 [A B]"], "row I-02");
 }

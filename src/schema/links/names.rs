@@ -9,7 +9,7 @@ use super::source::CONFIG_SOURCE_FIELDS;
 use super::walk::{inner_message, name_field_kind};
 use crate::schema::{Schema, message_name};
 use crate::wire::event::Kind;
-use crate::wire::pb::{Field, Fields, Value, field_bit};
+use crate::wire::pb::{Fields, Value, WireField, field_bit};
 
 /// Maximum nesting of messages, as in [`links_of`](super::links_of).
 const MAX_DEPTH: u32 = 100;
@@ -286,7 +286,7 @@ fn named_kind(message: &MessageDescriptor, field: &FieldDescriptor) -> Option<Ki
 }
 
 /// Returns the last field with this number.
-fn last_field(number: u32, bytes: &[u8]) -> Option<Field<'_>> {
+fn last_field(number: u32, bytes: &[u8]) -> Option<WireField<'_>> {
     Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == number).last()
 }
 
@@ -321,7 +321,7 @@ impl CompositeReference {
     }
 
     /// Reads the reference from the last fields with the numbers `when` and `name`.
-    fn read(&self, when: &Field<'_>, name: Option<Field<'_>>) -> Option<FoundReference> {
+    fn read(&self, when: &WireField<'_>, name: Option<WireField<'_>>) -> Option<FoundReference> {
         if self
             .unless
             .and_then(|number| last_field(number, when.bytes()))

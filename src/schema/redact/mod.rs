@@ -17,7 +17,7 @@ use super::table::{FieldKind, JsonForm, MessageTable};
 use super::walk::redacted;
 use super::{MAX_DEPTH, Schema, message_name};
 use crate::wire::content::Redact;
-use crate::wire::pb::{Field, Fields, Value, WIRE_LEN, field_bit, rebuild};
+use crate::wire::pb::{Fields, Value, WIRE_LEN, WireField, field_bit, rebuild};
 
 /// A redactor for resources and texts. With equal seeds, equal secrets get equal ids.
 pub struct Redactor {
@@ -81,7 +81,7 @@ impl Redactor {
     /// Redacts an `Any`. Returns `None` if there is no secret.
     fn any(&self, bytes: &[u8], depth: u32) -> Option<Vec<u8>> {
         let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.can_hold_secret(*place))?;
-        let clean = |field: &Field<'_>| match field.value {
+        let clean = |field: &WireField<'_>| match field.value {
             Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth - 1),
             _ => None,
         };
@@ -101,14 +101,14 @@ impl Redactor {
             table.field(number).is_none_or(|field| field.is_secret || pool.kind_can_hold_secret(&field.kind))
         };
         let fields = pool.secret_fields(place);
-        let clean = |field: &Field<'_>| {
+        let clean = |field: &WireField<'_>| {
             (fields & field_bit(field.number) != 0).then(|| self.field(pool, table, field, depth)).flatten()
         };
         rebuild(bytes, clean, |rest| overwrite_rest(rest, may_hold))
     }
 
     /// Returns the redacted value of a field, or `None` to keep the value.
-    fn field(&self, pool: &Pool, table: &MessageTable, field: &Field<'_>, depth: u32) -> Option<Vec<u8>> {
+    fn field(&self, pool: &Pool, table: &MessageTable, field: &WireField<'_>, depth: u32) -> Option<Vec<u8>> {
         let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
         let known = table.field(field.number)?;
         match &known.kind {
@@ -117,7 +117,7 @@ impl Redactor {
             FieldKind::Message(inner) => self.message(pool, *inner, value, depth - 1),
             FieldKind::Map(entry) => {
                 let FieldKind::Message(inner) = entry.1 else { return None };
-                let clean = |field: &Field<'_>| match field.value {
+                let clean = |field: &WireField<'_>| match field.value {
                     Value::Len(value) if field.number == 2 => self.message(pool, inner, value, depth - 1),
                     _ => None,
                 };
@@ -140,7 +140,7 @@ impl Redactor {
                 if table.form == JsonForm::Any {
                     return self.secret_any(value, depth);
                 }
-                let clean = |field: &Field<'_>| {
+                let clean = |field: &WireField<'_>| {
                     let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
                     match table.field(field.number) {
                         Some(known) if is_data_source_location(table, &known.name) => None,
@@ -151,7 +151,7 @@ impl Redactor {
                 rebuild(value, clean, all)
             }
             FieldKind::Map(entry) => {
-                let clean = |field: &Field<'_>| match field.value {
+                let clean = |field: &WireField<'_>| match field.value {
                     Value::Len(value) if field.number == 2 => self.secret(pool, &entry.1, value, depth - 1),
                     _ => None,
                 };
@@ -164,7 +164,7 @@ impl Redactor {
     /// Redacts an `Any` that is a secret, except for the type URL.
     fn secret_any(&self, any: &[u8], depth: u32) -> Option<Vec<u8>> {
         let known = self.payload_type(any);
-        let clean = |field: &Field<'_>| match (field.number, field.value, known) {
+        let clean = |field: &WireField<'_>| match (field.number, field.value, known) {
             (1, ..) => None,
             (2, Value::Len(value), Some((pool, place))) => {
                 self.secret(pool, &FieldKind::Message(place), value, depth - 1)

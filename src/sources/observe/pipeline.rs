@@ -226,7 +226,8 @@ impl ConnectionContext<'_> {
             self.assembler.message(self.at, id, dir, self.catalog, self.out);
             return;
         }
-        let begins = !self.connection.client_has_sent && dir == Dir::Req && http1::Connection::begins(bytes);
+        let begins =
+            !self.connection.client_has_sent && dir == Dir::Req && http1::ConnectionObserver::begins(bytes);
         self.connection.client_has_sent |= dir == Dir::Req;
         if begins && self.rest.is_some() {
             self.connection.polls = Some(PollConnection::default());

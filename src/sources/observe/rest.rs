@@ -12,7 +12,7 @@ use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
 use crate::wire::http1::{self, Event, Head};
-use crate::wire::{Assembler, Frame, Open, Shape};
+use crate::wire::{Assembler, Frame, MessageShape, Open};
 use pollers::Pollers;
 
 /// Most tracks. Beyond that, new polls are counted on their connections.
@@ -21,7 +21,7 @@ const MAX_TRACKS: usize = 1 << 16;
 /// The polls of one HTTP/1.1 connection.
 #[derive(Default)]
 pub(crate) struct PollConnection {
-    pub(crate) connection: http1::Connection,
+    pub(crate) connection: http1::ConnectionObserver,
     /// Requests without a response: their track and method, by exchange number.
     unanswered: BTreeMap<u64, (StreamId, Method)>,
 }
@@ -179,7 +179,7 @@ impl RestCodec {
 fn message_of(method: &Method, dir: Dir) -> String {
     let package =
         if method.transport == ApiVersion::V2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
-    format!("{package}.{}", Shape::of(method, dir).message())
+    format!("{package}.{}", MessageShape::of(method, dir).message())
 }
 
 /// Returns whether the JSON, or its node, uses the field names of the .proto files.

@@ -1,12 +1,12 @@
 //! Streams that began before the capture: their method is identified from their messages.
 
-use crate::wire::Shape;
+use crate::wire::MessageShape;
 use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
 use crate::wire::event::Dir;
 use crate::wire::pb::{Fields, Value};
 
-const SOTW_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::SotwRequest);
-const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(Shape::DeltaRequest);
+const SOTW_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(MessageShape::SotwRequest);
+const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(MessageShape::DeltaRequest);
 
 /// Most bytes buffered for one unidentified stream. Every request may repeat its node.
 const MAX_BUFFERED_BYTES: usize = 256 << 10;

@@ -6,7 +6,7 @@ use crate::sources::record::Loaded;
 use crate::wire::content::{self, BlobId};
 use crate::wire::event::Sym;
 use crate::wire::text::plural;
-use crate::wire::{Body, Frame, FramePayload};
+use crate::wire::{Frame, FramePayload, MessageBody};
 
 use super::Source;
 
@@ -21,16 +21,17 @@ pub fn decoding_gaps(source: &Source) -> Option<String> {
     };
     let mut resources = BTreeSet::new();
     for (blob, id) in catalog.blobs().iter().zip(0..) {
-        if matches!(blob.form, content::Form::Any { type_url, .. } if blob.kept > 0 && is_unknown(type_url)) {
+        if matches!(blob.form, content::BlobForm::Any { type_url, .. } if blob.kept > 0 && is_unknown(type_url))
+        {
             resources.insert(BlobId(id));
         }
     }
     let (mut messages, mut lists) = (0, BTreeSet::new());
     for frame in &source.loaded.frames {
         let FramePayload::Message(message) = &frame.what else { continue };
-        messages += u64::from(matches!(message.body, Body::Undecodable { .. }));
+        messages += u64::from(matches!(message.body, MessageBody::Undecodable { .. }));
         if let Some(list) = message.resources().filter(|list| lists.insert(list.fingerprint())) {
-            let is_damaged = |id: &&BlobId| matches!(catalog.blob(**id).form, content::Form::Other);
+            let is_damaged = |id: &&BlobId| matches!(catalog.blob(**id).form, content::BlobForm::Other);
             resources.extend(list.blobs().iter().filter(is_damaged));
         }
     }

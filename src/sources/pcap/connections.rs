@@ -173,7 +173,7 @@ impl Connections {
 fn client_end(bytes: &[u8], side: usize) -> Option<usize> {
     let shared = bytes.len().min(PREFACE.len());
     let http2 = bytes[..shared] == PREFACE[..shared];
-    (http2 || is_hello(bytes) || crate::wire::http1::Connection::begins(bytes)).then_some(side)
+    (http2 || is_hello(bytes) || crate::wire::http1::ConnectionObserver::begins(bytes)).then_some(side)
 }
 
 /// The HTTP/2 client connection preface.

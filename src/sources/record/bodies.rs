@@ -5,7 +5,7 @@ use bytes::Bytes;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::block::Block;
-use crate::wire::content::Bodies;
+use crate::wire::content::BodyStore;
 
 /// Bytes of decompressed segments to keep. At least one segment is kept, of any size.
 const MAX_CACHED_BYTES: usize = 8 << 20;
@@ -182,7 +182,7 @@ impl Inner {
     }
 }
 
-impl Bodies for FileBodies {
+impl BodyStore for FileBodies {
     fn put(&mut self, bytes: &[u8]) {
         self.with(|inner| {
             inner.locations.push(BodyLocation::Memory(inner.memory.len() as u32));

@@ -5,18 +5,18 @@ use std::sync::Arc;
 use super::header::unzigzag;
 use super::tls;
 use crate::wire::event::{Code, Dir, Side, StreamId};
-use crate::wire::pb::{Field, Fields, Value, read_varint};
-use crate::wire::{End, Open, Profile, Shape};
+use crate::wire::pb::{Fields, Value, WireField, read_varint};
+use crate::wire::{End, MessageShape, Open, Profile};
 
-pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = Field<'_>> {
+pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = WireField<'_>> {
     Fields::new(bytes).map_while(Result::ok)
 }
 
-fn u32_of(field: &Field<'_>) -> u32 {
+fn u32_of(field: &WireField<'_>) -> u32 {
     u32::try_from(field.varint()).unwrap_or(u32::MAX)
 }
 
-pub(super) fn text(field: &Field<'_>) -> String {
+pub(super) fn text(field: &WireField<'_>) -> String {
     field.text().into_owned()
 }
 
@@ -141,7 +141,7 @@ pub(super) fn open(bytes: &[u8]) -> Open {
 
 /// The fields of a message record in front of its segments.
 pub(super) struct MessageHead {
-    pub shape: Shape,
+    pub shape: MessageShape,
     pub redacted: bool,
     pub size: Option<u64>,
     /// The number of segments that follow.
@@ -149,15 +149,15 @@ pub(super) struct MessageHead {
 }
 
 pub(super) fn message(bytes: &[u8]) -> MessageHead {
-    let mut head = MessageHead { shape: Shape::SotwRequest, redacted: false, size: None, parts: 0 };
+    let mut head = MessageHead { shape: MessageShape::SotwRequest, redacted: false, size: None, parts: 0 };
     for field in fields(bytes) {
         match field.number {
             3 => {
                 head.shape = match field.varint() {
-                    1 => Shape::SotwResponse,
-                    2 => Shape::DeltaRequest,
-                    3 => Shape::DeltaResponse,
-                    _ => Shape::SotwRequest,
+                    1 => MessageShape::SotwResponse,
+                    2 => MessageShape::DeltaRequest,
+                    3 => MessageShape::DeltaResponse,
+                    _ => MessageShape::SotwRequest,
                 }
             }
             4 => head.redacted = field.varint() != 0,

@@ -2,10 +2,10 @@
 
 use super::header::{put_u64, zigzag};
 use super::tls;
-use crate::wire::content::{Blob, Catalog, Form, Strings};
+use crate::wire::content::{Blob, BlobForm, Catalog, Strings};
 use crate::wire::event::{Dir, Side};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
-use crate::wire::{End, Message, Open, Profile, Segment, Shape};
+use crate::wire::{End, Message, MessageShape, Open, Profile, Segment};
 
 pub(super) const START: u32 = 1;
 pub(super) const BLOB: u32 = 2;
@@ -113,12 +113,12 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
     // Skip what the bytes themselves say.
     let named = blob.redacted || record.body.is_none();
     match &blob.form {
-        Form::Any { type_url, name } if named => {
+        BlobForm::Any { type_url, name } if named => {
             put_text(&mut out, 2, texts.get(*type_url));
             put_text(&mut out, 3, texts.get(*name));
         }
-        Form::Any { .. } => {}
-        Form::Wrapper { wrapper, head } => {
+        BlobForm::Any { .. } => {}
+        BlobForm::Wrapper { wrapper, head } => {
             put_u64(&mut out, 1, 1);
             if named {
                 put_text(&mut out, 3, texts.get(wrapper.name));
@@ -132,7 +132,7 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
             put_u64(&mut out, 8, wrapper.in_any.into());
             put_u64(&mut out, 9, (*head).into());
         }
-        Form::Other => put_u64(&mut out, 1, 2),
+        BlobForm::Other => put_u64(&mut out, 1, 2),
     }
     if let Some(body) = record.body {
         put_len_field(&mut out, 10, body);
@@ -150,10 +150,10 @@ pub(super) fn blob(record: BlobRecord<'_>) -> Vec<u8> {
 /// segments.
 pub(super) fn message(out: &mut Vec<u8>, message: &Message, size: Option<u64>) {
     let shape = match message.shape {
-        Shape::SotwRequest => 0,
-        Shape::SotwResponse => 1,
-        Shape::DeltaRequest => 2,
-        Shape::DeltaResponse => 3,
+        MessageShape::SotwRequest => 0,
+        MessageShape::SotwResponse => 1,
+        MessageShape::DeltaRequest => 2,
+        MessageShape::DeltaResponse => 3,
     };
     put_u64(out, 3, shape);
     put_u64(out, 4, message.redacted.into());

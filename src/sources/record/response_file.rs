@@ -3,7 +3,7 @@
 use crate::schema::{FileFormat, FormatError, Schema};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
-use crate::wire::{Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// The message that the file should hold.
 const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
@@ -44,7 +44,7 @@ impl ResponseFile {
             Err(_) if content.is_empty() => b"\n",
             Err(_) => content,
         };
-        let message = Message::parse(Shape::SotwResponse, bytes, catalog);
+        let message = Message::parse(MessageShape::SotwResponse, bytes, catalog);
         if !self.open {
             self.open = true;
             let open =
@@ -109,7 +109,7 @@ mod tests {
         let FramePayload::Open(open) = &open.what else { panic!("{open:?}") };
         assert_eq!(open.method, "file:type.googleapis.com/envoy.config.cluster.v3.Cluster");
         assert_eq!(messages.len(), 3);
-        let undecodable = |frame: &Frame| matches!(&frame.what, FramePayload::Message(m) if matches!(m.body, crate::wire::Body::Undecodable { .. }));
+        let undecodable = |frame: &Frame| matches!(&frame.what, FramePayload::Message(m) if matches!(m.body, crate::wire::MessageBody::Undecodable { .. }));
         assert_eq!(messages.iter().map(undecodable).collect::<Vec<_>>(), [false, true, false]);
     }
 

@@ -8,10 +8,10 @@ use super::bodies::{BodyLocation, BodySource, FileBodies};
 use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart};
 use super::encode;
 use super::header::Header;
-use crate::wire::content::{Blob, BlobId, Catalog, Form, List, Wrapper};
+use crate::wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
-use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, Shared};
+use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, SharedValues};
 
 /// Frames read at a time: few, so that their memory is reused.
 const FRAMES_PER_READ: usize = 64;
@@ -42,7 +42,7 @@ pub(super) struct SegmentReader {
     /// Stand-ins for lost blobs that messages refer to.
     lost: HashMap<u32, BlobId>,
     pub(super) frames: Vec<Frame>,
-    shared: Shared,
+    shared: SharedValues,
     notices: Vec<String>,
     open: HashSet<StreamId>,
     /// The position of the next frame.
@@ -99,7 +99,7 @@ impl SegmentReader {
             numbers: Vec::new(),
             lost: HashMap::new(),
             frames: Vec::new(),
-            shared: Shared::default(),
+            shared: SharedValues::default(),
             notices: Vec::new(),
             open: HashSet::new(),
             now: SegmentStart::default(),
@@ -250,7 +250,7 @@ impl SegmentReader {
         }
         self.count_blob()?;
         self.bodies.add_location(BodyLocation::Lost);
-        let id = catalog.restore(Blob::new(number.into(), 0, 0, false, Form::Other));
+        let id = catalog.restore(Blob::new(number.into(), 0, 0, false, BlobForm::Other));
         self.lost.insert(number, id);
         Some(id)
     }
@@ -269,9 +269,10 @@ impl SegmentReader {
         let payload = record.payload.and_then(|back| self.id(self.next_number().checked_sub(back)?, catalog));
         let form = match (record.form, record.body.filter(|_| !record.redacted)) {
             (0, Some(body)) => catalog.read_any(body),
-            (0, None) => {
-                Form::Any { type_url: intern(catalog, record.type_url), name: intern(catalog, record.name) }
-            }
+            (0, None) => BlobForm::Any {
+                type_url: intern(catalog, record.type_url),
+                name: intern(catalog, record.name),
+            },
             (1, Some(body)) => catalog.read_wrapper(body, record.head, payload, record.in_any),
             (1, None) => {
                 let wrapper = Wrapper {
@@ -282,9 +283,9 @@ impl SegmentReader {
                     aliases: record.aliases.iter().map(|alias| intern(catalog, alias)).collect(),
                     in_any: record.in_any,
                 };
-                Form::Wrapper { wrapper: Box::new(wrapper), head: record.head }
+                BlobForm::Wrapper { wrapper: Box::new(wrapper), head: record.head }
             }
-            _ => Form::Other,
+            _ => BlobForm::Other,
         };
         let (hash, size, kept) = match record.hash {
             Some(hash) => (hash, record.size, record.kept),

@@ -11,7 +11,7 @@ use super::encode;
 use super::header::{Header, put_u64};
 use super::list;
 use super::output::{Growing, Output, Rewritable, RewritableFile};
-use crate::wire::content::{BlobId, Catalog, Form, List};
+use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::put_len_field;
 use crate::wire::{Frame, FramePayload, Message, Open, Segment};
@@ -449,7 +449,7 @@ impl Writer {
         }
         let blob = catalog.blob(id);
         let payload = match &blob.form {
-            Form::Wrapper { wrapper, .. } => wrapper.payload,
+            BlobForm::Wrapper { wrapper, .. } => wrapper.payload,
             _ => None,
         };
         if let Some(payload) = payload {

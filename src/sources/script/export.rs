@@ -9,8 +9,8 @@ use crate::engine::session::locator;
 use crate::wire::content::Catalog;
 use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
-use crate::wire::pb::{Field, Fields};
-use crate::wire::{End, ErrorDetail, Frame, FramePayload, Open, Shape};
+use crate::wire::pb::{Fields, WireField};
+use crate::wire::{End, ErrorDetail, Frame, FramePayload, MessageShape, Open};
 
 /// A session exported as a script.
 pub struct Exported {
@@ -48,8 +48,9 @@ pub fn from_frames<'a>(
             let shape = message.shape;
             if shape.dir() == Dir::Req {
                 let bytes = message.bytes(catalog).unwrap_or_default();
-                let is_node =
-                    |field: &Field<'_>| DiscoveryField::of(shape, field.number) == Some(DiscoveryField::Node);
+                let is_node = |field: &WireField<'_>| {
+                    DiscoveryField::of(shape, field.number) == Some(DiscoveryField::Node)
+                };
                 let node = Fields::new(&bytes).map_while(Result::ok).find(is_node);
                 nodes.insert(frame.stream, node.and_then(|field| ScriptNode::decode(field.bytes())));
             }
@@ -183,7 +184,7 @@ fn ending(end: &End) -> StreamEnd {
     }
 }
 
-fn text(field: &Field<'_>) -> Option<String> {
+fn text(field: &WireField<'_>) -> Option<String> {
     String::from_utf8(field.bytes().to_vec()).ok()
 }
 
@@ -209,7 +210,7 @@ impl ExportedStream {
 
     fn request(&self, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
-        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+        let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
         let mut out = ScriptRequest::default();
         let (mut url, mut node) = (String::new(), None);
         for field in Fields::new(bytes) {
@@ -244,7 +245,7 @@ impl ExportedStream {
 
     fn response(&self, codec: &dyn Codec, bytes: &[u8]) -> Option<MessageBody> {
         let delta = self.stream.variant.is_delta();
-        let shape = if delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+        let shape = if delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
         let mut out = ScriptResponse::default();
         let (mut url, mut entries) = (String::new(), Vec::new());
         for field in Fields::new(bytes) {

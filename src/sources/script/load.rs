@@ -8,7 +8,7 @@ use super::timeline::Timeline;
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
-use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A well-formed line that can't be encoded, such as content without a descriptor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -216,10 +216,10 @@ impl<'a> Loader<'a> {
             return Ok(None);
         }
         let shape = match (delta, dir) {
-            (false, Dir::Req) => Shape::SotwRequest,
-            (false, Dir::Resp) => Shape::SotwResponse,
-            (true, Dir::Req) => Shape::DeltaRequest,
-            (true, Dir::Resp) => Shape::DeltaResponse,
+            (false, Dir::Req) => MessageShape::SotwRequest,
+            (false, Dir::Resp) => MessageShape::SotwResponse,
+            (true, Dir::Req) => MessageShape::DeltaRequest,
+            (true, Dir::Resp) => MessageShape::DeltaResponse,
         };
         Ok(Some(Message::parse(shape, &bytes, self.catalog)))
     }

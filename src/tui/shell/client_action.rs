@@ -74,7 +74,9 @@ fn parse(word: &str) -> Result<ClientAction, String> {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
     };
-    if let Some((type_url, _)) = what.starts_with("xdstp:").then(|| client::asked(what)).flatten() {
+    if let Some((type_url, _)) =
+        what.starts_with("xdstp:").then(|| client::parse_subscription(what)).flatten()
+    {
         return Ok(subscription(type_url, what.to_owned(), wanted));
     }
     let rest = what.strip_prefix(TYPE_PREFIX).unwrap_or(what);

@@ -4,25 +4,25 @@ mod parts;
 
 use crate::wire::content::Catalog;
 use crate::wire::discovery::fields::DiscoveryField;
-use crate::wire::discovery::{Body, MAX_FIELD, Message, Segment, Shape};
+use crate::wire::discovery::{MAX_FIELD_BYTES, Message, MessageBody, MessageShape, Segment};
 use crate::wire::pb::{SplitError, Splitter, tag_len};
 
-use parts::{Parts, node, read_names};
+use parts::{MessageParts, node, read_names};
 
 /// Builds a [`Message`] from bytes that arrive in chunks, or from recorded segments.
 ///
 /// Holds one field at a time, so that a response of 100,000 resources is never in memory at once.
 pub struct MessageBuilder {
-    shape: Shape,
+    shape: MessageShape,
     splitter: Splitter,
-    parts: Parts,
+    parts: MessageParts,
     failed: Option<String>,
 }
 
 impl MessageBuilder {
     /// Creates a builder for a message of this shape.
-    pub fn new(shape: Shape) -> Self {
-        MessageBuilder { shape, splitter: Splitter::default(), parts: Parts::default(), failed: None }
+    pub fn new(shape: MessageShape) -> Self {
+        MessageBuilder { shape, splitter: Splitter::default(), parts: MessageParts::default(), failed: None }
     }
 
     /// Reads the next bytes of the message.
@@ -53,13 +53,13 @@ impl MessageBuilder {
                 row = chunk;
                 continue;
             }
-            let Some(raw) = splitter.field(&mut chunk, MAX_FIELD)? else { return Ok(()) };
+            let Some(raw) = splitter.field(&mut chunk, MAX_FIELD_BYTES)? else { return Ok(()) };
             parts.raw(self.shape, raw, catalog);
             if cut {
                 parts.entries.interrupt();
             }
             let passed = row.get(..row.len() - chunk.len()).unwrap_or_default();
-            if parts.entries.foreseen() == 0 || parts.entries.learn(catalog, passed) {
+            if parts.entries.repeated() == 0 || parts.entries.learn(catalog, passed) {
                 row = chunk;
             }
         }
@@ -159,7 +159,7 @@ impl MessageBuilder {
         segments.shrink_to_fit();
         let (size, redacted, covered) = (parts.size, parts.redacted, parts.covered);
         let body = match self.failed {
-            Some(reason) => Body::Undecodable { reason },
+            Some(reason) => MessageBody::Undecodable { reason },
             None => parts.body(self.shape, catalog),
         };
         (Message { shape: self.shape, segments, size, redacted, body }, covered)
@@ -169,8 +169,8 @@ impl MessageBuilder {
 impl Message {
     /// Reads a complete message.
     ///
-    /// Never fails: bytes that are not the method's message become [`Body::Undecodable`], and are kept.
-    pub fn parse(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
+    /// Never fails: bytes that are not the method's message become [`MessageBody::Undecodable`], and are kept.
+    pub fn parse(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> Message {
         let mut builder = MessageBuilder::new(shape);
         builder.push(bytes, catalog);
         builder.finish(catalog)

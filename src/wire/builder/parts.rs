@@ -4,22 +4,22 @@ use std::sync::Arc;
 use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
 use crate::wire::discovery::{
-    Body, DeltaRequest, DeltaResponse, ErrorDetail, NodeInfo, ResourceError, Segment, Shape, SotwRequest,
-    SotwResponse,
+    DeltaRequest, DeltaResponse, ErrorDetail, MessageBody, MessageShape, NodeInfo, ResourceError, Segment,
+    SotwRequest, SotwResponse,
 };
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
-use crate::wire::pb::{Field, Fields, Value, put_len_field, rebuild, tag_len};
+use crate::wire::pb::{Fields, Value, WireField, put_len_field, rebuild, tag_len};
 
 /// Fields of at least this many bytes are stored as content; shorter ones stay in the message.
-const BLOB: usize = 256;
+const MIN_BLOB_BYTES: usize = 256;
 
 /// Runs of name fields of at least this many bytes are stored as content, because a client repeats
 /// them with each ACK and NACK.
-const RUN: usize = 1024;
+const MIN_RUN_BYTES: usize = 1024;
 
 /// The fields and segments that were read so far.
 #[derive(Default)]
-pub(super) struct Parts {
+pub(super) struct MessageParts {
     pub(super) segments: Vec<Segment>,
     pub(super) inline: Vec<u8>,
     /// Offset in `inline` of the first name that was not read yet.
@@ -65,12 +65,12 @@ pub(super) fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
     Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
 }
 
-impl Parts {
+impl MessageParts {
     /// Ends the run of names at the end of `inline` and reads it.
     pub(super) fn end_names(&mut self, catalog: &mut Catalog) {
         let Some(from) = self.names_from.take() else { return };
         let run = &self.inline[from..];
-        let names = if run.len() < RUN {
+        let names = if run.len() < MIN_RUN_BYTES {
             catalog.read_names(|strings| read_names(run, strings))
         } else {
             let blob = catalog.intern_run(run);
@@ -123,7 +123,7 @@ impl Parts {
     }
 
     /// Reads one field, given with its tag.
-    pub(super) fn raw(&mut self, shape: Shape, raw: &[u8], catalog: &mut Catalog) {
+    pub(super) fn raw(&mut self, shape: MessageShape, raw: &[u8], catalog: &mut Catalog) {
         let Some(Ok(field)) = Fields::new(raw).next() else { return };
         let known = DiscoveryField::of(shape, field.number);
         if known == Some(DiscoveryField::Names) && matches!(field.value, Value::Len(_)) {
@@ -141,7 +141,7 @@ impl Parts {
         };
         let shortest = raw.len() == tag_len(field.number, payload.len()) + payload.len();
         if known == Some(DiscoveryField::Resources) {
-            let delta = shape == Shape::DeltaResponse;
+            let delta = shape == MessageShape::DeltaResponse;
             // A field in an unusual encoding stays inline, unless a secret must be removed from it.
             if shortest || catalog.is_redacted(payload, delta) {
                 self.flush_inline(catalog);
@@ -164,7 +164,7 @@ impl Parts {
             return;
         }
         self.payload(shape, field.number, payload, catalog);
-        if payload.len() >= BLOB && shortest && known != Some(DiscoveryField::Resources) {
+        if payload.len() >= MIN_BLOB_BYTES && shortest && known != Some(DiscoveryField::Resources) {
             let blob = self.other(payload, catalog);
             if known == Some(DiscoveryField::Node) {
                 self.node = Some(node(payload, Some(blob)));
@@ -180,7 +180,7 @@ impl Parts {
         }
     }
 
-    fn scalar(&mut self, shape: Shape, field: &Field<'_>) {
+    fn scalar(&mut self, shape: MessageShape, field: &WireField<'_>) {
         match DiscoveryField::of(shape, field.number) {
             Some(DiscoveryField::Canary) => self.canary = field.varint() != 0,
             _ => self.unknown.push(field.number),
@@ -188,7 +188,13 @@ impl Parts {
     }
 
     /// Reads the payload of a length-delimited field.
-    pub(super) fn payload(&mut self, shape: Shape, number: u32, payload: &[u8], catalog: &mut Catalog) {
+    pub(super) fn payload(
+        &mut self,
+        shape: MessageShape,
+        number: u32,
+        payload: &[u8],
+        catalog: &mut Catalog,
+    ) {
         let text = || String::from_utf8_lossy(payload);
         match DiscoveryField::of(shape, number) {
             Some(DiscoveryField::Version) => self.version = VersionInfo::new(text()),
@@ -234,7 +240,7 @@ impl Parts {
             // An entry in an unusual encoding, whose bytes stay inline.
             Some(DiscoveryField::Resources) => {
                 let mut list = ListBuilder::default();
-                list.push(catalog, payload, shape == Shape::DeltaResponse);
+                list.push(catalog, payload, shape == MessageShape::DeltaResponse);
                 self.lists.push(list.finish(catalog));
             }
             Some(DiscoveryField::Node) => {}
@@ -242,7 +248,7 @@ impl Parts {
         }
     }
 
-    pub(super) fn body(self, shape: Shape, catalog: &mut Catalog) -> Body {
+    pub(super) fn body(self, shape: MessageShape, catalog: &mut Catalog) -> MessageBody {
         let names = match &self.names[..] {
             [] => Arc::default(),
             [one] => one.clone(),
@@ -253,7 +259,7 @@ impl Parts {
             runs => catalog.intern_list(runs.iter().flat_map(|list| list.blobs()).copied().collect()),
         };
         match shape {
-            Shape::SotwRequest => Body::SotwRequest(SotwRequest {
+            MessageShape::SotwRequest => MessageBody::SotwRequest(SotwRequest {
                 version_info: self.version,
                 node: self.node,
                 resource_names: names,
@@ -263,7 +269,7 @@ impl Parts {
                 error_detail: self.error_detail,
                 unknown_fields: self.unknown,
             }),
-            Shape::SotwResponse => Body::SotwResponse(SotwResponse {
+            MessageShape::SotwResponse => MessageBody::SotwResponse(SotwResponse {
                 version_info: self.version,
                 resources,
                 canary: self.canary,
@@ -273,7 +279,7 @@ impl Parts {
                 resource_errors: self.resource_errors,
                 unknown_fields: self.unknown,
             }),
-            Shape::DeltaRequest => Body::DeltaRequest(DeltaRequest {
+            MessageShape::DeltaRequest => MessageBody::DeltaRequest(DeltaRequest {
                 node: self.node,
                 type_url: self.type_url,
                 subscribe: names,
@@ -289,7 +295,7 @@ impl Parts {
                 locators_unsubscribe: self.locators_unsubscribe,
                 unknown_fields: self.unknown,
             }),
-            Shape::DeltaResponse => Body::DeltaResponse(DeltaResponse {
+            MessageShape::DeltaResponse => MessageBody::DeltaResponse(DeltaResponse {
                 system_version_info: self.version,
                 resources,
                 type_url: self.type_url,
@@ -308,7 +314,7 @@ impl Parts {
 /// Returns `None` if there are none.
 fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u8>> {
     let redact = catalog.redactor()?;
-    let clean = |field: &Field<'_>| match (field.number, field.value) {
+    let clean = |field: &WireField<'_>| match (field.number, field.value) {
         (resource_error::ERROR_DETAIL, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
         (status::MESSAGE, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
         (status::DETAILS, Value::Len(any)) if !nested => redact.resource(any),

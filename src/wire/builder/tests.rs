@@ -66,7 +66,7 @@ fn again(message: &Message, catalog: &mut Catalog) -> Message {
     builder.finish(catalog)
 }
 
-fn check(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
+fn check(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> Message {
     let message = Message::parse(shape, bytes, catalog);
     assert_eq!(message.bytes(catalog).as_deref(), Some(bytes), "every byte is kept");
     let back = again(&message, catalog);
@@ -79,8 +79,8 @@ fn check(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> Message {
 fn reads_names_of_sotw_resources() {
     let mut catalog = Catalog::in_memory();
     let bytes = sotw("41", &[cluster("a", b""), cluster("b", b"")], "n1");
-    let message = check(Shape::SotwResponse, &bytes, &mut catalog);
-    let Body::SotwResponse(body) = &message.body else { panic!("{message:?}") };
+    let message = check(MessageShape::SotwResponse, &bytes, &mut catalog);
+    let MessageBody::SotwResponse(body) = &message.body else { panic!("{message:?}") };
     assert_eq!((body.version_info.as_str(), body.nonce.as_str()), ("41", "n1"));
     assert_eq!(names(&body.resources, &catalog), ["a", "b"]);
 }
@@ -89,14 +89,14 @@ fn reads_names_of_sotw_resources() {
 fn repeated_push_shares_list_and_change_adds_one_blob() {
     let mut catalog = Catalog::in_memory();
     let mut entries: Vec<_> = (0..1000).map(|i| cluster(&format!("c{i}"), b"")).collect();
-    let first = Message::parse(Shape::SotwResponse, &sotw("1", &entries, "a"), &mut catalog);
+    let first = Message::parse(MessageShape::SotwResponse, &sotw("1", &entries, "a"), &mut catalog);
     let count = catalog.blobs().len();
-    let second = Message::parse(Shape::SotwResponse, &sotw("2", &entries, "b"), &mut catalog);
+    let second = Message::parse(MessageShape::SotwResponse, &sotw("2", &entries, "b"), &mut catalog);
     let lists = [first.resources(), second.resources()].map(|list| list.map(Arc::as_ptr));
     assert_eq!(lists[0], lists[1]);
     assert_eq!(catalog.blobs().len(), count);
     entries[500] = cluster("c500", b"\x22\x02\x08\x05");
-    let third = Message::parse(Shape::SotwResponse, &sotw("3", &entries, "c"), &mut catalog);
+    let third = Message::parse(MessageShape::SotwResponse, &sotw("3", &entries, "c"), &mut catalog);
     assert_eq!(catalog.blobs().len(), count + 1);
     let differ = third
         .resources()
@@ -111,7 +111,7 @@ fn learns_runs_of_repeated_entries() {
     let entries: Vec<_> = (0..30).map(|i| cluster(&format!("c{i}"), b"")).collect();
     let bytes = sotw("1", &entries, "a");
     for version in ["2", "3"] {
-        let again = Message::parse(Shape::SotwResponse, &sotw(version, &entries, "b"), &mut catalog);
+        let again = Message::parse(MessageShape::SotwResponse, &sotw(version, &entries, "b"), &mut catalog);
         assert_eq!(again.resources().map(|list| list.len()), Some(30));
     }
     // After the version and the first entry, which follows no other.
@@ -151,7 +151,7 @@ proptest! {
                 }
             }
             let bytes = sotw(&fresh.to_string(), &entries, "n");
-            let mut builder = MessageBuilder::new(Shape::SotwResponse);
+            let mut builder = MessageBuilder::new(MessageShape::SotwResponse);
             bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut catalog));
             let message = builder.finish(&mut catalog);
             prop_assert_eq!(message.bytes(&catalog), Some(bytes));
@@ -170,8 +170,8 @@ fn delta_and_sotw_share_payloads() {
     let mut bytes = Vec::new();
     put_len_field(&mut bytes, 2, &wrapper("a", "7", Some(&payload)));
     put_len_field(&mut bytes, 2, &wrapper("gone", "", None));
-    let message = check(Shape::DeltaResponse, &bytes, &mut catalog);
-    let sotw = Message::parse(Shape::SotwResponse, &sotw("1", &[payload], "n"), &mut catalog);
+    let message = check(MessageShape::DeltaResponse, &bytes, &mut catalog);
+    let sotw = Message::parse(MessageShape::SotwResponse, &sotw("1", &[payload], "n"), &mut catalog);
     let delta = catalog.entry(message.resources().expect("a response").blobs()[0]);
     assert_eq!(delta.payload, sotw.resources().map(|list| list.blobs()[0]));
     assert_eq!((catalog.text(delta.name), catalog.text(delta.version)), ("a", "7"));
@@ -185,7 +185,7 @@ fn unwraps_sotw_wrapper() {
     let inner =
         wrapper("rt", "3", Some(&any("type.googleapis.com/envoy.service.runtime.v3.Runtime", b"\x0a\x02rt")));
     let entry = any("type.googleapis.com/envoy.service.discovery.v3.Resource", &inner);
-    let message = check(Shape::SotwResponse, &sotw("1", &[entry], "n"), &mut catalog);
+    let message = check(MessageShape::SotwResponse, &sotw("1", &[entry], "n"), &mut catalog);
     let entry = catalog.entry(message.resources().expect("a response").blobs()[0]);
     assert!(entry.wrapped);
     assert_eq!((catalog.text(entry.name), catalog.text(entry.version)), ("rt", "3"));
@@ -196,9 +196,12 @@ fn unwraps_sotw_wrapper() {
 fn stores_long_list_of_names_once() {
     let mut catalog = Catalog::in_memory();
     let list: Vec<_> = (0..200).map(|i| format!("cluster-{i}")).collect();
-    let first = check(Shape::SotwRequest, &request(&list, "a"), &mut catalog);
-    let second = check(Shape::SotwRequest, &request(&list, "b"), &mut catalog);
-    let (Body::SotwRequest(first), Body::SotwRequest(second)) = (&first.body, &second.body) else { panic!() };
+    let first = check(MessageShape::SotwRequest, &request(&list, "a"), &mut catalog);
+    let second = check(MessageShape::SotwRequest, &request(&list, "b"), &mut catalog);
+    let (MessageBody::SotwRequest(first), MessageBody::SotwRequest(second)) = (&first.body, &second.body)
+    else {
+        panic!()
+    };
     assert_eq!(first.resource_names.len(), 200);
     assert!(Arc::ptr_eq(&first.resource_names, &second.resource_names));
     assert_eq!(second.response_nonce.as_str(), "b");
@@ -209,8 +212,8 @@ fn joins_separate_runs_of_names() {
     let mut catalog = Catalog::in_memory();
     let mut bytes = request(&["a".into()], "n");
     put_len_field(&mut bytes, 3, b"b");
-    let message = check(Shape::SotwRequest, &bytes, &mut catalog);
-    let Body::SotwRequest(body) = &message.body else { panic!() };
+    let message = check(MessageShape::SotwRequest, &bytes, &mut catalog);
+    let MessageBody::SotwRequest(body) = &message.body else { panic!() };
     let texts: Vec<_> = body.resource_names.iter().map(|name| catalog.text(*name)).collect();
     assert_eq!(texts, ["a", "b"]);
 }
@@ -220,7 +223,7 @@ fn reads_empty_status_as_nack() {
     let mut catalog = Catalog::in_memory();
     let mut bytes = request(&[], "n");
     put_len_field(&mut bytes, 6, b"");
-    let message = check(Shape::SotwRequest, &bytes, &mut catalog);
+    let message = check(MessageShape::SotwRequest, &bytes, &mut catalog);
     assert_eq!(message.error_detail(), Some(&ErrorDetail::default()));
 }
 
@@ -228,8 +231,8 @@ fn reads_empty_status_as_nack() {
 fn keeps_undecodable_bytes_with_reason() {
     let mut catalog = Catalog::in_memory();
     for bytes in [&b"\x0a\x02ok\xff\xff"[..], b"\x07", b"\x0a\x7fshort"] {
-        let message = check(Shape::SotwResponse, bytes, &mut catalog);
-        assert!(matches!(message.body, Body::Undecodable { .. }), "{bytes:?}");
+        let message = check(MessageShape::SotwResponse, bytes, &mut catalog);
+        assert!(matches!(message.body, MessageBody::Undecodable { .. }), "{bytes:?}");
     }
 }
 
@@ -239,8 +242,8 @@ fn keeps_and_lists_unknown_fields() {
     let mut bytes = sotw("1", &[], "n");
     put_tag(&mut bytes, 99, WIRE_VARINT);
     put_varint(&mut bytes, 5);
-    let message = check(Shape::SotwResponse, &bytes, &mut catalog);
-    let Body::SotwResponse(body) = &message.body else { panic!() };
+    let message = check(MessageShape::SotwResponse, &bytes, &mut catalog);
+    let MessageBody::SotwResponse(body) = &message.body else { panic!() };
     assert_eq!(body.unknown_fields, [99]);
 }
 
@@ -274,19 +277,19 @@ fn redacts_before_storing() {
     let secret = any("type.googleapis.com/x.Y", b"says hush here");
     let mut bytes = Vec::new();
     put_len_field(&mut bytes, 2, &wrapper("s", "1", Some(&secret)));
-    let delta = Message::parse(Shape::DeltaResponse, &bytes, &mut catalog);
-    let sotw = Message::parse(Shape::SotwResponse, &sotw("1", &[secret], "n"), &mut catalog);
+    let delta = Message::parse(MessageShape::DeltaResponse, &bytes, &mut catalog);
+    let sotw = Message::parse(MessageShape::SotwResponse, &sotw("1", &[secret], "n"), &mut catalog);
     let mut nack = request(&[], "n");
     let status = ErrorDetail { code: 13, message: "bad: hush".into(), details: Vec::new() };
     put_len_field(&mut nack, 6, &status.encode());
-    let nack = Message::parse(Shape::SotwRequest, &nack, &mut catalog);
+    let nack = Message::parse(MessageShape::SotwRequest, &nack, &mut catalog);
     assert_eq!(nack.error_detail().map(|e| &*e.message), Some("bad: *"));
     for message in [delta, sotw, nack] {
         assert!(message.redacted);
         let bytes = message.bytes(&catalog).expect("kept");
         assert!(!bytes.windows(4).any(|four| four == b"hush"));
         let back = again(&message, &mut catalog);
-        assert!(!matches!(back.body, Body::Undecodable { .. }));
+        assert!(!matches!(back.body, MessageBody::Undecodable { .. }));
         assert_eq!(back.bytes(&catalog), Some(bytes));
     }
 }
@@ -342,8 +345,8 @@ fn redacts_entries_in_any_encoding() {
         any(resource, &cut),
     ];
     let delta = [twice, loose, cut, wrapper("n", "1", Some(&secret))];
-    let sotw = sotw.iter().map(|entry| (Shape::SotwResponse, entry));
-    for (shape, entry) in sotw.chain(delta.iter().map(|entry| (Shape::DeltaResponse, entry))) {
+    let sotw = sotw.iter().map(|entry| (MessageShape::SotwResponse, entry));
+    for (shape, entry) in sotw.chain(delta.iter().map(|entry| (MessageShape::DeltaResponse, entry))) {
         let mut fields = vec![any_field(2, entry)];
         if entry.len() < 0x80 {
             fields.push(padded(2, entry));
@@ -382,11 +385,11 @@ fn keeps_every_byte_of_entries_without_secrets() {
     let entry = cluster("a", b"");
     let twice = [any_field(2, &entry), any_field(3, b"n"), any_field(2, &entry)].concat();
     for (shape, field) in [
-        (Shape::SotwResponse, padded(2, &entry)),
-        (Shape::DeltaResponse, padded(2, &wrapper("a", "1", Some(&entry)))),
-        (Shape::DeltaResponse, any_field(2, &twice)),
-        (Shape::DeltaResponse, any_field(2, &[any_field(3, b"n"), padded(2, &entry)].concat())),
-        (Shape::SotwResponse, any_field(2, b"\x0a\x7fcut")),
+        (MessageShape::SotwResponse, padded(2, &entry)),
+        (MessageShape::DeltaResponse, padded(2, &wrapper("a", "1", Some(&entry)))),
+        (MessageShape::DeltaResponse, any_field(2, &twice)),
+        (MessageShape::DeltaResponse, any_field(2, &[any_field(3, b"n"), padded(2, &entry)].concat())),
+        (MessageShape::SotwResponse, any_field(2, b"\x0a\x7fcut")),
     ] {
         let message = check(shape, &field, &mut catalog);
         assert!(!message.redacted && message.resources().is_some_and(|list| list.len() == 1));
@@ -404,7 +407,8 @@ fn redacts_private_keys_in_unreadable_bytes() {
     let damaged = [any_field(2, &[&[0x12, 0x7f], &key[..80]].concat()), any_field(5, b"n")];
     for bytes in [cut.concat(), garbage.concat(), unknown.concat(), damaged.concat()] {
         for step in [7, bytes.len()] {
-            for shape in [Shape::SotwResponse, Shape::DeltaResponse, Shape::SotwRequest] {
+            for shape in [MessageShape::SotwResponse, MessageShape::DeltaResponse, MessageShape::SotwRequest]
+            {
                 let mut catalog = redacting();
                 let mut builder = MessageBuilder::new(shape);
                 for chunk in bytes.chunks(step) {
@@ -434,7 +438,12 @@ fn redaction_keeps_field_boundaries() {
     for bytes in
         [[any_field(1, line), any_field(6, letters), any_field(1, letters)].concat(), group, many, node, cut]
     {
-        for shape in [Shape::SotwResponse, Shape::DeltaResponse, Shape::SotwRequest, Shape::DeltaRequest] {
+        for shape in [
+            MessageShape::SotwResponse,
+            MessageShape::DeltaResponse,
+            MessageShape::SotwRequest,
+            MessageShape::DeltaRequest,
+        ] {
             let mut catalog = redacting();
             let message = Message::parse(shape, &bytes, &mut catalog);
             let kept = message.bytes(&catalog).expect("kept");
@@ -445,7 +454,7 @@ fn redaction_keeps_field_boundaries() {
             };
             assert_eq!(heads(&kept), heads(&bytes), "{shape:?}");
             let back = catalog.with_clean(|catalog| again(&message, catalog));
-            if !matches!(message.body, Body::Undecodable { .. }) {
+            if !matches!(message.body, MessageBody::Undecodable { .. }) {
                 assert_eq!(format!("{:?}", back.body), format!("{:?}", message.body), "{shape:?}");
             }
         }
@@ -456,7 +465,7 @@ fn redaction_keeps_field_boundaries() {
 fn joins_many_runs_in_linear_time() {
     let parts = 200_000;
     // Empty fields, and one unknown field in between.
-    for (shape, number) in [(Shape::SotwRequest, 3), (Shape::SotwResponse, 2)] {
+    for (shape, number) in [(MessageShape::SotwRequest, 3), (MessageShape::SotwResponse, 2)] {
         let mut part = Vec::new();
         put_len_field(&mut part, number, b"");
         put_len_field(&mut part, 100, b"");
@@ -464,8 +473,8 @@ fn joins_many_runs_in_linear_time() {
         let mut catalog = Catalog::in_memory();
         let message = Message::parse(shape, &part.repeat(parts), &mut catalog);
         let count = match &message.body {
-            Body::SotwRequest(request) => request.resource_names.len(),
-            Body::SotwResponse(response) => response.resources.len(),
+            MessageBody::SotwRequest(request) => request.resource_names.len(),
+            MessageBody::SotwResponse(response) => response.resources.len(),
             other => panic!("{other:?}"),
         };
         assert_eq!(count, parts);
@@ -479,7 +488,7 @@ proptest! {
         bytes in prop::collection::vec(any_byte(), 0..400),
         step in 1usize..50,
         shape in prop::sample::select(vec![
-            Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse,
+            MessageShape::SotwRequest, MessageShape::SotwResponse, MessageShape::DeltaRequest, MessageShape::DeltaResponse,
         ]),
     ) {
         let mut catalog = Catalog::in_memory();
@@ -515,5 +524,5 @@ fn accepts_resource_bytes_as_payload() {
     let mut bytes = Vec::new();
     put_len_field(&mut bytes, 2, &inner);
     put_len_field(&mut bytes, 2, &wrapper("b", "2", Some(&inner)));
-    check(Shape::DeltaResponse, &bytes, &mut catalog);
+    check(MessageShape::DeltaResponse, &bytes, &mut catalog);
 }

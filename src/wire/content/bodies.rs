@@ -3,7 +3,7 @@ use bytes::Bytes;
 use super::packed::Packed;
 
 /// Storage for the bodies of blobs: memory for live sources, the file for a recording.
-pub trait Bodies: Send {
+pub trait BodyStore: Send {
     /// Stores the body of the next blob. Bodies arrive in the order of blob ids, without gaps.
     fn put(&mut self, bytes: &[u8]);
     /// Returns the body of blob `index`; `None` if a damaged recording has lost it.
@@ -11,7 +11,7 @@ pub trait Bodies: Send {
 }
 
 /// Newest blocks that stay uncompressed, 8 MB in total.
-const FRESH: usize = 32;
+const UNCOMPRESSED_BLOCKS: usize = 32;
 
 /// Bodies in memory, compressed except for the newest 8 MB.
 ///
@@ -20,11 +20,11 @@ pub struct MemoryBodies(Packed);
 
 impl Default for MemoryBodies {
     fn default() -> Self {
-        MemoryBodies(Packed::new(FRESH))
+        MemoryBodies(Packed::new(UNCOMPRESSED_BLOCKS))
     }
 }
 
-impl Bodies for MemoryBodies {
+impl BodyStore for MemoryBodies {
     fn put(&mut self, bytes: &[u8]) {
         self.0.put(bytes);
     }

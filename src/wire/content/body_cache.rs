@@ -4,13 +4,13 @@ use std::mem;
 
 use bytes::Bytes;
 
-use super::Bodies;
+use super::BodyStore;
 use crate::wire::event::DenseHash;
 
 /// Bytes of bodies in one generation.
-const GENERATION: usize = 16 << 20;
+const GENERATION_BYTES: usize = 16 << 20;
 /// Larger bodies are not cached, because each would displace too many others.
-const LARGEST: usize = GENERATION / 16;
+const MAX_BODY_BYTES: usize = GENERATION_BYTES / 16;
 
 /// Bodies that were read recently.
 ///
@@ -29,7 +29,7 @@ struct Generations {
 
 impl BodyCache {
     /// Returns the body of a blob, from the cache or else from `bodies`.
-    pub(super) fn get(&self, id: u32, bodies: &dyn Bodies) -> Option<Bytes> {
+    pub(super) fn get(&self, id: u32, bodies: &dyn BodyStore) -> Option<Bytes> {
         let mut all = self.0.borrow_mut();
         if let Some(body) = all.young.get(&id) {
             return Some(body.clone());
@@ -38,14 +38,14 @@ impl BodyCache {
             Some(body) => body,
             None => {
                 let body = bodies.get(id)?;
-                if body.len() > LARGEST {
+                if body.len() > MAX_BODY_BYTES {
                     return Some(body);
                 }
                 // A slice would keep the block alive.
                 Bytes::copy_from_slice(&body)
             }
         };
-        if all.bytes + body.len() > GENERATION {
+        if all.bytes + body.len() > GENERATION_BYTES {
             all.old = mem::take(&mut all.young);
             all.bytes = 0;
         }
@@ -64,7 +64,7 @@ mod tests {
     /// Bodies of one length, and the number of reads.
     struct Counted(usize, Cell<usize>);
 
-    impl Bodies for Counted {
+    impl BodyStore for Counted {
         fn put(&mut self, _: &[u8]) {}
 
         fn get(&self, index: u32) -> Option<Bytes> {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn caches_bodies_that_are_read_again() {
-        let (recent, bodies) = (BodyCache::default(), Counted(LARGEST, Cell::default()));
+        let (recent, bodies) = (BodyCache::default(), Counted(MAX_BODY_BYTES, Cell::default()));
         let get = |id: u32| {
             let body = recent.get(id, &bodies);
             assert_eq!(body, bodies.get(id), "{id}");
@@ -99,12 +99,12 @@ mod tests {
         assert_eq!(bodies.1.take(), 1);
         let held = recent.0.borrow();
         let bytes = |of: &HashMap<u32, Bytes, _>| of.values().map(Bytes::len).sum::<usize>();
-        assert!(bytes(&held.young) <= GENERATION && bytes(&held.old) <= GENERATION);
+        assert!(bytes(&held.young) <= GENERATION_BYTES && bytes(&held.old) <= GENERATION_BYTES);
     }
 
     #[test]
     fn does_not_cache_large_bodies() {
-        let (recent, bodies) = (BodyCache::default(), Counted(LARGEST + 1, Cell::default()));
+        let (recent, bodies) = (BodyCache::default(), Counted(MAX_BODY_BYTES + 1, Cell::default()));
         assert!(recent.get(1, &bodies).is_some() && recent.get(1, &bodies).is_some());
         assert_eq!(bodies.1.get(), 2);
     }

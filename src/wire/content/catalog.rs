@@ -10,7 +10,7 @@ use super::body_cache::BodyCache;
 use super::entry::{RawWrapper, any_parts, is_wrapper, raw_wrapper};
 use super::entry_run::EntryRun;
 use super::index::Index;
-use super::{Bodies, Entry, List, MemoryBodies, Redact, Strings, Wrapper};
+use super::{BodyStore, List, MemoryBodies, Redact, ResponseEntry, Strings, Wrapper};
 use crate::wire::discovery::fields::{any, resource};
 use crate::wire::event::{DenseHash, Kind, Sym};
 use crate::wire::pb::{self, Fields, put_len_field};
@@ -35,14 +35,14 @@ pub struct Blob {
     /// Secrets were removed from the blob or from the payload that it wraps.
     pub redacted: bool,
     /// The message in the blob.
-    pub form: Form,
+    pub form: BlobForm,
     /// The next blob in the most recent list that contained this one.
     follower: BlobId,
 }
 
 /// The message that a blob holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum BlobForm {
     /// An `Any` with a resource.
     ///
     /// `name` is the resource's own name, empty if the type has no known name field.
@@ -84,12 +84,12 @@ pub struct Catalog {
     by_hash: Index,
     lists: HashMap<u128, Weak<List>>,
     /// By first entry.
-    stretches: HashMap<BlobId, EntryRun, DenseHash>,
+    runs: HashMap<BlobId, EntryRun, DenseHash>,
     /// The type URL read last, its symbol and its name field: usually the next one is equal.
     last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
     /// Names of the runs that requests repeat.
     names: HashMap<BlobId, Arc<[Sym]>>,
-    bodies: Box<dyn Bodies>,
+    bodies: Box<dyn BodyStore>,
     recent: BodyCache,
     /// Pairs of payloads with different bytes and equal meaning.
     same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
@@ -104,13 +104,13 @@ impl Catalog {
     ///
     /// `seed` keys the hashes: random for a live source, from the header for a recording. Equal
     /// hashes mean equal content within a session, and nothing across sessions.
-    pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn Bodies>) -> Self {
+    pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn BodyStore>) -> Self {
         Catalog {
             strings: Strings::default(),
             blobs: Vec::new(),
             by_hash: Index::default(),
             lists: HashMap::new(),
-            stretches: HashMap::default(),
+            runs: HashMap::default(),
             last_type: None,
             names: HashMap::new(),
             bodies,
@@ -172,9 +172,9 @@ impl Catalog {
     }
 
     /// Returns the entry in a blob. A blob that is not an entry has neither name nor payload.
-    pub fn entry(&self, id: BlobId) -> Entry<'_> {
+    pub fn entry(&self, id: BlobId) -> ResponseEntry<'_> {
         match &self.blob(id).form {
-            Form::Any { type_url, name } => Entry {
+            BlobForm::Any { type_url, name } => ResponseEntry {
                 name: *name,
                 version: Sym::EMPTY,
                 type_url: *type_url,
@@ -183,12 +183,12 @@ impl Catalog {
                 aliases: &[],
                 wrapped: false,
             },
-            Form::Wrapper { wrapper, .. } => {
+            BlobForm::Wrapper { wrapper, .. } => {
                 let type_url = match wrapper.payload.map(|payload| &self.blob(payload).form) {
-                    Some(Form::Any { type_url, .. }) => *type_url,
+                    Some(BlobForm::Any { type_url, .. }) => *type_url,
                     _ => Sym::EMPTY,
                 };
-                Entry {
+                ResponseEntry {
                     name: wrapper.name,
                     version: wrapper.version,
                     type_url,
@@ -198,7 +198,7 @@ impl Catalog {
                     wrapped: wrapper.in_any,
                 }
             }
-            Form::Other => Entry {
+            BlobForm::Other => ResponseEntry {
                 name: Sym::EMPTY,
                 version: Sym::EMPTY,
                 type_url: Sym::EMPTY,
@@ -213,9 +213,9 @@ impl Catalog {
     /// Returns the name of the entry in a blob; empty if there is none.
     pub fn name(&self, id: BlobId) -> Sym {
         match &self.blob(id).form {
-            Form::Any { name, .. } => *name,
-            Form::Wrapper { wrapper, .. } => wrapper.name,
-            Form::Other => Sym::EMPTY,
+            BlobForm::Any { name, .. } => *name,
+            BlobForm::Wrapper { wrapper, .. } => wrapper.name,
+            BlobForm::Other => Sym::EMPTY,
         }
     }
 
@@ -223,7 +223,7 @@ impl Catalog {
     pub fn bytes(&self, id: BlobId) -> Option<Bytes> {
         let body = self.bodies.get(id.0)?;
         match &self.blob(id).form {
-            Form::Wrapper { wrapper, head } => {
+            BlobForm::Wrapper { wrapper, head } => {
                 let payload =
                     wrapper.payload.map(|p| self.bodies.get(p.0)).map_or(Some(None), |p| p.map(Some))?;
                 Some(join_wrapper(&body, *head as usize, payload.as_deref(), wrapper.in_any).into())
@@ -270,7 +270,7 @@ impl Catalog {
         if let Some(id) = self.known(hash) {
             return id;
         }
-        self.add(hash, bytes.len(), false, Form::Other, bytes)
+        self.add(hash, bytes.len(), false, BlobForm::Other, bytes)
     }
 
     /// Stores a run of fields.
@@ -280,7 +280,7 @@ impl Catalog {
             return id;
         }
         let clean = self.redact.as_ref().and_then(|redact| redact.fields(run));
-        self.put(hash, run.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(run))
+        self.put(hash, run.len(), clean.is_some(), BlobForm::Other, clean.as_deref().unwrap_or(run))
     }
 
     /// Runs `read` with redaction off, for content that comes out of this catalog.
@@ -322,13 +322,13 @@ impl Catalog {
         self.add(hash, bytes.len(), clean.is_some(), form, clean.as_deref().unwrap_or(bytes))
     }
 
-    fn any_form(&mut self, url: &[u8], value: &[u8]) -> Form {
+    fn any_form(&mut self, url: &[u8], value: &[u8]) -> BlobForm {
         let (type_url, name_field) = self.type_of(url);
         let name = name_field.and_then(|number| {
             Fields::new(value).map_while(Result::ok).filter(|field| field.number == number).last()
         });
         let name = name.map_or(Sym::EMPTY, |field| self.strings.intern(&field.text()));
-        Form::Any { type_url, name }
+        BlobForm::Any { type_url, name }
     }
 
     /// Returns the symbol of a type URL, and the number of the name field of its resources.
@@ -346,15 +346,21 @@ impl Catalog {
     }
 
     /// Reads a recorded `Any`.
-    pub fn read_any(&mut self, bytes: &[u8]) -> Form {
-        any_parts(bytes).map_or(Form::Other, |(url, value)| self.any_form(url, value))
+    pub fn read_any(&mut self, bytes: &[u8]) -> BlobForm {
+        any_parts(bytes).map_or(BlobForm::Other, |(url, value)| self.any_form(url, value))
     }
 
     /// Reads a recorded `Resource` from the bytes around its payload, which stood at offset `head`.
-    pub fn read_wrapper(&mut self, around: &[u8], head: u32, payload: Option<BlobId>, in_any: bool) -> Form {
-        raw_wrapper(around).map_or(Form::Other, |raw| {
+    pub fn read_wrapper(
+        &mut self,
+        around: &[u8],
+        head: u32,
+        payload: Option<BlobId>,
+        in_any: bool,
+    ) -> BlobForm {
+        raw_wrapper(around).map_or(BlobForm::Other, |raw| {
             let wrapper = Box::new(self.wrapper(&raw, payload, in_any));
-            Form::Wrapper { wrapper, head }
+            BlobForm::Wrapper { wrapper, head }
         })
     }
 
@@ -385,7 +391,7 @@ impl Catalog {
                 let inner = self.hash(payload);
                 match self.known(inner) {
                     // The stored body of a wrapper lacks its payload.
-                    Some(id) if matches!(self.blob(id).form, Form::Wrapper { .. }) => {
+                    Some(id) if matches!(self.blob(id).form, BlobForm::Wrapper { .. }) => {
                         return self.add_whole(hash, bytes, in_any);
                     }
                     Some(id) => Some(id),
@@ -413,7 +419,7 @@ impl Catalog {
         if !(same || redacted) || raw.payloads > 1 {
             return self.add_whole(hash, bytes, in_any);
         }
-        let form = Form::Wrapper { wrapper: Box::new(wrapper), head: head as u32 };
+        let form = BlobForm::Wrapper { wrapper: Box::new(wrapper), head: head as u32 };
         self.add(hash, bytes.len(), redacted, form, &body)
     }
 
@@ -434,20 +440,20 @@ impl Catalog {
             let clean = redact.resource(&any_of_wrapper(bytes))?;
             any_parts(&clean).map(|(_, value)| value.to_vec())
         });
-        self.add(hash, bytes.len(), clean.is_some(), Form::Other, clean.as_deref().unwrap_or(bytes))
+        self.add(hash, bytes.len(), clean.is_some(), BlobForm::Other, clean.as_deref().unwrap_or(bytes))
     }
 
-    fn add(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+    fn add(&mut self, hash: u128, size: usize, redacted: bool, form: BlobForm, body: &[u8]) -> BlobId {
         // The redactor has read an `Any` completely already.
-        let unread = self.redact.as_ref().filter(|_| !matches!(form, Form::Any { .. }));
+        let unread = self.redact.as_ref().filter(|_| !matches!(form, BlobForm::Any { .. }));
         let clean = unread.and_then(|redact| redact.raw(body));
         self.put(hash, size, redacted || clean.is_some(), form, clean.as_deref().unwrap_or(body))
     }
 
     /// Stores a body without secrets.
-    fn put(&mut self, hash: u128, size: usize, redacted: bool, form: Form, body: &[u8]) -> BlobId {
+    fn put(&mut self, hash: u128, size: usize, redacted: bool, form: BlobForm, body: &[u8]) -> BlobId {
         let kept = match &form {
-            Form::Wrapper { wrapper, .. } => {
+            BlobForm::Wrapper { wrapper, .. } => {
                 let payload = wrapper.payload.map(|id| self.blob(id).kept as usize);
                 joined_len(body.len(), payload, wrapper.in_any)
             }
@@ -464,7 +470,7 @@ impl Catalog {
         })
     }
 
-    /// Adds a blob whose body [`Bodies`] has already, for readers of recordings.
+    /// Adds a blob whose body [`BodyStore`] has already, for readers of recordings.
     pub fn restore(&mut self, blob: Blob) -> BlobId {
         let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
         self.by_hash.insert(blob.hash as u64, id.0);
@@ -485,14 +491,14 @@ impl Catalog {
     }
 
     /// Returns the run of entries that starts with `first`, if `bytes` start with that run.
-    pub(super) fn stretch(&self, first: BlobId, bytes: &[u8]) -> Option<&EntryRun> {
-        let stretch = self.stretches.get(&first)?;
+    pub(super) fn run(&self, first: BlobId, bytes: &[u8]) -> Option<&EntryRun> {
+        let stretch = self.runs.get(&first)?;
         let raw = bytes.get(..stretch.bytes)?;
         (raw.starts_with(&stretch.head) && self.hash(raw) == stretch.hash).then_some(stretch)
     }
 
-    pub(super) fn set_stretch(&mut self, stretch: EntryRun) {
-        self.stretches.insert(stretch.blobs[0], stretch);
+    pub(super) fn set_run(&mut self, stretch: EntryRun) {
+        self.runs.insert(stretch.blobs[0], stretch);
     }
 
     /// Reads names that are too few to be shared.
@@ -542,16 +548,16 @@ impl Catalog {
 
 impl Blob {
     /// Creates a blob that was read from a recording.
-    pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: Form) -> Self {
+    pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: BlobForm) -> Self {
         Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
     }
 }
 
-impl Form {
+impl BlobForm {
     /// Joins an entry from its stored body and, for a wrapper, the bytes of its payload.
     pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
         match self {
-            Form::Wrapper { wrapper, head } => {
+            BlobForm::Wrapper { wrapper, head } => {
                 join_wrapper(body, *head as usize, payload, wrapper.in_any).into()
             }
             _ => body.into(),

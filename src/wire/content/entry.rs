@@ -28,7 +28,7 @@ pub struct Wrapper {
 
 /// One entry of a response, in either form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ResponseEntry<'a> {
     /// Name of the resource; empty if there is none.
     pub name: Sym,
     /// The wrapper's version; empty for a bare `Any`, which has the version of the response.

@@ -2,7 +2,7 @@ use super::BlobId;
 
 /// Entries in a run. A longer run costs less per entry, but is more often cut by the end of an
 /// HTTP/2 frame.
-pub(super) const LEN: usize = 8;
+pub(super) const RUN_LEN: usize = 8;
 
 /// Consecutive entries that arrived in the same order before.
 ///
@@ -16,5 +16,5 @@ pub(super) struct EntryRun {
     pub bytes: usize,
     /// Secrets were removed from one of the entries.
     pub redacted: bool,
-    pub blobs: [BlobId; LEN],
+    pub blobs: [BlobId; RUN_LEN],
 }

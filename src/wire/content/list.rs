@@ -21,9 +21,9 @@ pub struct List {
 }
 
 /// Searches without an index: few names are looked up in a list that the next push replaces.
-const SEARCHES: u8 = 4;
+const MAX_UNINDEXED_SEARCHES: u8 = 4;
 /// A sum is derived from another list if at most one entry in this many differs.
-const FEW: usize = 4;
+const MIN_ENTRIES_PER_DIFFERENCE: usize = 4;
 
 /// Stored bytes of an entry, with its length prefix.
 fn len(blob: &Blob) -> u64 {
@@ -64,7 +64,7 @@ impl List {
     ///
     /// The first few searches scan the list; then an index is built, which all holders share.
     pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
-        if self.searched.load(Ordering::Relaxed) < SEARCHES {
+        if self.searched.load(Ordering::Relaxed) < MAX_UNINDEXED_SEARCHES {
             self.searched.fetch_add(1, Ordering::Relaxed);
             return self.blobs.iter().copied().rev().find(|id| catalog.name(*id) == name);
         }
@@ -87,7 +87,7 @@ impl List {
     pub fn add_up_from(&self, other: &List, catalog: &Catalog) {
         let known = other.kept.get().copied().filter(|_| self.len() == other.len());
         let Some((mut bytes, false)) = known else { return };
-        let (mut redacted, mut left) = (false, self.len() / FEW);
+        let (mut redacted, mut left) = (false, self.len() / MIN_ENTRIES_PER_DIFFERENCE);
         for (old, new) in other.blobs.iter().zip(&self.blobs).filter(|(old, new)| old != new) {
             // A list in another order gains nothing.
             let Some(fewer) = left.checked_sub(1) else { return };
@@ -112,19 +112,19 @@ impl List {
 }
 
 /// Entries that are hashed at a time. A copy of a long list would touch fresh memory.
-const HASHED: usize = 512;
+const ENTRIES_PER_HASH: usize = 512;
 
 pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
-    let mut room = [0; 4 * HASHED];
-    if blobs.len() <= HASHED {
+    let mut room = [0; 4 * ENTRIES_PER_HASH];
+    if blobs.len() <= ENTRIES_PER_HASH {
         return XxHash3_128::oneshot(put_ids(&mut room, blobs));
     }
     let mut hasher = XxHash3_128::new();
-    blobs.chunks(HASHED).for_each(|chunk| hasher.write(put_ids(&mut room, chunk)));
+    blobs.chunks(ENTRIES_PER_HASH).for_each(|chunk| hasher.write(put_ids(&mut room, chunk)));
     hasher.finish_128()
 }
 
-fn put_ids<'a>(room: &'a mut [u8; 4 * HASHED], blobs: &[BlobId]) -> &'a [u8] {
+fn put_ids<'a>(room: &'a mut [u8; 4 * ENTRIES_PER_HASH], blobs: &[BlobId]) -> &'a [u8] {
     for (to, id) in room.chunks_exact_mut(4).zip(blobs) {
         to.copy_from_slice(&id.0.to_le_bytes());
     }
@@ -136,7 +136,7 @@ fn put_ids<'a>(room: &'a mut [u8; 4 * HASHED], blobs: &[BlobId]) -> &'a [u8] {
 pub struct ListBuilder {
     blobs: Vec<BlobId>,
     /// Number of newest entries that followed each other as they did before.
-    foreseen: usize,
+    repeated: usize,
 }
 
 impl ListBuilder {
@@ -144,7 +144,7 @@ impl ListBuilder {
     pub fn push(&mut self, catalog: &mut Catalog, bytes: &[u8], delta: bool) -> BlobId {
         let hint = self.next(catalog);
         let id = catalog.intern_entry(bytes, delta, hint);
-        self.foreseen = if hint == Some(id) { self.foreseen + 1 } else { 0 };
+        self.repeated = if hint == Some(id) { self.repeated + 1 } else { 0 };
         if let Some(last) = self.blobs.last() {
             catalog.set_follower(*last, id);
         }
@@ -161,32 +161,32 @@ impl ListBuilder {
     ///
     /// Returns the length of the run in bytes, and whether secrets were removed from it.
     pub fn push_known(&mut self, catalog: &Catalog, raw: &[u8]) -> Option<(usize, bool)> {
-        let stretch = catalog.stretch(self.next(catalog)?, raw)?;
+        let stretch = catalog.run(self.next(catalog)?, raw)?;
         self.blobs.extend_from_slice(&stretch.blobs);
-        self.foreseen = 0;
+        self.repeated = 0;
         Some((stretch.bytes, stretch.redacted))
     }
 
     /// Number of consecutive entries that followed each other as before and are not yet a learned
     /// run.
-    pub fn foreseen(&self) -> usize {
-        self.foreseen
+    pub fn repeated(&self) -> usize {
+        self.repeated
     }
 
     /// Notes that the next entry does not directly follow the previous one.
     pub fn interrupt(&mut self) {
-        self.foreseen = 0;
+        self.repeated = 0;
     }
 
     /// Learns that `raw` holds the newest entries, once they are enough for a run.
     ///
     /// Returns whether a new run starts after them.
     pub fn learn(&mut self, catalog: &mut Catalog, raw: &[u8]) -> bool {
-        let blobs = self.blobs.last_chunk().filter(|_| self.foreseen == entry_run::LEN);
+        let blobs = self.blobs.last_chunk().filter(|_| self.repeated == entry_run::RUN_LEN);
         let (Some(&blobs), Some(&head)) = (blobs, raw.first_chunk()) else { return false };
         let redacted = blobs.iter().any(|id| catalog.blob(*id).redacted);
-        catalog.set_stretch(EntryRun { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
-        self.foreseen = 0;
+        catalog.set_run(EntryRun { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
+        self.repeated = 0;
         true
     }
 
@@ -206,7 +206,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::wire::content::Form;
+    use crate::wire::content::BlobForm;
 
     proptest! {
         #[test]
@@ -217,7 +217,7 @@ mod tests {
         ) {
             let mut catalog = Catalog::in_memory();
             for (hash, (kept, redacted)) in (0..).zip(sizes) {
-                catalog.restore(Blob::new(hash, kept, kept, redacted, Form::Other));
+                catalog.restore(Blob::new(hash, kept, kept, redacted, BlobForm::Other));
             }
             let list = |ids: &[u32]| List::new(ids.iter().map(|id| BlobId(*id)).collect());
             let (base, from, whole) = (list(&base), list(&next), list(&next));

@@ -2,7 +2,7 @@
 //!
 //! A [`Catalog`] belongs to one source. Later modules refer to content by [`BlobId`] and
 //! [`Sym`](crate::wire::event::Sym): a push that repeats 100,000 resources is one pointer, and a
-//! thousand streams with the same resources hold them once. The bodies lie behind [`Bodies`], in
+//! thousand streams with the same resources hold them once. The bodies lie behind [`BodyStore`], in
 //! memory or in a recording. The only protobuf messages known here are `Any` and `Resource`.
 
 mod bodies;
@@ -15,9 +15,9 @@ mod list;
 mod packed;
 mod strings;
 
-pub use bodies::{Bodies, MemoryBodies};
-pub use catalog::{Blob, BlobId, Catalog, Form};
-pub use entry::{Entry, Wrapper};
+pub use bodies::{BodyStore, MemoryBodies};
+pub use catalog::{Blob, BlobForm, BlobId, Catalog};
+pub use entry::{ResponseEntry, Wrapper};
 pub use list::{List, ListBuilder};
 pub use packed::Packed;
 pub use strings::Strings;

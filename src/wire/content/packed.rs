@@ -5,15 +5,15 @@ use bytes::Bytes;
 use zstd::bulk::Compressor;
 
 /// Bytes of a block, the unit of compression.
-const BLOCK: usize = 256 << 10;
+const BLOCK_BYTES: usize = 256 << 10;
 /// Decompressed blocks in the cache.
-const HOT: usize = 8;
+const MAX_CACHED_BLOCKS: usize = 8;
 
 /// Byte strings in memory, numbered in order of arrival, compressed except for the newest blocks.
 pub struct Packed {
     /// Newest blocks that stay uncompressed, because recent content is read most.
     fresh: usize,
-    places: VecDeque<Place>,
+    places: VecDeque<BlockOffset>,
     /// Number of the first byte string in `places`; earlier ones were dropped.
     first: u32,
     sealed: VecDeque<Sealed>,
@@ -30,7 +30,7 @@ pub struct Packed {
 }
 
 #[derive(Clone, Copy)]
-struct Place {
+struct BlockOffset {
     block: u32,
     at: u32,
     len: u32,
@@ -68,15 +68,15 @@ impl Packed {
 
     /// Bytes of memory in use.
     pub fn size(&self) -> usize {
-        self.size + self.open.capacity() + self.places.len() * size_of::<Place>()
+        self.size + self.open.capacity() + self.places.len() * size_of::<BlockOffset>()
     }
 
     /// Appends a byte string.
     pub fn put(&mut self, bytes: &[u8]) {
-        if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK {
+        if !self.open.is_empty() && self.open.len() + bytes.len() > BLOCK_BYTES {
             self.close();
         }
-        self.places.push_back(Place {
+        self.places.push_back(BlockOffset {
             block: self.open_block(),
             at: self.open.len() as u32,
             len: bytes.len() as u32,
@@ -123,7 +123,7 @@ impl Packed {
         }
         let sealed = self.sealed.get(number.checked_sub(self.forgotten)? as usize)?;
         let block = Bytes::from(zstd::bulk::decompress(&sealed.packed, sealed.len).ok()?);
-        if hot.len() == HOT {
+        if hot.len() == MAX_CACHED_BLOCKS {
             hot.remove(0);
         }
         hot.push((number, block.clone()));
@@ -133,7 +133,7 @@ impl Packed {
     /// Closes the full open block, and compresses the oldest block that is no longer among the
     /// newest.
     fn close(&mut self) {
-        let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK));
+        let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK_BYTES));
         self.size += full.len();
         self.raw.push_back(full.into());
         if self.raw.len() > self.fresh
@@ -191,7 +191,7 @@ mod tests {
         }
         assert!(!packed.forget(), "what is not compressed stays");
         assert_eq!(first as usize + packed.places.len(), 8000);
-        assert_eq!(packed.size(), all - held - first as usize * size_of::<Place>());
+        assert_eq!(packed.size(), all - held - first as usize * size_of::<BlockOffset>());
         for i in first..8000 {
             assert_eq!(packed.get(i).as_deref(), Some(body(i as usize).as_slice()), "{i}");
         }

@@ -9,7 +9,7 @@ use super::status::{ErrorDetail, ResourceError};
 
 /// The fields of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Body {
+pub enum MessageBody {
     /// A SotW request.
     SotwRequest(SotwRequest),
     /// A SotW response.

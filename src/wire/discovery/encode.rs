@@ -6,7 +6,7 @@
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 use super::fields::{self, DiscoveryField, RESOURCES, map_entry, resource, resource_error};
-use super::shape::Shape;
+use super::shape::MessageShape;
 use super::status::ErrorDetail;
 
 const NANOS_PER_SECOND: i128 = 1_000_000_000;
@@ -72,12 +72,12 @@ pub(crate) struct NodeFields<'a> {
 
 /// Writes top-level fields of one discovery message.
 struct MessageWriter {
-    shape: Shape,
+    shape: MessageShape,
     out: Vec<u8>,
 }
 
 impl MessageWriter {
-    fn new(shape: Shape) -> MessageWriter {
+    fn new(shape: MessageShape) -> MessageWriter {
         MessageWriter { shape, out: Vec::new() }
     }
 
@@ -101,7 +101,8 @@ impl MessageWriter {
 impl RequestFields<'_> {
     /// Returns the encoded message.
     pub(crate) fn encode(&self, delta: bool) -> Vec<u8> {
-        let mut writer = MessageWriter::new(if delta { Shape::DeltaRequest } else { Shape::SotwRequest });
+        let mut writer =
+            MessageWriter::new(if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest });
         writer.text(DiscoveryField::Version, self.version_info);
         if let Some(node) = self.node {
             writer.bytes(DiscoveryField::Node, node);
@@ -167,8 +168,8 @@ impl ResponseFields<'_> {
     }
 }
 
-fn response_shape(delta: bool) -> Shape {
-    if delta { Shape::DeltaResponse } else { Shape::SotwResponse }
+fn response_shape(delta: bool) -> MessageShape {
+    if delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse }
 }
 
 /// Appends an entry of a response: an `Any` (SotW) or a `Resource` (delta).

@@ -3,7 +3,7 @@
 //! Taken from `envoy/service/discovery/v3/discovery.proto`, `envoy/config/core/v3/base.proto`,
 //! `google/rpc/status.proto` and `google/protobuf/any.proto`. Every reader and writer uses this table.
 
-use super::shape::Shape;
+use super::shape::MessageShape;
 
 /// A field of one of the four discovery messages, by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,17 +39,17 @@ macro_rules! discovery_messages {
     ($($shape:ident { $($field:ident = $number:tt,)* })*) => {
         impl DiscoveryField {
             /// The field with this number; `None` if the published message does not have it.
-            pub(crate) const fn of(shape: Shape, number: u32) -> Option<DiscoveryField> {
+            pub(crate) const fn of(shape: MessageShape, number: u32) -> Option<DiscoveryField> {
                 match (shape, number) {
-                    $($((Shape::$shape, $number) => Some(DiscoveryField::$field),)*)*
+                    $($((MessageShape::$shape, $number) => Some(DiscoveryField::$field),)*)*
                     _ => None,
                 }
             }
 
             /// The number of this field; `None` if the message does not have the field.
-            pub(crate) const fn number(self, shape: Shape) -> Option<u32> {
+            pub(crate) const fn number(self, shape: MessageShape) -> Option<u32> {
                 match (shape, self) {
-                    $($((Shape::$shape, DiscoveryField::$field) => Some($number),)*)*
+                    $($((MessageShape::$shape, DiscoveryField::$field) => Some($number),)*)*
                     _ => None,
                 }
             }
@@ -169,8 +169,12 @@ mod tests {
     use super::*;
     use crate::schema::Schema;
 
-    const SHAPES: [Shape; 4] =
-        [Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse];
+    const SHAPES: [MessageShape; 4] = [
+        MessageShape::SotwRequest,
+        MessageShape::SotwResponse,
+        MessageShape::DeltaRequest,
+        MessageShape::DeltaResponse,
+    ];
 
     #[test]
     fn lookup_by_number_and_by_field_agree() {
@@ -185,9 +189,9 @@ mod tests {
 
     #[test]
     fn table_matches_published_descriptors() {
-        let names = |shape: Shape, field: DiscoveryField| -> &'static str {
-            let delta = matches!(shape, Shape::DeltaRequest | Shape::DeltaResponse);
-            let request = matches!(shape, Shape::SotwRequest | Shape::DeltaRequest);
+        let names = |shape: MessageShape, field: DiscoveryField| -> &'static str {
+            let delta = matches!(shape, MessageShape::DeltaRequest | MessageShape::DeltaResponse);
+            let request = matches!(shape, MessageShape::SotwRequest | MessageShape::DeltaRequest);
             match field {
                 DiscoveryField::Version if delta => "system_version_info",
                 DiscoveryField::Version => "version_info",

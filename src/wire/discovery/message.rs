@@ -4,19 +4,19 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Dir, TypeUrl};
 use crate::wire::pb::put_len_field;
 
-use super::body::Body;
+use super::body::MessageBody;
 use super::node::NodeInfo;
-use super::shape::Shape;
+use super::shape::MessageShape;
 use super::status::ErrorDetail;
 
 /// Longest field that is stored, in bytes; xDS peers refuse far shorter ones.
-pub const MAX_FIELD: usize = 512 << 20;
+pub const MAX_FIELD_BYTES: usize = 512 << 20;
 
 /// A discovery message: its fields, and its original bytes by reference to stored content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
     /// Type of the message.
-    pub shape: Shape,
+    pub shape: MessageShape,
     /// Segments that joined are the message, without its secrets if `redacted`.
     pub segments: Vec<Segment>,
     /// Protobuf bytes on the wire, after gRPC decompression.
@@ -24,7 +24,7 @@ pub struct Message {
     /// Secrets were removed from the segments and the body.
     pub redacted: bool,
     /// The fields of the message.
-    pub body: Body,
+    pub body: MessageBody,
 }
 
 /// A run of complete top-level fields.
@@ -54,7 +54,7 @@ impl Message {
     /// Returns the message's bytes.
     ///
     /// `None` if a body was lost with a damaged recording, or if a recording claims a message
-    /// longer than [`MAX_FIELD`].
+    /// longer than [`MAX_FIELD_BYTES`].
     pub fn bytes(&self, catalog: &Catalog) -> Option<Vec<u8>> {
         // A damaged recording may claim any size.
         let mut out = Vec::with_capacity(self.size.min(64 << 20) as usize);
@@ -67,7 +67,7 @@ impl Message {
                     for blob in list.blobs() {
                         put_len_field(&mut out, *number, &catalog.bytes(*blob)?);
                         // A few bytes of a hostile recording may stand for millions of entries.
-                        if out.len() > MAX_FIELD {
+                        if out.len() > MAX_FIELD_BYTES {
                             return None;
                         }
                     }

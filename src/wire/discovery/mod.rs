@@ -9,9 +9,9 @@ mod shape;
 mod status;
 mod view;
 
-pub use body::{Body, DeltaRequest, DeltaResponse, SotwRequest, SotwResponse};
-pub use message::{MAX_FIELD, Message, Segment};
+pub use body::{DeltaRequest, DeltaResponse, MessageBody, SotwRequest, SotwResponse};
+pub use message::{MAX_FIELD_BYTES, Message, Segment};
 pub use node::NodeInfo;
-pub use shape::Shape;
+pub use shape::MessageShape;
 pub use status::{ErrorDetail, ResourceError};
 pub use view::{RequestView, ResponseView};

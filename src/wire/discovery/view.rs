@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::wire::content::List;
 use crate::wire::event::{Nonce, Sym, TypeUrl, VersionInfo};
 
-use super::body::Body;
+use super::body::MessageBody;
 use super::message::Message;
 use super::node::NodeInfo;
 use super::status::{ErrorDetail, ResourceError};
@@ -58,7 +58,7 @@ impl Message {
     /// The message as a request; `None` if it is a response or undecodable.
     pub fn request(&self) -> Option<RequestView<'_>> {
         match &self.body {
-            Body::SotwRequest(request) => Some(RequestView {
+            MessageBody::SotwRequest(request) => Some(RequestView {
                 node: request.node.as_ref(),
                 type_url: &request.type_url,
                 version: Some(&request.version_info),
@@ -68,7 +68,7 @@ impl Message {
                 error_detail: request.error_detail.as_deref(),
                 unknown_fields: &request.unknown_fields,
             }),
-            Body::DeltaRequest(request) => Some(RequestView {
+            MessageBody::DeltaRequest(request) => Some(RequestView {
                 node: request.node.as_ref(),
                 type_url: &request.type_url,
                 version: None,
@@ -78,14 +78,16 @@ impl Message {
                 error_detail: request.error_detail.as_deref(),
                 unknown_fields: &request.unknown_fields,
             }),
-            Body::SotwResponse(_) | Body::DeltaResponse(_) | Body::Undecodable { .. } => None,
+            MessageBody::SotwResponse(_)
+            | MessageBody::DeltaResponse(_)
+            | MessageBody::Undecodable { .. } => None,
         }
     }
 
     /// The message as a response; `None` if it is a request or undecodable.
     pub fn response(&self) -> Option<ResponseView<'_>> {
         match &self.body {
-            Body::SotwResponse(response) => Some(ResponseView {
+            MessageBody::SotwResponse(response) => Some(ResponseView {
                 version: &response.version_info,
                 resources: &response.resources,
                 type_url: &response.type_url,
@@ -97,7 +99,7 @@ impl Message {
                 size: self.size,
                 is_delta: false,
             }),
-            Body::DeltaResponse(response) => Some(ResponseView {
+            MessageBody::DeltaResponse(response) => Some(ResponseView {
                 version: &response.system_version_info,
                 resources: &response.resources,
                 type_url: &response.type_url,
@@ -109,7 +111,9 @@ impl Message {
                 size: self.size,
                 is_delta: true,
             }),
-            Body::SotwRequest(_) | Body::DeltaRequest(_) | Body::Undecodable { .. } => None,
+            MessageBody::SotwRequest(_) | MessageBody::DeltaRequest(_) | MessageBody::Undecodable { .. } => {
+                None
+            }
         }
     }
 }

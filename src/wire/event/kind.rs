@@ -49,7 +49,7 @@ pub enum Kind {
     Leds,
 }
 
-struct Row {
+struct KindRow {
     kind: Kind,
     word: &'static str,
     label: &'static str,
@@ -59,8 +59,8 @@ struct Row {
 }
 
 /// In the order in which screens show the types.
-const ROWS: [Row; 10] = [
-    Row {
+const ROWS: [KindRow; 10] = [
+    KindRow {
         kind: Kind::Lds,
         word: "lds",
         label: "LDS",
@@ -68,7 +68,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.listener.v3.Listener",
         v2: Some("envoy.api.v2.Listener"),
     },
-    Row {
+    KindRow {
         kind: Kind::Cds,
         word: "cds",
         label: "CDS",
@@ -76,7 +76,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.cluster.v3.Cluster",
         v2: Some("envoy.api.v2.Cluster"),
     },
-    Row {
+    KindRow {
         kind: Kind::Rds,
         word: "rds",
         label: "RDS",
@@ -84,7 +84,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.route.v3.RouteConfiguration",
         v2: Some("envoy.api.v2.RouteConfiguration"),
     },
-    Row {
+    KindRow {
         kind: Kind::Eds,
         word: "eds",
         label: "EDS",
@@ -92,7 +92,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.endpoint.v3.ClusterLoadAssignment",
         v2: Some("envoy.api.v2.ClusterLoadAssignment"),
     },
-    Row {
+    KindRow {
         kind: Kind::Sds,
         word: "sds",
         label: "SDS",
@@ -100,7 +100,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.extensions.transport_sockets.tls.v3.Secret",
         v2: Some("envoy.api.v2.auth.Secret"),
     },
-    Row {
+    KindRow {
         kind: Kind::Srds,
         word: "srds",
         label: "SRDS",
@@ -108,7 +108,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.route.v3.ScopedRouteConfiguration",
         v2: Some("envoy.api.v2.ScopedRouteConfiguration"),
     },
-    Row {
+    KindRow {
         kind: Kind::Vhds,
         word: "vhds",
         label: "VHDS",
@@ -116,7 +116,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.route.v3.VirtualHost",
         v2: Some("envoy.api.v2.route.VirtualHost"),
     },
-    Row {
+    KindRow {
         kind: Kind::Rtds,
         word: "rtds",
         label: "RTDS",
@@ -124,7 +124,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.service.runtime.v3.Runtime",
         v2: Some("envoy.service.discovery.v2.Runtime"),
     },
-    Row {
+    KindRow {
         kind: Kind::Ecds,
         word: "ecds",
         label: "ECDS",
@@ -132,7 +132,7 @@ const ROWS: [Row; 10] = [
         v3: "envoy.config.core.v3.TypedExtensionConfig",
         v2: None,
     },
-    Row {
+    KindRow {
         kind: Kind::Leds,
         word: "leds",
         label: "LEDS",
@@ -148,7 +148,7 @@ impl Kind {
         ROWS.iter().map(|row| row.kind)
     }
 
-    fn row(self) -> &'static Row {
+    fn row(self) -> &'static KindRow {
         &ROWS[self as usize]
     }
 

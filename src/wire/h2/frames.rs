@@ -17,7 +17,7 @@ impl FrameHead {
 
 /// A part of the output of [`Frames`].
 #[derive(Debug)]
-pub(super) enum Part<'a> {
+pub(super) enum FramePart<'a> {
     /// Payload of a DATA frame without padding, as far as it has arrived.
     ///
     /// `first` starts the frame, `last` ends it.
@@ -30,11 +30,11 @@ pub(super) enum Part<'a> {
 pub(super) struct Frames {
     start: [u8; 9],
     have: usize,
-    state: State,
+    state: FrameState,
     max: usize,
 }
 
-enum State {
+enum FrameState {
     Head,
     /// Before the pad length of a padded DATA frame.
     PadLength {
@@ -71,42 +71,42 @@ pub(super) enum Missed {
 
 impl Frames {
     pub(super) fn new(max: usize) -> Self {
-        Frames { start: [0; 9], have: 0, state: State::Head, max }
+        Frames { start: [0; 9], have: 0, state: FrameState::Head, max }
     }
 
     /// Creates a reader that starts in the middle of a connection.
     pub(super) fn seeking(max: usize) -> Self {
-        Frames { state: State::Seek, ..Frames::new(max) }
+        Frames { state: FrameState::Seek, ..Frames::new(max) }
     }
 
     /// Skips this many missing bytes.
     pub(super) fn miss(&mut self, bytes: u64) -> Missed {
         let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
         match &mut self.state {
-            State::Data { head, left, pad } if *left >= bytes => {
+            FrameState::Data { head, left, pad } if *left >= bytes => {
                 *left -= bytes;
                 let (head, ends) = (*head, *left == 0);
                 if ends {
-                    self.state = State::Skip { left: *pad };
+                    self.state = FrameState::Skip { left: *pad };
                 }
                 Missed::Data { head, ends }
             }
-            State::Skip { left } if *left >= bytes => {
+            FrameState::Skip { left } if *left >= bytes => {
                 *left -= bytes;
                 Missed::Nothing
             }
             _ => {
-                (self.state, self.have) = (State::Seek, 0);
+                (self.state, self.have) = (FrameState::Seek, 0);
                 Missed::Frames
             }
         }
     }
 
     /// Returns the next part, and advances `bytes` past it; `None` if more bytes are needed.
-    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Part<'a>>, &'static str> {
+    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, &'static str> {
         loop {
             match &mut self.state {
-                State::Head => {
+                FrameState::Head => {
                     let take = (9 - self.have).min(bytes.len());
                     self.start[self.have..self.have + take].copy_from_slice(&bytes[..take]);
                     self.have += take;
@@ -117,14 +117,14 @@ impl Frames {
                     self.have = 0;
                     self.state = self.begin()?;
                 }
-                State::PadLength { head, len } => {
+                FrameState::PadLength { head, len } => {
                     let Some((pad, rest)) = bytes.split_first() else { return Ok(None) };
                     *bytes = rest;
                     let pad = usize::from(*pad);
                     let left = (*len - 1).checked_sub(pad).ok_or("DATA with more padding than frame")?;
-                    self.state = State::Data { head: *head, left, pad };
+                    self.state = FrameState::Data { head: *head, left, pad };
                 }
-                State::Data { head, left, pad } => {
+                FrameState::Data { head, left, pad } => {
                     let first = *left + *pad + usize::from(head.flags & super::PADDED != 0) == head.len;
                     let take = (*left).min(bytes.len());
                     if take == 0 && *left > 0 {
@@ -135,65 +135,65 @@ impl Frames {
                     *left -= take;
                     let (head, last) = (*head, *left == 0);
                     if last {
-                        self.state = State::Skip { left: *pad };
+                        self.state = FrameState::Skip { left: *pad };
                     }
-                    return Ok(Some(Part::Data { head, bytes: part, first, last }));
+                    return Ok(Some(FramePart::Data { head, bytes: part, first, last }));
                 }
-                State::Whole { head, len, payload } => {
+                FrameState::Whole { head, len, payload } => {
                     let take = (*len - payload.len()).min(bytes.len());
                     payload.extend_from_slice(&bytes[..take]);
                     *bytes = &bytes[take..];
                     if payload.len() < *len {
                         return Ok(None);
                     }
-                    let part = Part::Frame { head: *head, payload: std::mem::take(payload) };
-                    self.state = State::Head;
+                    let part = FramePart::Frame { head: *head, payload: std::mem::take(payload) };
+                    self.state = FrameState::Head;
                     return Ok(Some(part));
                 }
-                State::Seek => {
+                FrameState::Seek => {
                     let Some(at) = (0..bytes.len()).find(|at| begins(bytes, *at)) else {
                         *bytes = &[];
                         return Ok(None);
                     };
                     *bytes = &bytes[at..];
-                    self.state = State::Head;
+                    self.state = FrameState::Head;
                 }
-                State::Skip { left } => {
+                FrameState::Skip { left } => {
                     let take = (*left).min(bytes.len());
                     *bytes = &bytes[take..];
                     *left -= take;
                     if *left > 0 {
                         return Ok(None);
                     }
-                    self.state = State::Head;
+                    self.state = FrameState::Head;
                 }
             }
         }
     }
 
-    fn begin(&self) -> Result<State, &'static str> {
+    fn begin(&self) -> Result<FrameState, &'static str> {
         let head = FrameHead::parse(self.start);
         let FrameHead { kind, flags, len, .. } = head;
         let padded = flags & super::PADDED != 0;
         Ok(match kind {
             super::DATA if padded && len == 0 => return Err("padded DATA without a padding length"),
-            super::DATA if padded => State::PadLength { head, len },
-            super::DATA => State::Data { head, left: len, pad: 0 },
+            super::DATA if padded => FrameState::PadLength { head, len },
+            super::DATA => FrameState::Data { head, left: len, pad: 0 },
             super::HEADERS | super::CONTINUATION | super::PUSH_PROMISE if len > self.max => {
                 return Err("a header frame over the limit");
             }
             // Hold the frame types of RFC 9113 and skip extensions.
-            0..=9 if len <= self.max => State::Whole { head, len, payload: Vec::new() },
-            _ => State::Skip { left: len },
+            0..=9 if len <= self.max => FrameState::Whole { head, len, payload: Vec::new() },
+            _ => FrameState::Skip { left: len },
         })
     }
 }
 
 /// Whether a frame starts at this offset of a piece: the frame and its successors look like frames
-/// of gRPC peers, up to the end of the piece or for [`CHAIN`] frames.
+/// of gRPC peers, up to the end of the piece or for [`MIN_PLAUSIBLE_FRAMES`] frames.
 fn begins(bytes: &[u8], at: usize) -> bool {
     let mut next = at;
-    for n in 0..CHAIN {
+    for n in 0..MIN_PLAUSIBLE_FRAMES {
         let Some(head) = bytes.get(next..).and_then(|rest| rest.first_chunk::<9>()) else {
             // The end, or too few bytes to tell.
             return n > 0;
@@ -208,11 +208,11 @@ fn begins(bytes: &[u8], at: usize) -> bool {
 }
 
 /// Consecutive plausible frames that are not a coincidence.
-const CHAIN: usize = 3;
+const MIN_PLAUSIBLE_FRAMES: usize = 3;
 /// Longest plausible frame in bytes, and largest plausible stream number.
 ///
 /// Larger ones are legal, and less likely than a coincidence.
-const LONGEST: usize = 1 << 20;
+const MAX_PLAUSIBLE: usize = 1 << 20;
 const STREAMS: u32 = 1 << 24;
 
 /// Returns the length of the frame with this head, if gRPC peers send such frames.
@@ -222,8 +222,8 @@ fn plausible(head: &[u8; 9]) -> Option<usize> {
     let stream = u32::from_be_bytes(stream);
     let call = stream % 2 == 1 && stream < STREAMS;
     let fits = match kind {
-        super::DATA => call && flags & !0x09 == 0 && len <= LONGEST,
-        super::HEADERS => call && flags & !0x2d == 0 && len > 0 && len <= LONGEST,
+        super::DATA => call && flags & !0x09 == 0 && len <= MAX_PLAUSIBLE,
+        super::HEADERS => call && flags & !0x2d == 0 && len > 0 && len <= MAX_PLAUSIBLE,
         // PRIORITY, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE.
         2 => call && flags == 0 && len == 5,
         super::RST_STREAM => call && flags == 0 && len == 4,
@@ -231,7 +231,7 @@ fn plausible(head: &[u8; 9]) -> Option<usize> {
         super::PING => stream == 0 && flags & !super::ACK == 0 && len == 8,
         super::GOAWAY => stream == 0 && flags == 0 && (8..4096).contains(&len),
         8 => (stream == 0 || call) && flags == 0 && len == 4,
-        super::CONTINUATION => call && flags & !super::END_HEADERS == 0 && len <= LONGEST,
+        super::CONTINUATION => call && flags & !super::END_HEADERS == 0 && len <= MAX_PLAUSIBLE,
         _ => false,
     };
     fits.then_some(len)

@@ -3,7 +3,7 @@ use loona_hpack::Decoder;
 use crate::wire::event::Code;
 
 /// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
-const MAX_TABLE: usize = 1 << 20;
+const MAX_TABLE_BYTES: usize = 1 << 20;
 
 /// Collects and decodes the header blocks of one direction.
 pub(super) struct Headers {
@@ -61,7 +61,7 @@ impl Headers {
     pub(super) fn finish(&mut self) -> Result<Block, ()> {
         let Open { stream, ends, pushed, bytes } = self.open.take().ok_or(())?;
         let mut fields = Vec::new();
-        let mut room = 4 * MAX_TABLE;
+        let mut room = 4 * MAX_TABLE_BYTES;
         // Bound the output too: one byte can stand for a whole table entry.
         let result = self.decoder.decode_with_cb(&bytes, |name, value| {
             if let Some(left) = room.checked_sub(name.len() + value.len() + 32) {
@@ -85,7 +85,7 @@ impl Headers {
 
 pub(super) fn decoder() -> Decoder<'static> {
     let mut decoder = Decoder::new();
-    decoder.set_max_allowed_table_size(MAX_TABLE);
+    decoder.set_max_allowed_table_size(MAX_TABLE_BYTES);
     decoder
 }
 

@@ -16,15 +16,15 @@ use std::collections::BTreeMap;
 use crate::wire::event::{Dir, Side};
 
 use super::grpc::{Messages, Piece};
-use super::{End, MAX_FIELD};
-use frames::{FrameHead, Frames, Missed, Part};
+use super::{End, MAX_FIELD_BYTES};
+use frames::{FrameHead, FramePart, Frames, Missed};
 use headers::Headers;
 
 /// The connection preface of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Longest header block or other frame that is held, in bytes. DATA is never held.
-const MAX_BLOCK: usize = 1 << 20;
+const MAX_BLOCK_BYTES: usize = 1 << 20;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -119,9 +119,9 @@ pub enum Event<'a> {
 }
 
 /// The state of one connection.
-pub struct Connection {
+pub struct ConnectionObserver {
     halves: [Half; 2],
-    streams: BTreeMap<u32, Stream>,
+    streams: BTreeMap<u32, StreamState>,
     /// Bytes of the client preface that were seen; `None` once the preface is complete.
     preface: Option<usize>,
     opaque: bool,
@@ -135,7 +135,7 @@ struct Half {
     headers: Headers,
 }
 
-struct Stream {
+struct StreamState {
     messages: [Messages; 2],
     grpc: bool,
     /// The client has ended its direction.
@@ -157,10 +157,10 @@ fn sender(dir: Dir) -> Side {
     }
 }
 
-impl Default for Connection {
+impl Default for ConnectionObserver {
     fn default() -> Self {
-        let half = || Half { frames: Frames::new(MAX_BLOCK), headers: Headers::default() };
-        Connection {
+        let half = || Half { frames: Frames::new(MAX_BLOCK_BYTES), headers: Headers::default() };
+        ConnectionObserver {
             halves: [half(), half()],
             streams: BTreeMap::new(),
             preface: Some(0),
@@ -170,12 +170,12 @@ impl Default for Connection {
     }
 }
 
-impl Connection {
+impl ConnectionObserver {
     /// Creates an observer that starts in the middle of a connection, with unknown header tables.
     pub fn midway() -> Self {
-        let half = || Half { frames: Frames::seeking(MAX_BLOCK), headers: Headers::midway() };
+        let half = || Half { frames: Frames::seeking(MAX_BLOCK_BYTES), headers: Headers::midway() };
         let halves = [half(), half()];
-        Connection { halves, streams: BTreeMap::new(), preface: None, opaque: false, midway: true }
+        ConnectionObserver { halves, streams: BTreeMap::new(), preface: None, opaque: false, midway: true }
     }
 
     /// Skips missing bytes of one direction.
@@ -187,7 +187,7 @@ impl Connection {
             return;
         }
         if dir == Dir::Req && self.preface.take().is_some() {
-            (self.midway, self.halves[index(dir)].frames) = (true, Frames::seeking(MAX_BLOCK));
+            (self.midway, self.halves[index(dir)].frames) = (true, Frames::seeking(MAX_BLOCK_BYTES));
         }
         let half = &mut self.halves[index(dir)];
         match half.frames.miss(bytes) {
@@ -261,16 +261,16 @@ impl Connection {
         out(Event::Opaque { why });
     }
 
-    fn part(&mut self, dir: Dir, part: Part<'_>, out: &mut dyn FnMut(Event<'_>)) {
+    fn part(&mut self, dir: Dir, part: FramePart<'_>, out: &mut dyn FnMut(Event<'_>)) {
         match part {
-            Part::Data { head, bytes, first, last } => {
+            FramePart::Data { head, bytes, first, last } => {
                 self.begun(head.stream, out);
                 if first && let Some(stream) = self.streams.get_mut(&head.stream) {
                     stream.messages[index(dir)].begins(head.len as u64, bytes);
                 }
                 self.data(dir, head, bytes, last, out);
             }
-            Part::Frame { head, payload } => {
+            FramePart::Frame { head, payload } => {
                 if let Err(why) = self.frame(dir, head, &payload, out) {
                     self.give_up(why.to_owned(), out);
                 }
@@ -283,7 +283,7 @@ impl Connection {
         if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
             let mut messages = [Messages::new(true, None), Messages::new(true, None)];
             messages.iter_mut().for_each(Messages::seek);
-            let stream = Stream { messages, grpc: true, half_closed: false, status: None };
+            let stream = StreamState { messages, grpc: true, half_closed: false, status: None };
             self.streams.insert(number, stream);
             out(Event::Begun { stream: number });
         }
@@ -292,7 +292,7 @@ impl Connection {
     fn data(&mut self, dir: Dir, head: FrameHead, bytes: &[u8], last: bool, out: &mut dyn FnMut(Event<'_>)) {
         let number = head.stream;
         let Some(stream) = self.streams.get_mut(&number) else { return };
-        stream.messages[index(dir)].push(bytes, MAX_FIELD as u64, &mut |piece| match piece {
+        stream.messages[index(dir)].push(bytes, MAX_FIELD_BYTES as u64, &mut |piece| match piece {
             Piece::Bytes(bytes) => out(Event::Data { stream: number, dir, bytes }),
             Piece::End => out(Event::Message { stream: number, dir }),
             Piece::Lost { bytes, why } => out(Event::Lost { stream: number, bytes, why }),
@@ -319,15 +319,15 @@ impl Connection {
                 let skip = if head.flags & PRIORITY != 0 { 5 } else { 0 };
                 let block = block.get(skip..).ok_or("HEADERS too short for its priority")?;
                 half.headers.begin(head.stream, head.flags & END_STREAM != 0, false);
-                half.headers.push(block, MAX_BLOCK)?;
+                half.headers.push(block, MAX_BLOCK_BYTES)?;
             }
             PUSH_PROMISE => {
                 let block =
                     unpadded(payload, head.flags).ok_or("PUSH_PROMISE with more padding than frame")?;
                 half.headers.begin(head.stream, false, true);
-                half.headers.push(block.get(4..).ok_or("PUSH_PROMISE too short")?, MAX_BLOCK)?;
+                half.headers.push(block.get(4..).ok_or("PUSH_PROMISE too short")?, MAX_BLOCK_BYTES)?;
             }
-            CONTINUATION if half.headers.is_open() => half.headers.push(payload, MAX_BLOCK)?,
+            CONTINUATION if half.headers.is_open() => half.headers.push(payload, MAX_BLOCK_BYTES)?,
             CONTINUATION => return Err("CONTINUATION without a header block"),
             RST_STREAM => {
                 let code =
@@ -380,7 +380,7 @@ impl Connection {
                 let head = Head::new(fields);
                 let grpc = head.is_grpc();
                 let request = Messages::new(grpc, encoding.as_deref());
-                let stream = Stream {
+                let stream = StreamState {
                     messages: [request, Messages::new(grpc, None)],
                     grpc,
                     half_closed: false,

@@ -15,11 +15,11 @@ use super::headers::decoder;
 use super::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PREFACE, PRIORITY, PUSH_PROMISE, unpadded};
 
 /// Longest header block in bytes, compressed and decompressed. Servers accept less.
-const MAX_BLOCK: usize = 64 << 10;
+const MAX_BLOCK_BYTES: usize = 64 << 10;
 const MAX_FIELDS: usize = 256 << 10;
 
 /// Largest frame payload that every server accepts, in bytes.
-const MAX_FRAME: usize = 16 << 10;
+const MAX_FRAME_BYTES: usize = 16 << 10;
 
 /// The changes to make in each request.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -46,14 +46,14 @@ pub struct Unchanged(&'static str);
 pub struct Rewrite {
     changes: Arc<Changes>,
     decoder: Decoder<'static>,
-    state: State,
+    state: RewriteState,
     /// The head of the next frame, as far as it has arrived.
     start: [u8; 9],
     have: usize,
     open: Option<Open>,
 }
 
-enum State {
+enum RewriteState {
     /// In the preface, after this many bytes.
     Preface(usize),
     Head,
@@ -75,12 +75,12 @@ struct Open {
     block: Vec<u8>,
 }
 
-type Field = (Vec<u8>, Vec<u8>);
+type HeaderField = (Vec<u8>, Vec<u8>);
 
 impl Rewrite {
     /// Creates a rewriter for a new connection.
     pub fn new(changes: Arc<Changes>) -> Rewrite {
-        let (decoder, state) = (decoder(), State::Preface(0));
+        let (decoder, state) = (decoder(), RewriteState::Preface(0));
         Rewrite { changes, decoder, state, start: [0; 9], have: 0, open: None }
     }
 
@@ -96,7 +96,7 @@ impl Rewrite {
         while at < bytes.len() {
             let rest = &bytes[at..];
             match &mut self.state {
-                State::Preface(seen) => {
+                RewriteState::Preface(seen) => {
                     let want = &PREFACE[*seen..];
                     let take = want.len().min(rest.len());
                     if rest[..take] != want[..take] {
@@ -105,18 +105,18 @@ impl Rewrite {
                     *seen += take;
                     at += take;
                     if *seen == PREFACE.len() {
-                        self.state = State::Head;
+                        self.state = RewriteState::Head;
                     }
                 }
-                State::Passing(left) => {
+                RewriteState::Passing(left) => {
                     let take = rest.len().min(*left);
                     *left -= take;
                     at += take;
                     if *left == 0 {
-                        self.state = State::Head;
+                        self.state = RewriteState::Head;
                     }
                 }
-                State::Head => {
+                RewriteState::Head => {
                     let held = self.have;
                     let take = rest.len().min(self.start.len() - held);
                     self.start[held..held + take].copy_from_slice(&rest[..take]);
@@ -132,17 +132,17 @@ impl Rewrite {
                         pass(bytes, from, at, &mut out);
                         at += take;
                         from = at;
-                        self.state = State::Block { head, payload: Vec::with_capacity(head.len) };
+                        self.state = RewriteState::Block { head, payload: Vec::with_capacity(head.len) };
                         self.block(&[], &mut out)?;
                     } else {
                         if held > 0 {
                             out.push(Bytes::copy_from_slice(&self.start[..held]));
                         }
                         at += take;
-                        self.state = State::Passing(head.len);
+                        self.state = RewriteState::Passing(head.len);
                     }
                 }
-                State::Block { head, payload } => {
+                RewriteState::Block { head, payload } => {
                     let take = rest.len().min(head.len - payload.len());
                     at += take;
                     from = at;
@@ -164,7 +164,7 @@ impl Rewrite {
             (None, PUSH_PROMISE) => return Err(Unchanged("announces a push, which only servers may")),
             _ => return Ok(false),
         };
-        if size + head.len > MAX_BLOCK {
+        if size + head.len > MAX_BLOCK_BYTES {
             return Err(Unchanged("sends a header block of more than 64 KiB"));
         }
         Ok(true)
@@ -172,13 +172,13 @@ impl Rewrite {
 
     /// Reads more of a frame of a header block.
     fn block(&mut self, bytes: &[u8], out: &mut Vec<Bytes>) -> Result<(), Unchanged> {
-        let State::Block { head, payload } = &mut self.state else { return Ok(()) };
+        let RewriteState::Block { head, payload } = &mut self.state else { return Ok(()) };
         payload.extend_from_slice(bytes);
         if payload.len() < head.len {
             return Ok(());
         }
         let (head, payload) = (*head, std::mem::take(payload));
-        self.state = State::Head;
+        self.state = RewriteState::Head;
         let mut open = match self.open.take() {
             Some(mut open) => {
                 open.block.extend_from_slice(&payload);
@@ -205,7 +205,7 @@ impl Rewrite {
 
     /// Returns the header block that replaces the client's.
     fn rewritten(&mut self, block: &[u8]) -> Result<Vec<u8>, Unchanged> {
-        let (mut fields, mut size): (Vec<Field>, usize) = (Vec::new(), 0);
+        let (mut fields, mut size): (Vec<HeaderField>, usize) = (Vec::new(), 0);
         let decoded = self.decoder.decode_with_cb(block, |name, value| {
             // One byte can stand for a whole table entry. RFC 9113 counts fields in this way.
             size += name.len() + value.len() + 32;
@@ -271,7 +271,7 @@ impl Changes {
         names
     }
 
-    fn apply(&self, fields: &mut Vec<Field>) {
+    fn apply(&self, fields: &mut Vec<HeaderField>) {
         fields.retain(|(name, _)| self.headers.iter().all(|(given, _)| given.as_bytes() != name));
         if let Some(authority) = &self.authority {
             for (name, value) in fields.iter_mut() {
@@ -294,10 +294,10 @@ impl Open {
     fn into_frames(mut self) -> Bytes {
         let mut payload = std::mem::take(&mut self.priority);
         payload.append(&mut self.block);
-        let mut out = Vec::with_capacity(payload.len() + 9 * (payload.len() / MAX_FRAME + 1));
+        let mut out = Vec::with_capacity(payload.len() + 9 * (payload.len() / MAX_FRAME_BYTES + 1));
         let (mut kind, mut flags, mut rest) = (HEADERS, self.flags, payload.as_slice());
         loop {
-            let (now, later) = rest.split_at(rest.len().min(MAX_FRAME));
+            let (now, later) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
             flags |= if later.is_empty() { END_HEADERS } else { 0 };
             out.extend_from_slice(&(now.len() as u32).to_be_bytes()[1..]);
             out.extend_from_slice(&[kind, flags]);

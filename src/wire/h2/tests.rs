@@ -72,7 +72,7 @@ impl Seen {
 }
 
 fn run(parts: &[(Dir, Vec<u8>)], step: usize) -> Vec<String> {
-    let mut connection = Connection::default();
+    let mut connection = ConnectionObserver::default();
     let mut seen = Seen::default();
     for (dir, bytes) in parts {
         for chunk in bytes.chunks(step) {
@@ -157,7 +157,7 @@ fn malformed_frame_ends_open_streams_with_reason() {
 
 #[test]
 fn becomes_opaque_after_lost_part() {
-    let mut connection = Connection::default();
+    let mut connection = ConnectionObserver::default();
     let mut seen = Seen::default();
     connection.feed(Dir::Req, PREFACE, &mut |event| seen.take(event));
     connection.lost(&mut |event| seen.take(event));

@@ -1,9 +1,9 @@
-use super::super::MAX_FIELD;
+use super::super::MAX_FIELD_BYTES;
 use super::head::Head;
 
 /// The body of a message, as far as it has arrived.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct BodyReader {
     bytes: Vec<u8>,
     rest: Rest,
 }
@@ -23,24 +23,24 @@ enum Rest {
 }
 
 /// Longest chunk size line or trailer, in bytes.
-const MAX_LINE: usize = 8 << 10;
+const MAX_LINE_BYTES: usize = 8 << 10;
 
-impl Body {
-    pub(super) fn of_request(head: &Head) -> Result<Body, String> {
-        Body::new(head, Rest::Bytes(0))
+impl BodyReader {
+    pub(super) fn of_request(head: &Head) -> Result<BodyReader, String> {
+        BodyReader::new(head, Rest::Bytes(0))
     }
 
     /// Creates the body of a response to a request with this method.
-    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<Body, String> {
+    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<BodyReader, String> {
         let none = method == Some("HEAD") || matches!(head.status(), Some(100..200 | 204 | 304));
         if none {
-            Ok(Body { bytes: Vec::new(), rest: Rest::Bytes(0) })
+            Ok(BodyReader { bytes: Vec::new(), rest: Rest::Bytes(0) })
         } else {
-            Body::new(head, Rest::UntilClose)
+            BodyReader::new(head, Rest::UntilClose)
         }
     }
 
-    fn new(head: &Head, without: Rest) -> Result<Body, String> {
+    fn new(head: &Head, without: Rest) -> Result<BodyReader, String> {
         let chunked = head.field("transfer-encoding").is_some_and(|codings| {
             codings.rsplit(',').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"))
         });
@@ -51,7 +51,7 @@ impl Body {
             }
             (false, None) => without,
         };
-        Ok(Body { bytes: Vec::new(), rest })
+        Ok(BodyReader { bytes: Vec::new(), rest })
     }
 
     pub(super) fn is_whole(&self) -> bool {
@@ -123,7 +123,7 @@ impl Body {
     }
 
     fn within(&self, used: usize) -> Result<usize, String> {
-        if self.bytes.len() > MAX_FIELD { Err("a body that is too large".into()) } else { Ok(used) }
+        if self.bytes.len() > MAX_FIELD_BYTES { Err("a body that is too large".into()) } else { Ok(used) }
     }
 }
 
@@ -131,7 +131,7 @@ impl Body {
 fn line(input: &[u8]) -> Result<Option<&[u8]>, String> {
     match memchr::memmem::find(input, b"\r\n") {
         Some(end) => Ok(input.get(..end)),
-        None if input.len() > MAX_LINE => Err("a line that is too long".into()),
+        None if input.len() > MAX_LINE_BYTES => Err("a line that is too long".into()),
         None => Ok(None),
     }
 }

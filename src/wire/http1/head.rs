@@ -7,7 +7,7 @@ pub struct Head {
 }
 
 /// Maximum number of header fields.
-const MOST: usize = 1000;
+const MAX_HEADER_FIELDS: usize = 1000;
 
 /// Returns the end of the head at the start of `buffer`.
 pub(super) fn end(buffer: &[u8]) -> Option<usize> {
@@ -24,7 +24,7 @@ impl Head {
             return Err("not HTTP/1.1".into());
         }
         let mut fields = Vec::new();
-        for line in lines.filter(|line| !line.is_empty()).take(MOST) {
+        for line in lines.filter(|line| !line.is_empty()).take(MAX_HEADER_FIELDS) {
             let (name, value) = line.split_once(':').ok_or("a header line without a colon")?;
             fields.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }

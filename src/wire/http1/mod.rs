@@ -14,13 +14,13 @@ pub use head::Head;
 use std::collections::VecDeque;
 
 use crate::wire::event::Dir;
-use body::Body;
+use body::BodyReader;
 
 /// Longest head, in bytes.
-const MAX_HEAD: usize = 64 << 10;
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
 /// Requests that may wait for their responses (pipelining).
-const MAX_WAITING: usize = 1024;
+const MAX_PIPELINED_REQUESTS: usize = 1024;
 
 /// An event on a connection.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub enum Event {
 
 /// The state of one connection.
 #[derive(Default)]
-pub struct Connection {
+pub struct ConnectionObserver {
     requests: Half,
     responses: Half,
     /// Number and method of the requests without a response, oldest first.
@@ -71,19 +71,19 @@ pub struct Connection {
 struct Half {
     buffer: Vec<u8>,
     /// The message whose body is incomplete.
-    open: Option<(Head, Body)>,
+    open: Option<(Head, BodyReader)>,
 }
 
 impl Half {
     /// Returns the next complete message; `None` until there is one.
     fn next(
         &mut self,
-        body_of: impl FnOnce(&Head) -> Result<Body, String>,
+        body_of: impl FnOnce(&Head) -> Result<BodyReader, String>,
     ) -> Result<Option<(Head, Vec<u8>)>, String> {
         if self.open.is_none() {
             let Some(end) = head::end(&self.buffer) else {
                 return match self.buffer.len() {
-                    length if length > MAX_HEAD => Err("a head of more than 64 KiB".into()),
+                    length if length > MAX_HEAD_BYTES => Err("a head of more than 64 KiB".into()),
                     _ => Ok(None),
                 };
             };
@@ -102,7 +102,7 @@ impl Half {
     }
 }
 
-impl Connection {
+impl ConnectionObserver {
     /// Whether a connection that starts with these bytes carries REST polls: `POST
     /// /v3/discovery:…`.
     pub fn begins(bytes: &[u8]) -> bool {
@@ -159,10 +159,10 @@ impl Connection {
 
     fn step(&mut self, dir: Dir) -> Result<Option<Event>, String> {
         if dir == Dir::Req {
-            let Some((head, body)) = self.requests.next(Body::of_request)? else {
+            let Some((head, body)) = self.requests.next(BodyReader::of_request)? else {
                 return Ok(None);
             };
-            if self.waiting.len() >= MAX_WAITING {
+            if self.waiting.len() >= MAX_PIPELINED_REQUESTS {
                 return Err("too many requests without an answer".into());
             }
             let number = self.next;
@@ -172,7 +172,7 @@ impl Connection {
         }
         loop {
             let method = self.waiting.front().map(|(_, method)| method.clone());
-            let whole = self.responses.next(|head| Body::of_response(head, method.as_deref()))?;
+            let whole = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
             let Some((head, body)) = whole else { return Ok(None) };
             match head.status() {
                 Some(101) => return Err("it changes to another protocol".into()),

@@ -2,7 +2,7 @@ use super::*;
 
 /// Returns the events as text: `> 0 POST /path body`, `< 0 200 body`.
 fn seen(pieces: &[(Dir, &[u8])], close: bool) -> Vec<String> {
-    let mut connection = Connection::default();
+    let mut connection = ConnectionObserver::default();
     let mut out = Vec::new();
     let mut see = |event: Event| {
         let text = |body: Vec<u8>| String::from_utf8_lossy(&body).into_owned();
@@ -46,7 +46,7 @@ fn reads_requests_and_responses_in_any_chunks() {
         bytes.extend(piece.chunks(1).map(|byte| (dir, byte)));
     }
     assert_eq!(seen(&bytes, true), wanted);
-    assert!(Connection::begins(POST) && !Connection::begins(b"GET / HTTP/1.1"));
+    assert!(ConnectionObserver::begins(POST) && !ConnectionObserver::begins(b"GET / HTTP/1.1"));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn becomes_opaque_on_other_protocols() {
 
 #[test]
 fn refuses_endless_head() {
-    let long = vec![b'a'; MAX_HEAD + 1];
+    let long = vec![b'a'; MAX_HEAD_BYTES + 1];
     assert_eq!(seen(&[(Dir::Req, &long)], false), ["opaque: a head of more than 64 KiB"]);
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 /// One top-level field of a message in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Field<'a> {
+pub struct WireField<'a> {
     /// The field number.
     pub number: u32,
     /// The value.
@@ -28,7 +28,7 @@ pub enum Value<'a> {
     Group(&'a [u8]),
 }
 
-impl<'a> Field<'a> {
+impl<'a> WireField<'a> {
     /// Returns the payload of a length-delimited field; empty for any other wire type.
     pub fn bytes(&self) -> &'a [u8] {
         match self.value {
@@ -86,7 +86,7 @@ impl<'a> Fields<'a> {
     }
 
     #[inline(always)]
-    fn read(&mut self) -> Option<Field<'a>> {
+    fn read(&mut self) -> Option<WireField<'a>> {
         let rest = &self.bytes[self.at..];
         let (tag, mut at) = read_varint(rest)?;
         let number = u32::try_from(tag >> 3).ok().filter(|n| *n != 0 && *n < 1 << 29)?;
@@ -122,7 +122,7 @@ impl<'a> Fields<'a> {
             _ => return None,
         };
         self.at += at;
-        Some(Field { number, value, raw: &rest[..at] })
+        Some(WireField { number, value, raw: &rest[..at] })
     }
 }
 
@@ -167,7 +167,7 @@ fn group(bytes: &[u8], number: u32) -> Option<(&[u8], usize)> {
 }
 
 impl<'a> Iterator for Fields<'a> {
-    type Item = Result<Field<'a>, FieldError>;
+    type Item = Result<WireField<'a>, FieldError>;
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
@@ -187,7 +187,7 @@ impl<'a> Iterator for Fields<'a> {
 /// for the bytes from the first malformed field on. All other bytes stay the same.
 pub fn rebuild<'a>(
     bytes: &'a [u8],
-    mut field: impl FnMut(&Field<'a>) -> Option<Vec<u8>>,
+    mut field: impl FnMut(&WireField<'a>) -> Option<Vec<u8>>,
     rest: impl FnOnce(&'a [u8]) -> Option<Vec<u8>>,
 ) -> Option<Vec<u8>> {
     let mut out: Option<Vec<u8>> = None;
@@ -257,7 +257,7 @@ mod tests {
         // Field 1 with a padded length, field 2, then malformed bytes.
         let bytes = b"\x0a\x82\x00ab\x12\x01c\x1a\x7fd";
         let two = |to: &'static [u8]| {
-            move |field: &Field<'_>| (field.number == 2 && !to.is_empty()).then(|| to.to_vec())
+            move |field: &WireField<'_>| (field.number == 2 && !to.is_empty()).then(|| to.to_vec())
         };
         assert_eq!(rebuild(bytes, two(b""), |_| None), None);
         let out = rebuild(bytes, two(b"long"), |_| None);

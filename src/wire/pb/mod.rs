@@ -8,7 +8,7 @@ pub mod plain;
 mod splitter;
 mod varint;
 
-pub use fields::{Field, FieldError, Fields, Value, field_bit, rebuild, text};
+pub use fields::{FieldError, Fields, Value, WireField, field_bit, rebuild, text};
 pub use splitter::{SplitError, Splitter};
 pub use varint::{put_len_field, put_tag, put_varint, read_varint, tag_len, varint_len};
 

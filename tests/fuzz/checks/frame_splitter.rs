@@ -2,7 +2,7 @@ use std::collections::HashMap;
 use std::io::Write;
 
 use xdscope::wire::event::Dir;
-use xdscope::wire::h2::{Connection, Event};
+use xdscope::wire::h2::{ConnectionObserver, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};
 
@@ -104,7 +104,7 @@ fn read(mut wire: &[u8], encoding: Option<&str>, packed: &HashMap<Vec<u8>, (u64,
 
 /// Splits the messages with the observer of a connection that carries one call.
 fn observe(dir: Dir, encoding: Option<&str>, wire: &[u8], frame: usize, chunk: usize) -> Vec<Got> {
-    let mut connection = Connection::default();
+    let mut connection = ConnectionObserver::default();
     let mut call = vec![(":path", "/a.B/C"), ("content-type", "application/grpc")];
     let mut answer = vec![(":status", "200")];
     let side = if dir == Dir::Req { &mut call } else { &mut answer };

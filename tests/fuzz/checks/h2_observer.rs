@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use xdscope::wire::event::{Dir, Side};
-use xdscope::wire::h2::{Connection, Event};
+use xdscope::wire::h2::{ConnectionObserver, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};
 
@@ -45,7 +45,7 @@ struct Seen {
 }
 
 fn observe(parts: &[(Dir, Vec<u8>)], step: usize) -> Vec<String> {
-    let mut connection = Connection::default();
+    let mut connection = ConnectionObserver::default();
     let mut seen = Seen::default();
     for (dir, bytes) in parts {
         for chunk in bytes.chunks(step) {

@@ -4,12 +4,16 @@ use xdscope::schema::Schema;
 use xdscope::schema::redact::Redactor;
 use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope::wire::pb::{Fields, SplitError, Splitter, Value};
-use xdscope::wire::{Body, Message, MessageBuilder, Shape};
+use xdscope::wire::{Message, MessageBody, MessageBuilder, MessageShape};
 
 use super::Input;
 
-const SHAPES: [Shape; 4] =
-    [Shape::SotwRequest, Shape::SotwResponse, Shape::DeltaRequest, Shape::DeltaResponse];
+const SHAPES: [MessageShape; 4] = [
+    MessageShape::SotwRequest,
+    MessageShape::SotwResponse,
+    MessageShape::DeltaRequest,
+    MessageShape::DeltaResponse,
+];
 
 /// A discovery message is the same however it arrives, and when it comes again; its segments joined are its bytes; read from its segments,
 /// as a recording has them, it says the same.
@@ -85,7 +89,7 @@ fn catalog(redact: bool) -> Catalog {
     Catalog::new(7, redact.then(|| REDACTOR.clone()), Box::new(MemoryBodies::default()))
 }
 
-fn message(shape: Shape, bytes: &[u8], step: usize, redact: bool) {
+fn message(shape: MessageShape, bytes: &[u8], step: usize, redact: bool) {
     let mut whole = catalog(redact);
     let message = Message::parse(shape, bytes, &mut whole);
     let mut cut = catalog(redact);
@@ -122,7 +126,7 @@ fn message(shape: Shape, bytes: &[u8], step: usize, redact: bool) {
         builder.finish(whole)
     });
     assert_eq!(read.bytes(&whole), Some(kept));
-    let damaged = [&read, &message].map(|message| matches!(message.body, Body::Undecodable { .. }));
+    let damaged = [&read, &message].map(|message| matches!(message.body, MessageBody::Undecodable { .. }));
     assert_eq!(damaged[0], damaged[1], "read from segments: {read:?}, not {message:?}");
     // Where damage is said to be depends on how what stands before it was cut.
     if !damaged[0] {

@@ -26,7 +26,7 @@ use xdscope::schema::Schema;
 use xdscope::sources::script::{self, Codec};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Dir, Side, StreamId, Sym, Time};
-use xdscope::wire::{Body, End, Frame, FramePayload, Message, Shape};
+use xdscope::wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
 
 use super::wait::PATIENCE;
 
@@ -94,8 +94,10 @@ impl Wanted {
     fn of(message: &Message, catalog: &Catalog) -> Self {
         let text = |names: &[Sym]| names.iter().map(|name| catalog.text(*name).to_owned()).collect();
         let (nonce, names) = match &message.body {
-            Body::SotwRequest(request) => (request.response_nonce.clone(), text(&request.resource_names)),
-            Body::DeltaRequest(request) => (request.response_nonce.clone(), text(&request.subscribe)),
+            MessageBody::SotwRequest(request) => {
+                (request.response_nonce.clone(), text(&request.resource_names))
+            }
+            MessageBody::DeltaRequest(request) => (request.response_nonce.clone(), text(&request.subscribe)),
             other => panic!("not a request: {other:?}"),
         };
         let (type_url, nack) = (message.type_url().to_string(), message.error_detail().is_some());
@@ -232,7 +234,7 @@ async fn accept(from: &mut UnboundedReceiver<Accepted>, early: &mut Vec<Accepted
 
 async fn hear(stream: &mut Accepted, wanted: &Wanted) -> bool {
     let delta = stream.path.rsplit('/').next().is_some_and(|method| method.starts_with("Delta"));
-    let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+    let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
     if let Some(at) = stream.heard.iter().position(|said| wanted.is(said)) {
         stream.heard.remove(at);
         return true;

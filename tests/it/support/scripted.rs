@@ -34,7 +34,7 @@ use xdscope::sources::record::Loaded;
 use xdscope::sources::script::{self, Codec, Expectation, MessageBody, Script, ScriptLine, Statement};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
-use xdscope::wire::{self, FramePayload, Message, Shape};
+use xdscope::wire::{self, FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, wait_for};
 
@@ -121,7 +121,7 @@ impl Drop for Plane {
 /// A word of the client's first line that asks for something: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> Want {
     if let Some((type_url, _)) =
-        word.starts_with("xdstp:").then(|| xdscope::peers::client::asked(word)).flatten()
+        word.starts_with("xdstp:").then(|| xdscope::peers::client::parse_subscription(word)).flatten()
     {
         return Want { type_url, wildcard: false, names: vec![word.to_owned()] };
     }
@@ -446,7 +446,7 @@ impl Player<'_> {
                 let wanted = self.said(wanted);
                 let got = got.unwrap_or_else(|_| panic!("{place}: nothing came, wanted {wanted}"));
                 let delta = wanted.starts_with("delta");
-                let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+                let shape = if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
                 let got = Message::parse(shape, &got, &mut self.catalog);
                 assert_eq!(self.said(&got), wanted, "{place}");
                 self.played += 1;
@@ -495,7 +495,7 @@ impl Player<'_> {
         thread::sleep(time);
         for (id, opened) in &self.streams {
             if let Ok(bytes) = opened.requests.try_recv() {
-                let shapes = [Shape::DeltaRequest, Shape::SotwRequest];
+                let shapes = [MessageShape::DeltaRequest, MessageShape::SotwRequest];
                 let shape = shapes[usize::from(!opened.path.contains("/Delta"))];
                 let got = Message::parse(shape, &bytes, &mut self.catalog);
                 panic!("{place}: nobody expects on stream {}: {}", id.0, self.said(&got));
@@ -527,13 +527,13 @@ fn said(message: &Message, node: &str, catalog: &Catalog) -> String {
     let error = message.error_detail().map(|error| (error.code, error.message.to_string()));
     let url = message.type_url();
     match &message.body {
-        wire::Body::SotwRequest(it) => format!(
+        wire::MessageBody::SotwRequest(it) => format!(
             "sotw {url} node={node} v={} names=[{}] n={} nack={error:?}",
             it.version_info,
             list(&it.resource_names),
             it.response_nonce
         ),
-        wire::Body::DeltaRequest(it) => {
+        wire::MessageBody::DeltaRequest(it) => {
             let held = it.initial_resource_versions.iter();
             let mut held: Vec<String> =
                 held.map(|(name, v)| format!("{}:{}", catalog.text(*name), catalog.text(*v))).collect();

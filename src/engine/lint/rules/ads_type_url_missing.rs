@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule {
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use crate::wire::Body;
+use crate::wire::MessageBody;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let readable = super::super::exchange::undecodable(message).is_none();
@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         return;
     }
     let structured = match &message.body {
-        Body::DeltaRequest(m) => {
+        MessageBody::DeltaRequest(m) => {
             let mut names = m.subscribe.iter().chain(m.unsubscribe.iter()).peekable();
             names.peek().is_some() && names.all(|name| ctx.text(*name).starts_with("xdstp:"))
         }

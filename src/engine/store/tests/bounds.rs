@@ -4,7 +4,7 @@ use crate::engine::store::{Options, Store};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Frames of one SotW CDS stream, made by hand.
 pub(super) struct Hand {
@@ -25,7 +25,7 @@ impl Hand {
         Hand { store, at: 0 }
     }
 
-    fn send(&mut self, shape: Shape, bytes: &[u8]) {
+    fn send(&mut self, shape: MessageShape, bytes: &[u8]) {
         self.at += 1_000_000;
         let message = Message::parse(shape, bytes, self.store.catalog_mut());
         let what = FramePayload::Message(Arc::new(message));
@@ -36,7 +36,7 @@ impl Hand {
         let mut bytes = Vec::new();
         put_len_field(&mut bytes, 1, version.as_bytes());
         put_len_field(&mut bytes, 5, nonce.as_bytes());
-        self.send(Shape::SotwRequest, &bytes);
+        self.send(MessageShape::SotwRequest, &bytes);
     }
 
     pub(super) fn response(&mut self, version: &str, nonce: &str, resources: impl Iterator<Item = Vec<u8>>) {
@@ -49,7 +49,7 @@ impl Hand {
             put_len_field(&mut bytes, 2, &any);
         }
         put_len_field(&mut bytes, 5, nonce.as_bytes());
-        self.send(Shape::SotwResponse, &bytes);
+        self.send(MessageShape::SotwResponse, &bytes);
     }
 }
 
@@ -150,7 +150,7 @@ fn compresses_messages_and_drops_oldest() {
 fn shows_reason_for_undecodable_message() {
     let mut hand = Hand::new(Options::default());
     hand.request("", "");
-    hand.send(Shape::SotwResponse, b"\x0a\xff");
+    hand.send(MessageShape::SotwResponse, b"\x0a\xff");
     let row = hand.store.row(2).unwrap();
     assert!(row.note.as_ref().is_some_and(|note| note.starts_with("undecodable")));
     assert_eq!(row.type_url, cds());

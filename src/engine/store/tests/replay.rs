@@ -6,7 +6,7 @@ use crate::engine::store::{Options, Store};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, StreamId, Time};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
-use crate::wire::{Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 const TYPES: [&str; 3] = [
     "type.googleapis.com/envoy.config.cluster.v3.Cluster",
@@ -120,7 +120,7 @@ fn message(op: &Op, catalog: &mut Catalog) -> Option<(u8, Message)> {
             if *nack {
                 put_len_field(&mut out, if stream % 2 == 0 { 6 } else { 7 }, &status());
             }
-            (*stream, if stream % 2 == 0 { Shape::SotwRequest } else { Shape::DeltaRequest })
+            (*stream, if stream % 2 == 0 { MessageShape::SotwRequest } else { MessageShape::DeltaRequest })
         }
         Op::Response { stream, ty, items, removed, version, nonce } => {
             let (ty, delta) = (TYPES[usize::from(*ty)], stream % 2 == 1);
@@ -133,15 +133,15 @@ fn message(op: &Op, catalog: &mut Catalog) -> Option<(u8, Message)> {
             if delta {
                 put(&mut out, 6, removed);
             }
-            (*stream, if delta { Shape::DeltaResponse } else { Shape::SotwResponse })
+            (*stream, if delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse })
         }
         Op::Garbage { stream, response } => {
             out.extend_from_slice(b"\x0a\xff\xff");
             let shape = match (stream % 2, response) {
-                (0, false) => Shape::SotwRequest,
-                (0, true) => Shape::SotwResponse,
-                (_, false) => Shape::DeltaRequest,
-                (_, true) => Shape::DeltaResponse,
+                (0, false) => MessageShape::SotwRequest,
+                (0, true) => MessageShape::SotwResponse,
+                (_, false) => MessageShape::DeltaRequest,
+                (_, true) => MessageShape::DeltaResponse,
             };
             (*stream, shape)
         }

@@ -21,7 +21,7 @@ fn response(url: &str, version: &str, nonce: &str, resources: &[(&str, &str)]) -
 fn preview(bytes: &[u8], step: usize) -> Option<Trivial> {
     let mut preview = Preview::default();
     bytes.chunks(step).for_each(|chunk| preview.push(chunk));
-    preview.plain()
+    preview.finish()
 }
 
 #[test]
@@ -62,7 +62,7 @@ proptest! {
         let resources: Vec<_> = resources.into_iter().map(|(name, of)| (names[name], urls[of])).collect();
         let bytes = response(urls[url], "1", "n", &resources);
         let mut catalog = Catalog::in_memory();
-        let message = Message::parse(Shape::SotwResponse, &bytes, &mut catalog);
+        let message = Message::parse(MessageShape::SotwResponse, &bytes, &mut catalog);
         if let Some(plain) = preview(&bytes, step) {
             prop_assert_eq!(check(&message, &catalog), None);
             prop_assert_eq!(plain.type_url, message.type_url());

@@ -35,7 +35,8 @@ impl Servers {
                         let (server, path) = &self.lanes[&lane];
                         let method = Method::of_path(path).expect("a method");
                         let delta = method.variant.is_delta();
-                        let shape = if delta { Shape::DeltaRequest } else { Shape::SotwRequest };
+                        let shape =
+                            if delta { MessageShape::DeltaRequest } else { MessageShape::SotwRequest };
                         let message = Message::parse(shape, &bytes, catalog);
                         let names = message.request().expect("a request").names;
                         let names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();
@@ -66,7 +67,7 @@ fn clusters(client: &mut Client, catalog: &mut Catalog, delta: bool, names: &[&s
     }
     put_len_field(&mut out, 4, CDS.as_bytes());
     put_len_field(&mut out, 5, b"n");
-    let shape = if delta { Shape::DeltaResponse } else { Shape::SotwResponse };
+    let shape = if delta { MessageShape::DeltaResponse } else { MessageShape::SotwResponse };
     let message = Arc::new(Message::parse(shape, &out, catalog));
     client.handle_response(Time::ZERO, Lane(0), message, Ruling::Accept, catalog);
 }

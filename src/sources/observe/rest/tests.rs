@@ -1,7 +1,7 @@
 use super::super::{ConnId, Pipeline, TapCopy, TapEvent};
 use super::*;
 use crate::engine::lint;
-use crate::wire::{Body, FramePayload};
+use crate::wire::{FramePayload, MessageBody};
 
 /// Observes bytes on connections. Returns the frames as text, and the rules with findings.
 fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
@@ -29,11 +29,13 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
     let words = frames.iter().map(|frame| match &frame.what {
         FramePayload::Open(open) => format!("{} open {}", frame.stream.0, open.method),
         FramePayload::Message(message) => match &message.body {
-            Body::SotwRequest(m) => format!("{} > {}", frame.stream.0, m.version_info),
-            Body::SotwResponse(m) => {
+            MessageBody::SotwRequest(m) => format!("{} > {}", frame.stream.0, m.version_info),
+            MessageBody::SotwResponse(m) => {
                 format!("{} < {} [{}]", frame.stream.0, m.version_info, m.resources.blobs().len())
             }
-            Body::Undecodable { .. } => format!("{} {} undecodable", frame.stream.0, message.dir().word()),
+            MessageBody::Undecodable { .. } => {
+                format!("{} {} undecodable", frame.stream.0, message.dir().word())
+            }
             other => format!("{other:?}"),
         },
         FramePayload::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),

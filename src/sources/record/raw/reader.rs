@@ -11,7 +11,7 @@ use crate::schema::redact;
 use crate::sources::record::loaded::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
-use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 /// Longest line: the largest field there is, in base64, and the rest of its line.
 const MAX_LINE_BYTES: u64 = 1 << 30;
@@ -297,7 +297,7 @@ impl RawReader<'_> {
             None => None,
         };
         let stream = self.stream(at, number, Some(path.clone()))?;
-        let shape = Method::of_path(&path).map(|method| Shape::of(&method, dir));
+        let shape = Method::of_path(&path).map(|method| MessageShape::of(&method, dir));
         let bytes = match (bytes, line.body, line.http_status) {
             (Some(bytes), _, _) => bytes,
             // "Not modified" carries no message.

@@ -3,7 +3,7 @@ use std::io::Write;
 use super::sample::*;
 use crate::sources::record::{RecordReadError, VERSION, Writer, read};
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, Shape};
+use crate::wire::{Frame, FramePayload, MessageShape};
 
 fn small() -> (Vec<String>, Vec<u8>) {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
@@ -66,8 +66,8 @@ fn large() -> (Vec<Frame>, Catalog, Vec<u8>) {
     let mut frames = vec![frame(0, 1, opened(ADS))];
     for i in 0..8000 {
         let response = push(&[&cluster(i, 0), &cluster(i / 2, 0), &cluster(i * 7, 1)], i);
-        frames.push(frame(2 * i, 1, message(Shape::SotwResponse, &response, &mut catalog)));
-        frames.push(frame(2 * i + 1, 1, message(Shape::SotwRequest, &ack(i, None), &mut catalog)));
+        frames.push(frame(2 * i, 1, message(MessageShape::SotwResponse, &response, &mut catalog)));
+        frames.push(frame(2 * i + 1, 1, message(MessageShape::SotwRequest, &ack(i, None), &mut catalog)));
     }
     let file = record(&frames, &catalog, 20);
     (frames, catalog, file)
@@ -167,7 +167,7 @@ fn keeps_beginning_of_truncated_short_recording() {
         frames.push(frame(
             i * 500,
             1,
-            message(Shape::SotwResponse, &push(&[&cluster(i, i)], i), &mut catalog),
+            message(MessageShape::SotwResponse, &push(&[&cluster(i, i)], i), &mut catalog),
         ));
     }
     let whole = record(&frames, &catalog, 1);

@@ -10,7 +10,7 @@ use crate::sources::open_recording;
 use crate::sources::record::Writer;
 use crate::sources::record::output::Output;
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, Message, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape};
 
 /// One call to the system.
 #[derive(Clone)]
@@ -59,7 +59,7 @@ fn deltas(catalog: &mut Catalog, count: u64) -> Vec<Frame> {
     let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
     let mut frames = vec![frame(0, 1, opened(method))];
     for i in 0..count {
-        frames.push(frame(i * 500, 1, message(Shape::DeltaResponse, &delta(i % 40, i), catalog)));
+        frames.push(frame(i * 500, 1, message(MessageShape::DeltaResponse, &delta(i % 40, i), catalog)));
     }
     frames
 }

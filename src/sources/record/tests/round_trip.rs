@@ -7,7 +7,7 @@ use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::Time;
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape};
 
 #[test]
 fn round_trips_session() {
@@ -42,7 +42,7 @@ fn reads_bodies_from_file() {
     for i in 0..200 {
         let clusters: Vec<_> = (0..100).map(|j| cluster(i * 100 + j, i)).collect();
         let entries: Vec<_> = clusters.iter().map(Vec::as_slice).collect();
-        frames.push(frame(i, 1, message(Shape::SotwResponse, &push(&entries, i), &mut catalog)));
+        frames.push(frame(i, 1, message(MessageShape::SotwResponse, &push(&entries, i), &mut catalog)));
     }
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
@@ -103,8 +103,8 @@ fn redacted_content_keeps_hash_without_secret() {
     put_len_field(&mut response, 2, &resource);
     let frames = vec![
         frame(0, 1, opened(ADS)),
-        frame(1, 1, message(Shape::SotwResponse, &push(&[&any], 1), &mut catalog)),
-        frame(2, 1, message(Shape::DeltaResponse, &response, &mut catalog)),
+        frame(1, 1, message(MessageShape::SotwResponse, &push(&[&any], 1), &mut catalog)),
+        frame(2, 1, message(MessageShape::DeltaResponse, &response, &mut catalog)),
     ];
     let bytes = record(&frames, &catalog, 1);
     let loaded = load(&bytes);
@@ -115,12 +115,12 @@ fn redacted_content_keeps_hash_without_secret() {
     assert!(!kept.windows(7).any(|w| w == b"hunter2"));
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
+fn shape() -> impl Strategy<Value = MessageShape> {
     prop_oneof![
-        Just(Shape::SotwRequest),
-        Just(Shape::SotwResponse),
-        Just(Shape::DeltaRequest),
-        Just(Shape::DeltaResponse)
+        Just(MessageShape::SotwRequest),
+        Just(MessageShape::SotwResponse),
+        Just(MessageShape::DeltaRequest),
+        Just(MessageShape::DeltaResponse)
     ]
 }
 

@@ -7,7 +7,7 @@ use crate::sources::record::{Header, Loaded, Writer, read};
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time};
 use crate::wire::pb::put_len_field;
-use crate::wire::{End, Frame, FramePayload, Message, Open, Shape};
+use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 pub(in crate::sources::record) const ADS: &str =
     "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
@@ -58,7 +58,11 @@ pub(in crate::sources::record) fn opened(method: &str) -> FramePayload {
     }))
 }
 
-pub(in crate::sources::record) fn message(shape: Shape, bytes: &[u8], catalog: &mut Catalog) -> FramePayload {
+pub(in crate::sources::record) fn message(
+    shape: MessageShape,
+    bytes: &[u8],
+    catalog: &mut Catalog,
+) -> FramePayload {
     FramePayload::Message(Arc::new(Message::parse(shape, bytes, catalog)))
 }
 
@@ -159,26 +163,30 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
     let node = [b"\x0a\x04node\x12\x04edge".to_vec(), text(12, &"x".repeat(400))].concat();
     let names: Vec<u8> = (0..200).flat_map(|i| text(3, &format!("cluster-{i}"))).collect();
     let mut frames = vec![frame(0, 1, opened(ADS))];
-    frames.push(frame(1, 1, message(Shape::SotwRequest, &ack(0, Some(&node)), catalog)));
-    frames.push(frame(2, 1, message(Shape::SotwResponse, &push(&entries, 1), catalog)));
-    frames.push(frame(3, 1, message(Shape::SotwRequest, &[ack(1, Some(&node)), names].concat(), catalog)));
+    frames.push(frame(1, 1, message(MessageShape::SotwRequest, &ack(0, Some(&node)), catalog)));
+    frames.push(frame(2, 1, message(MessageShape::SotwResponse, &push(&entries, 1), catalog)));
+    frames.push(frame(
+        3,
+        1,
+        message(MessageShape::SotwRequest, &[ack(1, Some(&node)), names].concat(), catalog),
+    ));
     frames.push(frame(3, 2, opened("/grpc.health.v1.Health/Watch")));
     frames.push(frame(4, 2, FramePayload::Opaque { dir: Dir::Resp, messages: 3, bytes: 21 }));
     let changed = cluster(7, 1);
     entries[7] = &changed;
-    frames.push(frame(5, 1, message(Shape::SotwResponse, &push(&entries, 2), catalog)));
+    frames.push(frame(5, 1, message(MessageShape::SotwResponse, &push(&entries, 2), catalog)));
     entries.reverse();
-    frames.push(frame(6, 1, message(Shape::SotwResponse, &push(&entries, 3), catalog)));
-    frames.push(frame(7, 1, message(Shape::SotwResponse, &push(&entries, 3), catalog)));
+    frames.push(frame(6, 1, message(MessageShape::SotwResponse, &push(&entries, 3), catalog)));
+    frames.push(frame(7, 1, message(MessageShape::SotwResponse, &push(&entries, 3), catalog)));
     frames.push(frame(8, 1, FramePayload::Gap { messages: 2, bytes: 900 }));
-    frames.push(frame(9, 1, message(Shape::SotwRequest, b"\x0a\xff garbage", catalog)));
+    frames.push(frame(9, 1, message(MessageShape::SotwRequest, b"\x0a\xff garbage", catalog)));
     frames.push(frame(
         10,
         3,
         opened("/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"),
     ));
-    frames.push(frame(11, 3, message(Shape::DeltaResponse, &delta(3, 1), catalog)));
-    frames.push(frame(12, 3, message(Shape::DeltaResponse, &delta(3, 2), catalog)));
+    frames.push(frame(11, 3, message(MessageShape::DeltaResponse, &delta(3, 1), catalog)));
+    frames.push(frame(12, 3, message(MessageShape::DeltaResponse, &delta(3, 2), catalog)));
     let status = Some((Code(14), "going away".into()));
     frames.push(frame(
         13,

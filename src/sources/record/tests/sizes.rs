@@ -3,7 +3,7 @@
 use super::sample::*;
 use crate::app::recording_file::{create, writer};
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, Message, Shape};
+use crate::wire::{Frame, FramePayload, Message, MessageShape};
 
 const CLUSTERS: u64 = 10_000;
 
@@ -26,9 +26,9 @@ fn churn(shuffled: bool) -> usize {
             dice.shuffle(&mut entries);
         }
         at += 100 + dice.roll(50);
-        frames.push(frame(at, 1, message(Shape::SotwResponse, &push(&entries, i), &mut catalog)));
+        frames.push(frame(at, 1, message(MessageShape::SotwResponse, &push(&entries, i), &mut catalog)));
         at += 1 + dice.roll(9);
-        frames.push(frame(at, 1, message(Shape::SotwRequest, &ack(i, None), &mut catalog)));
+        frames.push(frame(at, 1, message(MessageShape::SotwRequest, &ack(i, None), &mut catalog)));
     }
     let first = record(&frames[..2], &catalog, 1).len();
     let all = record(&frames, &catalog, 2).len();
@@ -74,7 +74,7 @@ fn stores_repeated_node_once() {
         frames.push(frame(
             i * 10 + dice.roll(9),
             1,
-            message(Shape::SotwRequest, &ack(i, Some(&node)), &mut catalog),
+            message(MessageShape::SotwRequest, &ack(i, Some(&node)), &mut catalog),
         ));
     }
     let size = record(&frames, &catalog, 1).len();
@@ -94,7 +94,7 @@ fn deltas(every: usize, clusters: u64) -> f64 {
         crate::wire::pb::put_len_field(&mut ack, 2, CDS.as_bytes());
         crate::wire::pb::put_len_field(&mut ack, 6, nonce(i).as_bytes());
         for (shape, bytes) in
-            [(Shape::DeltaResponse, delta(dice.roll(clusters), i)), (Shape::DeltaRequest, ack)]
+            [(MessageShape::DeltaResponse, delta(dice.roll(clusters), i)), (MessageShape::DeltaRequest, ack)]
         {
             micros += 300 + dice.roll(400);
             let what =

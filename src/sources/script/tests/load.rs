@@ -1,7 +1,7 @@
 use super::*;
 use crate::sources::record::Loaded;
 use crate::wire::event::{Code, Side, StreamId, Time};
-use crate::wire::{Body as Said, FramePayload, Message};
+use crate::wire::{FramePayload, Message, MessageBody as Said};
 
 fn frames(text: &str) -> Loaded {
     load(&parse(text, "x").expect("a script"), &Plain).expect("frames")

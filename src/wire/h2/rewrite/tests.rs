@@ -153,8 +153,8 @@ fn splits_long_block_into_small_frames() {
     let sent = frame(HEADERS, END_HEADERS | END_STREAM | PRIORITY, 5, &payload);
     let out = frames(&[sent]).expect("it can be changed");
     let heads: Vec<_> = out.iter().map(|frame| (frame.len() - 9, frame[3], frame[4], frame[8])).collect();
-    assert_eq!(heads[0], (MAX_FRAME, HEADERS, END_STREAM | PRIORITY, 5));
-    assert_eq!(heads[1], (MAX_FRAME, CONTINUATION, 0, 5));
+    assert_eq!(heads[0], (MAX_FRAME_BYTES, HEADERS, END_STREAM | PRIORITY, 5));
+    assert_eq!(heads[1], (MAX_FRAME_BYTES, CONTINUATION, 0, 5));
     assert_eq!((heads.len(), heads[2].1, heads[2].2), (3, CONTINUATION, END_HEADERS));
     let whole: Vec<u8> = out.iter().flat_map(|frame| &frame[9..]).copied().collect();
     assert!(read(&whole[5..]).contains(&("x-long".into(), long)));
@@ -215,7 +215,7 @@ fn passes_frame_head_that_arrives_in_two_chunks() {
 #[test]
 fn reports_why_headers_cannot_be_changed() {
     let good = block(&[(":method", "POST")]);
-    let huge = vec![0; MAX_BLOCK];
+    let huge = vec![0; MAX_BLOCK_BYTES];
     // A table entry of 4 KB, and then one byte for each use.
     let entry = Encoder::new().encode([(&b"x"[..], &[b'v'; 4000][..])]);
     let bomb = [entry, vec![0x80 | 62; 100]].concat();
