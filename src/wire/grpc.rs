@@ -90,7 +90,7 @@ impl Encoding {
                 Ok(decoder) => Unpack::Zstd(decoder),
                 Err(error) => Unpack::Lost(format!("zstd: {error}")),
             },
-            Encoding::Other(name) => Unpack::Lost(format!("compressed with {name}, which is not known here")),
+            Encoding::Other(name) => Unpack::Lost(format!("compressed with {name}, which is not supported")),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Tls {
         }
         let leg = |leg: &Option<Arc<Secured>>| match leg {
             None => "plaintext".to_owned(),
-            Some(facts) if facts.version.is_empty() => "no TLS agreed on".into(),
+            Some(facts) if facts.version.is_empty() => "TLS not negotiated".into(),
             Some(facts) => facts.version.clone(),
         };
         format!("{} with the client, {} with the server", leg(&self.client), leg(&self.server))
@@ -81,7 +81,7 @@ impl Tls {
                  certificate changes"
             )),
             (Some(theirs), None) => Some(format!(
-                "the server sees no certificate: the client's ({theirs}) can't be passed on; --cert and --key \
+                "the server sees no certificate: the client's ({theirs}) cannot be forwarded; --cert and --key \
                  give the tap one"
             )),
             (None, Some(ours)) => {
@@ -134,7 +134,7 @@ impl Secured {
         out.extend(self.server.as_ref().map(|certificate| ("server", certificate.words())));
         match &self.client {
             Some(certificate) => out.push(("client", certificate.words())),
-            None if self.asked => out.push(("client", "no certificate, though asked for one".into())),
+            None if self.asked => out.push(("client", "none, although requested".into())),
             None => {}
         }
         out
@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(said(None, None), "");
         let both = said(leg(certificate("edge"), true), leg(certificate("tap"), true));
         assert!(both.contains("(tap), not the client's (edge)"), "{both}");
-        assert!(said(leg(certificate("edge"), true), None).contains("(edge) can't be passed on"));
+        assert!(said(leg(certificate("edge"), true), None).contains("(edge) cannot be forwarded"));
         assert!(said(None, leg(certificate("tap"), true)).contains("(tap) for every client"));
         assert!(said(None, leg(None, true)).contains("got none"));
     }

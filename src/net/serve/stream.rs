@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Request, Response};
 
 use super::Shared;
 use crate::net::tap::percent;
-use crate::peers::server::{Next, Stream};
+use crate::peers::server::{Next, ServerStream};
 use crate::sources::observe::{ConnId, StreamEvent, TapEvent};
 use crate::wire::event::{Code, Dir, Side};
 use crate::wire::h2::Head;
@@ -53,7 +53,7 @@ pub(super) async fn serve(
     }));
     let mut response = Response::new(());
     response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));
-    let Some(stream) = Stream::open(head.uri.path(), shared.control.plan(), shared.clock.now()) else {
+    let Some(stream) = ServerStream::open(head.uri.path(), shared.control.plan(), shared.clock.now()) else {
         let why = "not a streaming method of xDS";
         response.headers_mut().extend(trailers(UNIMPLEMENTED, why));
         // The client may have disconnected.
@@ -93,7 +93,7 @@ impl Reporter {
 }
 
 struct Exchange {
-    stream: Stream,
+    stream: ServerStream,
     requests: Requests,
     out: ResponseWriter,
     tell: Reporter,

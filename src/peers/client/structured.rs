@@ -18,19 +18,19 @@ pub enum BadName {
     #[error("`{0}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`")]
     Malformed(String),
     /// A context parameter with a reserved prefix.
-    #[error("`{0}`: parameters that begin with `xds.` can't be given, but for `xds.resource.`")]
+    #[error("`{0}`: parameters that begin with `xds.` are reserved, except `xds.resource.`")]
     Reserved(String),
     /// An unknown or repeated directive.
     #[error("`{0}`: directives are `alt=` and `entry=`, each once")]
     Directive(String),
     /// `*` within a path.
-    #[error("`{0}`: `*` stands only at the end of a path")]
+    #[error("`{0}`: `*` is allowed only at the end of a path")]
     Glob(String),
     /// A glob, which only delta streams support.
-    #[error("`{0}`: a glob can't be asked for in state of the world")]
+    #[error("`{0}`: globs are not supported in SotW")]
     GlobInSotw(String),
     /// A name of another type.
-    #[error("`{0}` is of another type than what it is asked for as")]
+    #[error("`{0}` has another type than the subscription")]
     Type(String),
 }
 
@@ -175,7 +175,7 @@ mod tests {
         let wish = StructuredName::configured(&format!(
             "xdstp://a/{L}/x/y?b=2&a=1#entry=e,alt=xdstp://c/{L}/z%3Fk=v"
         ));
-        let wish = wish.expect("a wish");
+        let wish = wish.expect("a valid name");
         assert_eq!(wish.name, format!("xdstp://a/{L}/x/y?a=1&b=2"));
         assert_eq!((wish.authority.as_str(), wish.kind(), wish.glob), ("a", Some(Kind::Lds), false));
         assert_eq!(wish.alternatives[0].name, format!("xdstp://c/{L}/z?k=v"));
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn reports_why_name_is_refused() {
-        let refused = |url: String| StructuredName::configured(&url).expect_err("no wish");
+        let refused = |url: String| StructuredName::configured(&url).expect_err("an invalid name");
         assert!(matches!(refused("xdstp://a".into()), BadName::Malformed(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x?xds.foo=1")), BadName::Reserved(_)));
         assert!(matches!(refused(format!("xdstp://a/{L}/x#what=1")), BadName::Directive(_)));
@@ -195,7 +195,7 @@ mod tests {
         assert!(matches!(refused(format!("xdstp://a/{L}/x/*/y")), BadName::Glob(_)));
         assert!(
             StructuredName::configured(&format!("xdstp://a/{L}/x?xds.resource.vip=1")).is_ok(),
-            "row K-09"
+            "docs/protocol.md#k-09"
         );
     }
 
@@ -206,7 +206,7 @@ mod tests {
             url = format!("xdstp://a/{L}/x#alt={}", url.replace('%', "%25").replace('#', "%23"));
         }
         assert_eq!(
-            StructuredName::configured(&url).expect("a wish").alternatives.len(),
+            StructuredName::configured(&url).expect("a valid name").alternatives.len(),
             MAX_ALTERNATIVE_DEPTH
         );
     }

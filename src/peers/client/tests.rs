@@ -361,7 +361,7 @@ fn reports_unanswered_subscriptions() {
     assert_eq!(left(&play), 1, "one came, one does not exist");
     assert_eq!(play.client.due(), Some(Time::from_secs_f64(10.0)));
     play.pass(Duration::from_secs(11));
-    assert_eq!(left(&play), 2, "its TTL ran out (row G-02)");
+    assert_eq!(left(&play), 2, "the TTL expired (docs/protocol.md#g-02)");
     play.wildcard(CDS, true);
     assert_eq!(left(&play), 3);
 }

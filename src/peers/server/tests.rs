@@ -167,7 +167,11 @@ fn answers_sotw_names_as_they_are_added() {
     assert_eq!(client.say(&ask("1", &["x", "a", "b"])), ["eds v=1 n=2 [b]"], "what is new");
     assert_eq!(client.say(&ask("1", &["a"])), none(), "stale");
     assert_eq!(client.say(&ask("2", &["a"])), none(), "given up");
-    assert_eq!(client.say(&ask("2", &["a", "b"])), ["eds v=1 n=3 [b]"], "and asked for again (row E-36)");
+    assert_eq!(
+        client.say(&ask("2", &["a", "b"])),
+        ["eds v=1 n=3 [b]"],
+        "sent again on request (docs/protocol.md#e-36)"
+    );
     // Where absence means deletion, everything wanted is sent (docs/protocol.md#e-32).
     let clusters = |nonce, names| Says { url: CDS, nonce, names, ..Says::default() };
     assert_eq!(client.say(&clusters("", &["A"])), ["cds v=1 n=4 [A]"]);
@@ -197,8 +201,12 @@ fn delta_reports_existing_and_missing_resources() {
     let mut client = Client::new(DELTA, &two());
     let sub = |names| Says { url: EDS, names, ..Says::default() };
     assert_eq!(client.say(&sub(&["a", "x"])), ["eds v=1 n=1 [a@1] -x"]);
-    assert_eq!(client.say(&sub(&["a"])), ["eds v=1 n=2 [a@1]"], "row F-14");
-    assert_eq!(client.say(&Says { url: EDS, gone: &["a"], ..Says::default() }), none(), "row F-25");
+    assert_eq!(client.say(&sub(&["a"])), ["eds v=1 n=2 [a@1]"], "docs/protocol.md#f-14");
+    assert_eq!(
+        client.say(&Says { url: EDS, gone: &["a"], ..Says::default() }),
+        none(),
+        "docs/protocol.md#f-25"
+    );
     assert_eq!(client.say(&Says { url: CDS, ..Says::default() }), ["cds v=1 n=3 [A@1 B@1]"]);
     let both = Says { url: CDS, names: &["A", "C"], ..Says::default() };
     assert_eq!(client.say(&both), ["cds v=1 n=4 [A@1] -C"]);
@@ -220,7 +228,11 @@ fn delta_skips_initial_resource_versions() {
     assert_eq!(client.say(&Says { url: CDS, held, ..Says::default() }), ["cds v=1 n=1 [B@1] -Z"]);
     let held = &[("a", "1"), ("z", "1")];
     let names = &["a"];
-    assert_eq!(client.say(&Says { url: EDS, names, held, ..Says::default() }), none(), "row F-17");
+    assert_eq!(
+        client.say(&Says { url: EDS, names, held, ..Says::default() }),
+        none(),
+        "docs/protocol.md#f-17"
+    );
 }
 
 #[test]
@@ -474,5 +486,9 @@ fn malformed_request_ends_stream() {
     assert_eq!(untyped, ["end INVALID_ARGUMENT an aggregated stream needs a type_url in each request"]);
     assert!(ServerStream::open("/grpc.health.v1.Health/Watch", two(), Time::ZERO).is_none());
     let path = "/envoy.service.cluster.v3.ClusterDiscoveryService/StreamClusters";
-    assert_eq!(Client::new(path, &two()).say(&Says::default()), ["cds v=1 n=1 [A B]"], "row I-02");
+    assert_eq!(
+        Client::new(path, &two()).say(&Says::default()),
+        ["cds v=1 n=1 [A B]"],
+        "docs/protocol.md#i-02"
+    );
 }

@@ -13,7 +13,7 @@ use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Side, StreamId, Time};
-use crate::wire::h2::{Connection, Event, Head};
+use crate::wire::h2::{ConnectionObserver, Event, Head};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
@@ -40,7 +40,7 @@ struct ObservedConnection {
     server: String,
     tls: Tls,
     /// `None` only while the observer runs, or if the connection carries REST polls.
-    observer: Option<Connection>,
+    observer: Option<ConnectionObserver>,
     /// Maps HTTP/2 stream numbers to the numbers of the source.
     streams: BTreeMap<u32, StreamId>,
     /// Streams whose method is not known yet.
@@ -92,7 +92,7 @@ impl Pipeline {
                 tls: Tls::default(),
                 client_has_sent: false,
                 had_stream: false,
-                observer: Some(Connection::default()),
+                observer: Some(ConnectionObserver::default()),
                 streams: BTreeMap::new(),
                 unidentified: BTreeMap::new(),
                 opaque: None,
@@ -166,7 +166,7 @@ impl Pipeline {
     /// Declares that the observed bytes don't start at the beginning of the connection.
     pub fn start_midway(&mut self, conn: ConnId) {
         if let Some(connection) = self.connections.get_mut(&conn) {
-            connection.observer = Some(Connection::midway());
+            connection.observer = Some(ConnectionObserver::midway());
         }
     }
 
@@ -284,7 +284,7 @@ impl ConnectionContext<'_> {
     }
 
     /// Runs the HTTP/2 observer and handles its events.
-    fn observe(&mut self, run: impl FnOnce(&mut Connection, &mut dyn FnMut(Event<'_>))) {
+    fn observe(&mut self, run: impl FnOnce(&mut ConnectionObserver, &mut dyn FnMut(Event<'_>))) {
         if let Some(mut observer) = self.connection.observer.take() {
             run(&mut observer, &mut |event| self.event(event));
             self.connection.observer = Some(observer);

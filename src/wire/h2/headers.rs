@@ -50,7 +50,7 @@ impl Headers {
     }
 
     pub(super) fn push(&mut self, bytes: &[u8], max: usize) -> Result<(), &'static str> {
-        let open = self.open.as_mut().ok_or("a header block continues that never began")?;
+        let open = self.open.as_mut().ok_or("CONTINUATION without a header block")?;
         if open.bytes.len() + bytes.len() > max {
             return Err("a header block over the limit");
         }

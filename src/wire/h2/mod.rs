@@ -237,7 +237,7 @@ impl ConnectionObserver {
     /// followed.
     pub fn lost(&mut self, out: &mut dyn FnMut(Event<'_>)) {
         if !self.opaque {
-            self.give_up("part of the copy was lost, so its headers can't be read any more".into(), out);
+            self.give_up("part of the copy was lost, so its headers cannot be decoded".into(), out);
         }
     }
 
@@ -353,7 +353,7 @@ impl ConnectionObserver {
         }
         if head.flags & END_HEADERS != 0 {
             let half = &mut self.halves[index(dir)];
-            let block = half.headers.finish().map_err(|_| "a header block that is no HPACK")?;
+            let block = half.headers.finish().map_err(|_| "a header block that is not HPACK")?;
             if !block.pushed {
                 self.headers(dir, block.stream, block.ends, block.fields, out);
             }

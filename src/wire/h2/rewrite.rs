@@ -213,7 +213,7 @@ impl Rewrite {
                 fields.push((name.into_owned(), value.into_owned()));
             }
         });
-        decoded.map_err(|_| Unchanged("sends a header block that is no HPACK"))?;
+        decoded.map_err(|_| Unchanged("sends a header block that is not HPACK"))?;
         if size > MAX_FIELDS {
             return Err(Unchanged("sends headers of more than 256 KiB"));
         }

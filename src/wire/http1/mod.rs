@@ -163,7 +163,7 @@ impl ConnectionObserver {
                 return Ok(None);
             };
             if self.waiting.len() >= MAX_PIPELINED_REQUESTS {
-                return Err("too many requests without an answer".into());
+                return Err("too many requests without a response".into());
             }
             let number = self.next;
             self.next += 1;
@@ -175,11 +175,11 @@ impl ConnectionObserver {
             let whole = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
             let Some((head, body)) = whole else { return Ok(None) };
             match head.status() {
-                Some(101) => return Err("it changes to another protocol".into()),
+                Some(101) => return Err("switches to another protocol".into()),
                 // An interim response; the final one follows.
                 Some(100..200) => {}
                 _ => {
-                    let (number, _) = self.waiting.pop_front().ok_or("an answer that nobody asked for")?;
+                    let (number, _) = self.waiting.pop_front().ok_or("a response without a request")?;
                     return Ok(Some(Event::Response { number, head, body }));
                 }
             }

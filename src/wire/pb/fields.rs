@@ -65,7 +65,7 @@ pub fn field_bit(number: u32) -> u64 {
 
 /// The bytes from `offset` on are not a protobuf field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no protobuf field at byte {offset}")]
+#[error("malformed protobuf field at byte {offset}")]
 pub struct FieldError {
     /// Offset of the malformed field in bytes.
     pub offset: usize,

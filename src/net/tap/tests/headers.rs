@@ -115,7 +115,7 @@ fn closes_the_connection_on_an_unreadable_header_block() {
     let (told, _, words) = refused(&client, false);
     assert!(told.is_empty());
     let text =
-        "the client sends a header block that is no HPACK; omit -H and --authority to pass it unchanged";
+        "the client sends a header block that is not HPACK; omit -H and --authority to pass it unchanged";
     assert_eq!(words, text);
 }
 
@@ -140,6 +140,6 @@ fn ends_open_streams_with_the_reason() {
             _ => None,
         })
         .collect();
-    let why = "changing headers failed: the client sends a header block that is no HPACK; ";
+    let why = "changing headers failed: the client sends a header block that is not HPACK; ";
     assert!(ends.len() == 2 && ends.iter().all(|end| end.starts_with(why)), "{ends:?}");
 }
