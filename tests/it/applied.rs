@@ -36,13 +36,13 @@ fn applied<'a>(states: &'a [Value], kind: &str) -> &'a Value {
 }
 
 #[test]
-fn envoys_dump_beside_what_it_acknowledged() {
-    envoy("envoys_dump_beside_what_it_acknowledged", Variant::Ads);
+fn compares_envoy_config_dump_with_acks() {
+    envoy("compares_envoy_config_dump_with_acks", Variant::Ads);
 }
 
 #[test]
-fn envoys_dump_beside_what_it_acknowledged_in_delta() {
-    envoy("envoys_dump_beside_what_it_acknowledged_in_delta", Variant::DeltaAds);
+fn compares_envoy_config_dump_with_delta_acks() {
+    envoy("compares_envoy_config_dump_with_delta_acks", Variant::DeltaAds);
 }
 
 /// A configuration is applied; the next push is refused, and applied in part; a listener waits for its route.
@@ -172,13 +172,13 @@ fn envoy(test: &str, variant: Variant) {
 }
 
 #[test]
-fn grpc_cores_csds_beside_what_it_acknowledged() {
-    grpc("grpc_cores_csds_beside_what_it_acknowledged", Kind::Core);
+fn compares_grpc_core_csds_with_acks() {
+    grpc("compares_grpc_core_csds_with_acks", Kind::Core);
 }
 
 #[test]
-fn grpc_gos_csds_beside_what_it_acknowledged() {
-    grpc("grpc_gos_csds_beside_what_it_acknowledged", Kind::Go);
+fn compares_grpc_go_csds_with_acks() {
+    grpc("compares_grpc_go_csds_with_acks", Kind::Go);
 }
 
 /// A configuration is applied; then a cluster is refused.

@@ -12,7 +12,7 @@ fn xdscope() -> Command {
 }
 
 #[test]
-fn exit_codes_are_those_of_the_manual() {
+fn returns_documented_exit_codes() {
     for (args, code) in [
         (&[][..], 0),
         (&["--help"], 0),
@@ -48,7 +48,7 @@ fn exit_codes_are_those_of_the_manual() {
 }
 
 #[test]
-fn a_reader_that_goes_away_ends_it_quietly() {
+fn ends_quietly_when_reader_closes_pipe() {
     let mut child = xdscope()
         .args(["completions", "bash"])
         .stdout(Stdio::piped())
@@ -62,7 +62,7 @@ fn a_reader_that_goes_away_ends_it_quietly() {
 }
 
 #[test]
-fn a_session_comes_through_a_pipe() {
+fn reads_session_from_pipe() {
     let mut child = xdscope()
         .args(["log", "-", "-o", "name", "--filter", "kind:nack"])
         .stdin(Stdio::piped())
@@ -76,7 +76,7 @@ fn a_session_comes_through_a_pipe() {
 }
 
 #[test]
-fn flags_win_over_the_environment() {
+fn flags_override_environment() {
     let status = |env: &str, args: &[&str]| {
         let output = xdscope()
             .env("XDSCOPE_STALE_AFTER", env)
@@ -92,7 +92,7 @@ fn flags_win_over_the_environment() {
 
 /// One session in each of its forms, and a recorded one that went on.
 #[test]
-fn a_recording_is_compared_with_the_other_forms_of_a_session() {
+fn compares_recording_with_script_and_capture() {
     const SCRIPT: &str = "tests/fixtures/cli/diff.xds";
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
@@ -136,7 +136,7 @@ fn a_recording_is_compared_with_the_other_forms_of_a_session() {
 }
 
 #[test]
-fn a_tap_says_which_flags_it_cannot_have() {
+fn tap_rejects_client_flags() {
     for (args, wanted) in [
         (&["--token-file", "t"][..], "next   -H \"authorization: Bearer $(cat FILE)\""),
         (&["--token-env", "HOME"], "--token-env can't be had on a tap: the streams are its clients'"),
@@ -177,7 +177,7 @@ fn a_tap_says_which_flags_it_cannot_have() {
 }
 
 #[test]
-fn a_log_of_its_own_goes_where_it_is_asked_for() {
+fn writes_log_to_requested_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("own.log");
     let file = file.to_str().expect("a path");
@@ -204,7 +204,7 @@ fn printed(args: &[&str]) -> String {
 }
 
 #[test]
-fn a_replay_without_a_terminal_prints_what_log_prints() {
+fn replay_without_terminal_prints_log() {
     let log = printed(&["log", TOUR, "-o", "jsonl"]);
     assert_eq!(printed(&["replay", TOUR, "-o", "jsonl"]), log);
     assert_eq!(printed(&[TOUR, "-o", "jsonl"]), log, "a file alone is replayed");
@@ -216,7 +216,7 @@ fn a_replay_without_a_terminal_prints_what_log_prints() {
 }
 
 #[test]
-fn a_file_that_grows_is_followed() {
+fn follows_growing_file() {
     for verb in ["replay", "log"] {
         follows(verb);
     }
@@ -259,7 +259,7 @@ fn follows(verb: &str) {
 }
 
 #[test]
-fn what_ended_a_run_is_said_last() {
+fn states_reason_of_end_last() {
     for signal in ["TERM", "HUP"] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut child = xdscope()

@@ -52,26 +52,26 @@ pub(super) fn assert_clean(recording: &Recording, known: &[&str]) {
 
 #[test]
 fn client_over_ads() {
-    lives("client_over_ads", Variant::Ads);
+    run_config_lifecycle("client_over_ads", Variant::Ads);
 }
 
 #[test]
 fn client_over_delta_ads() {
-    lives("client_over_delta_ads", Variant::DeltaAds);
+    run_config_lifecycle("client_over_delta_ads", Variant::DeltaAds);
 }
 
 #[test]
 fn client_over_sotw_streams() {
-    lives("client_over_sotw_streams", Variant::Sotw);
+    run_config_lifecycle("client_over_sotw_streams", Variant::Sotw);
 }
 
 #[test]
 fn client_over_delta_streams() {
-    lives("client_over_delta_streams", Variant::Delta);
+    run_config_lifecycle("client_over_delta_streams", Variant::Delta);
 }
 
 /// The life of a configuration: it comes, grows, shrinks, and outlives a stream.
-fn lives(test: &str, variant: Variant) {
+fn run_config_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags { ads: variant.is_aggregated(), ..Flags::default() });
     let chain = Snapshot::chain(variant, backend());
@@ -132,12 +132,12 @@ fn lives(test: &str, variant: Variant) {
 #[test]
 fn client_of_linear_caches() {
     for variant in [Variant::Ads, Variant::DeltaAds, Variant::Sotw, Variant::Delta] {
-        linear(&format!("client_of_linear_caches-{}", variant.word()), variant);
+        run_linear_lifecycle(&format!("client_of_linear_caches-{}", variant.word()), variant);
     }
 }
 
 /// Linear caches send of what was named only what changed, and count versions themselves.
-fn linear(test: &str, variant: Variant) {
+fn run_linear_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags { linear: true, ..Flags::default() });
     let accepted = |plane: &ControlPlane, mark: usize, type_url: &str, name: &str| {
@@ -196,8 +196,8 @@ fn linear(test: &str, variant: Variant) {
 }
 
 #[test]
-fn client_waits_for_a_server_that_is_down() {
-    let Some(world) = World::open("client_waits_for_a_server_that_is_down") else { return };
+fn client_waits_for_unavailable_server() {
+    let Some(world) = World::open("client_waits_for_unavailable_server") else { return };
     let port = free_port();
     let watch = Watch::start(&world, SocketAddr::from(([127, 0, 0, 1], port)), &[]);
     wait_for("a word about the server", || {
@@ -211,8 +211,8 @@ fn client_waits_for_a_server_that_is_down() {
 }
 
 #[test]
-fn client_refuses_what_it_is_told_to() {
-    let Some(world) = World::open("client_refuses_what_it_is_told_to") else { return };
+fn client_rejects_requested_types() {
+    let Some(world) = World::open("client_rejects_requested_types") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     let watch = Watch::start(&world, plane.address(), &["--nack", "type:cds version:2 => not today"]);
@@ -240,8 +240,8 @@ pub(super) fn run(world: &World, args: &[&str]) -> (Option<i32>, String, String)
 }
 
 #[test]
-fn a_server_is_a_source() {
-    let Some(world) = World::open("a_server_is_a_source") else { return };
+fn verbs_accept_server_as_source() {
+    let Some(world) = World::open("verbs_accept_server_as_source") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     let server = plane.address().to_string();
@@ -273,8 +273,8 @@ fn a_server_is_a_source() {
 }
 
 #[test]
-fn a_bootstrap_says_who_and_whom() {
-    let Some(world) = World::open("a_bootstrap_says_who_and_whom") else { return };
+fn reads_node_and_server_from_bootstrap() {
+    let Some(world) = World::open("reads_node_and_server_from_bootstrap") else { return };
     let mut plane: ControlPlane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::DeltaAds, backend()));
     let file = world.folder().join("bootstrap.json");
@@ -320,8 +320,8 @@ fn client_over_mutual_tls() {
 }
 
 #[test]
-fn a_certificate_that_has_ended() {
-    let Some(world) = World::open("a_certificate_that_has_ended") else { return };
+fn reports_expired_certificate() {
+    let Some(world) = World::open("reports_expired_certificate") else { return };
     let ca = Ca::new(world.folder(), "ca");
     let tls = Some(ServerTls { own: ca.expired("old", &["cp.test"]), client_ca: None });
     let plane = world.control_plane(Flags { tls, ..Flags::default() });
@@ -340,8 +340,8 @@ fn a_certificate_that_has_ended() {
 }
 
 #[test]
-fn client_refuses_what_breaks_constraints() {
-    let Some(world) = World::open("client_refuses_what_breaks_constraints") else { return };
+fn client_rejects_constraint_violations() {
+    let Some(world) = World::open("client_rejects_constraint_violations") else { return };
     let mut plane = world.control_plane(Flags::default());
     let chain = Snapshot::chain(Variant::Ads, backend());
     plane.set(&chain.clone().with(CLUSTER, "1", vec![dumped_cluster("bad", "x")]));
@@ -359,8 +359,8 @@ fn client_refuses_what_breaks_constraints() {
 }
 
 #[test]
-fn client_leaves_pushes_open_if_asked() {
-    let Some(world) = World::open("client_leaves_pushes_open_if_asked") else { return };
+fn client_leaves_responses_unanswered_on_request() {
+    let Some(world) = World::open("client_leaves_responses_unanswered_on_request") else { return };
     for who in ["ask", "never"] {
         let mut plane = world.control_plane(Flags::default());
         plane.set(&Snapshot::chain(Variant::Ads, backend()));
@@ -380,8 +380,8 @@ fn client_leaves_pushes_open_if_asked() {
 }
 
 #[test]
-fn servers_are_compared() {
-    let Some(world) = World::open("servers_are_compared") else { return };
+fn diff_compares_servers() {
+    let Some(world) = World::open("diff_compares_servers") else { return };
     let (mut a, mut b) = (world.control_plane(Flags::default()), world.control_plane(Flags::default()));
     let chain = Snapshot::chain(Variant::Ads, backend());
     a.set(&chain);
@@ -410,8 +410,8 @@ fn servers_are_compared() {
 
 /// A server of grpc-go takes a PING every five minutes.
 #[test]
-fn a_server_that_is_asked_too_often_says_so() {
-    let Some(world) = World::open("a_server_that_is_asked_too_often_says_so") else { return };
+fn reports_too_many_pings() {
+    let Some(world) = World::open("reports_too_many_pings") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     let watch = Watch::start(&world, plane.address(), &["--keepalive", "100ms"]);

@@ -26,7 +26,7 @@ fn text(output: &Output) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
+fn prefers_flag_then_environment_then_file_then_default() {
     let home = tempfile::tempdir().expect("a folder");
     let status = |config: &str, env: Option<&str>, args: &[&str]| {
         let mut command = xdscope(home.path(), config);
@@ -44,7 +44,7 @@ fn a_flag_wins_over_the_environment_over_the_file_over_the_default() {
 }
 
 #[test]
-fn doctor_tells_where_each_setting_comes_from() {
+fn doctor_shows_source_of_each_setting() {
     let home = tempfile::tempdir().expect("a folder");
     let output = xdscope(home.path(), "# mine\ntime = \"utc\"\nascii = true\nmemory = \"1GB\"\n")
         .env("XDSCOPE_MEMORY", "2GB")
@@ -70,7 +70,7 @@ fn doctor_tells_where_each_setting_comes_from() {
 }
 
 #[test]
-fn what_is_wrong_with_the_file_is_told_with_its_line_and_what_to_type() {
+fn reports_line_and_remedy_of_file_errors() {
     let home = tempfile::tempdir().expect("a folder");
     for (config, line, wanted) in [
         ("\ntime = utc", 2, "next   stale-after = \"5s\""),
@@ -102,7 +102,7 @@ fn what_is_wrong_with_the_file_is_told_with_its_line_and_what_to_type() {
 }
 
 #[test]
-fn the_help_of_the_file_can_be_put_into_it() {
+fn accepts_example_of_config_help() {
     let home = tempfile::tempdir().expect("a folder");
     let help = xdscope(home.path(), "").args(["help", "config"]).output().expect("it runs");
     let help = String::from_utf8(help.stdout).expect("text");
@@ -112,7 +112,7 @@ fn the_help_of_the_file_can_be_put_into_it() {
 }
 
 #[test]
-fn a_bad_value_of_the_environment_is_told_with_its_name() {
+fn reports_variable_of_invalid_value() {
     let home = tempfile::tempdir().expect("a folder");
     let output = xdscope(home.path(), "").env("XDSCOPE_STALE_AFTER", "soon").args(["status", TOUR]).output();
     let (code, error) = text(&output.expect("it runs"));

@@ -36,14 +36,14 @@ fn replay(target: &str, check: fn(&[u8])) {
             Ok(()) => {}
             Err(RecvTimeoutError::Timeout) => panic!("{} takes more than {LIMIT:?}", file.display()),
             Err(RecvTimeoutError::Disconnected) => {
-                panic!("{}: {}", file.display(), words(run.join().err()));
+                panic!("{}: {}", file.display(), panic_message(run.join().err()));
             }
         }
     }
 }
 
 /// What a thread said when it panicked.
-fn words(panic: Option<Box<dyn std::any::Any + Send>>) -> String {
+fn panic_message(panic: Option<Box<dyn std::any::Any + Send>>) -> String {
     let text = panic.as_ref().and_then(|panic| {
         panic
             .downcast_ref::<String>()
@@ -84,7 +84,7 @@ fn capture_reader() {
 }
 
 #[test]
-fn each_target_is_replayed() {
+fn replays_every_fuzz_target() {
     let here = include_str!("corpora.rs");
     for entry in fs::read_dir(folder("targets")).expect("the targets").flatten() {
         let name = entry.file_name().to_string_lossy().trim_end_matches(".rs").to_owned();

@@ -59,8 +59,8 @@ fn last(steps: &[Value]) -> (String, String, String, String) {
 }
 
 #[test]
-fn doctor_tells_what_a_control_plane_speaks() {
-    let Some(world) = World::open("doctor_tells_what_a_control_plane_speaks") else { return };
+fn doctor_reports_supported_protocols() {
+    let Some(world) = World::open("doctor_reports_supported_protocols") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
     let (code, steps) = doctor(world.folder(), &plane.address().to_string(), &[]);
@@ -80,8 +80,8 @@ fn doctor_tells_what_a_control_plane_speaks() {
 }
 
 #[test]
-fn doctor_tells_tls_failures_apart() {
-    let Some(world) = World::open("doctor_tells_tls_failures_apart") else { return };
+fn doctor_distinguishes_tls_failures() {
+    let Some(world) = World::open("doctor_distinguishes_tls_failures") else { return };
     let ca = Ca::new(world.folder(), "ca");
     let plane = |own: Pair, client_ca| {
         world.control_plane(Flags { tls: Some(ServerTls { own, client_ca }), ..Flags::default() })
@@ -139,7 +139,7 @@ fn doctor_tells_tls_failures_apart() {
 }
 
 #[test]
-fn doctor_tells_other_ports_apart() {
+fn doctor_distinguishes_non_xds_ports() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let of = |server: &str| {
         let (code, steps) = doctor(folder, server, &[]);
@@ -168,8 +168,8 @@ fn watch(world: &World, server: &str, name: &str, args: &[&str]) -> Child {
 }
 
 #[test]
-fn client_says_how_a_server_fails() {
-    let Some(world) = World::open("client_says_how_a_server_fails") else { return };
+fn client_reports_server_failure() {
+    let Some(world) = World::open("client_reports_server_failure") else { return };
     let goaway = b"\0\0\0\x04\0\0\0\0\0\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0b";
     let reset = b"\0\0\0\x04\0\0\0\0\0\0\0\x04\x03\0\0\0\0\x01\0\0\0\x07";
     for (name, says, closes) in [
@@ -190,8 +190,8 @@ fn client_says_how_a_server_fails() {
 }
 
 #[test]
-fn client_outlives_its_server() {
-    let Some(world) = World::open("client_outlives_its_server") else { return };
+fn client_survives_server_restart() {
+    let Some(world) = World::open("client_survives_server_restart") else { return };
     let port = free_port();
     let flags = || Flags { port, ..Flags::default() };
     let chain = Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address"));

@@ -254,8 +254,8 @@ impl Ended {
         let shows = |keys: &str, text: &str| self.last.screens[keys].iter().any(|line| line.contains(text));
         assert!(shows("1", "LIVE") && shows("6", refused), "{:#?}", self.last.screens["6"]);
         assert!(!self.last.verbs["lint"].is_empty() && self.moments.len() == 3);
-        self.assert_replayed_alike();
-        self.assert_printed_alike();
+        self.assert_replay_matches_live();
+        self.assert_output_matches_live();
     }
 
     /// Nothing that was shown, printed or kept has a line of this key in it.
@@ -280,7 +280,7 @@ impl Ended {
     }
 
     /// At each moment the screens show of the recording what they showed then.
-    fn assert_replayed_alike(&self) {
+    fn assert_replay_matches_live(&self) {
         let whole = self.replay(None);
         for live in &self.moments {
             self.assert_shows(&self.replay(Some(live)), live);
@@ -312,7 +312,7 @@ impl Ended {
     }
 
     /// The verbs print of the file what they would print of the live facts.
-    fn assert_printed_alike(&self) {
+    fn assert_output_matches_live(&self) {
         let recording = Recording { file: self.file.clone() };
         for (verb, live) in &self.last.verbs {
             for output in ["json", "jsonl"] {
@@ -363,13 +363,13 @@ fn assert_same_lines<L: AsRef<str>, R: AsRef<str>>(
 }
 
 #[test]
-fn envoy_over_ads_replays_as_it_was() {
-    envoy("envoy_over_ads_replays_as_it_was", Variant::Ads);
+fn replays_envoy_over_ads_as_live() {
+    envoy("replays_envoy_over_ads_as_live", Variant::Ads);
 }
 
 #[test]
-fn envoy_over_delta_ads_replays_as_it_was() {
-    envoy("envoy_over_delta_ads_replays_as_it_was", Variant::DeltaAds);
+fn replays_envoy_over_delta_ads_as_live() {
+    envoy("replays_envoy_over_delta_ads_as_live", Variant::DeltaAds);
 }
 
 /// Waits until what the control plane has seen so far is among the tap's facts.
@@ -435,18 +435,18 @@ fn envoy(test: &str, variant: Variant) {
 }
 
 #[test]
-fn grpc_core_replays_as_it_was() {
-    grpc("grpc_core_replays_as_it_was", Kind::Core);
+fn replays_grpc_core_as_live() {
+    grpc("replays_grpc_core_as_live", Kind::Core);
 }
 
 #[test]
-fn grpc_go_replays_as_it_was() {
-    grpc("grpc_go_replays_as_it_was", Kind::Go);
+fn replays_grpc_go_as_live() {
+    grpc("replays_grpc_go_as_live", Kind::Go);
 }
 
 #[test]
-fn grpc_js_replays_as_it_was() {
-    grpc("grpc_js_replays_as_it_was", Kind::Js);
+fn replays_grpc_js_as_live() {
+    grpc("replays_grpc_js_as_live", Kind::Js);
 }
 
 fn grpc(test: &str, kind: Kind) {

@@ -40,7 +40,7 @@ fn watch(folder: &Path, server: &str, args: &[&str]) -> Child {
 }
 
 /// `get` ends with 3 and says `words`; `watch` says them, with attempt and back-off, and gets its clusters in the end.
-fn fails(fault: Fault, words: &str) {
+fn assert_reports_and_recovers(fault: Fault, words: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Faulty::start(vec![fault.clone()]).address.to_string();
     let output = get(folder.path(), &server, &[]);
@@ -59,39 +59,51 @@ fn fails(fault: Fault, words: &str) {
 }
 
 #[test]
-fn a_server_that_is_no_http2() {
+fn reports_server_without_http2() {
     let says = |bytes, closes| Fault::Says { bytes, closes };
-    fails(says(b"HTTP/1.1 400 Bad Request\r\n\r\n", true), "an HTTP/1 port: `HTTP/1.1 400 Bad Request`");
-    fails(says(b"\xff\xfe\xfd no HTTP/2 at all", false), "neither HTTP/2 nor HTTP/1 nor TLS");
-    fails(says(b"\x15\x03\x01\0\x02\x02\x16", true), "the server speaks TLS");
-    fails(says(b"", true), "HTTP/2 failed, the server closed the connection");
+    assert_reports_and_recovers(
+        says(b"HTTP/1.1 400 Bad Request\r\n\r\n", true),
+        "an HTTP/1 port: `HTTP/1.1 400 Bad Request`",
+    );
+    assert_reports_and_recovers(
+        says(b"\xff\xfe\xfd no HTTP/2 at all", false),
+        "neither HTTP/2 nor HTTP/1 nor TLS",
+    );
+    assert_reports_and_recovers(says(b"\x15\x03\x01\0\x02\x02\x16", true), "the server speaks TLS");
+    assert_reports_and_recovers(says(b"", true), "HTTP/2 failed, the server closed the connection");
 }
 
 #[test]
-fn a_silent_server() {
-    fails(Fault::Says { bytes: b"", closes: false }, "HTTP/2 failed, no answer from the server in 1s");
+fn reports_silent_server() {
+    assert_reports_and_recovers(
+        Fault::Says { bytes: b"", closes: false },
+        "HTTP/2 failed, no answer from the server in 1s",
+    );
 }
 
 #[test]
-fn streams_that_are_reset() {
-    fails(Fault::Reset(Reason::REFUSED_STREAM), "RST_STREAM REFUSED_STREAM");
-    fails(Fault::Reset(Reason::INTERNAL_ERROR), "RST_STREAM INTERNAL_ERROR");
+fn reports_reset_streams() {
+    assert_reports_and_recovers(Fault::Reset(Reason::REFUSED_STREAM), "RST_STREAM REFUSED_STREAM");
+    assert_reports_and_recovers(Fault::Reset(Reason::INTERNAL_ERROR), "RST_STREAM INTERNAL_ERROR");
     // In the middle of a message.
-    fails(Fault::Cut(20), "RST_STREAM CANCEL");
+    assert_reports_and_recovers(Fault::Cut(20), "RST_STREAM CANCEL");
 }
 
 #[test]
-fn a_server_that_goes_away() {
-    fails(Fault::Says { bytes: TOO_MANY_PINGS, closes: false }, "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)");
+fn reports_goaway() {
+    assert_reports_and_recovers(
+        Fault::Says { bytes: TOO_MANY_PINGS, closes: false },
+        "GOAWAY ENHANCE_YOUR_CALM (too_many_pings)",
+    );
 }
 
 #[test]
-fn a_status_is_never_hidden() {
+fn reports_every_grpc_status() {
     let field = |name, value: &str| (name, value.to_owned());
     let denied = vec![field("grpc-status", "7"), field("grpc-message", "node %22me%22 may not")];
     let words = "the server ended the stream: PERMISSION_DENIED: node \"me\" may not";
-    fails(Fault::Headers(200, denied.clone()), words);
-    fails(Fault::Trailers(denied.clone()), words);
+    assert_reports_and_recovers(Fault::Headers(200, denied.clone()), words);
+    assert_reports_and_recovers(Fault::Trailers(denied.clone()), words);
 
     let (mut info, mut any, mut status) = (Vec::new(), Vec::new(), Vec::new());
     put_len_field(&mut info, 1, b"NO_SUCH_NODE");
@@ -101,25 +113,28 @@ fn a_status_is_never_hidden() {
     put_len_field(&mut status, 3, &any);
     let mut detailed = denied;
     detailed.push(("grpc-status-details-bin", BASE64_STANDARD_NO_PAD.encode(status)));
-    fails(Fault::Headers(200, detailed), "; details: ErrorInfo NO_SUCH_NODE, mesh.test");
+    assert_reports_and_recovers(
+        Fault::Headers(200, detailed),
+        "; details: ErrorInfo NO_SUCH_NODE, mesh.test",
+    );
 }
 
 #[test]
-fn an_answer_that_is_no_grpc() {
-    fails(
+fn reports_response_that_is_not_grpc() {
+    assert_reports_and_recovers(
         Fault::Body(503, "text/plain", "no healthy upstream"),
         "UNAVAILABLE: HTTP status 503: no healthy upstream",
     );
-    fails(
+    assert_reports_and_recovers(
         Fault::Body(200, "text/html", "<h1>Welcome</h1>"),
         "the answer is text/html, not gRPC: <h1>Welcome</h1>",
     );
-    fails(Fault::Headers(401, vec![]), "UNAUTHENTICATED: HTTP status 401");
+    assert_reports_and_recovers(Fault::Headers(401, vec![]), "UNAUTHENTICATED: HTTP status 401");
 }
 
 /// A half-open connection is found out by keepalive, and left.
 #[test]
-fn a_half_open_server() {
+fn keepalive_detects_half_open_connection() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Faulty::start(vec![Fault::HalfOpen]);
     let keepalive = ["--keepalive", "300ms", "--keepalive-timeout", "300ms"];
@@ -141,7 +156,7 @@ fn a_half_open_server() {
 
 /// A server that answers PINGs is left alone, however long it has nothing to say.
 #[test]
-fn a_slow_server() {
+fn tolerates_slow_server() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Faulty::start(vec![Fault::Slow(Duration::from_millis(2500))]);
     let keepalive = ["--keepalive", "200ms", "--keepalive-timeout", "1s"];
@@ -153,7 +168,7 @@ fn a_slow_server() {
 }
 
 #[test]
-fn a_name_that_is_not_found() {
+fn reports_unresolved_host_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = get(folder.path(), "no-such-host.invalid:15010", &["--plaintext"]);
     let said = text(&output.stderr);
@@ -169,7 +184,7 @@ fn a_name_that_is_not_found() {
 
 /// A token that is rotated while a client runs is taken at the next try; until then the server's words are shown.
 #[test]
-fn a_token_that_is_rotated() {
+fn retries_with_rotated_token() {
     let folder = tempfile::tempdir().expect("a folder");
     let (token, recording) = (folder.path().join("token"), folder.path().join("own.xdsrec"));
     fs::write(&token, "old\n").expect("a token");
@@ -213,7 +228,7 @@ fn a_token_that_is_rotated() {
 }
 
 /// 200 MB of clusters, each its own.
-fn large() -> bytes::Bytes {
+fn large_response() -> bytes::Bytes {
     const CLUSTERS: u64 = 3200;
     response((0..CLUSTERS).map(|n| {
         let mut value = Vec::new();
@@ -233,9 +248,9 @@ fn large() -> bytes::Bytes {
 
 /// A response of 200 MB is taken, in memory that is bounded by its size; where less is allowed it is refused in words.
 #[test]
-fn a_huge_response() {
+fn bounds_memory_for_huge_response() {
     let folder = tempfile::tempdir().expect("a folder");
-    let huge = large();
+    let huge = large_response();
     assert!(huge.len() > 200_000_000);
     let server = Faulty::start(vec![Fault::Sends(huge.clone()), Fault::Sends(huge.clone())]);
     let address = server.address.to_string();

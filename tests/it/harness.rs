@@ -9,7 +9,7 @@ use crate::support::{
 };
 
 #[test]
-fn a_missing_program_fails_with_the_step_the_remedy_and_the_switch() {
+fn missing_program_names_step_remedy_and_switch() {
     let error = step("ask for the moon", "install a ladder", &mut Command::new("no-such-program"), None);
     let error = error.expect_err("a step that cannot work");
     for part in ["ask for the moon", "no-such-program", "install a ladder", "XDSCOPE_PEERS=off"] {
@@ -18,7 +18,7 @@ fn a_missing_program_fails_with_the_step_the_remedy_and_the_switch() {
 }
 
 #[test]
-fn a_failing_program_is_quoted() {
+fn quotes_output_of_failing_program() {
     let mut command = Command::new("sh");
     command.args(["-c", "echo to out; echo to err >&2; exit 3"]);
     let error = step("fail", "nothing", &mut command, None).expect_err("a step that fails");
@@ -28,13 +28,13 @@ fn a_failing_program_is_quoted() {
 }
 
 #[test]
-fn a_step_returns_what_was_written_from_where_it_ran() {
+fn step_returns_output_of_its_folder() {
     let said = step("ask where", "nothing", &mut Command::new("pwd"), Some(Path::new("/")));
     assert_eq!(said, Ok("/\n".to_owned()));
 }
 
 #[test]
-fn the_switch_knows_off_and_refuses_the_rest() {
+fn switch_accepts_off_only() {
     assert!(!is_off(None));
     assert!(is_off(Some("off")));
     assert!(catch_unwind(|| is_off(Some("no"))).is_err());
@@ -42,7 +42,7 @@ fn the_switch_knows_off_and_refuses_the_rest() {
 
 /// A test which is left out passes, so the note must get past the harness, which hides output of what passes.
 #[test]
-fn a_test_that_is_left_out_says_so() {
+fn skipped_test_prints_note() {
     let mut tests = Command::new(env::current_exe().expect("this program"));
     tests.args(["--exact", "peers_direct::envoy_over_ads"]).env("XDSCOPE_PEERS", "off");
     let ran = tests.output().expect("a run of one test");
@@ -52,7 +52,7 @@ fn a_test_that_is_left_out_says_so() {
 }
 
 #[test]
-fn a_dropped_child_is_gone() {
+fn dropping_child_kills_process() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child = Child::start(Command::new("sleep").arg("600"), &folder.path().join("log"));
     let process = Path::new("/proc").join(child.id().to_string());
@@ -63,7 +63,7 @@ fn a_dropped_child_is_gone() {
 }
 
 #[test]
-fn a_child_that_ended_is_found_out() {
+fn detects_ended_child() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut child =
         Child::start(Command::new("sh").args(["-c", "echo last words"]), &folder.path().join("log"));
@@ -75,7 +75,7 @@ fn a_child_that_ended_is_found_out() {
 }
 
 #[test]
-fn a_talker_answers_by_lines() {
+fn talker_exchanges_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
     let mut cat = Talker::start(&mut Command::new("cat"), &log);
@@ -87,14 +87,14 @@ fn a_talker_answers_by_lines() {
 }
 
 #[test]
-fn a_free_port_can_be_listened_on() {
+fn can_listen_on_free_port() {
     let port = free_port();
     assert_ne!(port, 0);
     std::net::TcpListener::bind(("127.0.0.1", port)).expect("a free port");
 }
 
 #[test]
-fn waiting_ends() {
+fn wait_ends_at_limit() {
     let mut looks = 0;
     let found = wait_within(Duration::ZERO, || -> Option<()> {
         looks += 1;

@@ -23,7 +23,7 @@ const TOKEN: &str = "token-of-0123456789abcdef";
 const AUTHORITY: &str = "tenant-a.mesh:15010";
 
 /// Flags of the tap.
-fn changes() -> Vec<String> {
+fn header_flags() -> Vec<String> {
     let token = format!("Authorization: Bearer {TOKEN}");
     let words =
         ["-H", &token, "-H", "x-tenant: a", "-H", "user-agent: somebody else", "--authority", AUTHORITY];
@@ -49,7 +49,7 @@ fn assert_changed(plane: &ControlPlane, at_least: usize) {
 }
 
 /// What was sent is recorded, but for the token, which nothing has.
-fn assert_kept(log: &str, recording: &Recording) {
+fn assert_recorded_without_token(log: &str, recording: &Recording) {
     let secrets = [TOKEN.to_owned()];
     assert_none("the tap's lines", log.as_bytes(), &secrets);
     assert!(log.contains("gets :authority, authorization, x-tenant, user-agent from here"), "{log}");
@@ -84,11 +84,11 @@ fn assert_kept(log: &str, recording: &Recording) {
 }
 
 #[test]
-fn envoy_with_other_headers_on_many_streams_of_a_connection() {
-    let test = "envoy_with_other_headers_on_many_streams_of_a_connection";
+fn changes_headers_of_envoy_on_many_streams() {
+    let test = "changes_headers_of_envoy_on_many_streams";
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
-    let tap = tap(&world, &plane, &[changes()]);
+    let tap = tap(&world, &plane, &[header_flags()]);
     let mut envoy = world.envoy("edge-1", Variant::Delta, tap.address());
     plane.set(&Snapshot::chain(Variant::Delta, envoy.admin()));
     envoy.wait_live();
@@ -105,16 +105,16 @@ fn envoy_with_other_headers_on_many_streams_of_a_connection() {
     let streams = streams(&recording);
     let peers: BTreeSet<_> = streams.iter().map(|stream| stream["peer"].to_string()).collect();
     assert!(streams.len() >= 8 && peers.len() == 1, "later requests refer to the first: {streams:?}");
-    assert_kept(&log, &recording);
+    assert_recorded_without_token(&log, &recording);
 }
 
 #[test]
-fn envoy_with_other_headers_and_mutual_tls_on_both_legs() {
-    let test = "envoy_with_other_headers_and_mutual_tls_on_both_legs";
+fn changes_headers_of_envoy_with_mutual_tls() {
+    let test = "changes_headers_of_envoy_with_mutual_tls";
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
-    let tap = tap(&world, &plane, &[certs.listen(), certs.dial(), changes()]);
+    let tap = tap(&world, &plane, &[certs.listen(), certs.dial(), header_flags()]);
     let mut envoy = world.envoy_tls("edge-1", Variant::Ads, tap.address(), &certs.client());
     plane.set(&Snapshot::chain(Variant::Ads, envoy.admin()));
     envoy.wait_live();
@@ -125,31 +125,31 @@ fn envoy_with_other_headers_and_mutual_tls_on_both_legs() {
     // The name that TLS asks for is the client's still.
     let streams = streams(&recording);
     assert!(streams.iter().all(|stream| stream["tls"]["server"]["sni"] == NAME), "{streams:?}");
-    assert_kept(&log, &recording);
+    assert_recorded_without_token(&log, &recording);
 }
 
 #[test]
-fn grpc_core_with_other_headers_and_mutual_tls_on_both_legs() {
-    grpc_lives("grpc_core_with_other_headers_and_mutual_tls_on_both_legs", Kind::Core, true);
+fn changes_headers_of_grpc_core_with_mutual_tls() {
+    run_grpc_lifecycle("changes_headers_of_grpc_core_with_mutual_tls", Kind::Core, true);
 }
 
 #[test]
-fn grpc_go_with_other_headers_and_mutual_tls_on_both_legs() {
-    grpc_lives("grpc_go_with_other_headers_and_mutual_tls_on_both_legs", Kind::Go, true);
+fn changes_headers_of_grpc_go_with_mutual_tls() {
+    run_grpc_lifecycle("changes_headers_of_grpc_go_with_mutual_tls", Kind::Go, true);
 }
 
 #[test]
-fn grpc_js_with_other_headers() {
-    grpc_lives("grpc_js_with_other_headers", Kind::Js, false);
+fn changes_headers_of_grpc_js() {
+    run_grpc_lifecycle("changes_headers_of_grpc_js", Kind::Js, false);
 }
 
-fn grpc_lives(test: &str, kind: Kind, secure: bool) {
+fn run_grpc_lifecycle(test: &str, kind: Kind, secure: bool) {
     let Some(world) = World::open(test) else { return };
     let certs = secure.then(|| Certs::new(&world));
     let tls = certs.as_ref().and_then(Certs::server);
     let mut plane = world.control_plane(Flags { tls, ..Flags::default() });
     let legs = certs.iter().flat_map(|certs| [certs.listen(), certs.dial()]);
-    let tap = tap(&world, &plane, &legs.chain([changes()]).collect::<Vec<_>>());
+    let tap = tap(&world, &plane, &legs.chain([header_flags()]).collect::<Vec<_>>());
     let own = certs.as_ref().map(Certs::client);
     let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), own.as_ref());
     plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));
@@ -165,14 +165,14 @@ fn grpc_lives(test: &str, kind: Kind, secure: bool) {
     let streams = streams(&recording);
     assert_eq!(streams[0]["peer"], streams[1]["peer"], "{streams:?}");
     assert_eq!(streams[0]["tls"]["server"]["sni"], Value::Null, "an authority is no name to ask for");
-    assert_kept(&log, &recording);
+    assert_recorded_without_token(&log, &recording);
 }
 
 #[test]
-fn a_client_of_http1_is_told_that_its_headers_cannot_be_changed() {
+fn refuses_to_change_headers_of_http1_client() {
     let folder = tempfile::tempdir().expect("a folder");
     let upstream = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let changes = changes();
+    let changes = header_flags();
     let changes: Vec<&str> = changes.iter().map(String::as_str).collect();
     let tap = Tap::start(folder.path(), upstream.local_addr().expect("its address"), &changes);
     let answer = http::get(tap.address(), "/v3/discovery:clusters").expect("an answer");

@@ -42,8 +42,8 @@ fn watch(folder: &Path, args: &[&str]) -> (Option<i32>, String, Recording) {
 }
 
 #[test]
-fn bootstraps_bring_their_mutual_tls() {
-    let Some(world) = World::open("bootstraps_bring_their_mutual_tls") else { return };
+fn reads_mutual_tls_from_bootstrap() {
+    let Some(world) = World::open("reads_mutual_tls_from_bootstrap") else { return };
     let ca = Ca::new(world.folder(), "ca");
     let (own, client) = (ca.issue("plane", &["cp.test", "127.0.0.1"]), ca.issue("edge", &["edge.test"]));
     let tls = Some(ServerTls { own, client_ca: Some(ca.file.clone()) });
@@ -103,8 +103,8 @@ fn bootstraps_bring_their_mutual_tls() {
 }
 
 #[test]
-fn a_server_that_is_down_is_fallen_back_from() {
-    let Some(world) = World::open("a_server_that_is_down_is_fallen_back_from") else { return };
+fn falls_back_to_next_server() {
+    let Some(world) = World::open("falls_back_to_next_server") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     let mut bootstrap = bootstrap::grpc("app-1", plane.address(), None);
@@ -144,8 +144,8 @@ const NEAR_ENDPOINTS: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssi
 
 /// Row K-24, as gRPC's A47 has it.
 #[test]
-fn the_authorities_of_a_grpc_bootstrap_have_their_servers() {
-    let Some(world) = World::open("the_authorities_of_a_grpc_bootstrap_have_their_servers") else { return };
+fn grpc_bootstrap_maps_authorities_to_servers() {
+    let Some(world) = World::open("grpc_bootstrap_maps_authorities_to_servers") else { return };
     let planes = two_authorities(&world, Variant::Ads);
     let mut bootstrap = bootstrap::grpc("app-1", planes[0].address(), None);
     let other = bootstrap::grpc("app-1", planes[1].address(), None);
@@ -193,8 +193,8 @@ fn the_authorities_of_a_grpc_bootstrap_have_their_servers() {
 
 /// Rows K-24 and K-25: `config_sources`; the locator has none beside it, so its authority decides.
 #[test]
-fn the_authorities_of_an_envoy_bootstrap_have_their_servers() {
-    let Some(world) = World::open("the_authorities_of_an_envoy_bootstrap_have_their_servers") else { return };
+fn envoy_bootstrap_maps_authorities_to_servers() {
+    let Some(world) = World::open("envoy_bootstrap_maps_authorities_to_servers") else { return };
     let planes = two_authorities(&world, Variant::DeltaAds);
     let mut bootstrap = bootstrap::envoy("edge-1", Variant::DeltaAds, planes[0].address(), None);
     let mut second = bootstrap["static_resources"]["clusters"][0].clone();
@@ -226,10 +226,9 @@ fn the_authorities_of_an_envoy_bootstrap_have_their_servers() {
 }
 
 #[test]
-fn a_recorded_client_is_taken_for_a_model() {
+fn imitates_recorded_client() {
     for variant in [Variant::Ads, Variant::DeltaAds] {
-        let Some(world) = World::open(&format!("a_recorded_client_is_taken_for_a_model_{}", variant.word()))
-        else {
+        let Some(world) = World::open(&format!("imitates_recorded_client_{}", variant.word())) else {
             return;
         };
         let mut plane = world.control_plane(Flags::default());
@@ -284,8 +283,8 @@ fn a_recorded_client_is_taken_for_a_model() {
 }
 
 #[test]
-fn tokens_are_read_anew_and_never_kept() {
-    let Some(world) = World::open("tokens_are_read_anew_and_never_kept") else { return };
+fn rereads_tokens_and_never_records_them() {
+    let Some(world) = World::open("rereads_tokens_and_never_records_them") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     // What arrives is told by its length: a tap keeps no token either.
@@ -338,8 +337,8 @@ fn tokens_are_read_anew_and_never_kept() {
 }
 
 #[test]
-fn nodes_are_waited_for_in_a_recording_that_grows() {
-    let Some(world) = World::open("nodes_are_waited_for_in_a_recording_that_grows") else { return };
+fn waits_for_nodes_of_growing_recording() {
+    let Some(world) = World::open("waits_for_nodes_of_growing_recording") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
     let tap = world.tap(plane.address(), &[]);

@@ -17,13 +17,13 @@ use crate::support::{
 };
 
 #[test]
-fn like_envoy_over_ads() {
-    alike("like_envoy_over_ads", Variant::Ads);
+fn requests_match_envoy_over_ads() {
+    assert_requests_match("requests_match_envoy_over_ads", Variant::Ads);
 }
 
 #[test]
-fn like_envoy_over_delta_ads() {
-    alike("like_envoy_over_delta_ads", Variant::DeltaAds);
+fn requests_match_envoy_over_delta_ads() {
+    assert_requests_match("requests_match_envoy_over_delta_ads", Variant::DeltaAds);
 }
 
 /// Our client is held to the same script.
@@ -31,8 +31,8 @@ const GLOB: &str = include_str!("../fixtures/client/xdstp-as-envoy.xds");
 
 /// Rows K-08, K-18, K-19.
 #[test]
-fn globs_as_envoy_asks_for_them() {
-    let Some(world) = World::open("globs_as_envoy_asks_for_them") else { return };
+fn requests_globs_like_envoy() {
+    let Some(world) = World::open("requests_globs_like_envoy") else { return };
     let mut tap = None;
     let (_envoy, _stage) = serve_script("envoy", GLOB, |address| {
         let through = world.tap(address.parse().expect("an address"), &[]);
@@ -128,7 +128,7 @@ fn held(recording: &Recording) -> BTreeSet<String> {
     resources.iter().filter(live).map(name).collect()
 }
 
-fn alike(test: &str, variant: Variant) {
+fn assert_requests_match(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let envoys = {
         let mut plane = world.control_plane(Flags::default());

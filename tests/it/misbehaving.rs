@@ -149,7 +149,7 @@ fn sessions() -> Vec<(String, String)> {
 }
 
 #[test]
-fn whatever_two_peers_do_wrong_is_found_through_the_tap() {
+fn finds_errors_of_both_peers_through_tap() {
     let mut found = BTreeSet::new();
     for (rule, text) in sessions() {
         let (play, frames, catalog) = tapped(&rule, &text);
@@ -204,7 +204,7 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
 
 /// What clients and servers do wrong by polls (group D).
 #[test]
-fn whatever_is_wrong_with_polls_is_found_through_the_tap() {
+fn finds_rest_poll_errors_through_tap() {
     const CDS: &str = "/v3/discovery:clusters";
     let node = r#""node":{"id":"n1","cluster":"c"}"#;
     let cluster =
@@ -241,7 +241,7 @@ fn whatever_is_wrong_with_polls_is_found_through_the_tap() {
 /// Row K-30: a relay asks upstream for all that its clients want, and hands one of them what another asked for, under
 /// versions of its own.
 #[test]
-fn a_relay_is_found_by_both_of_its_hops() {
+fn detects_relay_from_both_hops() {
     let x = "\"xdstp://a/envoy.config.cluster.v3.Cluster/x\"";
     let y = x.replace("/x", "/y");
     let up = format!("node relay\nstream 1 delta cds\n> sub=[{x} {y}]\n< n=1 [{x}@1 {y}@1]\n> n=1\n");
@@ -277,7 +277,7 @@ fn expected(text: &str) -> BTreeSet<&str> {
     text.lines().filter_map(|line| line.strip_prefix("expect lint ")).collect()
 }
 
-fn misdeeds() -> Vec<(String, String)> {
+fn error_scripts() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/misbehave");
     let files = fs::read_dir(root).expect("the scripts").flatten();
     let text = |path: &Path| fs::read_to_string(path).expect("text");
@@ -293,7 +293,7 @@ fn is_response(line: &str) -> bool {
 /// nothing else is an error or a warning of the server, and of the client only what `known` says.
 fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World, &str, SocketAddr) -> T) {
     let Some(world) = World::open(test) else { return };
-    let scripts: Vec<_> = misdeeds().into_iter().filter(|(file, _)| file.starts_with(client)).collect();
+    let scripts: Vec<_> = error_scripts().into_iter().filter(|(file, _)| file.starts_with(client)).collect();
     assert!(!scripts.is_empty());
     for (file, text) in &scripts {
         let name = file.trim_end_matches(".xds");
@@ -332,41 +332,38 @@ fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World,
 }
 
 #[test]
-fn a_server_misbehaves_to_envoy_over_ads() {
+fn finds_server_errors_with_envoy_over_ads() {
     // To a type that it never asked for Envoy answers without a type (row I-02), so with the nonce of another (row E-11).
     let known = ["ads-type-url-missing", "nonce-unknown"];
-    misbehave("a_server_misbehaves_to_envoy_over_ads", "envoy-ads", &known, |world, node, tap| {
+    misbehave("finds_server_errors_with_envoy_over_ads", "envoy-ads", &known, |world, node, tap| {
         world.envoy(node, Variant::Ads, tap)
     });
 }
 
 #[test]
-fn a_server_misbehaves_to_envoy_over_a_stream_per_type() {
-    misbehave(
-        "a_server_misbehaves_to_envoy_over_a_stream_per_type",
-        "envoy-sotw",
-        &[],
-        |world, node, tap| world.envoy(node, Variant::Sotw, tap),
-    );
+fn finds_server_errors_with_envoy_over_sotw_streams() {
+    misbehave("finds_server_errors_with_envoy_over_sotw_streams", "envoy-sotw", &[], |world, node, tap| {
+        world.envoy(node, Variant::Sotw, tap)
+    });
 }
 
 #[test]
-fn a_server_misbehaves_to_envoy_over_delta_ads() {
-    misbehave("a_server_misbehaves_to_envoy_over_delta_ads", "envoy-delta-ads", &[], |world, node, tap| {
+fn finds_server_errors_with_envoy_over_delta_ads() {
+    misbehave("finds_server_errors_with_envoy_over_delta_ads", "envoy-delta-ads", &[], |world, node, tap| {
         world.envoy(node, Variant::DeltaAds, tap)
     });
 }
 
 #[test]
-fn a_server_misbehaves_to_envoy_by_structured_names() {
-    misbehave("a_server_misbehaves_to_envoy_by_structured_names", "envoy-xdstp", &[], |world, node, tap| {
+fn finds_server_errors_with_envoy_and_xdstp_names() {
+    misbehave("finds_server_errors_with_envoy_and_xdstp_names", "envoy-xdstp", &[], |world, node, tap| {
         world.envoy_of(node, &bootstrap::envoy_xdstp(node, Variant::DeltaAds, tap))
     });
 }
 
 #[test]
-fn a_server_misbehaves_to_a_pair_of_envoys() {
-    misbehave("a_server_misbehaves_to_a_pair_of_envoys", "envoy-pair", &[], |world, node, tap| {
+fn finds_server_errors_with_two_envoys() {
+    misbehave("finds_server_errors_with_two_envoys", "envoy-pair", &[], |world, node, tap| {
         ["one", "two"].map(|which| world.envoy(&format!("{node}-{which}"), Variant::DeltaAds, tap))
     });
 }
@@ -380,22 +377,22 @@ fn grpc(kind: Kind) -> impl Fn(&World, &str, SocketAddr) -> GrpcClient {
 }
 
 #[test]
-fn a_server_misbehaves_to_grpc_core() {
-    misbehave("a_server_misbehaves_to_grpc_core", "grpc-core", &[], grpc(Kind::Core));
+fn finds_server_errors_with_grpc_core() {
+    misbehave("finds_server_errors_with_grpc_core", "grpc-core", &[], grpc(Kind::Core));
 }
 
 #[test]
-fn a_server_misbehaves_to_grpc_go() {
-    misbehave("a_server_misbehaves_to_grpc_go", "grpc-go", &[], grpc(Kind::Go));
+fn finds_server_errors_with_grpc_go() {
+    misbehave("finds_server_errors_with_grpc_go", "grpc-go", &[], grpc(Kind::Go));
 }
 
 #[test]
-fn a_server_misbehaves_to_grpc_js() {
-    misbehave("a_server_misbehaves_to_grpc_js", "grpc-js", &[], grpc(Kind::Js));
+fn finds_server_errors_with_grpc_js() {
+    misbehave("finds_server_errors_with_grpc_js", "grpc-js", &[], grpc(Kind::Js));
 }
 
 #[test]
-fn every_misdeed_of_a_server_is_met_by_a_real_client_or_says_why_not() {
+fn every_server_error_has_real_client_or_reason() {
     let mut of_servers = BTreeSet::new();
     for (rule, text) in sessions() {
         let play = Play::new(&rule, &text);
@@ -404,7 +401,7 @@ fn every_misdeed_of_a_server_is_met_by_a_real_client_or_says_why_not() {
             of_servers.insert(rule);
         }
     }
-    let misdeeds = misdeeds();
+    let misdeeds = error_scripts();
     let met = misdeeds.iter().flat_map(|(_, text)| expected(text));
     let without = NO_OCCASION.iter().map(|(id, _)| *id);
     let covered: BTreeSet<&str> = met.chain(without).collect();

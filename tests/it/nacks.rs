@@ -268,16 +268,16 @@ fn assert_found(recording: &Recording, gallery: &[Bad], texts: &[String], client
 }
 
 #[test]
-fn envoys_refusals_are_read() {
-    envoys_refusals("envoys_refusals_are_read", Variant::Ads);
+fn reads_envoy_nacks() {
+    check_envoy_nacks("reads_envoy_nacks", Variant::Ads);
 }
 
 #[test]
-fn envoys_refusals_in_delta_are_read() {
-    envoys_refusals("envoys_refusals_in_delta_are_read", Variant::DeltaAds);
+fn reads_envoy_delta_nacks() {
+    check_envoy_nacks("reads_envoy_delta_nacks", Variant::DeltaAds);
 }
 
-fn envoys_refusals(test: &str, variant: Variant) {
+fn check_envoy_nacks(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
@@ -292,21 +292,21 @@ fn envoys_refusals(test: &str, variant: Variant) {
 }
 
 #[test]
-fn a_grpc_clients_refusals_are_read() {
-    grpcs_refusals("a_grpc_clients_refusals_are_read", Kind::Core, "grpc-core");
+fn reads_grpc_core_nacks() {
+    check_grpc_nacks("reads_grpc_core_nacks", Kind::Core, "grpc-core");
 }
 
 #[test]
-fn grpc_gos_refusals_are_read() {
-    grpcs_refusals("grpc_gos_refusals_are_read", Kind::Go, "grpc-go");
+fn reads_grpc_go_nacks() {
+    check_grpc_nacks("reads_grpc_go_nacks", Kind::Go, "grpc-go");
 }
 
 #[test]
-fn grpc_jss_refusals_are_read() {
-    grpcs_refusals("grpc_jss_refusals_are_read", Kind::Js, "grpc-js");
+fn reads_grpc_js_nacks() {
+    check_grpc_nacks("reads_grpc_js_nacks", Kind::Js, "grpc-js");
 }
 
-fn grpcs_refusals(test: &str, kind: Kind, word: &str) {
+fn check_grpc_nacks(test: &str, kind: Kind, word: &str) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
@@ -321,9 +321,9 @@ fn grpcs_refusals(test: &str, kind: Kind, word: &str) {
 }
 
 #[test]
-fn the_dump_of_a_refused_key_is_not_read_out() {
+fn omits_dump_of_rejected_key() {
     const KEY: &str = "NO-REAL-KEY-BUT-AS-SECRET";
-    let Some(world) = World::open("the_dump_of_a_refused_key_is_not_read_out") else { return };
+    let Some(world) = World::open("omits_dump_of_rejected_key") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let snapshot = Snapshot::default()

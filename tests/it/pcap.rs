@@ -225,13 +225,13 @@ fn assert_alike(recording: &Path, capture: &Path) {
 }
 
 #[test]
-fn envoy_over_ads_is_in_a_capture_what_it_is_in_a_recording() {
-    envoy("envoy_over_ads_is_in_a_capture_what_it_is_in_a_recording", Variant::Ads);
+fn capture_matches_recording_of_envoy_over_ads() {
+    envoy("capture_matches_recording_of_envoy_over_ads", Variant::Ads);
 }
 
 #[test]
-fn envoy_over_delta_ads_is_in_a_capture_what_it_is_in_a_recording() {
-    envoy("envoy_over_delta_ads_is_in_a_capture_what_it_is_in_a_recording", Variant::DeltaAds);
+fn capture_matches_recording_of_envoy_over_delta_ads() {
+    envoy("capture_matches_recording_of_envoy_over_delta_ads", Variant::DeltaAds);
 }
 
 fn envoy(test: &str, variant: Variant) {
@@ -341,7 +341,7 @@ fn session(ends: Option<[SocketAddr; 2]>, close: bool) -> Vec<Segment> {
 }
 
 #[test]
-fn every_form_of_file_and_link_is_read_alike() {
+fn reads_every_file_and_link_format_alike() {
     let six = ["[2001:db8::1]:40000", "[2001:db8::2]:15010"].map(|end| end.parse().expect("an address"));
     for ends in [None, Some(six)] {
         let segments = session(ends, true);
@@ -378,7 +378,7 @@ fn every_form_of_file_and_link_is_read_alike() {
 }
 
 #[test]
-fn what_a_capture_lacks_is_a_gap_where_it_is() {
+fn reports_missing_packets_as_gaps() {
     let segments = session(None, true);
     let data: Vec<usize> = (0..segments.len()).filter(|n| segments[*n].bytes.len() == 1448).collect();
     assert!(data.len() > 10, "the response is in many segments");
@@ -410,7 +410,7 @@ fn what_a_capture_lacks_is_a_gap_where_it_is() {
 
 /// Most captures begin long after the streams that they are taken for.
 #[test]
-fn streams_that_began_before_the_capture_are_read_from_their_next_message_on() {
+fn reads_streams_begun_before_capture() {
     let delta = ADS.replace("Stream", "Delta");
     let resource = |name: &str| {
         let (mut any, mut resource) = (Vec::new(), Vec::new());
@@ -456,7 +456,7 @@ fn streams_that_began_before_the_capture_are_read_from_their_next_message_on() {
 }
 
 #[test]
-fn of_a_file_that_is_cut_what_was_read_stays() {
+fn keeps_frames_of_truncated_file() {
     let segments = session(None, false);
     for form in [PLAIN, Form { ng: true, ..PLAIN }] {
         let whole = file(&segments, form);
@@ -477,7 +477,7 @@ fn of_a_file_that_is_cut_what_was_read_stays() {
 }
 
 #[test]
-fn connections_that_are_reset_or_begin_again_are_told_apart() {
+fn distinguishes_reset_and_reused_connections() {
     let mut segments = session(None, false);
     let last = segments.last().expect("some").clone();
     segments.push(Segment {
@@ -501,7 +501,7 @@ fn connections_that_are_reset_or_begin_again_are_told_apart() {
 }
 
 #[test]
-fn tls_fragments_and_other_packets_are_said() {
+fn reports_tls_fragments_and_other_packets() {
     let mut segments = Vec::new();
     let mut other = Session::new(|segment| segments.push(segment));
     other.connect();
@@ -525,7 +525,7 @@ fn tls_fragments_and_other_packets_are_said() {
 
 /// A capture comes under any name, and from stdin.
 #[test]
-fn a_capture_is_known_by_its_content() {
+fn detects_capture_by_content() {
     let folder = tempfile::tempdir().expect("a folder");
     let path: PathBuf = folder.path().join("notes.txt");
     fs::write(&path, file(&session(None, false), Form { ng: true, ..PLAIN })).expect("a disk");

@@ -17,26 +17,26 @@ use crate::support::{
 
 #[test]
 fn envoy_over_ads() {
-    envoy_lives_and_rejects("envoy_over_ads", Variant::Ads);
+    run_envoy_lifecycle("envoy_over_ads", Variant::Ads);
 }
 
 #[test]
 fn envoy_over_delta_ads() {
-    envoy_lives_and_rejects("envoy_over_delta_ads", Variant::DeltaAds);
+    run_envoy_lifecycle("envoy_over_delta_ads", Variant::DeltaAds);
 }
 
 #[test]
 fn envoy_over_sotw_streams() {
-    envoy_lives_and_rejects("envoy_over_sotw_streams", Variant::Sotw);
+    run_envoy_lifecycle("envoy_over_sotw_streams", Variant::Sotw);
 }
 
 #[test]
 fn envoy_over_delta_streams() {
-    envoy_lives_and_rejects("envoy_over_delta_streams", Variant::Delta);
+    run_envoy_lifecycle("envoy_over_delta_streams", Variant::Delta);
 }
 
 /// The life of a configuration: it comes, serves, grows, is spoilt, is mended, shrinks.
-fn envoy_lives_and_rejects(test: &str, variant: Variant) {
+fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let mut envoy = world.envoy("edge-1", variant, plane.address());
@@ -85,8 +85,8 @@ fn envoy_lives_and_rejects(test: &str, variant: Variant) {
 }
 
 #[test]
-fn envoy_comes_back_with_what_it_has() {
-    let Some(world) = World::open("envoy_comes_back_with_what_it_has") else { return };
+fn envoy_states_versions_on_reconnect() {
+    let Some(world) = World::open("envoy_states_versions_on_reconnect") else { return };
     let mut plane = world.control_plane(Flags { ads: true, ..Flags::default() });
     let mut envoy = world.envoy("edge-1", Variant::DeltaAds, plane.address());
     plane.set(&Snapshot::chain(Variant::DeltaAds, envoy.admin()));
@@ -115,8 +115,8 @@ fn known(request: &Event) -> Vec<&str> {
 }
 
 #[test]
-fn a_rejected_secret_is_told_with_its_key() {
-    let Some(world) = World::open("a_rejected_secret_is_told_with_its_key") else { return };
+fn envoy_quotes_key_of_rejected_secret() {
+    let Some(world) = World::open("envoy_quotes_key_of_rejected_secret") else { return };
     let mut plane = world.control_plane(Flags::default());
     let snapshot = Snapshot::default()
         .with(CLUSTER, "1", vec![cluster_with_secret("safe", "key-1", Variant::DeltaAds)])

@@ -67,7 +67,7 @@ fn is_live(command: &str) -> bool {
 }
 
 #[test]
-fn every_console_line_works_as_written() {
+fn runs_every_console_line() {
     let folder = folder();
     let folder = folder.path();
     let mut seen = 0;

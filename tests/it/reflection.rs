@@ -18,8 +18,8 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn both_versions_of_reflection_give_the_same() {
-    let Some(world) = World::open("both_versions_of_reflection_give_the_same") else { return };
+fn reads_same_descriptors_from_both_versions() {
+    let Some(world) = World::open("reads_same_descriptors_from_both_versions") else { return };
     let mut lists = Vec::new();
     for version in ["v1", "v1alpha"] {
         let plane = world.control_plane(Flags { reflection: version, ..Flags::default() });
@@ -45,8 +45,8 @@ fn both_versions_of_reflection_give_the_same() {
 }
 
 #[test]
-fn a_type_of_no_service_is_asked_for_by_name_and_over_tls() {
-    let Some(world) = World::open("a_type_of_no_service_is_asked_for_by_name_and_over_tls") else { return };
+fn requests_types_by_name_over_tls() {
+    let Some(world) = World::open("requests_types_by_name_over_tls") else { return };
     let ca = Ca::new(world.folder(), "root");
     let tls = Some(ServerTls { own: ca.issue("plane", &["cp.test"]), client_ca: None });
     let plane = world.control_plane(Flags { tls, ..Flags::default() });
@@ -69,8 +69,8 @@ fn a_type_of_no_service_is_asked_for_by_name_and_over_tls() {
 }
 
 #[test]
-fn what_fails_is_said_with_the_step_and_what_to_type() {
-    let Some(world) = World::open("what_fails_is_said_with_the_step_and_what_to_type") else { return };
+fn reports_failed_step_and_remedy() {
+    let Some(world) = World::open("reports_failed_step_and_remedy") else { return };
     let plane = world.control_plane(Flags::default());
     let server = plane.address().to_string();
     let output = run(&world, &["descriptors", "list", "--reflection", &server, "--insecure"]);

@@ -39,8 +39,8 @@ fn wait_for_poll(plane: &ControlPlane, mark: usize, type_url: &str, version: &st
 }
 
 #[test]
-fn polls_follow_a_configuration() {
-    let Some(world) = World::open("polls_follow_a_configuration") else { return };
+fn polls_follow_config_changes() {
+    let Some(world) = World::open("polls_follow_config_changes") else { return };
     let mut plane = gateway(&world);
     let chain = Snapshot::chain(Variant::Sotw, backend());
     plane.set(&chain);
@@ -79,8 +79,8 @@ fn polls_follow_a_configuration() {
 
 /// `api_type: REST` of an Envoy bootstrap: its cluster, its delay, its timeout.
 #[test]
-fn a_bootstrap_of_polls() {
-    let Some(world) = World::open("a_bootstrap_of_polls") else { return };
+fn reads_polling_from_envoy_bootstrap() {
+    let Some(world) = World::open("reads_polling_from_envoy_bootstrap") else { return };
     let mut plane = gateway(&world);
     plane.set(&Snapshot::chain(Variant::Sotw, backend()));
     let mut bootstrap = bootstrap::envoy_rest("edge-9", plane.rest_address());
@@ -116,8 +116,8 @@ fn a_bootstrap_of_polls() {
 }
 
 #[test]
-fn a_gateway_is_a_source() {
-    let Some(world) = World::open("a_gateway_is_a_source") else { return };
+fn verbs_accept_rest_gateway_as_source() {
+    let Some(world) = World::open("verbs_accept_rest_gateway_as_source") else { return };
     let mut plane = gateway(&world);
     plane.set(&Snapshot::chain(Variant::Sotw, backend()));
     let server = plane.rest_address().to_string();
@@ -153,8 +153,8 @@ fn a_gateway_is_a_source() {
 }
 
 #[test]
-fn a_refusal_is_said_in_the_next_poll() {
-    let Some(world) = World::open("a_refusal_is_said_in_the_next_poll") else { return };
+fn next_poll_rejects_response() {
+    let Some(world) = World::open("next_poll_rejects_response") else { return };
     let mut plane = gateway(&world);
     let chain = Snapshot::chain(Variant::Sotw, backend());
     plane.set(&chain);
@@ -177,8 +177,8 @@ fn a_refusal_is_said_in_the_next_poll() {
 }
 
 #[test]
-fn polls_go_over_mutual_tls() {
-    let Some(world) = World::open("polls_go_over_mutual_tls") else { return };
+fn polls_over_mutual_tls() {
+    let Some(world) = World::open("polls_over_mutual_tls") else { return };
     let ca = Ca::new(world.folder(), "ca");
     let (plane_own, own) = (ca.issue("plane", &["cp.test"]), ca.issue("own", &["poller.test"]));
     let tls = Some(ServerTls { own: plane_own, client_ca: Some(ca.file.clone()) });
@@ -234,7 +234,7 @@ impl Scripted {
                             kept.len() - 1
                         };
                         peak.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                        let done = say(&stream, answer(n, &body), &mut input);
+                        let done = write_answer(&stream, answer(n, &body), &mut input);
                         open.fetch_sub(1, Ordering::SeqCst);
                         if !done {
                             return;
@@ -269,7 +269,7 @@ fn read_poll(input: &mut impl BufRead) -> Option<(String, String, Value)> {
     Some((path, head.clone(), serde_json::from_slice(&body).ok()?))
 }
 
-fn say(mut to: &TcpStream, answer: Answer, input: &mut impl Read) -> bool {
+fn write_answer(mut to: &TcpStream, answer: Answer, input: &mut impl Read) -> bool {
     match answer {
         Answer::Say(status, body) => {
             write!(to, "HTTP/1.1 {status} X\r\nContent-Length: {}\r\n\r\n{body}", body.len()).is_ok()
@@ -295,8 +295,8 @@ const JUST_CDS: [&str; 8] =
 
 /// Rows D-02 to D-04: the bytes of a poll.
 #[test]
-fn a_poll_is_canonical_json_and_one_at_a_time() {
-    let Some(world) = World::open("a_poll_is_canonical_json_and_one_at_a_time") else { return };
+fn polls_one_at_a_time_in_canonical_json() {
+    let Some(world) = World::open("polls_one_at_a_time_in_canonical_json") else { return };
     let server = Scripted::start(|n, _| match n {
         0 => Answer::Say(200, clusters("1")),
         1..=3 => Answer::Say(304, String::new()),
@@ -333,8 +333,8 @@ fn a_poll_is_canonical_json_and_one_at_a_time() {
 }
 
 #[test]
-fn answers_that_are_none_do_not_end_the_polls() {
-    let Some(world) = World::open("answers_that_are_none_do_not_end_the_polls") else { return };
+fn keeps_polling_after_invalid_responses() {
+    let Some(world) = World::open("keeps_polling_after_invalid_responses") else { return };
     let server = Scripted::start(|n, _| match n {
         0 => Answer::Say(503, "overloaded".into()),
         1 => Answer::Hang,
@@ -362,8 +362,8 @@ fn answers_that_are_none_do_not_end_the_polls() {
 
 /// A server with services and types of version two.
 #[test]
-fn version_two_is_polled() {
-    let Some(world) = World::open("version_two_is_polled") else { return };
+fn polls_v2_services() {
+    let Some(world) = World::open("polls_v2_services") else { return };
     let cluster =
         json!({ "@type": "type.googleapis.com/envoy.api.v2.Cluster", "name": "old", "connectTimeout": "1s" });
     let body = json!({ "versionInfo": "1", "resources": [cluster] }).to_string();

@@ -105,7 +105,7 @@ impl Terminal {
     }
 
     /// Nothing has been drawn for a while.
-    fn settled(&self) {
+    fn wait_until_idle(&self) {
         let shown =
             || self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents_formatted();
         let end = Instant::now() + LIMIT;
@@ -161,7 +161,7 @@ impl Terminal {
     }
 
     /// The terminal is as it was before: the shell's screen, its cursor, its modes.
-    fn given_back(&self) {
+    fn assert_restored(&self) {
         self.wait("the shell's screen", |screen| {
             !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor()
         });
@@ -185,7 +185,7 @@ fn modes(master: &dyn MasterPty) -> String {
 }
 
 #[test]
-fn screens_follow_keys_and_sizes_and_give_the_terminal_back() {
+fn screens_follow_keys_and_restore_terminal() {
     let mut terminal = Terminal::demo();
     assert_ne!(modes(&*terminal.master), terminal.modes, "keys come one by one");
     for (key, title) in [
@@ -210,23 +210,23 @@ fn screens_follow_keys_and_sizes_and_give_the_terminal_back() {
     terminal.until("quitting ends the streams");
     terminal.press("y");
     assert_eq!(terminal.end(), 0);
-    terminal.given_back();
+    terminal.assert_restored();
     terminal.until("session kept: ");
 }
 
 #[test]
-fn signals_end_it_and_the_terminal_is_as_before() {
+fn signals_restore_terminal() {
     for signal in ["TERM", "HUP", "INT"] {
         let mut terminal = Terminal::demo();
         terminal.signal(signal);
         assert_eq!(terminal.end(), 0, "{signal}");
-        terminal.given_back();
+        terminal.assert_restored();
         terminal.until("session kept: ");
     }
 }
 
 #[test]
-fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
+fn ctrl_z_suspends_and_fg_resumes() {
     let mut terminal = Terminal::start("bash", &["--norc", "--noprofile", "-i"]);
     terminal.until("READY");
     terminal.press(&format!("{} demo\n", env!("CARGO_BIN_EXE_xdscope")));
@@ -249,7 +249,7 @@ fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
 
 /// Any order of sizes and keys, however quick, leaves the very screen that is painted afresh at that size.
 #[test]
-fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
+fn random_keys_and_sizes_match_full_repaint() {
     const KEYS: [&str; 24] = [
         "1", "2", "3", "4", "5", "6", "7", "8", "9", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
         ".", "g", "G", "t", "?", "m",
@@ -288,7 +288,7 @@ fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
         terminal.resize(20, 5);
         terminal.resize(100, 30);
         terminal.wait("the whole screen", is_whole);
-        terminal.settled();
+        terminal.wait_until_idle();
         let before = {
             let mut shown = terminal.screen.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *shown, vt100::Parser::new(30, 100, 0)).screen().contents_formatted()
@@ -299,13 +299,13 @@ fn random_sizes_and_keys_leave_a_screen_as_if_painted_afresh() {
         terminal.wait(&format!("what was there before (seed {seed})"), same);
         terminal.signal("TERM");
         assert_eq!(terminal.end(), 0, "seed {seed}");
-        terminal.given_back();
+        terminal.assert_restored();
     }
 }
 
 /// A terminal that is closed under a program takes the program with it, though nobody signals its whole group.
 #[test]
-fn a_terminal_that_goes_away_ends_the_program() {
+fn closed_terminal_ends_program() {
     let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
     let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
     let home = tempfile::tempdir().expect("a folder");
@@ -366,7 +366,7 @@ impl Feed for Panics {
 }
 
 /// In a child that is this program again: the screens, until they panic.
-fn screens_that_panic(at: PathBuf) {
+fn run_panicking_screens(at: PathBuf) {
     let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
     let store = Store::new(catalog, Clock::default(), Default::default());
     let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };
@@ -385,14 +385,14 @@ fn screens_that_panic(at: PathBuf) {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_and_is_told_on_it() {
+fn panic_restores_terminal_and_is_printed() {
     if let Some(at) = std::env::var_os(PANIC) {
-        return screens_that_panic(at.into());
+        return run_panicking_screens(at.into());
     }
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path().join("now");
     let program = std::env::current_exe().expect("this program");
-    let args = ["--exact", "screen::a_panic_gives_the_terminal_back_and_is_told_on_it", "--nocapture"];
+    let args = ["--exact", "screen::panic_restores_terminal_and_is_printed", "--nocapture"];
     let mut terminal = Terminal::start_with(program.to_str().expect("a path"), &args, Some((PANIC, &at)));
     terminal.wait("the screens", |screen| {
         screen.alternate_screen() && screen.contents().contains("before the panic")
@@ -400,13 +400,13 @@ fn a_panic_gives_the_terminal_back_and_is_told_on_it() {
     assert_ne!(modes(&*terminal.master), terminal.modes, "keys come one by one");
     std::fs::write(&at, "").expect("a file");
     assert_eq!(terminal.end(), 101);
-    terminal.given_back();
+    terminal.assert_restored();
     terminal.until("a defect of ours");
 }
 
 #[test]
-fn a_client_opens_the_screens_and_says_why_nothing_comes() {
-    let Some(world) = World::open("a_client_opens_the_screens") else { return };
+fn watch_opens_screens_and_explains_missing_responses() {
+    let Some(world) = World::open("watch_opens_screens_and_explains_missing_responses") else { return };
     let port = free_port();
     let server = format!("127.0.0.1:{port}");
     let watch = ["watch", &server, "--node-id", "watcher-1"];
@@ -426,8 +426,8 @@ fn a_client_opens_the_screens_and_says_why_nothing_comes() {
 }
 
 #[test]
-fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
-    let Some(world) = World::open("a_client_is_told_by_key") else { return };
+fn keys_control_subscriptions_and_acks() {
+    let Some(world) = World::open("keys_control_subscriptions_and_acks") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
     let server = format!("127.0.0.1:{}", plane.address().port());
@@ -456,8 +456,8 @@ fn a_client_is_told_by_key_what_to_ask_and_how_to_answer() {
 }
 
 #[test]
-fn read_only_takes_the_keys_of_the_wire_away() {
-    let Some(world) = World::open("read_only_takes_the_keys_of_the_wire_away") else { return };
+fn read_only_disables_client_keys() {
+    let Some(world) = World::open("read_only_disables_client_keys") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
     let server = format!("127.0.0.1:{}", plane.address().port());
@@ -472,7 +472,7 @@ fn read_only_takes_the_keys_of_the_wire_away() {
 }
 
 #[test]
-fn a_server_that_refuses_a_client_is_quoted_on_the_screen() {
+fn screen_quotes_server_refusal() {
     let denied = vec![("grpc-status", "16".to_owned()), ("grpc-message", "token of yesterday".to_owned())];
     let server = Faulty::start(vec![Fault::Headers(200, denied); 2]).address.to_string();
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["watch", &server, "cds"]);

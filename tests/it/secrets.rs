@@ -83,7 +83,7 @@ pub(crate) fn drawn(recording: &Recording) -> String {
 }
 
 /// A recording, what it is turned into, and what is printed and drawn of it.
-fn assert_kept_without(recording: &Recording, secrets: &[String]) {
+fn assert_copies_have_none(recording: &Recording, secrets: &[String]) {
     let file = unpacked(&recording.file);
     assert!(memchr::memmem::find(&file, MARK).is_some(), "and it is said");
     assert_none("the recording", &file, secrets);
@@ -120,8 +120,8 @@ fn assert_kept_without(recording: &Recording, secrets: &[String]) {
 }
 
 #[test]
-fn a_key_and_tokens_are_nowhere() {
-    let Some(world) = World::open("a_key_and_tokens_are_nowhere") else { return };
+fn key_and_tokens_appear_nowhere() {
+    let Some(world) = World::open("key_and_tokens_appear_nowhere") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let pair = Ca::new(world.folder(), "root").issue("edge", &["edge.test"]);
@@ -164,13 +164,13 @@ fn a_key_and_tokens_are_nowhere() {
     assert_none("the client's lines", watch.log().as_bytes(), &secrets);
     watch.interrupt();
     for recording in [tap.stop(), Recording { file: own }] {
-        assert_kept_without(&recording, &secrets);
+        assert_copies_have_none(&recording, &secrets);
     }
 }
 
 /// Files that were made with `--keep-secrets`, made fit to be handed on.
 #[test]
-fn redact_takes_them_out_of_a_copy() {
+fn redact_removes_secrets_from_copy() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
     let (key, password) = ("MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "hunter2-hunter2");

@@ -21,23 +21,23 @@ use crate::support::{
 };
 
 #[test]
-fn an_envoy_over_ads_gets_what_another_had() {
-    snapshot("an_envoy_over_ads_gets_what_another_had", Variant::Ads);
+fn serves_recorded_config_to_envoy_over_ads() {
+    snapshot("serves_recorded_config_to_envoy_over_ads", Variant::Ads);
 }
 
 #[test]
-fn an_envoy_over_delta_ads_gets_what_another_had() {
-    snapshot("an_envoy_over_delta_ads_gets_what_another_had", Variant::DeltaAds);
+fn serves_recorded_config_to_envoy_over_delta_ads() {
+    snapshot("serves_recorded_config_to_envoy_over_delta_ads", Variant::DeltaAds);
 }
 
 #[test]
-fn an_envoy_over_sotw_streams_gets_what_another_had() {
-    snapshot("an_envoy_over_sotw_streams_gets_what_another_had", Variant::Sotw);
+fn serves_recorded_config_to_envoy_over_sotw_streams() {
+    snapshot("serves_recorded_config_to_envoy_over_sotw_streams", Variant::Sotw);
 }
 
 #[test]
-fn an_envoy_over_delta_streams_gets_what_another_had() {
-    snapshot("an_envoy_over_delta_streams_gets_what_another_had", Variant::Delta);
+fn serves_recorded_config_to_envoy_over_delta_streams() {
+    snapshot("serves_recorded_config_to_envoy_over_delta_streams", Variant::Delta);
 }
 
 fn backend() -> SocketAddr {
@@ -118,8 +118,8 @@ fn snapshot(test: &str, variant: Variant) {
 }
 
 #[test]
-fn a_grpc_client_gets_what_another_had() {
-    let Some(world) = World::open("a_grpc_client_gets_what_another_had") else { return };
+fn serves_recorded_config_to_grpc_core() {
+    let Some(world) = World::open("serves_recorded_config_to_grpc_core") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let mut before = world.grpc_client("cart", "shop", tap.address());
@@ -144,13 +144,13 @@ fn responses(recording: &Recording) -> Vec<String> {
 }
 
 #[test]
-fn an_envoy_is_sent_the_recorded_responses() {
-    script("an_envoy_is_sent_the_recorded_responses", Variant::Ads);
+fn replays_recorded_responses_to_envoy() {
+    script("replays_recorded_responses_to_envoy", Variant::Ads);
 }
 
 #[test]
-fn an_envoy_is_sent_the_recorded_delta_responses() {
-    script("an_envoy_is_sent_the_recorded_delta_responses", Variant::DeltaAds);
+fn replays_recorded_delta_responses_to_envoy() {
+    script("replays_recorded_delta_responses_to_envoy", Variant::DeltaAds);
 }
 
 /// A push that is refused, and the end of the stream, as they were.
@@ -173,8 +173,8 @@ fn script(test: &str, variant: Variant) {
 }
 
 #[test]
-fn what_is_saved_is_pushed() {
-    let Some(world) = World::open("what_is_saved_is_pushed") else { return };
+fn pushes_saved_files() {
+    let Some(world) = World::open("pushes_saved_files") else { return };
     let folder = world.folder().join("resources");
     fs::create_dir_all(&folder).expect("a folder");
     let put = |file: &str, resources: Vec<Value>, type_url: &str| {
@@ -214,7 +214,7 @@ fn run(world: &Path, args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn what_cannot_be_served_is_said() {
+fn rejects_unservable_sources() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
     let script = path("no-response.xds");
@@ -241,8 +241,8 @@ fn what_cannot_be_served_is_said() {
 }
 
 #[test]
-fn an_envoy_with_a_certificate_is_served_under_tls() {
-    let Some(world) = World::open("an_envoy_with_a_certificate_is_served_under_tls") else { return };
+fn serves_envoy_over_mutual_tls() {
+    let Some(world) = World::open("serves_envoy_over_mutual_tls") else { return };
     let ca = Ca::new(world.folder(), "ca");
     let (own, client) = (ca.issue("serve", &["cp.test"]), ca.issue("edge", &["edge.test"]));
     let source = world.folder().join("eds.json");
@@ -265,7 +265,7 @@ fn an_envoy_with_a_certificate_is_served_under_tls() {
 }
 
 #[test]
-fn enter_takes_a_step_here_on_a_unix_socket() {
+fn enter_advances_script_on_unix_socket() {
     let folder = tempfile::tempdir().expect("a folder");
     let script = folder.path().join("three.xds");
     let text = "node edge

@@ -248,8 +248,8 @@ const NEAR: [&str; 4] = [
 
 /// Row K-24 and K-25: each source has a variant of its own, and streams.
 #[test]
-fn config_sources_as_envoy_asks_them() {
-    let Some(world) = World::open("config_sources_as_envoy_asks_them") else { return };
+fn requests_config_sources_like_envoy() {
+    let Some(world) = World::open("requests_config_sources_like_envoy") else { return };
     let scene = scene(json!([source_of(Some(1), "AGGREGATED_GRPC", &["b"])]), source_of(Some(2), DELTA, &[]));
     let (b, c) = (far("b"), far("c"));
     let [b, c] = [format!("1 ads eds [{b}] has [{b}]"), format!("2 delta-ads eds [{c}] has [{c}]")];
@@ -265,8 +265,8 @@ fn config_sources_as_envoy_asks_them() {
 
 /// Row K-25: a source has a stream of its own even where its server is another's.
 #[test]
-fn a_config_source_shares_no_stream() {
-    let Some(world) = World::open("a_config_source_shares_no_stream") else { return };
+fn config_source_has_its_own_stream() {
+    let Some(world) = World::open("config_source_has_its_own_stream") else { return };
     let sources = [source_of(Some(0), DELTA, &["b"]), source_of(Some(0), DELTA, &["c", "b"])];
     let (b, c) = (far("b"), far("c"));
     let eds = format!("0 delta-ads eds [near {b} {c}] has [near {b} {c}]");
@@ -276,8 +276,8 @@ fn a_config_source_shares_no_stream() {
 
 /// Row K-23: what no `config_sources` are there for is asked where the resource says that names it.
 #[test]
-fn an_authority_without_a_source_is_asked_beside_its_name() {
-    let Some(world) = World::open("an_authority_without_a_source_is_asked_beside_its_name") else { return };
+fn requests_authority_without_source_from_referring_source() {
+    let Some(world) = World::open("requests_authority_without_source_from_referring_source") else { return };
     let scene = scene(json!([source_of(Some(1), DELTA, &["b"])]), Value::Null);
     let (b, c) = (far("b"), far("c"));
     let near = format!("0 delta-ads eds [near {c}] has [near {c}]");
@@ -288,8 +288,8 @@ fn an_authority_without_a_source_is_asked_beside_its_name() {
 /// Difference: Envoy 1.40 heeds `config_sources` only where its runtime says so. A bootstrap can't tell what other layers
 /// of it say, so we ask them, and say that.
 #[test]
-fn config_sources_that_envoy_has_not_switched_on() {
-    let Some(world) = World::open("config_sources_that_envoy_has_not_switched_on") else { return };
+fn heeds_config_sources_that_envoy_ignores() {
+    let Some(world) = World::open("heeds_config_sources_that_envoy_ignores") else { return };
     let mut scene = scene(json!([source_of(Some(1), DELTA, &["b", "c"])]), Value::Null);
     scene.more.as_object_mut().expect("fields").remove("layered_runtime");
     let (b, c) = (far("b"), far("c"));
@@ -310,8 +310,8 @@ fn config_sources_that_envoy_has_not_switched_on() {
 /// Row K-24: collections are asked of the source beside the locator. If that is aggregated it is the ADS, whatever servers it
 /// names, and whatever `config_sources` say of the authority; if not, it is itself.
 #[test]
-fn locators_as_envoy_asks_for_them() {
-    let Some(world) = World::open("locators_as_envoy_asks_for_them") else { return };
+fn requests_locators_like_envoy() {
+    let Some(world) = World::open("requests_locators_like_envoy") else { return };
     let locator = "xdstp://b/envoy.config.cluster.v3.Cluster/echo";
     let served = Snapshot::default().with(CLUSTER, "1", vec![cluster_of(locator, &far("b"))]).with(
         ENDPOINTS,
@@ -346,8 +346,8 @@ fn locators_as_envoy_asks_for_them() {
 /// Difference, row K-23: authorities that a resource lists beside a name. Envoy 1.40 refuses such a resource; we do not read
 /// them, and ask whom the bootstrap says.
 #[test]
-fn authorities_in_a_resource() {
-    let Some(world) = World::open("authorities_in_a_resource") else { return };
+fn ignores_authorities_in_resources() {
+    let Some(world) = World::open("ignores_authorities_in_resources") else { return };
     let mut cluster = cluster_of("eb", &far("b"));
     cluster["eds_cluster_config"]["eds_config"]["authorities"] = json!([{ "name": "b" }]);
     let mut scene = scene(json!([source_of(Some(1), DELTA, &["b"])]), Value::Null);
@@ -367,8 +367,8 @@ fn authorities_in_a_resource() {
 
 /// Row I-06: clusters over ADS, listeners from a server of their own, in variants that differ; routes where listeners say.
 #[test]
-fn listeners_of_another_server() {
-    let Some(world) = World::open("listeners_of_another_server") else { return };
+fn requests_listeners_from_second_server() {
+    let Some(world) = World::open("requests_listeners_from_second_server") else { return };
     for (ads_type, lds_type, aggregated, own) in
         [("DELTA_GRPC", "GRPC", "delta-ads", "sotw"), ("GRPC", "DELTA_GRPC", "ads", "delta")]
     {
@@ -394,8 +394,8 @@ fn listeners_of_another_server() {
 
 /// Row I-06: the same, and the routes of one listener come from there too, as it says.
 #[test]
-fn routes_of_another_server() {
-    let Some(world) = World::open("routes_of_another_server") else { return };
+fn requests_routes_from_second_server() {
+    let Some(world) = World::open("requests_routes_from_second_server") else { return };
     let own = source_of(Some(1), "GRPC", &[]);
     let mut inbound = listener("own", "r-own", Variant::Ads);
     inbound["filter_chains"][0]["filters"][0]["typed_config"]["rds"]["config_source"] = own.clone();
@@ -422,8 +422,8 @@ fn routes_of_another_server() {
 
 /// Row I-06: clusters over ADS, listeners by polls.
 #[test]
-fn listeners_by_polls() {
-    let Some(world) = World::open("listeners_by_polls") else { return };
+fn polls_listeners_beside_ads() {
+    let Some(world) = World::open("polls_listeners_beside_ads") else { return };
     let mut lds = source_of(None, "REST", &[]);
     lds["api_config_source"]["cluster_names"] = json!(["polled"]);
     lds["api_config_source"]["refresh_delay"] = json!("1s");
@@ -444,8 +444,8 @@ fn listeners_by_polls() {
 
 /// Row I-06: no ADS at all, two servers in two variants. What resources refer to has the sources that they name.
 #[test]
-fn two_servers_without_an_ads() {
-    let Some(world) = World::open("two_servers_without_an_ads") else { return };
+fn uses_two_servers_without_ads() {
+    let Some(world) = World::open("uses_two_servers_without_ads") else { return };
     let (of_clusters, of_listeners) =
         (source_of(Some(0), "GRPC", &[]), source_of(Some(1), "DELTA_GRPC", &[]));
     let mut echo = cluster("echo", Variant::Ads);
@@ -475,8 +475,8 @@ fn two_servers_without_an_ads() {
 
 /// Difference: Envoy has listeners of a file, and asks for the routes that they name. We read no such file, and say so.
 #[test]
-fn listeners_of_a_file() {
-    let Some(world) = World::open("listeners_of_a_file") else { return };
+fn reports_listeners_from_file_as_not_supported() {
+    let Some(world) = World::open("reports_listeners_from_file_as_not_supported") else { return };
     let mut inbound = listener("in", "r-in", Variant::Ads);
     inbound["@type"] = json!(LISTENER);
     let file = world.folder().join("lds.json");
@@ -502,8 +502,8 @@ fn listeners_of_a_file() {
 
 /// What Envoy does not start with, and we refuse, or say that it would not.
 #[test]
-fn sources_that_envoy_refuses() {
-    let Some(world) = World::open("sources_that_envoy_refuses") else { return };
+fn rejects_sources_that_envoy_rejects() {
+    let Some(world) = World::open("rejects_sources_that_envoy_rejects") else { return };
     let plain = scene(json!([]), Value::Null);
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut bootstrap = plain.bootstrap(&[backend(), backend(), backend()]);

@@ -56,8 +56,8 @@ impl Drop for Sovereign {
 }
 
 #[test]
-fn sovereign_is_polled() {
-    let Some(world) = World::open("sovereign_is_polled") else { return };
+fn polls_sovereign() {
+    let Some(world) = World::open("polls_sovereign") else { return };
     let server = Sovereign::start(world.folder());
     let address = server.address.to_string();
     let names = |args: &[&str]| {

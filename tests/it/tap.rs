@@ -53,26 +53,26 @@ fn assert_same(plane: &ControlPlane, recording: &Recording, aggregated: bool) {
 }
 
 #[test]
-fn envoy_over_ads_through_the_tap() {
-    envoy_through_the_tap("envoy_over_ads_through_the_tap", Variant::Ads);
+fn passes_envoy_over_ads() {
+    run_envoy_lifecycle("passes_envoy_over_ads", Variant::Ads);
 }
 
 #[test]
-fn envoy_over_delta_ads_through_the_tap() {
-    envoy_through_the_tap("envoy_over_delta_ads_through_the_tap", Variant::DeltaAds);
+fn passes_envoy_over_delta_ads() {
+    run_envoy_lifecycle("passes_envoy_over_delta_ads", Variant::DeltaAds);
 }
 
 #[test]
-fn envoy_over_sotw_streams_through_the_tap() {
-    envoy_through_the_tap("envoy_over_sotw_streams_through_the_tap", Variant::Sotw);
+fn passes_envoy_over_sotw_streams() {
+    run_envoy_lifecycle("passes_envoy_over_sotw_streams", Variant::Sotw);
 }
 
 #[test]
-fn envoy_over_delta_streams_through_the_tap() {
-    envoy_through_the_tap("envoy_over_delta_streams_through_the_tap", Variant::Delta);
+fn passes_envoy_over_delta_streams() {
+    run_envoy_lifecycle("passes_envoy_over_delta_streams", Variant::Delta);
 }
 
-fn envoy_through_the_tap(test: &str, variant: Variant) {
+fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
@@ -119,8 +119,8 @@ fn envoy_through_the_tap(test: &str, variant: Variant) {
 }
 
 #[test]
-fn envoy_reconnects_through_the_tap() {
-    let Some(world) = World::open("envoy_reconnects_through_the_tap") else { return };
+fn envoy_reconnects_through_tap() {
+    let Some(world) = World::open("envoy_reconnects_through_tap") else { return };
     let mut plane = world.control_plane(Flags { ads: true, ..Flags::default() });
     let tap = world.tap(plane.address(), &[]);
     let mut envoy = world.envoy("edge-1", Variant::DeltaAds, tap.address());
@@ -159,8 +159,8 @@ fn envoy_reconnects_through_the_tap() {
 }
 
 #[test]
-fn a_private_key_is_nowhere() {
-    let Some(world) = World::open("a_private_key_is_nowhere") else { return };
+fn private_key_appears_nowhere() {
+    let Some(world) = World::open("private_key_appears_nowhere") else { return };
     const KEY: &str = "NO-REAL-KEY-BUT-AS-SECRET";
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
@@ -197,7 +197,7 @@ fn a_private_key_is_nowhere() {
 
 /// Row I-12: a client whose keepalive stops, while its connection does not.
 #[test]
-fn a_client_that_is_stopped_falls_silent() {
+fn detects_stopped_client() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Misbehaving::start();
     let tap = Tap::start(folder.path(), server.address(), &["-o", "jsonl"]);
@@ -232,8 +232,8 @@ fn a_client_that_is_stopped_falls_silent() {
 }
 
 #[test]
-fn a_grpc_client_through_the_tap() {
-    let Some(world) = World::open("a_grpc_client_through_the_tap") else { return };
+fn passes_grpc_core() {
+    let Some(world) = World::open("passes_grpc_core") else { return };
     let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
     let tap = world.tap(plane.address(), &[]);
     let mut client = world.grpc_client("app-1", "echo.test", tap.address());
@@ -253,8 +253,8 @@ fn a_grpc_client_through_the_tap() {
 }
 
 #[test]
-fn a_tap_that_is_killed_has_kept_all_but_its_last_second() {
-    let Some(world) = World::open("a_tap_that_is_killed_has_kept_all_but_its_last_second") else { return };
+fn killed_tap_loses_one_second_at_most() {
+    let Some(world) = World::open("killed_tap_loses_one_second_at_most") else { return };
     let mut plane = world.control_plane(Flags::default());
     let tap = world.tap(plane.address(), &[]);
     let mut client = world.grpc_client("app-1", "echo.test", tap.address());

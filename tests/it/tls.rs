@@ -79,17 +79,17 @@ pub(crate) fn streams(recording: &Recording) -> Vec<Value> {
 }
 
 #[test]
-fn envoy_over_ads_with_mutual_tls_on_both_legs() {
-    envoy_lives("envoy_over_ads_with_mutual_tls_on_both_legs", Variant::Ads);
+fn passes_envoy_over_ads_with_mutual_tls() {
+    run_envoy_lifecycle("passes_envoy_over_ads_with_mutual_tls", Variant::Ads);
 }
 
 #[test]
-fn envoy_over_delta_ads_with_mutual_tls_on_both_legs() {
-    envoy_lives("envoy_over_delta_ads_with_mutual_tls_on_both_legs", Variant::DeltaAds);
+fn passes_envoy_over_delta_ads_with_mutual_tls() {
+    run_envoy_lifecycle("passes_envoy_over_delta_ads_with_mutual_tls", Variant::DeltaAds);
 }
 
 /// A configuration comes, is spoilt, is mended; the stream breaks and comes again.
-fn envoy_lives(test: &str, variant: Variant) {
+fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
@@ -144,8 +144,8 @@ fn envoy_lives(test: &str, variant: Variant) {
 }
 
 #[test]
-fn tls_on_the_client_leg_alone() {
-    let Some(world) = World::open("tls_on_the_client_leg_alone") else { return };
+fn passes_envoy_with_tls_on_client_leg() {
+    let Some(world) = World::open("passes_envoy_with_tls_on_client_leg") else { return };
     let certs = Certs::new(&world);
     let mut plane = world.control_plane(Flags::default());
     let tap = tap(&world, &plane, &[certs.listen(), vec!["--plaintext".into()]]);
@@ -163,8 +163,8 @@ fn tls_on_the_client_leg_alone() {
 }
 
 #[test]
-fn tls_on_the_server_leg_alone() {
-    let Some(world) = World::open("tls_on_the_server_leg_alone") else { return };
+fn passes_envoy_with_tls_on_server_leg() {
+    let Some(world) = World::open("passes_envoy_with_tls_on_server_leg") else { return };
     let certs = Certs::new(&world);
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
     let tap = tap(&world, &plane, &[certs.dial(), vec![format!("--servername={NAME}")]]);
@@ -180,21 +180,21 @@ fn tls_on_the_server_leg_alone() {
 }
 
 #[test]
-fn grpc_core_with_mutual_tls_on_both_legs() {
-    grpc_lives("grpc_core_with_mutual_tls_on_both_legs", Kind::Core);
+fn passes_grpc_core_with_mutual_tls() {
+    run_grpc_lifecycle("passes_grpc_core_with_mutual_tls", Kind::Core);
 }
 
 #[test]
-fn grpc_go_with_mutual_tls_on_both_legs() {
-    grpc_lives("grpc_go_with_mutual_tls_on_both_legs", Kind::Go);
+fn passes_grpc_go_with_mutual_tls() {
+    run_grpc_lifecycle("passes_grpc_go_with_mutual_tls", Kind::Go);
 }
 
 #[test]
-fn grpc_js_with_mutual_tls_on_the_server_leg() {
-    grpc_lives("grpc_js_with_mutual_tls_on_the_server_leg", Kind::Js);
+fn passes_grpc_js_with_mutual_tls_on_server_leg() {
+    run_grpc_lifecycle("passes_grpc_js_with_mutual_tls_on_server_leg", Kind::Js);
 }
 
-fn grpc_lives(test: &str, kind: Kind) {
+fn run_grpc_lifecycle(test: &str, kind: Kind) {
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
     let mut plane = world.control_plane(Flags { tls: certs.server(), ..Flags::default() });
@@ -260,61 +260,57 @@ impl Certs {
 }
 
 #[test]
-fn envoy_meets_a_restarted_server_under_tls_from_the_client() {
-    envoy_and_a_restart(
-        "envoy_meets_a_restarted_server_under_tls_from_the_client",
-        Variant::Ads,
-        Legs::Client,
-    );
+fn envoy_reconnects_with_tls_on_client_leg() {
+    run_envoy_restart("envoy_reconnects_with_tls_on_client_leg", Variant::Ads, Legs::Client);
 }
 
 #[test]
-fn envoy_meets_a_restarted_server_under_tls_to_it() {
-    envoy_and_a_restart("envoy_meets_a_restarted_server_under_tls_to_it", Variant::Ads, Legs::Server);
+fn envoy_reconnects_with_tls_on_server_leg() {
+    run_envoy_restart("envoy_reconnects_with_tls_on_server_leg", Variant::Ads, Legs::Server);
 }
 
 #[test]
-fn envoy_in_delta_meets_a_restarted_server_under_tls() {
-    envoy_and_a_restart("envoy_in_delta_meets_a_restarted_server_under_tls", Variant::DeltaAds, Legs::Both);
+fn envoy_reconnects_over_delta_with_tls() {
+    run_envoy_restart("envoy_reconnects_over_delta_with_tls", Variant::DeltaAds, Legs::Both);
 }
 
 #[test]
-fn grpc_core_meets_a_restarted_server_under_tls_from_the_client() {
-    let test = "grpc_core_meets_a_restarted_server_under_tls_from_the_client";
-    grpc_and_a_restart(test, Kind::Core, Legs::Client);
+fn grpc_core_reconnects_with_tls_on_client_leg() {
+    let test = "grpc_core_reconnects_with_tls_on_client_leg";
+    run_grpc_restart(test, Kind::Core, Legs::Client);
 }
 
 #[test]
-fn grpc_core_meets_a_restarted_server_under_tls() {
-    grpc_and_a_restart("grpc_core_meets_a_restarted_server_under_tls", Kind::Core, Legs::Both);
+fn grpc_core_reconnects_with_tls() {
+    run_grpc_restart("grpc_core_reconnects_with_tls", Kind::Core, Legs::Both);
 }
 
 #[test]
-fn grpc_core_meets_a_restarted_server_under_tls_to_it() {
-    grpc_and_a_restart("grpc_core_meets_a_restarted_server_under_tls_to_it", Kind::Core, Legs::Server);
+fn grpc_core_reconnects_with_tls_on_server_leg() {
+    run_grpc_restart("grpc_core_reconnects_with_tls_on_server_leg", Kind::Core, Legs::Server);
 }
 
 #[test]
-fn grpc_go_meets_a_restarted_server_under_tls_from_the_client() {
-    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_from_the_client", Kind::Go, Legs::Client);
+fn grpc_go_reconnects_with_tls_on_client_leg() {
+    run_grpc_restart("grpc_go_reconnects_with_tls_on_client_leg", Kind::Go, Legs::Client);
 }
 
 #[test]
-fn grpc_go_meets_a_restarted_server_under_tls_to_it() {
-    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls_to_it", Kind::Go, Legs::Server);
+fn grpc_go_reconnects_with_tls_on_server_leg() {
+    run_grpc_restart("grpc_go_reconnects_with_tls_on_server_leg", Kind::Go, Legs::Server);
 }
 
 #[test]
-fn grpc_go_meets_a_restarted_server_under_tls() {
-    grpc_and_a_restart("grpc_go_meets_a_restarted_server_under_tls", Kind::Go, Legs::Both);
+fn grpc_go_reconnects_with_tls() {
+    run_grpc_restart("grpc_go_reconnects_with_tls", Kind::Go, Legs::Both);
 }
 
 #[test]
-fn grpc_js_meets_a_restarted_server_under_tls_to_it() {
-    grpc_and_a_restart("grpc_js_meets_a_restarted_server_under_tls_to_it", Kind::Js, Legs::Server);
+fn grpc_js_reconnects_with_tls_on_server_leg() {
+    run_grpc_restart("grpc_js_reconnects_with_tls_on_server_leg", Kind::Js, Legs::Server);
 }
 
-fn envoy_and_a_restart(test: &str, variant: Variant, legs: Legs) {
+fn run_envoy_restart(test: &str, variant: Variant, legs: Legs) {
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
     let tls = (!matches!(legs, Legs::Client)).then(|| certs.server()).flatten();
@@ -334,11 +330,11 @@ fn envoy_and_a_restart(test: &str, variant: Variant, legs: Legs) {
     plane.set(&chain);
     plane.wait_for(0, "a request to the restarted server", |e| e.is_request(CLUSTER));
     let bad = [vec![cluster("echo", variant)], bad_clusters()].concat();
-    let texts = refused_and_mended(&mut plane, &chain, bad, cluster("echo", variant));
+    let texts = reject_and_repair(&mut plane, &chain, bad, cluster("echo", variant));
     assert_restarted(&tap.stop(), &texts, &["lds", "rds", "cds", "eds"]);
 }
 
-fn grpc_and_a_restart(test: &str, kind: Kind, legs: Legs) {
+fn run_grpc_restart(test: &str, kind: Kind, legs: Legs) {
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
     let tls = (!matches!(legs, Legs::Client)).then(|| certs.server()).flatten();
@@ -357,13 +353,13 @@ fn grpc_and_a_restart(test: &str, kind: Kind, legs: Legs) {
     plane.wait_for(0, "a request to the restarted server", |e| e.is_request(CLUSTER));
     let mut bad = cluster("echo", Variant::Ads);
     bad["lb_policy"] = "MAGLEV".into();
-    let texts = refused_and_mended(&mut plane, &chain, vec![bad], cluster("echo", Variant::Ads));
+    let texts = reject_and_repair(&mut plane, &chain, vec![bad], cluster("echo", Variant::Ads));
     assert_eq!(client.call("again"), Ok("again".to_owned()));
     assert_restarted(&tap.stop(), &texts, &["lds", "rds", "cds", "eds"]);
 }
 
 /// The texts of the refusals.
-fn refused_and_mended(
+fn reject_and_repair(
     plane: &mut ControlPlane,
     chain: &Snapshot,
     bad: Vec<Value>,

@@ -115,7 +115,7 @@ impl Case {
 }
 
 /// The tap tells `words` on its lines and in its recording.
-fn told(tap: Tap, words: &str) -> Recording {
+fn assert_reported(tap: Tap, words: &str) -> Recording {
     wait_for(&format!("`{words}` among the tap's lines"), || tap.log().contains(words).then_some(()));
     let recording = tap.stop();
     let log = recording.text("log", &[]);
@@ -124,39 +124,39 @@ fn told(tap: Tap, words: &str) -> Recording {
 }
 
 /// The text of the client is what the tap tells, over plaintext and over TLS.
-fn both_told(case: &Case, plane: &ControlPlane, args: &[String], words: &str) -> Recording {
+fn assert_reported_to_both(case: &Case, plane: &ControlPlane, args: &[String], words: &str) -> Recording {
     let tap = case.tap_named("with-tls", plane, &[case.listen(), args.to_vec()].concat());
     let answer = ask(tap.address(), Some(&case.ca));
     assert!(answer.starts_with("xdscope tap: ") && answer.contains(words), "over TLS: {answer}");
-    drop(told(tap, words));
+    drop(assert_reported(tap, words));
     let tap = case.tap(plane, args);
     let answer = ask(tap.address(), None);
     assert!(answer.starts_with("xdscope tap: ") && answer.contains(words), "{answer}");
-    told(tap, words)
+    assert_reported(tap, words)
 }
 
 #[test]
-fn the_server_answers_in_plaintext() {
-    let Some(case) = Case::open("the_server_answers_in_plaintext") else { return };
+fn reports_plaintext_server() {
+    let Some(case) = Case::open("reports_plaintext_server") else { return };
     let plane = case.world.control_plane(Flags::default());
-    both_told(&case, &plane, &[case.trust()], "the server answered in plaintext; --plaintext");
+    assert_reported_to_both(&case, &plane, &[case.trust()], "the server answered in plaintext; --plaintext");
 }
 
 #[test]
-fn the_server_wants_tls() {
-    let Some(case) = Case::open("the_server_wants_tls") else { return };
+fn reports_server_that_requires_tls() {
+    let Some(case) = Case::open("reports_server_that_requires_tls") else { return };
     let plane = case.plane(NAME, false);
-    both_told(&case, &plane, &[], "if it requires TLS: --cacert FILE");
+    assert_reported_to_both(&case, &plane, &[], "if it requires TLS: --cacert FILE");
 }
 
 #[test]
-fn the_certificate_is_for_another_name() {
-    let Some(case) = Case::open("the_certificate_is_for_another_name") else { return };
+fn reports_certificate_name_mismatch() {
+    let Some(case) = Case::open("reports_certificate_name_mismatch") else { return };
     let plane = case.plane("other.test", false);
     let args = [case.trust(), format!("--servername={NAME}")];
     let words =
         "wrong name: the server's certificate is for other.test, not for cp.test; --servername other.test";
-    let recording = both_told(&case, &plane, &args, words);
+    let recording = assert_reported_to_both(&case, &plane, &args, words);
     let info = recording.objects("info", &[]);
     let seen = &info[0]["tls"]["server"];
     assert_eq!(seen["server_certificate"]["names"][0], "other.test", "{info:?}");
@@ -164,22 +164,27 @@ fn the_certificate_is_for_another_name() {
 }
 
 #[test]
-fn the_certificate_is_expired() {
-    let Some(case) = Case::open("the_certificate_is_expired") else { return };
+fn reports_expired_server_certificate() {
+    let Some(case) = Case::open("reports_expired_server_certificate") else { return };
     let own = case.ca.expired("plane", &[NAME]);
     let tls = Some(ServerTls { own, client_ca: None });
     let plane = case.world.control_plane(Flags { tls, ..Flags::default() });
     let args = [case.trust(), format!("--servername={NAME}")];
-    both_told(&case, &plane, &args, "expired: the server's certificate expired on 2021-01-01T00:00:00Z");
+    assert_reported_to_both(
+        &case,
+        &plane,
+        &args,
+        "expired: the server's certificate expired on 2021-01-01T00:00:00Z",
+    );
 }
 
 #[test]
-fn nobody_trusts_the_server() {
-    let Some(case) = Case::open("nobody_trusts_the_server") else { return };
+fn reports_untrusted_server() {
+    let Some(case) = Case::open("reports_untrusted_server") else { return };
     let plane = case.plane(NAME, false);
     let args = [format!("--cacert={}", case.other.file.display()), format!("--servername={NAME}")];
     let words = "unknown CA: the server's certificate is issued by CN=root, which is not trusted";
-    both_told(&case, &plane, &args, words);
+    assert_reported_to_both(&case, &plane, &args, words);
     // Unless it is told not to care.
     let tap = case.tap_named("insecure", &plane, &["--insecure".into()]);
     let mut stream = TcpStream::connect(tap.address()).expect("the tap");
@@ -191,16 +196,16 @@ fn nobody_trusts_the_server() {
 }
 
 #[test]
-fn the_server_wants_a_client_certificate() {
-    let Some(case) = Case::open("the_server_wants_a_client_certificate") else { return };
+fn reports_missing_client_certificate() {
+    let Some(case) = Case::open("reports_missing_client_certificate") else { return };
     let plane = case.plane(NAME, true);
     let args = [case.trust(), format!("--servername={NAME}")];
-    both_told(&case, &plane, &args, "client certificate required");
+    assert_reported_to_both(&case, &plane, &args, "client certificate required");
 }
 
 #[test]
-fn the_server_refuses_the_taps_certificate() {
-    let Some(case) = Case::open("the_server_refuses_the_taps_certificate") else { return };
+fn reports_rejected_tap_certificate() {
+    let Some(case) = Case::open("reports_rejected_tap_certificate") else { return };
     let plane = case.plane(NAME, true);
     let own = case.other.issue("stranger", &["stranger.test"]);
     let args = [
@@ -209,12 +214,12 @@ fn the_server_refuses_the_taps_certificate() {
         format!("--cert={}", own.cert.display()),
         format!("--key={}", own.key.display()),
     ];
-    both_told(&case, &plane, &args, "the tap's certificate");
+    assert_reported_to_both(&case, &plane, &args, "the tap's certificate");
 }
 
 #[test]
-fn a_client_speaks_plaintext_to_tls() {
-    let Some(case) = Case::open("a_client_speaks_plaintext_to_tls") else { return };
+fn reports_plaintext_client() {
+    let Some(case) = Case::open("reports_plaintext_client") else { return };
     let plane = case.world.control_plane(Flags::default());
     let tap = case.tap(&plane, &case.listen());
     let words = "the client spoke plaintext, and this listener requires TLS";
@@ -229,32 +234,35 @@ fn a_client_speaks_plaintext_to_tls() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(words), "{answer}");
-    told(tap, words);
+    assert_reported(tap, words);
 }
 
 #[test]
-fn a_client_speaks_tls_to_plaintext() {
-    let Some(case) = Case::open("a_client_speaks_tls_to_plaintext") else { return };
+fn reports_tls_client_on_plaintext_listener() {
+    let Some(case) = Case::open("reports_tls_client_on_plaintext_listener") else { return };
     let plane = case.plane(NAME, false);
     let tap = case.tap(&plane, &[case.trust(), format!("--servername={NAME}")]);
     let answer = ask(tap.address(), Some(&case.ca));
     assert!(answer.contains("HandshakeFailure"), "an alert: {answer}");
-    told(tap, "the client spoke TLS, and this listener is plaintext; --listen-cert FILE --listen-key FILE");
+    assert_reported(
+        tap,
+        "the client spoke TLS, and this listener is plaintext; --listen-cert FILE --listen-key FILE",
+    );
 }
 
 #[test]
-fn a_client_speaks_tls_through_the_tap_to_plaintext() {
-    let Some(case) = Case::open("a_client_speaks_tls_through_the_tap_to_plaintext") else { return };
+fn reports_tls_client_of_plaintext_server() {
+    let Some(case) = Case::open("reports_tls_client_of_plaintext_server") else { return };
     let plane = case.world.control_plane(Flags::default());
     let tap = case.tap(&plane, &[]);
     let answer = ask(tap.address(), Some(&case.ca));
     assert!(answer.contains("HandshakeFailure"), "an alert: {answer}");
-    told(tap, "the client spoke TLS, and the server may not");
+    assert_reported(tap, "the client spoke TLS, and the server may not");
 }
 
 #[test]
-fn tls_that_the_tap_does_not_end_passes_unread() {
-    let Some(case) = Case::open("tls_that_the_tap_does_not_end_passes_unread") else { return };
+fn passes_unterminated_tls_unread() {
+    let Some(case) = Case::open("passes_unterminated_tls_unread") else { return };
     let plane = case.plane(NAME, false);
     let tap = case.tap(&plane, &[]);
     let mut stream = TcpStream::connect(tap.address()).expect("the tap");
@@ -269,28 +277,28 @@ fn tls_that_the_tap_does_not_end_passes_unread() {
 }
 
 #[test]
-fn a_client_does_not_trust_the_tap() {
-    let Some(case) = Case::open("a_client_does_not_trust_the_tap") else { return };
+fn reports_client_that_distrusts_tap() {
+    let Some(case) = Case::open("reports_client_that_distrusts_tap") else { return };
     let plane = case.world.control_plane(Flags::default());
     let tap = case.tap(&plane, &case.listen());
     ask(tap.address(), Some(&case.other));
-    told(tap, "the client refused the tap's certificate (cp.test): unknown_ca");
+    assert_reported(tap, "the client refused the tap's certificate (cp.test): unknown_ca");
 }
 
 #[test]
-fn a_client_has_no_certificate() {
-    let Some(case) = Case::open("a_client_has_no_certificate") else { return };
+fn reports_client_without_certificate() {
+    let Some(case) = Case::open("reports_client_without_certificate") else { return };
     let plane = case.world.control_plane(Flags::default());
     let ca = format!("--listen-client-ca={}", case.ca.file.display());
     let tap = case.tap(&plane, &[case.listen(), vec![ca]].concat());
     let answer = ask(tap.address(), Some(&case.ca));
     assert!(answer.contains("CertificateRequired"), "an alert: {answer}");
-    told(tap, "the client presented no certificate");
+    assert_reported(tap, "the client presented no certificate");
 }
 
 #[test]
-fn envoy_prints_why() {
-    let Some(case) = Case::open("envoy_prints_why") else { return };
+fn envoy_logs_tls_failure() {
+    let Some(case) = Case::open("envoy_logs_tls_failure") else { return };
     let plane = case.plane("other.test", false);
     let tap = case.tap(&plane, &[case.trust(), format!("--servername={NAME}")]);
     let envoy = case.world.envoy("edge-1", Variant::Ads, tap.address());

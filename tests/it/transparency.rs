@@ -167,7 +167,7 @@ fn words(frames: &[Frame]) -> Vec<String> {
 }
 
 #[test]
-fn every_case_passes_as_it_is_and_is_understood() {
+fn passes_and_decodes_every_case_unchanged() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let upstream = listener.local_addr().expect("its address");
     for (case, client, server, expected) in cases() {

@@ -90,8 +90,8 @@ fn serve(server: Old) -> SocketAddr {
 }
 
 #[test]
-fn services_and_types_have_versions_of_their_own() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("services_and_types_have_versions_of_their_own");
+fn service_and_type_versions_are_independent() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("service_and_type_versions_are_independent");
     std::fs::create_dir_all(&folder).expect("a folder");
     let server = Old::default();
     let address = serve(server.clone()).to_string();
@@ -130,8 +130,8 @@ fn services_and_types_have_versions_of_their_own() {
 
 /// Our own rules have nothing against our own client, but that version two is old.
 #[test]
-fn version_two_is_clean() {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("version_two_is_clean");
+fn v2_session_has_only_deprecation_findings() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("v2_session_has_only_deprecation_findings");
     std::fs::create_dir_all(&folder).expect("a folder");
     let address = serve(Old::default()).to_string();
     let args = ["lint", &address, "--api", "v2", "--node-cluster", "x", "-o", "jsonl"];

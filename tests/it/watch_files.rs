@@ -64,8 +64,8 @@ fn rules(recording: &Recording) -> Vec<String> {
 }
 
 #[test]
-fn a_file_is_read_again_as_it_changes() {
-    let folder = folder("a_file_is_read_again_as_it_changes");
+fn rereads_changed_file() {
+    let folder = folder("rereads_changed_file");
     let path = folder.join("files/cds.json");
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
@@ -91,8 +91,8 @@ fn a_file_is_read_again_as_it_changes() {
 
 /// Row C-05: what was there before stays in force.
 #[test]
-fn what_cannot_be_read_is_rejected_here() {
-    let folder = folder("what_cannot_be_read_is_rejected_here");
+fn rejects_unreadable_files() {
+    let folder = folder("rejects_unreadable_files");
     let path = folder.join("files/cds.json");
     let whole = response(CLUSTER, "2", &["a"]);
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
@@ -117,8 +117,8 @@ fn what_cannot_be_read_is_rejected_here() {
 
 /// Row C-06: what the message's own rules forbid.
 #[test]
-fn a_name_that_is_there_twice_is_rejected() {
-    let folder = folder("a_name_that_is_there_twice_is_rejected");
+fn rejects_duplicate_names() {
+    let folder = folder("rejects_duplicate_names");
     let path = folder.join("files/cds.json");
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
@@ -136,8 +136,8 @@ fn a_name_that_is_there_twice_is_rejected() {
 
 /// What breaks the constraints of its type is not taken either, and is told with its field; `lint` names it too.
 #[test]
-fn what_breaks_constraints_is_rejected() {
-    let folder = folder("what_breaks_constraints_is_rejected");
+fn rejects_constraint_violations() {
+    let folder = folder("rejects_constraint_violations");
     let path = folder.join("files/cds.json");
     let bad = json!({ "version_info": "2", "resources": [
         { "@type": CLUSTER, "name": "b", "connect_timeout": "0s" },
@@ -173,8 +173,8 @@ fn what_breaks_constraints_is_rejected() {
 
 /// A directory as SOURCE: responses, and resources as they are kept by hand; bootstraps and dumps are no part of it.
 #[test]
-fn a_directory_is_a_source() {
-    let folder = folder("a_directory_is_a_source");
+fn verbs_accept_directory_as_source() {
+    let folder = folder("verbs_accept_directory_as_source");
     let files = folder.join("files");
     fs::create_dir(files.join("more")).expect("a directory");
     let yaml = format!(
@@ -224,8 +224,8 @@ fn a_directory_is_a_source() {
 
 /// As Kubernetes swaps a mounted ConfigMap.
 #[test]
-fn a_directory_is_swapped_behind_a_link() {
-    let folder = folder("a_directory_is_swapped_behind_a_link");
+fn follows_directory_swapped_behind_symlink() {
+    let folder = folder("follows_directory_swapped_behind_symlink");
     let at = |name: &str| folder.join("files").join(name);
     for (name, version) in [("..1", "1"), ("..2", "2")] {
         fs::create_dir(at(name)).expect("a directory");
@@ -249,8 +249,8 @@ fn a_directory_is_swapped_behind_a_link() {
 }
 
 #[test]
-fn what_is_no_response_is_not_watched() {
-    let folder = folder("what_is_no_response_is_not_watched");
+fn refuses_to_watch_other_messages() {
+    let folder = folder("refuses_to_watch_other_messages");
     let run = |args: &[&str]| {
         let output = xdscope(&folder).args(args).output().expect("xdscope runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
