@@ -221,8 +221,8 @@ fn reports_why_headers_cannot_be_changed() {
     let bomb = [entry, vec![0x80 | 62; 100]].concat();
     let headers = |flags, payload: &[u8]| frame(HEADERS, flags, 1, payload);
     for (sent, why) in [
-        (vec![headers(END_HEADERS, &[0x80])], "no HPACK"),
-        (vec![headers(END_HEADERS, &[0xff, 0xff, 0xff])], "no HPACK"),
+        (vec![headers(END_HEADERS, &[0x80])], "not HPACK"),
+        (vec![headers(END_HEADERS, &[0xff, 0xff, 0xff])], "not HPACK"),
         (vec![headers(END_HEADERS | PADDED, &[9, 0])], "more padding"),
         (vec![headers(END_HEADERS | PRIORITY, &[0; 4])], "too short"),
         (vec![headers(0, &good), frame(DATA, 0, 1, b"x")], "interrupts"),
