@@ -7,7 +7,8 @@ pub struct Faults {
     pub resend_refused: Option<Duration>,
     /// End each stream with UNAVAILABLE this long after it was opened.
     pub stream_lifetime: Option<Duration>,
-    /// SotW: push a type at each new version, even if no resource that the client wants has changed.
+    /// SotW: push a type at each new version, even if no resource that the client wants has
+    /// changed.
     pub push_unchanged: bool,
     /// Leave requests for unknown names unanswered.
     pub ignore_unknown_names: bool,

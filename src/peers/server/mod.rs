@@ -1,8 +1,8 @@
 //! An xDS control plane as a state machine, for one stream of one client.
 //!
 //! The counterpart of [`crate::peers::client`]. Pure: no clock, no sockets, no async. The owner of
-//! a [`ServerStream`] reports events (`handle_*`, with the time) and does what [`next`](ServerStream::next)
-//! returns until that is to wait.
+//! a [`ServerStream`] reports events (`handle_*`, with the time) and does what
+//! [`next`](ServerStream::next) returns until that is to wait.
 //!
 //! ```text
 //!   request   ─▶ ┌────────┐ ─▶ Send  a response, its bytes in pieces

@@ -172,7 +172,7 @@ fn answers_sotw_names_as_they_are_added() {
         ["eds v=1 n=3 [b]"],
         "sent again on request (docs/protocol.md#e-36)"
     );
-    // Where absence means deletion, everything wanted is sent (docs/protocol.md#e-32).
+    // A type whose absence means deletion is sent completely (docs/protocol.md#e-32).
     let clusters = |nonce, names| Says { url: CDS, nonce, names, ..Says::default() };
     assert_eq!(client.say(&clusters("", &["A"])), ["cds v=1 n=4 [A]"]);
     assert_eq!(client.say(&clusters("4", &["A", "B"])), ["cds v=1 n=5 [A B]"]);

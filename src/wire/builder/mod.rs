@@ -169,7 +169,8 @@ impl MessageBuilder {
 impl Message {
     /// Reads a complete message.
     ///
-    /// Never fails: bytes that are not the method's message become [`MessageBody::Undecodable`], and are kept.
+    /// Never fails: bytes that are not the method's message become [`MessageBody::Undecodable`],
+    /// and are kept.
     pub fn parse(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> Message {
         let mut builder = MessageBuilder::new(shape);
         builder.push(bytes, catalog);

@@ -1,7 +1,7 @@
 //! Encoders of the discovery messages.
 //!
-//! Fields are written in the order of their numbers, as protobuf libraries write them, and empty texts are left
-//! out. A field that the SotW or the delta form does not have is left out too.
+//! Fields are written in the order of their numbers, as protobuf libraries write them, and empty
+//! texts are left out. A field that the SotW or the delta form does not have is left out too.
 
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint};
 

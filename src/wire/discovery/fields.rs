@@ -1,7 +1,8 @@
 //! Field numbers of the discovery messages and of the messages that they contain.
 //!
 //! Taken from `envoy/service/discovery/v3/discovery.proto`, `envoy/config/core/v3/base.proto`,
-//! `google/rpc/status.proto` and `google/protobuf/any.proto`. Every reader and writer uses this table.
+//! `google/rpc/status.proto` and `google/protobuf/any.proto`. Every reader and writer uses this
+//! table.
 
 use super::shape::MessageShape;
 
@@ -111,7 +112,8 @@ pub(crate) mod resource {
     pub(crate) const RESOURCE_NAME: u32 = 8;
 }
 
-/// The single text of `ResourceLocator` and `ResourceName` (`name`) and `ControlPlane` (`identifier`).
+/// The single text of `ResourceLocator` and `ResourceName` (`name`) and `ControlPlane`
+/// (`identifier`).
 pub(crate) const NAME: u32 = 1;
 
 /// An entry of `resource_errors`.

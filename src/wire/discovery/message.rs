@@ -82,7 +82,8 @@ impl Message {
         self.shape.dir()
     }
 
-    /// `type_url` as sent: empty where the method implies the type, and if the message is undecodable.
+    /// `type_url` as sent: empty where the method implies the type, and if the message is
+    /// undecodable.
     pub fn type_url(&self) -> TypeUrl {
         let request = self.request().map(|request| request.type_url);
         request.or_else(|| self.response().map(|response| response.type_url)).cloned().unwrap_or_default()

@@ -221,8 +221,8 @@ impl Rewrite {
         if fields.iter().any(|(name, _)| name == b":method") {
             self.changes.apply(&mut fields);
         }
-        // A server that reduced its table expects the announcement (RFC 7541, section 4.2). The
-        // table has no entries.
+        // A server that reduced its table expects the announcement (RFC 7541, "Maximum Table
+        // Size"). The table has no entries.
         let mut out = size_updates(block).to_vec();
         for (name, value) in fields {
             // Never index a field: the decoder does not report which fields the client marked as
