@@ -1,4 +1,4 @@
-//! What clients say that they have applied, held against what was sent: Envoy's config dump, and gRPC's CSDS.
+//! Compares applied configuration (Envoy's config dump, gRPC's CSDS) with what was sent.
 
 use std::{fs, path::Path};
 
@@ -19,7 +19,7 @@ use crate::support::{
     world::World,
 };
 
-/// Exit code, stdout and stderr of a call.
+/// Runs `xdscope` and returns its exit code, stdout and stderr.
 fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let output = xdscope(folder).args(args).output().expect("xdscope runs");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -45,7 +45,7 @@ fn compares_envoy_config_dump_with_delta_acks() {
     envoy("compares_envoy_config_dump_with_delta_acks", Variant::DeltaAds);
 }
 
-/// A configuration is applied; the next push is refused, and applied in part; a listener waits for its route.
+/// Applies a configuration, then a push that Envoy rejects in part; a listener waits for its route.
 fn envoy(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
@@ -73,7 +73,7 @@ fn envoy(test: &str, variant: Variant) {
             .with(LISTENER, "2", vec![listener("in", "r-in", variant), waits]),
     );
     plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
-    // It gives the route up after 15 s.
+    // Envoy stops waiting for the route after 15 s.
     let text = wait_for("a dump with the new listener", || {
         Some(envoy.get("/config_dump?include_eds")).filter(|text| text.contains("\"warming_state\""))
     });
@@ -84,10 +84,10 @@ fn envoy(test: &str, variant: Variant) {
 
     let states = states(&recording, dump);
     let cds = applied(&states, "cds");
-    // Envoy takes over what is good in a response that it refuses.
+    // Envoy applies the valid resources of a response that it rejects.
     assert_eq!(cds["in_spite"].as_array().map(|names| names.contains(&json!("new"))), Some(true), "{cds}");
     let refused = cds["refused"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    // The control plane sends them in any order.
+    // The control plane sends the types in any order.
     let refused: std::collections::BTreeSet<_> = refused.collect();
     assert_eq!(refused, ["bad-1", "bad-2"].into(), "{cds}");
     assert_eq!(
@@ -109,7 +109,8 @@ fn envoy(test: &str, variant: Variant) {
     assert!(wide.contains("APPLIED") && wide.contains("1 of 2, 1 warming"), "{wide}");
     assert!(wide.contains("edge-1: LDS applied: 1 resource warming: waits"), "{wide}");
 
-    // The dump alone: its node, its resources, what waits; the secret is Envoy's mark, nothing more.
+    // The dump alone has the node, the resources and the pending ones; the secret is redacted by
+    // Envoy.
     let source = Recording { file: dump.into() };
     let names = source.text("get", &["-o", "name"]);
     for name in ["lds/in", "cds/echo", "cds/new", "rds/r-in", "eds/echo", "sds/own"] {
@@ -129,7 +130,8 @@ fn envoy(test: &str, variant: Variant) {
     assert!(secrets.contains("[redacted]") && !secrets.contains("PRIVATE KEY"), "{secrets}");
     assert!(source.text("info", &[]).contains("config dump of an Envoy"));
 
-    // By content: all that was acknowledged is there, but for the route; secrets can't be compared.
+    // Compared by content, all acknowledged resources are present, except the route and the
+    // secrets.
     let (code, out, err) = run(
         world.folder(),
         &["diff", recording.file.to_str().expect("a path"), dump, "lds", "rds", "eds", "sds"],
@@ -140,7 +142,7 @@ fn envoy(test: &str, variant: Variant) {
         run(world.folder(), &["diff", recording.file.to_str().expect("a path"), dump, "cds", "-q"]);
     assert_eq!((code, out.matches("- cds/bad-").count(), out.lines().count()), (Some(1), 2, 2), "{out}");
 
-    // Of another Envoy, cut, and something else.
+    // A dump of another Envoy, a truncated one, and a file that is not a dump.
     let other = world.folder().join("other.json");
     fs::write(&other, text.replace("\"edge-1\"", "\"edge-2\"")).expect("a file");
     let (code, out, err) = run(
@@ -181,7 +183,7 @@ fn compares_grpc_go_csds_with_acks() {
     grpc("compares_grpc_go_csds_with_acks", Kind::Go);
 }
 
-/// A configuration is applied; then a cluster is refused.
+/// Applies a configuration, then a cluster that the client rejects.
 fn grpc(test: &str, kind: Kind) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
@@ -191,7 +193,7 @@ fn grpc(test: &str, kind: Kind) {
     plane.set(&chain);
     assert_eq!(client.call("hello"), Ok("hello".into()));
     let mark = plane.mark();
-    // gRPC has no such cluster.
+    // gRPC does not support this cluster type.
     let bad = json!({ "name": "echo", "type": "STRICT_DNS", "connect_timeout": "1s" });
     plane.set(&chain.with(CLUSTER, "2", vec![bad]));
     plane.wait_for(mark, "a NACK", |event| event.is_nack(CLUSTER));
@@ -217,7 +219,7 @@ fn grpc(test: &str, kind: Kind) {
     for whole in ["lds", "rds", "eds"] {
         assert_eq!(applied(&states, whole)["applied"], json!(1), "{whole}: {states:#?}");
     }
-    // The cluster in use is the one from before the NACK.
+    // The cluster in use is the one accepted before the NACK.
     let wide = recording.text("status", &["--applied", file, "-o", "wide"]);
     assert!(
         wide.contains("APPLIED") && wide.contains("cart: CDS applied: 1 resource refused: echo"),
@@ -227,7 +229,7 @@ fn grpc(test: &str, kind: Kind) {
     let (code, out, err) = run(world.folder(), &["diff", session, file, "lds", "rds", "eds"]);
     assert_eq!((code, out.as_str()), (Some(0), ""), "{err}");
 
-    // Screen 2 has the same, and reads the file again when it changes.
+    // Screen 2 shows the same state, and reloads the file when it changes.
     let mut screen = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", session, "--applied", file]);
     screen.until("cart");
     screen.press("2");

@@ -1,4 +1,5 @@
-//! Checks the documents of the tree: every link leads to a file or heading, and the summary lists every page.
+//! Checks the documents of the tree: every link leads to a file or heading, and the summary lists
+//! every page.
 
 use std::collections::BTreeSet;
 use std::fs;

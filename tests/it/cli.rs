@@ -1,4 +1,4 @@
-//! The program as a process: exit codes, pipes, streams kept apart.
+//! Runs the program as a process: exit codes, pipes, stdout and stderr.
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
@@ -90,7 +90,7 @@ fn flags_override_environment() {
     assert_eq!(status("soon", &[]), Some(2));
 }
 
-/// One session in each of its forms, and a recorded one that went on.
+/// Compares one session in each of its formats, and a recording that continued.
 #[test]
 fn compares_recording_with_script_and_capture() {
     const SCRIPT: &str = "tests/fixtures/cli/diff.xds";

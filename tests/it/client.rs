@@ -1,4 +1,4 @@
-//! xdscope as a client of a real control plane.
+//! Runs xdscope as a client of a real control plane.
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -42,7 +42,7 @@ pub(super) fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
-/// Our own rules have nothing against our own client.
+/// Asserts that the rules find nothing about the client of xdscope, except `known` rules.
 pub(super) fn assert_clean(recording: &Recording, known: &[&str]) {
     let findings = recording.objects("lint", &[]);
     let known = |finding: &&Value| !known.iter().any(|rule| finding["rule"] == *rule);
@@ -70,7 +70,7 @@ fn client_over_delta_streams() {
     run_config_lifecycle("client_over_delta_streams", Variant::Delta);
 }
 
-/// The life of a configuration: it comes, grows, shrinks, and outlives a stream.
+/// Adds, grows and shrinks a configuration, and reconnects.
 fn run_config_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags { ads: variant.is_aggregated(), ..Flags::default() });
@@ -91,14 +91,14 @@ fn run_config_lifecycle(test: &str, variant: Variant) {
         event.is_response(ENDPOINTS) && event.names.iter().any(|name| name == "more")
     });
 
-    // Nothing leads to the first cluster any more.
+    // The first cluster is no longer referenced.
     let mark = plane.mark();
     let listeners = vec![listener("in", "r-in", variant), listener("in-2", "r-in", variant)];
     let fewer = more.shrunk(variant, backend()).with(LISTENER, "3", listeners);
     plane.set(&fewer);
     plane.wait_for_ack(mark, CLUSTER, "3");
     plane.wait_for_ack(mark, LISTENER, "3");
-    // Nothing refers to the endpoints of the cluster that went: they are given up.
+    // The client unsubscribes from the endpoints of the removed cluster.
     plane.wait_for(mark, "the end of a subscription", |event| match variant.is_delta() {
         true => event.is_request(ENDPOINTS) && event.unsubscribe == ["echo"],
         false => event.is_request(ENDPOINTS) && event.names == ["more"],
@@ -109,7 +109,7 @@ fn run_config_lifecycle(test: &str, variant: Variant) {
     for type_url in [CLUSTER, ENDPOINTS, LISTENER, ROUTE] {
         let first = plane.wait_for(mark, "a new stream's first request", |e| e.is_request(type_url));
         assert_eq!((first.nonce.as_str(), first.error), ("", None));
-        // What is held is said again: a version of the type, or of each resource.
+        // The new stream states the versions: one for the type in SotW, one per resource in delta.
         assert_eq!(first.version.is_empty(), variant.is_delta(), "{type_url}");
         assert_eq!(first.initial_versions.is_empty(), !variant.is_delta(), "{type_url}");
     }
@@ -136,7 +136,7 @@ fn client_of_linear_caches() {
     }
 }
 
-/// Linear caches send of what was named only what changed, and count versions themselves.
+/// Runs the lifecycle with linear caches, which send only changed resources and count versions.
 fn run_linear_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags { linear: true, ..Flags::default() });
@@ -166,7 +166,7 @@ fn run_linear_lifecycle(test: &str, variant: Variant) {
     plane.set(&more);
     accepted(&plane, mark, CLUSTER, "more");
     accepted(&plane, mark, ENDPOINTS, "more");
-    // Nothing leads to the first cluster before it goes.
+    // The first cluster is not referenced before its removal.
     let mark = plane.mark();
     let more = more.with(ROUTE, "", vec![route("r-in", "more")]);
     plane.set(&more);
@@ -229,7 +229,7 @@ fn client_rejects_requested_types() {
     assert_eq!(nack.error.map(|error| error.message).as_deref(), Some("not today"));
     plane.set(&chain.with(CLUSTER, "3", vec![cluster("echo", Variant::Ads)]));
     plane.wait_for_ack(mark, CLUSTER, "3");
-    // go-control-plane answers a NACK with the snapshot that was refused.
+    // go-control-plane answers a NACK with the rejected snapshot.
     assert_clean(&watch.stop(), &["nack-resend-loop", "sotw-needless-update", "pgv-violation"]);
 }
 
@@ -308,7 +308,7 @@ fn client_over_mutual_tls() {
         |more: &[&str]| run(&world, &[&["get", &server, "cds", "-o", "name"], &trusted[..], more].concat());
     let (code, out, err) = with(&["--cert", &cert, "--key", &key]);
     assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
-    // Without its certificate, in plaintext, and under a wrong name.
+    // Without a client certificate, in plaintext, and with a wrong server name.
     let (code, _, err) = with(&[]);
     assert_eq!((code, err.contains("client certificate required")), (Some(3), true), "{err}");
     let (code, _, err) = run(&world, &["get", &server, "cds"]);
@@ -398,7 +398,7 @@ fn diff_compares_servers() {
     assert_eq!(code, Some(0), "{err}");
     let (code, _, err) = run(&world, &["diff", &first, &second, "lds"]);
     assert_eq!(code, Some(0), "{err}");
-    // A server against what was recorded of it.
+    // Compares a server with the recording of its stream.
     let watch = Watch::start(&world, a.address(), &[]);
     a.wait_for_ack(0, ENDPOINTS, "1");
     let recording = watch.stop().file.display().to_string();
@@ -408,7 +408,7 @@ fn diff_compares_servers() {
     assert_eq!((code, out.contains("cds/more")), (Some(1), true), "{out}{err}");
 }
 
-/// A server of grpc-go takes a PING every five minutes.
+/// A grpc-go server allows one PING every five minutes.
 #[test]
 fn reports_too_many_pings() {
     let Some(world) = World::open("reports_too_many_pings") else { return };

@@ -1,4 +1,4 @@
-//! Settings: flag, environment, `config.toml`, default; and what is said of a file that is wrong.
+//! Checks settings: flag, environment, `config.toml`, default, and the errors of an invalid file.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 const TOUR: &str = "tests/fixtures/cli/tour.xds";
 
-/// The program with this `config.toml`.
+/// Returns the program with this `config.toml`.
 fn xdscope(home: &Path, config: &str) -> Command {
     let folder = home.join("xdscope");
     fs::create_dir_all(&folder).expect("a folder");
@@ -33,7 +33,7 @@ fn prefers_flag_then_environment_then_file_then_default() {
         if let Some(value) = env {
             command.env("XDSCOPE_STALE_AFTER", value);
         }
-        // Exit 1: a push of it is stale.
+        // Exit code 1: one push is stale.
         command.args(["status", TOUR, "--stream", "#2"]).args(args).output().expect("it runs").status.code()
     };
     assert_eq!(status("stale-after = \"5s\"", None, &[]), Some(1));
@@ -95,7 +95,7 @@ fn reports_line_and_remedy_of_file_errors() {
         assert_eq!(code, Some(2), "{config}: {error}");
         assert!(error.contains(&format!("xdscope/config.toml line {line}: ")), "{config}: {error}");
         assert!(error.contains(wanted), "{config}: {error}");
-        // Help stays.
+        // Help works in spite of an invalid file.
         let help = xdscope(home.path(), config).args(["help", "config"]).output().expect("it runs");
         assert_eq!(help.status.code(), Some(0));
     }

@@ -1,4 +1,4 @@
-//! Replays the corpora of the fuzz targets: what a fuzzer has found once stays found.
+//! Replays the corpora of the fuzz targets, so that fixed defects stay fixed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::time::Duration;
 #[path = "../fuzz/checks/mod.rs"]
 mod checks;
 
-/// For one file, unoptimised.
+/// Time limit of one file, in an unoptimised build.
 const LIMIT: Duration = Duration::from_secs(20);
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz").join(name)
 }
 
-/// Every file of a target's corpus, each within the limit.
+/// Replays every file of a target's corpus, each within the limit.
 fn replay(target: &str, check: fn(&[u8])) {
     let folder = folder("corpus").join(target);
     let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -29,7 +29,7 @@ fn replay(target: &str, check: fn(&[u8])) {
         let (done, wait) = channel();
         let run = thread::spawn(move || {
             check(&bytes);
-            // Nobody listens any more where the limit was passed.
+            // The receiver is gone once the limit has passed.
             done.send(()).unwrap_or_default();
         });
         match wait.recv_timeout(LIMIT) {
@@ -42,7 +42,7 @@ fn replay(target: &str, check: fn(&[u8])) {
     }
 }
 
-/// What a thread said when it panicked.
+/// Returns the message of a panic.
 fn panic_message(panic: Option<Box<dyn std::any::Any + Send>>) -> String {
     let text = panic.as_ref().and_then(|panic| {
         panic

@@ -21,7 +21,7 @@ fn sources(dir: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// The anchors that GitHub and mdBook give to the headings of a page.
+/// Returns the anchors that GitHub and mdBook give to the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let headings = page.lines().filter(|line| line.starts_with('#'));
     let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());

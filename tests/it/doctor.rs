@@ -1,4 +1,4 @@
-//! `doctor SERVER`, and a client whose server fails, in each way its own words.
+//! Runs `doctor SERVER`, and a client whose server fails: each failure has its own message.
 
 use std::{
     io::{Read, Write},
@@ -20,7 +20,7 @@ use crate::support::{
     world::World,
 };
 
-/// A server on loopback that reads a little, says `says` to everybody, and then closes or stays silent.
+/// Starts a server on loopback that reads a little, writes `says`, and then closes or stays silent.
 fn fake(says: &'static [u8], closes: bool) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address").to_string();
@@ -38,7 +38,7 @@ fn fake(says: &'static [u8], closes: bool) -> String {
     address
 }
 
-/// The exit code and the steps of `doctor`.
+/// Returns the exit code and the steps of `doctor`.
 fn doctor(folder: &Path, server: &str, args: &[&str]) -> (Option<i32>, Vec<Value>) {
     let output = xdscope(folder)
         .args(["doctor", server, "-o", "jsonl", "--connect-timeout", "2s"])
@@ -50,7 +50,7 @@ fn doctor(folder: &Path, server: &str, args: &[&str]) -> (Option<i32>, Vec<Value
     (output.status.code(), report["server"]["steps"].as_array().expect("steps").clone())
 }
 
-/// The last step: its name, state, words and what comes next.
+/// Returns the last step: its name, state, message and remedy.
 fn last(steps: &[Value]) -> (String, String, String, String) {
     let step = steps.last().expect("a step");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -97,7 +97,7 @@ fn doctor_distinguishes_tls_failures() {
         assert!(said.contains(words), "{words}: {said}");
     }
 
-    // Plaintext to TLS, a wrong name, a CA that is not trusted.
+    // Plaintext to a TLS server, a wrong name, an untrusted CA.
     let (code, steps) = doctor(folder, &server, &[]);
     let (step, state, said, next) = last(&steps);
     assert_eq!((code, step.as_str(), state.as_str()), (Some(3), "HTTP/2", "failed"));
@@ -131,7 +131,7 @@ fn doctor_distinguishes_tls_failures() {
         "{steps:#?}"
     );
 
-    // TLS to plaintext.
+    // TLS to a plaintext server.
     let plain = world.control_plane(Flags::default());
     let (_, steps) = doctor(folder, &plain.address().to_string(), &["--insecure"]);
     let (step, _, said, next) = last(&steps);
@@ -160,7 +160,7 @@ fn doctor_distinguishes_non_xds_ports() {
     assert_eq!(step, "port");
 }
 
-/// Starts `watch`, and gives its log to look at.
+/// Starts `watch` and returns the process with its log.
 fn watch(world: &World, server: &str, name: &str, args: &[&str]) -> Child {
     let mut command = xdscope(world.folder());
     command.args(["watch", server, "--no-tui", "--no-record", "--connect-timeout", "1s"]).args(args);
@@ -200,7 +200,7 @@ fn client_survives_server_restart() {
     let server = SocketAddr::from(([127, 0, 0, 1], port)).to_string();
     let child = watch(&world, &server, "outlives", &[]);
     plane.wait_for_ack(0, CLUSTER, "1");
-    // Killed, not asked to go.
+    // The server is killed without a graceful stop.
     drop(plane);
     wait_for("a word about the end", || {
         let log = child.log();

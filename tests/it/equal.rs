@@ -1,5 +1,5 @@
-//! What a live run shows at its end is what its recording shows, on every screen and in every verb; and what it showed
-//! in the middle is what the recording shows of that moment.
+//! Compares a live run with its recording, at the end and at moments in between, on every screen
+//! and in every verb.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -39,15 +39,15 @@ use crate::support::{
     world::World,
 };
 
-/// What is said of one moment of a run.
+/// Everything that is shown of one moment of a run.
 struct Said {
     at: Time,
     messages: u64,
     facts: String,
     screens: BTreeMap<&'static str, Vec<String>>,
-    /// What each verb prints as JSON: its name, and its objects.
+    /// Output of each verb as JSON objects, by verb.
     verbs: BTreeMap<&'static str, Vec<Value>>,
-    /// What `log` prints of each row as text.
+    /// Output of `log` for each row, as text.
     lines: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ impl Said {
     }
 }
 
-/// Verbs in the forms that print contents.
+/// Verbs and formats that print contents.
 const PRINTED: [(&str, &[&str]); 11] = [
     ("status", &["-o", "wide"]),
     ("log", &["--body"]),
@@ -84,7 +84,7 @@ const PRINTED: [(&str, &[&str]); 11] = [
     ("export", &["--to", "raw"]),
 ];
 
-/// The lines of a PEM text that are the secret.
+/// Returns the secret lines of a PEM text.
 fn secret_lines(pem: &str) -> Vec<&str> {
     let lines: Vec<&str> = pem.lines().filter(|line| !line.starts_with("-----")).collect();
     assert!(lines.len() > 1, "{pem}");
@@ -96,7 +96,7 @@ fn line(fact: &store::MessageFact, store: &Store) -> String {
     cli::message_line::text(fact, store, &TimeZone::UTC, style).trim_end().to_owned()
 }
 
-/// Everything there is to know, down to the bytes of each resource and the body of each response.
+/// Describes all facts, down to the bytes of each resource and the body of each response.
 fn facts(data: &StoreData<'_>) -> String {
     let (store, mut out) = (data.store, String::new());
     let _ = writeln!(out, "{:?} {} {}", store.now(), store.messages(), store.rows());
@@ -105,7 +105,7 @@ fn facts(data: &StoreData<'_>) -> String {
     }
     for row in (0..store.rows()).filter_map(|row| store.row(row)) {
         let _ = writeln!(out, "{row:?}");
-        // Requests repeat Envoy's node, which is a stream's.
+        // Requests repeat Envoy's node, which belongs to the stream.
         let n = row.n.filter(|_| row.dir == Some(Dir::Resp));
         for line in n.map(|n| data.body(n, BodyFormat::Json, usize::MAX)).unwrap_or_default() {
             let _ = writeln!(out, "    {line}");
@@ -129,7 +129,7 @@ fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Valu
     let status = status.chain(streams.iter().map(|stream| json::stream(stream, &clock))).collect();
     let log =
         (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
-    // Those of streams that came again are not shown.
+    // States of streams that have reconnected are not shown.
     let current =
         states.iter().filter(|state| streams.iter().all(|stream| stream.reconnect_of != Some(state.stream)));
     let resources = current.flat_map(|state| store.resources(state.stream, &state.type_url));
@@ -140,13 +140,13 @@ fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Valu
     [("status", status), ("log", log), ("get", get), ("lint", lint)].into()
 }
 
-/// A tap in this process, with all that screens need.
+/// A tap in this process, with everything that the screens need.
 struct Live {
     running: Running,
     schema: Arc<Schema>,
     feed: LiveFeed<'static>,
     file: PathBuf,
-    /// Lines as they came.
+    /// Event lines in order of arrival.
     lines: Arc<Mutex<Vec<String>>>,
 }
 
@@ -194,7 +194,7 @@ impl Live {
         self.running.tap.listening[0].to_string().parse().expect("an address")
     }
 
-    /// What is shown now. The facts stand still meanwhile.
+    /// Returns what is shown now; the facts do not change meanwhile.
     fn said(&self) -> Said {
         let info = self.feed.info();
         let shared = self.running.shared.clone().expect("facts");
@@ -202,7 +202,7 @@ impl Live {
         Said::of(&info, &store, store.findings(), &self.schema)
     }
 
-    /// Ends the run: what it shows at last, and what the recording shows of the same moments.
+    /// Ends the run and returns its last state together with the recording.
     fn end(self, moments: Vec<Said>) -> Ended {
         let shared = self.running.shared.clone().expect("facts");
         let (file, _) = self.running.stop().expect("a recording");
@@ -226,7 +226,7 @@ struct Ended {
 }
 
 impl Ended {
-    /// The recording at its end; or what of it was there at a moment, as a live run that is held goes back in it.
+    /// Replays the recording to its end, or to a moment in the same way as a paused live run.
     fn replay(&self, up_to: Option<&Said>) -> ReplayFeed {
         let mut loaded = xdscope::sources::open_recording(&self.file).expect("a recording");
         assert_eq!(loaded.notices, Vec::<String>::new());
@@ -249,7 +249,7 @@ impl Ended {
         ReplayFeed::new(options.open(loaded), options, Decoded(self.schema.clone()), None)
     }
 
-    /// Replayed and printed, everything is as it was live. `refused` is a name in a NACK.
+    /// Asserts that the replay equals the live run; `refused` is a name in a NACK.
     fn assert_equal(&self, refused: &str) {
         let shows = |keys: &str, text: &str| self.last.screens[keys].iter().any(|line| line.contains(text));
         assert!(shows("1", "LIVE") && shows("6", refused), "{:#?}", self.last.screens["6"]);
@@ -258,7 +258,7 @@ impl Ended {
         self.assert_output_matches_live();
     }
 
-    /// Nothing that was shown, printed or kept has a line of this key in it.
+    /// Asserts that no screen, output or recording has a line of this key.
     fn assert_no_key(&self, key: &str) {
         let recording = Recording { file: self.file.clone() };
         let mut places = vec![("the recording", std::fs::read(&self.file).expect("the recording"))];
@@ -279,14 +279,14 @@ impl Ended {
         }
     }
 
-    /// At each moment the screens show of the recording what they showed then.
+    /// Asserts that the screens show each moment of the recording as they showed it live.
     fn assert_replay_matches_live(&self) {
         let whole = self.replay(None);
         for live in &self.moments {
             self.assert_shows(&self.replay(Some(live)), live);
             whole.replay(None, Seek::Time(live.at)).expect("a moment");
             let feed = &whole;
-            // What was under way to the live facts just then is there in the replay.
+            // Messages in flight at that moment are present in the replay.
             let messages = feed.info().bar.expect("a bar").message;
             if messages == live.messages {
                 self.assert_shows(feed, live);
@@ -311,7 +311,7 @@ impl Ended {
         }
     }
 
-    /// The verbs print of the file what they would print of the live facts.
+    /// Asserts that the verbs print the same for the file as for the live run.
     fn assert_output_matches_live(&self) {
         let recording = Recording { file: self.file.clone() };
         for (verb, live) in &self.last.verbs {
@@ -321,7 +321,7 @@ impl Ended {
                     "json" => serde_json::from_str(&text).expect("an array"),
                     _ => text.lines().map(|line| serde_json::from_str(line).expect("an object")).collect(),
                 };
-                // Bodies are compared among the facts.
+                // Bodies are compared with the facts.
                 printed
                     .iter_mut()
                     .filter_map(Value::as_object_mut)
@@ -337,8 +337,8 @@ impl Ended {
     }
 }
 
-/// A screen without what the program says of itself: its first line (source, mode, clock) and its last three (the rule
-/// or the bar, what it does, the keys).
+/// Returns a screen without the lines that describe the program: the first (source, mode, clock)
+/// and the last three (rule or bar, actions, keys).
 fn body(lines: &[String]) -> &[String] {
     &lines[1..lines.len() - 3]
 }
@@ -372,7 +372,7 @@ fn replays_envoy_over_delta_ads_as_live() {
     envoy("replays_envoy_over_delta_ads_as_live", Variant::DeltaAds);
 }
 
-/// Waits until what the control plane has seen so far is among the tap's facts.
+/// Waits until the tap has analysed all events of the control plane.
 fn settle(plane: &ControlPlane, live: &Live) {
     let events = plane.events(0);
     let said = events.iter().filter(|e| ["request", "response"].contains(&e.event.as_str())).count() as u64;
@@ -395,7 +395,7 @@ fn envoy(test: &str, variant: Variant) {
     }
     settle(&plane, &live);
     let mut moments = vec![live.said()];
-    // Refused in part, and a private key that is quoted in the refusal.
+    // A push that Envoy rejects in part, with a private key that the NACK quotes.
     let pair = Ca::new(world.folder(), "root").issue("edge", &["edge.test"]);
     let key = std::fs::read_to_string(pair.key).expect("a key");
     let mark = plane.mark();
@@ -411,7 +411,7 @@ fn envoy(test: &str, variant: Variant) {
     assert!(secret_lines(&key).iter().all(|line| quoted.message.contains(line)), "Envoy does print it");
     settle(&plane, &live);
     moments.push(live.said());
-    // Mended, and without the route's old target.
+    // The repaired push, without the previous target of the route.
     let mark = plane.mark();
     let other = crate::support::snapshot::route("r-in", "other");
     plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]).with(
@@ -451,7 +451,7 @@ fn replays_grpc_js_as_live() {
 
 fn grpc(test: &str, kind: Kind) {
     let Some(world) = World::open(test) else { return };
-    // C-core and grpc-go take what is compressed.
+    // C-core and grpc-go accept compressed responses.
     let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
     let live = Live::start(world.folder(), plane.address());
     let mut client = world.grpc_client_of(kind, "app-1", "echo.test", live.address(), None);

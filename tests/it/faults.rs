@@ -1,4 +1,5 @@
-//! A client whose server fails: each failure in its own words and exit code, and well again without a restart.
+//! Runs a client against failing servers: each failure has its message and exit code, and the
+//! client recovers without a restart.
 
 use std::{
     fs,
@@ -19,7 +20,7 @@ use crate::support::{
     wait::wait_for,
 };
 
-/// SETTINGS, then GOAWAY of `ENHANCE_YOUR_CALM` with debug data.
+/// SETTINGS, then GOAWAY with `ENHANCE_YOUR_CALM` and debug data.
 const TOO_MANY_PINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\x16\x07\0\0\0\0\0\0\0\0\0\0\0\0\x0btoo_many_pings";
 
 fn text(bytes: &[u8]) -> String {
@@ -39,7 +40,8 @@ fn watch(folder: &Path, server: &str, args: &[&str]) -> Child {
     Child::start(&mut command, &folder.join("watch.log"))
 }
 
-/// `get` ends with 3 and says `words`; `watch` says them, with attempt and back-off, and gets its clusters in the end.
+/// Asserts that `get` exits with 3 and reports `words`, and that `watch` reports them with attempt
+/// and back-off and recovers.
 fn assert_reports_and_recovers(fault: Fault, words: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Faulty::start(vec![fault.clone()]).address.to_string();
@@ -85,7 +87,7 @@ fn reports_silent_server() {
 fn reports_reset_streams() {
     assert_reports_and_recovers(Fault::Reset(Reason::REFUSED_STREAM), "RST_STREAM REFUSED_STREAM");
     assert_reports_and_recovers(Fault::Reset(Reason::INTERNAL_ERROR), "RST_STREAM INTERNAL_ERROR");
-    // In the middle of a message.
+    // The reset comes in the middle of a message.
     assert_reports_and_recovers(Fault::Cut(20), "RST_STREAM CANCEL");
 }
 
@@ -132,7 +134,7 @@ fn reports_response_that_is_not_grpc() {
     assert_reports_and_recovers(Fault::Headers(401, vec![]), "UNAUTHENTICATED: HTTP status 401");
 }
 
-/// A half-open connection is found out by keepalive, and left.
+/// Keepalive detects a half-open connection, and the client leaves it.
 #[test]
 fn keepalive_detects_half_open_connection() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -143,7 +145,7 @@ fn keepalive_detects_half_open_connection() {
     assert!(log.contains("the stream broke: keepalive: no answer to a PING in 300ms (attempt 1, "), "{log}");
     child.interrupt();
 
-    // Without keepalive, what was asked for never comes.
+    // Without keepalive the client waits for its response in vain.
     let server = Faulty::start(vec![Fault::HalfOpen]).address.to_string();
     let output = get(folder.path(), &server, &["--resource-timeout", "1500ms"]);
     let said = text(&output.stderr);
@@ -154,7 +156,7 @@ fn keepalive_detects_half_open_connection() {
     );
 }
 
-/// A server that answers PINGs is left alone, however long it has nothing to say.
+/// A server that answers PINGs is never left, however long it is silent.
 #[test]
 fn tolerates_slow_server() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -182,7 +184,8 @@ fn reports_unresolved_host_name() {
     child.interrupt();
 }
 
-/// A token that is rotated while a client runs is taken at the next try; until then the server's words are shown.
+/// A token rotated while a client runs is used by the next attempt; until then the error of the
+/// server is shown.
 #[test]
 fn retries_with_rotated_token() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -206,7 +209,7 @@ fn retries_with_rotated_token() {
     wait_for("an ACK", || Some(child.log()).filter(well));
     child.interrupt();
 
-    // In the recording each try is a stream of its own, and the last one is well.
+    // In the recording each attempt is a stream, and the last one succeeds.
     let recording = Recording { file: recording };
     let log = recording.text("log", &[]);
     assert!(log.contains("UNAUTHENTICATED the token is not taken by the server"), "{log}");
@@ -214,7 +217,7 @@ fn retries_with_rotated_token() {
     let output = get(folder.path(), &server, &["--token-file", path]);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "cds/echo\n"));
 
-    // Taken away under a client that runs, and back.
+    // The token file disappears while the client runs, and comes back.
     let server = Faulty::start(vec![Fault::Demands("newer"); 64]).address.to_string();
     let other = tempfile::tempdir().expect("a folder");
     let child = watch(other.path(), &server, &["--token-file", path]);
@@ -227,13 +230,13 @@ fn retries_with_rotated_token() {
     child.interrupt();
 }
 
-/// 200 MB of clusters, each its own.
+/// Returns a response with 200 MB of distinct clusters.
 fn large_response() -> bytes::Bytes {
     const CLUSTERS: u64 = 3200;
     response((0..CLUSTERS).map(|n| {
         let mut value = Vec::new();
         put_len_field(&mut value, 1, format!("cluster-{n}").as_bytes());
-        // Words that do not compress to nothing.
+        // Incompressible text.
         let mut random = n;
         let noise: String = std::iter::repeat_with(|| {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -246,7 +249,7 @@ fn large_response() -> bytes::Bytes {
     }))
 }
 
-/// A response of 200 MB is taken, in memory that is bounded by its size; where less is allowed it is refused in words.
+/// Memory is bounded by the size of the response; a lower limit rejects the response.
 #[test]
 fn bounds_memory_for_huge_response() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! The harness itself, where it does not need a peer.
+//! Tests the harness itself, as far as it needs no peer.
 
 use std::{env, panic::catch_unwind, path::Path, process::Command, time::Duration};
 
@@ -40,7 +40,7 @@ fn switch_accepts_off_only() {
     assert!(catch_unwind(|| is_off(Some("no"))).is_err());
 }
 
-/// A test which is left out passes, so the note must get past the harness, which hides output of what passes.
+/// The note must get past the test harness, which hides the output of passing tests.
 #[test]
 fn skipped_test_prints_note() {
     let mut tests = Command::new(env::current_exe().expect("this program"));

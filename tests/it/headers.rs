@@ -1,5 +1,5 @@
-//! Real peers with a tap between them that changes the headers of their requests: the server gets what the tap was told,
-//! peers live as without it, and the secrets among the headers are nowhere to be seen.
+//! Runs real peers through a tap that changes request headers: the server gets the changed headers,
+//! peers behave as without the tap, and secrets are never recorded.
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
@@ -22,7 +22,7 @@ use crate::tls::{Certs, NAME, streams, tap};
 const TOKEN: &str = "token-of-0123456789abcdef";
 const AUTHORITY: &str = "tenant-a.mesh:15010";
 
-/// Flags of the tap.
+/// Returns the flags of the tap.
 fn header_flags() -> Vec<String> {
     let token = format!("Authorization: Bearer {TOKEN}");
     let words =
@@ -30,7 +30,8 @@ fn header_flags() -> Vec<String> {
     words.map(str::to_owned).to_vec()
 }
 
-/// Every stream came to the server with the tap's headers in place of the client's; there were so many at least.
+/// Asserts that at least `at_least` streams reached the server with the headers of the tap in place
+/// of the client's.
 fn assert_changed(plane: &ControlPlane, at_least: usize) {
     let opened: Vec<_> = plane.events(0).into_iter().filter(|event| event.event == "open").collect();
     assert!(opened.len() >= at_least, "{opened:?}");
@@ -48,7 +49,7 @@ fn assert_changed(plane: &ControlPlane, at_least: usize) {
     }
 }
 
-/// What was sent is recorded, but for the token, which nothing has.
+/// Asserts that the recording has the headers as sent, without the token.
 fn assert_recorded_without_token(log: &str, recording: &Recording) {
     let secrets = [TOKEN.to_owned()];
     assert_none("the tap's lines", log.as_bytes(), &secrets);
@@ -122,7 +123,7 @@ fn changes_headers_of_envoy_with_mutual_tls() {
     assert_changed(&plane, 1);
     let log = tap.log();
     let recording = tap.stop();
-    // The name that TLS asks for is the client's still.
+    // The TLS server name is still the one that the client asked for.
     let streams = streams(&recording);
     assert!(streams.iter().all(|stream| stream["tls"]["server"]["sni"] == NAME), "{streams:?}");
     assert_recorded_without_token(&log, &recording);
@@ -154,7 +155,7 @@ fn run_grpc_lifecycle(test: &str, kind: Kind, secure: bool) {
     let mut client = world.grpc_client_of(kind, "app-1", "echo.test", tap.address(), own.as_ref());
     plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));
     assert_eq!(client.call("hello"), Ok("hello".to_owned()));
-    // The next stream's headers are references to this one's.
+    // The headers of the next stream refer to those of the previous stream in the HPACK table.
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's LDS request", |event| event.is_request(LISTENER));

@@ -1,4 +1,5 @@
-//! Who our client is and whom it asks: bootstraps whole, recorded clients, bearer tokens, many nodes.
+//! Checks identity and servers of the client: bootstraps, recorded clients, bearer tokens, several
+//! nodes.
 
 use std::{fs, net::SocketAddr, path::Path};
 
@@ -19,7 +20,7 @@ fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
-/// Exit code, stdout and stderr of a call.
+/// Runs `xdscope` and returns its exit code, stdout and stderr.
 fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
     let output = xdscope(folder).args(args).output().expect("xdscope runs");
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
@@ -32,7 +33,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
     file.to_str().expect("a path").to_owned()
 }
 
-/// `watch` until all that it asked for is there.
+/// Runs `watch` until all requested resources have arrived.
 fn watch(folder: &Path, args: &[&str]) -> (Option<i32>, String, Recording) {
     let file = folder.join(format!("watch-{}.xdsrec", args.len()));
     let record = file.to_str().expect("a path");
@@ -59,7 +60,7 @@ fn reads_mutual_tls_from_bootstrap() {
     assert!(info.contains("edge-7") && info.contains("SNI cp.test") && info.contains("delta-ads"), "{info}");
     assert_eq!(plane.wait_for(0, "a request", |event| event.is_request(CLUSTER)).node, "edge-7");
 
-    // The same with everything in place of files.
+    // The same bootstrap with inline certificates in place of files.
     let mut inline = envoy.clone();
     let context = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
     let context = inline.pointer_mut(context).expect("a context");
@@ -73,7 +74,7 @@ fn reads_mutual_tls_from_bootstrap() {
     let kept = fs::read(&recording.file).expect("the recording");
     assert!(!String::from_utf8_lossy(&kept).contains("PRIVATE KEY"));
 
-    // Of the wrong name, without its own certificate, and by SDS.
+    // A wrong server name, no client certificate, and certificates by SDS.
     let mut wrong = envoy.clone();
     let names = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context/validation_context/\
                  match_typed_subject_alt_names";
@@ -122,8 +123,10 @@ fn falls_back_to_next_server() {
     assert!(code == Some(5) && err.contains("`google_default`") && err.contains("xds_servers[0]"), "{err}");
 }
 
-/// A chain of names over two control planes: the listener is plain, its route's cluster is of the authority `b`, which
-/// has a server of its own, and the cluster's endpoints are of `a`, which has the first.
+/// Starts two control planes for a chain of names.
+///
+/// The listener has a plain name, the cluster of its route belongs to the authority `b`, which has
+/// its own server, and the endpoints of the cluster belong to `a`, which uses the first server.
 fn two_authorities(world: &World, variant: Variant) -> [ControlPlane; 2] {
     let mut planes = [(); 2].map(|()| world.control_plane(Flags::default()));
     let mut over_there = cluster(FAR_CLUSTER, variant);
@@ -142,7 +145,7 @@ fn two_authorities(world: &World, variant: Variant) -> [ControlPlane; 2] {
 const FAR_CLUSTER: &str = "xdstp://b/envoy.config.cluster.v3.Cluster/echo";
 const NEAR_ENDPOINTS: &str = "xdstp://a/envoy.config.endpoint.v3.ClusterLoadAssignment/echo";
 
-/// Row K-24, as gRPC's A47 has it.
+/// docs/protocol.md#k-24 in the form of gRFC A47.
 #[test]
 fn grpc_bootstrap_maps_authorities_to_servers() {
     let Some(world) = World::open("grpc_bootstrap_maps_authorities_to_servers") else { return };
@@ -157,7 +160,7 @@ fn grpc_bootstrap_maps_authorities_to_servers() {
     names.sort_unstable();
     let [far, near] = [format!("cds/{FAR_CLUSTER}"), format!("eds/{NEAR_ENDPOINTS}")];
     assert_eq!(names, [far.as_str(), &near, "lds/in", "rds/r-in"]);
-    // One stream to each, of the same node, and nothing of the other's on it.
+    // Each server has one stream, with the same node, and no resources of the other server.
     let streams = recording.objects("info", &[]);
     let servers: Vec<_> =
         streams.iter().filter(|one| one["object"] == "stream").map(|one| one["server"].clone()).collect();
@@ -169,7 +172,7 @@ fn grpc_bootstrap_maps_authorities_to_servers() {
         }
     }
 
-    // Without SOURCE: the first word is WHAT, here and in the other verbs.
+    // Without SOURCE, the first word is WHAT, in this verb and in others.
     let (code, out, err) = run(world.folder(), &["get", &far, "--bootstrap", &file, "-o", "name", "-q"]);
     assert_eq!((code, out.trim()), (Some(0), far.as_str()), "{err}");
     for verb in [&["status", "--bootstrap", &file][..], &["wait", "synced", "--bootstrap", &file]] {
@@ -183,7 +186,7 @@ fn grpc_bootstrap_maps_authorities_to_servers() {
         .expect("xdscope runs");
     let err = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && err.contains("no SOURCE: using the bootstrap"), "{err}");
-    // What has no source says so; a word too many, too.
+    // A missing source and a superfluous word are reported.
     let nobody = "xdstp://nobody/envoy.config.cluster.v3.Cluster/x";
     let (code, _, err) = run(world.folder(), &["get", nobody, "--bootstrap", &file]);
     assert!(code == Some(2) && err.contains("no server answers for the authority `nobody`"), "{err}");
@@ -191,7 +194,8 @@ fn grpc_bootstrap_maps_authorities_to_servers() {
     assert!(code == Some(2) && err.contains("not a SOURCE: `cds`"), "{err}");
 }
 
-/// Rows K-24 and K-25: `config_sources`; the locator has none beside it, so its authority decides.
+/// docs/protocol.md#k-24 and docs/protocol.md#k-25 with `config_sources`; no source accompanies the
+/// locator, so its authority decides.
 #[test]
 fn envoy_bootstrap_maps_authorities_to_servers() {
     let Some(world) = World::open("envoy_bootstrap_maps_authorities_to_servers") else { return };
@@ -241,7 +245,7 @@ fn imitates_recorded_client() {
         let recording = tap.stop();
         let mark = plane.mark();
         let like = format!("{}#edge-1", recording.file.display());
-        // Also without a server: that of the recording.
+        // Without a server, the recorded one is used.
         let (code, err, ours) = watch(world.folder(), &["--like", &like]);
         assert_eq!(code, Some(0), "{err}");
         assert!(err.contains("using the node id edge-1 of the recorded client"), "{err}");
@@ -258,7 +262,7 @@ fn imitates_recorded_client() {
         plane.wait_for(mark, "a request of the node", |event| {
             event.event == "request" && event.node == "edge-1"
         });
-        // The node is Envoy's, down to its features; only the user agent is ours.
+        // The node is Envoy's, with its features; only the user agent differs.
         let node = |recording: &Recording| -> Value {
             let messages = recording.objects("log", &["--body"]);
             let first = messages.iter().find(|message| message["dir"] == "req").expect("a request");
@@ -269,7 +273,7 @@ fn imitates_recorded_client() {
             assert_eq!(own[field], theirs[field], "{field}");
         }
         assert_eq!(own["userAgentName"], "xdscope");
-        // WHAT and a node of one's own win.
+        // An explicit WHAT and an explicit node take precedence.
         let server = plane.address().to_string();
         let args = ["get", &server, "cds", "-o", "name", "--like", &like, "--node-id", "me"];
         let (code, out, err) = run(world.folder(), &args);
@@ -287,7 +291,7 @@ fn rereads_tokens_and_never_records_them() {
     let Some(world) = World::open("rereads_tokens_and_never_records_them") else { return };
     let mut plane = world.control_plane(Flags::default());
     plane.set(&Snapshot::chain(Variant::Ads, backend()));
-    // What arrives is told by its length: a tap keeps no token either.
+    // Received tokens are told apart by length: a tap does not record tokens either.
     let tap = world.tap(plane.address(), &[]);
     let token = write(world.folder(), "token", "first-0123456789\n");
     let recording = world.folder().join("own.xdsrec");

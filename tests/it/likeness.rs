@@ -1,4 +1,4 @@
-//! A real Envoy and our client, with the same bootstrap at the same control plane: where the two differ.
+//! Compares requests of a real Envoy and of the client, with one bootstrap and control plane.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -26,10 +26,10 @@ fn requests_match_envoy_over_delta_ads() {
     assert_requests_match("requests_match_envoy_over_delta_ads", Variant::DeltaAds);
 }
 
-/// Our client is held to the same script.
+/// The client is held to the same script.
 const GLOB: &str = include_str!("../fixtures/client/xdstp-as-envoy.xds");
 
-/// Rows K-08, K-18, K-19.
+/// docs/protocol.md#k-08, docs/protocol.md#k-18 and docs/protocol.md#k-19.
 #[test]
 fn requests_globs_like_envoy() {
     let Some(world) = World::open("requests_globs_like_envoy") else { return };
@@ -54,7 +54,7 @@ fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
-/// What is served, step by step: it begins, grows, and shrinks.
+/// Returns the snapshots in order: initial, grown, shrunk.
 fn steps(variant: Variant) -> [Snapshot; 3] {
     let first = Snapshot::chain(variant, backend());
     let more = first.clone().grown(variant, backend());
@@ -62,7 +62,7 @@ fn steps(variant: Variant) -> [Snapshot; 3] {
     [first, more, fewer]
 }
 
-/// Serves the steps to whoever is there, each once the one before is accepted.
+/// Serves each step to the connected client once the previous one is accepted.
 fn serve(plane: &mut ControlPlane, variant: Variant, mut mark: usize) {
     for (step, types) in steps(variant).iter().zip([
         &[CLUSTER, ENDPOINTS, LISTENER, ROUTE][..],
@@ -77,15 +77,17 @@ fn serve(plane: &mut ControlPlane, variant: Variant, mut mark: usize) {
         }
         mark = plane.mark();
     }
-    // The endpoints of the cluster that went are given up.
+    // The client unsubscribes from the endpoints of the removed cluster.
     plane.wait_for(0, "the end of a subscription", |event| match variant.is_delta() {
         true => event.is_request(ENDPOINTS) && event.unsubscribe == ["echo"],
         false => event.is_request(ENDPOINTS) && event.names == ["more"],
     });
 }
 
-/// The requests of a recording, by type, that are more than an answer: what they do, and all names they state. Each push
-/// was accepted; how many there were is the server's doing.
+/// Returns the requests of a recording that are more than an ACK, by type, with all names that they
+/// state.
+///
+/// ACKs are left out, because the server decides how many pushes there are.
 fn requests(recording: &Recording) -> BTreeMap<String, Vec<String>> {
     let mut out: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut open = BTreeSet::new();
@@ -107,7 +109,7 @@ fn requests(recording: &Recording) -> BTreeMap<String, Vec<String>> {
     out
 }
 
-/// Types in the order in which they are first asked for.
+/// Returns the types in the order of their first request.
 fn order(recording: &Recording) -> Vec<String> {
     let mut types = Vec::new();
     for message in recording.messages().iter().filter(|message| message["dir"] == "req") {
@@ -119,7 +121,7 @@ fn order(recording: &Recording) -> Vec<String> {
     types
 }
 
-/// What is held at the end, with versions.
+/// Returns the resources at the end, with versions.
 fn held(recording: &Recording) -> BTreeSet<String> {
     let live = |resource: &&Value| resource["state"] == "present" || resource["state"] == "kept";
     let resources = recording.objects("get", &[]);
@@ -152,7 +154,7 @@ fn assert_requests_match(test: &str, variant: Variant) {
     };
     assert_eq!(held(&envoys), held(&ours));
     let (theirs, mut own) = (requests(&envoys), requests(&ours));
-    // First difference: in delta we ask for everything by its name, Envoy by an empty list.
+    // First difference: in delta the client requests `*`, Envoy an empty list.
     if variant.is_delta() {
         for kind in ["cds", "lds"] {
             let first = own.get_mut(kind).and_then(|requests| requests.first_mut()).expect("a first request");
@@ -161,10 +163,10 @@ fn assert_requests_match(test: &str, variant: Variant) {
         }
     }
     assert_eq!(theirs, own, "{}\n{}", envoys.text("log", &[]), ours.text("log", &[]));
-    // Second difference: Envoy asks for listeners once its clusters are there, we at once.
+    // Second difference: Envoy requests listeners once it has its clusters, the client immediately.
     assert_eq!(order(&envoys), ["cds", "eds", "lds", "rds"]);
     assert_eq!(order(&ours)[..2], ["cds", "lds"]);
-    // Third: Envoy says who it is each time, we once.
+    // Third difference: Envoy sends its node in each request, the client once.
     let sizes = |recording: &Recording| -> Vec<u64> {
         let all = recording.messages();
         all.iter().filter(|m| m["dir"] == "req").filter_map(|m| m["size"].as_u64()).skip(1).collect()

@@ -1,4 +1,4 @@
-//! Lint findings of real peers: no false alarms.
+//! Checks that real peers cause no false findings.
 
 use std::{collections::BTreeSet, fs, net::SocketAddr};
 

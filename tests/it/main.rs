@@ -1,7 +1,7 @@
-//! The one integration binary: whole programs on loopback, peers included.
+//! Integration tests: whole programs on loopback, with real peers.
 //!
-//! Peers (Envoy, gRPC, go-control-plane) are fetched by the first test which needs them, see [`support::peers`].
-//! `XDSCOPE_PEERS=off` leaves the tests which need them out.
+//! The first test that needs a peer (Envoy, gRPC, go-control-plane) fetches it, see
+//! [`support::peers`]. `XDSCOPE_PEERS=off` skips the tests that need peers.
 
 mod applied;
 mod book;

@@ -1,4 +1,4 @@
-//! No missed rule: what peers do wrong on purpose, over real connections and through the real tap, is found.
+//! Checks that no rule misses an error that peers make on purpose, through the real tap.
 
 use std::{
     collections::BTreeSet,
@@ -27,7 +27,7 @@ use crate::support::{
     world::World,
 };
 
-/// Rules that no pair of gRPC peers can break, and why.
+/// Rules that no pair of gRPC peers can break, with reasons.
 const ELSEWHERE: [(&str, &str); 17] = [
     ("fs-parse-error", "of files"),
     ("fs-partial-write", "of files"),
@@ -48,7 +48,7 @@ const ELSEWHERE: [(&str, &str); 17] = [
     ("stream-silent", "of PINGs, which are the transport's own"),
 ];
 
-/// Scripts that are too large to be files, and the rule that each breaks.
+/// Returns scripts that are too large for files, each with the rule that it breaks.
 fn large() -> Vec<(&'static str, String)> {
     let opening = "node n1\nstream 1 delta lds\n";
     let text = "x".repeat(5 << 20);
@@ -64,20 +64,20 @@ fn large() -> Vec<(&'static str, String)> {
     vec![("over-4mib", over), ("delta-would-save", again), ("collection-form", lists)]
 }
 
-/// What the tap makes of a script that two peers play through it.
+/// Plays a script between two peers through the tap and returns the frames.
 fn tapped(name: &str, text: &str) -> (Play, Vec<Frame>, Catalog) {
     let (mut plays, mut frames, catalog) = tapped_hops([Misbehaving::start()], [(name, text)]);
     let play = plays.remove(0);
-    // The peers go away at the end; in the script they are still there.
+    // Peers disconnect at the end; in the script they stay connected.
     frames.truncate(play.frames.len());
-    // Silences are the script's: nobody waits for them.
+    // Silences exist in the script only: no peer waits for them.
     for (frame, scripted) in frames.iter_mut().zip(&play.frames) {
         frame.at = scripted.at;
     }
     (play, frames, catalog)
 }
 
-/// The same of several servers, to each of which a script of its own is played, one after the other.
+/// Plays a script to each of several servers in turn.
 fn tapped_hops<const N: usize>(
     servers: [Misbehaving; N],
     scripts: [(&str, &str); N],
@@ -89,10 +89,10 @@ fn tapped_hops<const N: usize>(
         let listening = listening.to_string().parse().expect("an address");
         thread::scope(|both| {
             let (done, played) = oneshot::channel();
-            // Contents stay with their thread, so the client reads the script for itself.
+            // Contents belong to their thread, so the client parses the script itself.
             both.spawn(move || play_client(&Play::new(name, text), listening, played));
             server.play(&play, true);
-            // The client is gone already where it had the last word.
+            // The client is already gone if it sent the last message.
             let _ = done.send(());
         });
         plays.push(play);
@@ -133,7 +133,7 @@ fn said(findings: &[Finding]) -> Vec<Said> {
     findings.iter().map(said).collect()
 }
 
-/// The sessions that break a rule, each with what the rule is called.
+/// Returns the sessions that break a rule, each with the id of the rule.
 fn sessions() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
     let mut out: Vec<(String, String)> =
@@ -165,10 +165,10 @@ fn finds_errors_of_both_peers_through_tap() {
     assert_eq!(covered, all);
 }
 
-/// Polls on one connection: requests that are sent together, each with its path and body, and the answers to them.
+/// Polls on one connection: requests sent together, each with path and body, and their responses.
 type Turn<'a> = (&'a [(&'a str, &'a str)], &'a [&'a str]);
 
-/// Rules found where these polls and answers pass the tap.
+/// Returns the rules found when these polls and responses pass the tap.
 fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
     let http = |first: &str, body: &str| {
         format!("{first}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -202,7 +202,7 @@ fn polled(turns: &[Turn<'_>]) -> BTreeSet<&'static str> {
     findings(frames, catalog, end).iter().map(|finding| finding.rule.id).collect()
 }
 
-/// What clients and servers do wrong by polls (group D).
+/// Errors of clients and servers in REST polls.
 #[test]
 fn finds_rest_poll_errors_through_tap() {
     const CDS: &str = "/v3/discovery:clusters";
@@ -238,8 +238,8 @@ fn finds_rest_poll_errors_through_tap() {
     assert_eq!(met, of_polls.collect());
 }
 
-/// Row K-30: a relay asks upstream for all that its clients want, and hands one of them what another asked for, under
-/// versions of its own.
+/// docs/protocol.md#k-30: a relay requests everything for all of its clients, and sends one client
+/// the resources of another, under its own versions.
 #[test]
 fn detects_relay_from_both_hops() {
     let x = "\"xdstp://a/envoy.config.cluster.v3.Cluster/x\"";
@@ -261,7 +261,7 @@ fn detects_relay_from_both_hops() {
     assert_eq!(down(&format!("{x}@1 {y}@1")), [("relay-leak", Some("a".into()))].into());
 }
 
-/// Rules that a server breaks and that none of our clients gives it the occasion for, and why.
+/// Rules that a server breaks and that no available client can provoke, with reasons.
 const NO_OCCASION: [(&str, &str); 7] = [
     ("collection-form", "none of them asks for list collections"),
     ("delta-stale-sub-ignored", "none of them subscribes with the nonce of an older response"),
@@ -272,7 +272,7 @@ const NO_OCCASION: [(&str, &str); 7] = [
     ("sotw-answer-to-stale", "a request and a response must cross"),
 ];
 
-/// What scripts in `tests/fixtures/misbehave` say that is found.
+/// Returns the findings that a script in `tests/fixtures/misbehave` expects.
 fn expected(text: &str) -> BTreeSet<&str> {
     text.lines().filter_map(|line| line.strip_prefix("expect lint ")).collect()
 }
@@ -284,13 +284,15 @@ fn error_scripts() -> Vec<(String, String)> {
     files.map(|file| (file.file_name().to_string_lossy().into_owned(), text(&file.path()))).collect()
 }
 
-/// Whether a line of the tap is of a response; the arrow is that of the locale.
+/// Whether a line of the tap shows a response; the arrow depends on the locale.
 fn is_response(line: &str) -> bool {
     line.split_whitespace().any(|word| word == "←" || word == "<-")
 }
 
-/// Plays the server's part of each script for `client` to a client that `start` starts. All that is expected is found,
-/// nothing else is an error or a warning of the server, and of the client only what `known` says.
+/// Plays the server's side of each script for `client` to a client started by `start`.
+///
+/// Asserts that all expected findings appear, that there are no other errors or warnings about the
+/// server, and only `known` ones about the client.
 fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World, &str, SocketAddr) -> T) {
     let Some(world) = World::open(test) else { return };
     let scripts: Vec<_> = error_scripts().into_iter().filter(|(file, _)| file.starts_with(client)).collect();
@@ -302,7 +304,7 @@ fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World,
         let tap = world.tap_named(name, server.address(), &[]);
         let client = start(&world, name, tap.address());
         server.play(&play, false);
-        // What was said last is on its way until the tap tells of it.
+        // The last message is in flight until the tap prints it.
         wait_for("all that the server said among the tap's lines", || {
             let told = tap.log().lines().filter(|line| is_response(line)).count();
             (told >= play.responses()).then_some(())
@@ -333,7 +335,8 @@ fn misbehave<T>(test: &str, client: &str, known: &[&str], start: impl Fn(&World,
 
 #[test]
 fn finds_server_errors_with_envoy_over_ads() {
-    // To a type that it never asked for Envoy answers without a type (row I-02), so with the nonce of another (row E-11).
+    // Envoy answers an unrequested type without a type URL (docs/protocol.md#i-02), hence with the
+    // nonce of another type (docs/protocol.md#e-11).
     let known = ["ads-type-url-missing", "nonce-unknown"];
     misbehave("finds_server_errors_with_envoy_over_ads", "envoy-ads", &known, |world, node, tap| {
         world.envoy(node, Variant::Ads, tap)

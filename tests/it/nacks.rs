@@ -1,5 +1,5 @@
-//! A gallery of real refusals: for each bad resource and each client, resource and field are found in the client's own
-//! words, or honestly not found.
+//! Checks a gallery of real NACKs: resource and field are found in the error text of each client,
+//! or reported as unknown.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,8 @@ use crate::support::{
     world::World,
 };
 
-/// A bad push of one type, and what should be found in its NACK: name and field, `?` after guesses, `-` for nothing.
+/// A bad push of one type, and the expected reading of its NACK: name and field, `?` after guesses,
+/// `-` for nothing.
 struct Bad {
     type_url: &'static str,
     version: &'static str,
@@ -170,7 +171,7 @@ fn grpc_gallery(kind: Kind) -> Vec<Bad> {
     all.into_iter().filter_map(bad_for).collect()
 }
 
-/// What is found in the words of each gRPC; `None` where it accepts what others refuse.
+/// Returns the expected reading for each gRPC implementation; `None` if it accepts the resource.
 fn found_of_grpc(kind: Kind, version: &str) -> Option<&'static [&'static str]> {
     Some(match (version, kind) {
         ("lb-policy", Kind::Core) => &["echo lb_policy"],
@@ -179,7 +180,7 @@ fn found_of_grpc(kind: Kind, version: &str) -> Option<&'static [&'static str]> {
             "echo outlier_detection.base_ejection_time.seconds",
             "echo outlier_detection.max_ejection_percent",
         ],
-        // The first fault ends it.
+        // The client stops at the first error.
         ("outlier", Kind::Go) => &["echo outlier_detection.base_ejection_time"],
         ("outlier", Kind::Js) => {
             &["echo outlier_detection.base_ejection_time", "echo outlier_detection.max_ejection_percent"]
@@ -202,13 +203,13 @@ fn found_of_grpc(kind: Kind, version: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Pushes each bad set, waits for its NACK, and goes back to the good one. The texts that the control plane got.
+/// Pushes each bad set, waits for its NACK, and restores the good one; returns the error texts.
 fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) -> Vec<String> {
     let mut texts = Vec::new();
     for bad in gallery {
         let mark = plane.mark();
         plane.set(&good.clone().with(bad.type_url, bad.version, bad.resources.clone()));
-        // Refusals of the set before may still come: it is the verdict on this one's nonce that counts.
+        // NACKs of the previous set may still arrive: only the nonce of this one counts.
         let pushed =
             plane.wait_for(mark, "the push", |e| e.is_response(bad.type_url) && e.version == bad.version);
         let answer = |e: &Event| e.is_request(bad.type_url) && e.nonce == pushed.nonce;
@@ -220,7 +221,7 @@ fn refuse_all(plane: &mut ControlPlane, good: &Snapshot, gallery: &[Bad]) -> Vec
     texts
 }
 
-/// What xdscope found in the first NACK of a version.
+/// Returns the reading of the first NACK of a version.
 fn found(nacks: &[Value], bad: &Bad) -> Vec<String> {
     let of = |nack: &&Value| nack["type_url"] == bad.type_url && nack["refused_version"] == bad.version;
     let nack = nacks.iter().find(of).unwrap_or_else(|| panic!("no NACK of {}", bad.version));
@@ -231,13 +232,13 @@ fn found(nacks: &[Value], bad: &Bad) -> Vec<String> {
     };
     let entries = nack["nack"]["entries"].as_array().expect("a list");
     let entries = entries.iter().map(|entry| format!("{} {}", word(entry, "name"), word(entry, "field")));
-    // Envoy tells them in the order of a hash table.
+    // Envoy lists the errors in the order of a hash table.
     let mut entries: Vec<String> = entries.collect();
     entries.sort();
     entries
 }
 
-/// NACKs with what was read out of them, and the version that each refused.
+/// Returns the NACKs with their readings and rejected versions.
 fn nacks(recording: &Recording) -> Vec<Value> {
     let messages = recording.messages();
     let mut nacks = recording.objects("log", &["--body", "--filter", "kind:nack"]);

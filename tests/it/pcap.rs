@@ -1,4 +1,4 @@
-//! A packet capture shows what the tap's recording of the same session shows.
+//! Checks that a packet capture shows the same session as the recording of a tap.
 
 use std::{
     collections::BTreeMap,
@@ -33,7 +33,7 @@ use crate::support::{
     world::World,
 };
 
-/// Numbers from a seed.
+/// A seeded random number generator.
 struct Dice(u64);
 
 impl Dice {
@@ -43,24 +43,24 @@ impl Dice {
     }
 }
 
-/// How the segments of a connection are written.
+/// Order of the segments of a connection.
 #[derive(Clone, Copy)]
 enum Manner {
-    /// As they left.
+    /// In order.
     InOrder,
-    /// Within what passed at one moment in any order, some twice, the second time cut elsewhere.
+    /// In any order within one moment, some twice, the second time with other boundaries.
     Tangled,
 }
 
-/// Packets of what a relay saw pass.
+/// Packets of a connection that a relay passed on.
 struct Packets {
     segments: Vec<Segment>,
     epoch: u64,
     manner: Manner,
     dice: Dice,
-    /// The ends of each connection and how far each is.
+    /// The ends of each connection and their sequence numbers.
     open: BTreeMap<ConnId, ([SocketAddr; 2], [u32; 2])>,
-    /// Of which one end has said that it sends no more.
+    /// Connections that one end has closed.
     half: BTreeMap<ConnId, usize>,
 }
 
@@ -81,7 +81,7 @@ impl Packets {
         match &copied.event {
             TapEvent::Opened { peer, server } => {
                 let ends = [peer, server].map(|end| end.parse().expect("an address"));
-                // Both wrap around before long.
+                // Both sequence numbers wrap around soon.
                 self.open.insert(copied.conn, (ends, [0xffff_ff00, 0xffff_0000]));
                 for (side, flags) in [(0, SYN), (1, SYN | ACK), (0, ACK)] {
                     self.segment(at, copied.conn, side, flags, &[]);
@@ -103,7 +103,7 @@ impl Packets {
             }
             TapEvent::Finished { dir } => {
                 let side = usize::from(*dir == Dir::Resp);
-                // The second one closes the connection, which is an event of its own.
+                // The second FIN closes the connection, which is a separate event.
                 if self.half.insert(copied.conn, side).is_none() {
                     self.segment(at, copied.conn, side, FIN | ACK, &[]);
                 }
@@ -151,7 +151,7 @@ fn file(segments: &[Segment], form: Form) -> Vec<u8> {
     writer.into_inner()
 }
 
-/// All that passed, once the tap has stopped.
+/// Collects all copies until the tap has stopped.
 fn all(copies: Arc<CopyQueue>) -> thread::JoinHandle<Vec<TapCopy>> {
     thread::spawn(move || {
         let mut all = Vec::new();
@@ -167,7 +167,7 @@ fn all(copies: Arc<CopyQueue>) -> thread::JoinHandle<Vec<TapCopy>> {
     })
 }
 
-/// The recording of a tap that handed out these copies.
+/// Writes the recording of a tap that made these copies.
 fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     let seed = 11;
     let redactor = Arc::new(Redactor::new(Schema::builtin(), seed));
@@ -179,7 +179,7 @@ fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     let mut frames = Vec::new();
     for copied in copies {
         let mut copied = copied.clone();
-        // The system's words for it.
+        // The error text of the system.
         if let TapEvent::Closed { error: Some(error), .. } = &mut copied.event {
             assert!(error.starts_with("Connection reset"), "{error}");
             *error = "the connection was reset".to_owned();
@@ -191,7 +191,7 @@ fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     writer.finish().expect("a disk");
 }
 
-/// The objects of a verb, without the hashes, which each source keys.
+/// Returns the objects of a verb without hashes, which depend on the source.
 fn objects(file: &Path, verb: &str, args: &[&str]) -> Vec<Value> {
     let mut objects = Recording { file: file.to_owned() }.objects(verb, args);
     objects.iter_mut().filter_map(Value::as_object_mut).for_each(|object| drop(object.remove("hash")));
@@ -258,7 +258,7 @@ fn envoy(test: &str, variant: Variant) {
     drop(plane);
     drop(relay);
     let mut copies = passed.join().expect("the copies");
-    // A capture's clock begins with its first packet; to the microsecond, which is what a pcap without nanoseconds has.
+    // The clock of a capture begins with its first packet, in microseconds for a plain pcap file.
     let zero = copies.first().expect("a connection").at.0;
     copies.iter_mut().for_each(|copied| copied.at.0 -= zero);
     let epoch = clock.epoch.expect("a date") / 1000 * 1000 + i128::from(zero);
@@ -320,7 +320,7 @@ fn response(names: usize) -> Vec<u8> {
     grpc(&fields)
 }
 
-/// A session of one stream: asked, answered with 300 clusters, acknowledged; in segments.
+/// Returns the segments of one stream: a request, a response of 300 clusters, an ACK.
 fn session(ends: Option<[SocketAddr; 2]>, close: bool) -> Vec<Segment> {
     let mut segments = Vec::new();
     let mut session = Session::new(|segment| segments.push(segment));
@@ -394,11 +394,11 @@ fn reports_missing_packets_as_gaps() {
             "{:?}",
             loaded.notices
         );
-        // What follows is in step again.
+        // The following messages are complete again.
         assert_eq!(words.last().map(String::as_str), Some("end the connection was closed"), "{words:?}");
         assert!(words.contains(&"req 61".to_owned()), "{words:?}");
     }
-    // A snapshot length that cuts each long packet: that much is missing of each.
+    // The snapshot length truncates each long packet by as many bytes.
     let mut writer = capture::Writer::new(Vec::new(), PLAIN).expect("memory");
     writer.snaplen = 1000;
     segments.iter().for_each(|segment| writer.segment(segment).expect("memory"));
@@ -408,7 +408,7 @@ fn reports_missing_packets_as_gaps() {
     assert!(loaded.notices.iter().any(|said| said.starts_with(&notice)), "{notice}: {:?}", loaded.notices);
 }
 
-/// Most captures begin long after the streams that they are taken for.
+/// Most captures begin long after their streams.
 #[test]
 fn reads_streams_begun_before_capture() {
     let delta = ADS.replace("Stream", "Delta");
@@ -448,7 +448,7 @@ fn reads_streams_begun_before_capture() {
             "{:?}",
             loaded.notices
         );
-        // In the middle of a message, it is the next that is read.
+        // A capture that begins inside a message is read from the next message.
         let later = &segments[1..];
         let words = words(&read(&file(later, PLAIN)).frames);
         assert!(words.len() >= 2 && words[0].ends_with(" partial"), "{words:?}");
@@ -486,7 +486,7 @@ fn distinguishes_reset_and_reused_connections() {
         bytes: Vec::new(),
         ..last
     });
-    // The same ports again, with other numbers.
+    // The same ports with other sequence numbers.
     segments.extend(session(None, true).into_iter().map(|segment| Segment {
         at: segment.at + 1_000_000_000,
         seq: segment.seq.wrapping_add(77_777),
@@ -523,7 +523,7 @@ fn reports_tls_fragments_and_other_packets() {
     }
 }
 
-/// A capture comes under any name, and from stdin.
+/// A capture may have any file name, or come from stdin.
 #[test]
 fn detects_capture_by_content() {
     let folder = tempfile::tempdir().expect("a folder");

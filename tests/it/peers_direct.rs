@@ -1,5 +1,6 @@
-//! Peers against each other with nothing between: what the peers do by themselves, so that a test through xdscope
-//! that differs from these has found something.
+//! Runs the peers without xdscope in between.
+//!
+//! A test through xdscope that differs from these has found a defect.
 
 use std::collections::BTreeMap;
 
@@ -35,12 +36,12 @@ fn envoy_over_delta_streams() {
     run_envoy_lifecycle("envoy_over_delta_streams", Variant::Delta);
 }
 
-/// The life of a configuration: it comes, serves, grows, is spoilt, is mended, shrinks.
+/// Adds, serves, grows, breaks, repairs and shrinks a configuration.
 fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let mut plane = world.control_plane(Flags::default());
     let mut envoy = world.envoy("edge-1", variant, plane.address());
-    // Its own admin page is a backend as good as any.
+    // The admin page of Envoy serves as a backend.
     let chain = Snapshot::chain(variant, envoy.admin());
     plane.set(&chain);
     envoy.wait_live();
@@ -55,7 +56,7 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let mark = plane.mark();
     plane.set(&chain.clone().with(CLUSTER, "2", [good(), bad_clusters()].concat()));
     let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
-    // A SotW NACK names the version that still holds; a delta request has none.
+    // A SotW NACK states the version in force; a delta request has no version.
     assert_eq!(nack.version, if variant.is_delta() { "" } else { "1" });
     let rejection = nack.error.expect("an error_detail");
     assert_eq!(rejection.code, 13);
@@ -66,7 +67,7 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let note = "a long note ".repeat(250);
     let mark = plane.mark();
     plane.set(&chain.clone().with(CLUSTER, "2a", [good(), vec![dumped_cluster("bad-1", &note)]].concat()));
-    // In SotW the server keeps sending what was rejected, so a NACK of version 2 may still be on its way.
+    // In SotW the server resends the rejected version, so a NACK of version 2 may still arrive.
     let nack = plane.wait_for(mark, "a NACK with a dump", |e| {
         e.is_nack(CLUSTER) && e.error.as_ref().is_some_and(|r| r.message.contains(&note))
     });
@@ -76,7 +77,7 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     plane.set(&chain.clone().with(CLUSTER, "3", good()));
     let mended = plane.wait_for_ack(mark, CLUSTER, "3");
     if variant.is_delta() {
-        // The rejected resource counts as sent: go-control-plane withdraws it by name.
+        // The rejected resource counts as sent: go-control-plane removes it by name.
         assert_eq!(mended.removed, ["bad-1"]);
     }
     drop(envoy);
@@ -99,7 +100,7 @@ fn envoy_states_versions_on_reconnect() {
     assert_eq!(again.stream, 2);
     assert_eq!(known(&again), ["echo"]);
 
-    // A restart on the same port forgets everything but what the client tells.
+    // After a restart on the same port, the server knows only the state that the client sends.
     let address = plane.address();
     drop(plane);
     let mut plane: ControlPlane = world.control_plane(Flags { port: address.port(), ..Flags::default() });
@@ -131,7 +132,7 @@ fn envoy_quotes_key_of_rejected_secret() {
 #[test]
 fn grpc_client_finds_its_backend() {
     let Some(world) = World::open("grpc_client_finds_its_backend") else { return };
-    // C-core accepts gzip, so what it gets here is compressed.
+    // C-core accepts gzip, so its responses are compressed.
     let mut plane = world.control_plane(Flags { gzip: true, ..Flags::default() });
     let mut client = world.grpc_client("app-1", "echo.test", plane.address());
     plane.set(&Snapshot::grpc_chain("echo.test", client.backend()));

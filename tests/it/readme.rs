@@ -28,7 +28,8 @@ fn commands() -> Vec<String> {
     commands.into_iter().collect()
 }
 
-/// A folder in which they can be typed: a recording, a config dump, a bootstrap, certificates, the examples.
+/// Returns a folder for the commands: a recording, a config dump, a bootstrap, certificates, the
+/// examples.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let at = |name: &str| folder.path().join(name);
@@ -46,7 +47,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// The shell, with `xdscope` on its path, in that folder.
+/// Returns a shell in that folder, with `xdscope` on its path.
 fn shell(folder: &Path, command: &str) -> Command {
     let bin = PathBuf::from(env!("CARGO_BIN_EXE_xdscope"));
     let path = std::env::var("PATH").unwrap_or_default();
@@ -60,7 +61,7 @@ fn shell(folder: &Path, command: &str) -> Command {
     shell
 }
 
-/// Runs until interrupted, as these do without a terminal.
+/// Whether the command runs until interrupted when there is no terminal.
 fn is_live(command: &str) -> bool {
     let tap = command.starts_with("xdscope tap") && !command.contains("--rewrite-bootstrap");
     tap || command.starts_with("xdscope demo")
@@ -73,14 +74,14 @@ fn runs_every_console_line() {
     let mut seen = 0;
     for written in commands() {
         let command = match written.strip_prefix("cargo ") {
-            // Other tests of this run are what it does.
+            // `cargo test` inside a test would run all tests again.
             Some("test") => continue,
             Some(run) => format!("xdscope {}", run.split_once("-- ").expect("arguments").1),
-            // Not ours, nor on every machine.
+            // External commands may not be installed.
             None if written.starts_with("tcpdump ") => continue,
             None => written.clone(),
         };
-        // The README's addresses belong to nobody here.
+        // The addresses of the README do not exist here.
         let command = command.replace("cp.mesh:15010", &format!("127.0.0.1:{}", free_port()));
         let command = command.replace("--listen 127.0.0.1:18001", "--listen 127.0.0.1:0");
         seen += 1;
@@ -96,7 +97,7 @@ fn runs_every_console_line() {
             let output = shell(folder, &command).output().expect("a shell");
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(matches!(output.status.code(), Some(0 | 1)), "{written}: {said}");
-            // Some have data to print, some something to say.
+            // Some commands print data, others messages.
             let silent = output.stdout.is_empty() && said.is_empty();
             assert!(written.contains(" > ") || !silent, "{written}: prints nothing");
         }

@@ -1,4 +1,4 @@
-//! Descriptors that a real server gives of itself.
+//! Checks descriptors that a real server provides by reflection.
 
 use std::process::Output;
 

@@ -1,4 +1,4 @@
-//! xdscope as a client that polls over REST (group D): go-control-plane's gateway, and a scripted server.
+//! Runs xdscope as a client that polls over REST: go-control-plane's gateway and a scripted server.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -31,7 +31,7 @@ fn gateway(world: &World) -> ControlPlane {
     world.control_plane(Flags { rest: true, ..Flags::default() })
 }
 
-/// A poll says that this version is in force.
+/// Waits for a poll that states this version.
 fn wait_for_poll(plane: &ControlPlane, mark: usize, type_url: &str, version: &str) -> Event {
     plane.wait_for(mark, &format!("a poll of {type_url} that has {version}"), |event| {
         event.rest && event.is_request(type_url) && event.version == version && event.error.is_none()
@@ -77,7 +77,7 @@ fn polls_follow_config_changes() {
     assert_clean(&recording, &[]);
 }
 
-/// `api_type: REST` of an Envoy bootstrap: its cluster, its delay, its timeout.
+/// Reads `api_type: REST` of an Envoy bootstrap: its cluster, delay and timeout.
 #[test]
 fn reads_polling_from_envoy_bootstrap() {
     let Some(world) = World::open("reads_polling_from_envoy_bootstrap") else { return };
@@ -109,7 +109,7 @@ fn reads_polling_from_envoy_bootstrap() {
     let recording = Recording { file: recording };
     assert!(recording.text("info", &[]).contains("  rest  "), "{}", recording.text("info", &[]));
     assert_clean(&recording, &[]);
-    // As SOURCE without one.
+    // The bootstrap as SOURCE without a server.
     let file = file.to_str().expect("a path");
     let (code, out, err) = run(&world, &["get", "cds", "-o", "name", "--bootstrap", file]);
     assert_eq!((code, out.as_str()), (Some(0), "cds/echo\n"), "{err}");
@@ -140,12 +140,12 @@ fn verbs_accept_rest_gateway_as_source() {
     assert_eq!((code, out.contains("rest")), (Some(0), true), "{out}{err}");
     let (code, _, err) = rest(&["get", &server, "cds/none", "--resource-timeout", "300ms"]);
     assert_eq!(code, Some(4), "{err}");
-    // Row D-06: what only delta has, by name.
+    // docs/protocol.md#d-06: types without a REST method are rejected.
     let (code, _, err) = rest(&["get", &server, "vhds/r/h"]);
     assert_eq!((code, err.contains("no delta over REST")), (Some(2), true), "{err}");
     let (code, _, err) = rest(&["get", &server, "own.Type/x"]);
     assert_eq!((code, err.contains("no ADS over REST")), (Some(2), true), "{err}");
-    // It speaks no REST: the port for gRPC.
+    // The gRPC port does not answer REST polls.
     let (code, _, err) = rest(&["get", &plane.address().to_string(), "cds"]);
     assert_eq!(code, Some(3), "{err}");
     let (code, _, err) = rest(&["get", &format!("127.0.0.1:{}", free_port()), "cds"]);
@@ -171,7 +171,7 @@ fn next_poll_rejects_response() {
     wait_for_poll(&plane, mark, CLUSTER, "3");
     let recording = watch.stop();
     assert_ne!(recording.objects("log", &["--filter", "kind:nack"]).len(), 0);
-    // The gateway answers a refusal with what was refused.
+    // The gateway answers a NACK with the rejected response.
     let known = ["nack-resend-loop", "sotw-needless-update", "pgv-violation", "rest-unchanged-response"];
     assert_clean(&recording, &known);
 }
@@ -197,19 +197,19 @@ fn polls_over_mutual_tls() {
     assert_eq!(code, Some(3), "{err}");
 }
 
-/// What a scripted server does with a poll.
+/// Reaction of a scripted server to a poll.
 enum Answer {
     Say(u16, String),
     Hold,
-    /// Closes the connection instead.
+    /// Closes the connection.
     Hang,
 }
 
-/// A REST server that keeps all that it was asked.
+/// A REST server that records all polls.
 struct Scripted {
     address: SocketAddr,
     polls: Arc<Mutex<Vec<(String, String, Value)>>>,
-    /// The most polls of one path that were outstanding at once.
+    /// Highest number of concurrent polls of one path.
     most: Arc<AtomicUsize>,
 }
 
@@ -250,7 +250,7 @@ impl Scripted {
         self.polls.lock().expect("the polls").clone()
     }
 
-    /// The body of poll `n`, once it came.
+    /// Returns the body of poll `n` once it has arrived.
     fn poll(&self, n: usize) -> Value {
         wait_for(&format!("poll {n}"), || self.polls().get(n).map(|(_, _, body)| body.clone()))
     }
@@ -293,7 +293,7 @@ fn clusters(version: &str) -> String {
 const JUST_CDS: [&str; 8] =
     ["cds", "--no-expand", "--variant", "rest", "--poll-delay", "100ms", "--poll-timeout", "2s"];
 
-/// Rows D-02 to D-04: the bytes of a poll.
+/// docs/protocol.md#d-02, docs/protocol.md#d-03 and docs/protocol.md#d-04: the bytes of a poll.
 #[test]
 fn polls_one_at_a_time_in_canonical_json() {
     let Some(world) = World::open("polls_one_at_a_time_in_canonical_json") else { return };
@@ -318,7 +318,7 @@ fn polls_one_at_a_time_in_canonical_json() {
         assert_eq!(next["node"]["id"], "watcher", "each poll stands for itself");
     }
     assert!(begun.elapsed() >= Duration::from_millis(300), "304 is no reason to hurry");
-    // One that is held is asked again after --poll-timeout.
+    // A poll without a response is repeated after `--poll-timeout`.
     server.poll(5);
     let (path, head, _) = server.polls().swap_remove(0);
     assert_eq!(path, "/v3/discovery:clusters");
@@ -354,13 +354,13 @@ fn keeps_polling_after_invalid_responses() {
     let rules: Vec<_> =
         recording.objects("lint", &[]).iter().map(|finding| finding["rule"].clone()).collect();
     assert_eq!(rules, ["rest-bad-json"], "the server's own");
-    // To a verb that asks once, a refusal is an end.
+    // For a verb that polls once, a NACK is an error.
     let down = Scripted::start(|_, _| Answer::Say(403, "not you".into()));
     let (code, _, err) = run(&world, &["get", &down.address.to_string(), "cds", "--variant", "rest"]);
     assert_eq!((code, err.contains("403"), err.contains("not you")), (Some(3), true, true), "{err}");
 }
 
-/// A server with services and types of version two.
+/// A server with v2 services and types.
 #[test]
 fn polls_v2_services() {
     let Some(world) = World::open("polls_v2_services") else { return };

@@ -1,5 +1,5 @@
-//! Checks the table of protocol rules, `tests/rows.txt`: complete, backed by code and tests, and shown in
-//! `docs/protocol.md`.
+//! Checks the table of protocol rules, `tests/rows.txt`: complete, backed by code and tests, and
+//! shown in `docs/protocol.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -250,7 +250,8 @@ fn reports_duration_of_missing_cluster() {
     );
 }
 
-/// docs/protocol.md#e-45 and docs/protocol.md#l-11: a child without a parent is an orphan, not removed.
+/// docs/protocol.md#e-45 and docs/protocol.md#l-11: a child without a parent is an orphan, not
+/// removed.
 #[test]
 fn child_without_parent_is_orphan() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,5 @@
-//! The screens in a real pseudo-terminal: they come up, follow keys and sizes, and give the terminal back.
+//! Runs the screens in a real pseudo-terminal: they start, follow keys and sizes, and restore the
+//! terminal.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ pub struct Terminal {
     master: Box<dyn MasterPty + Send>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
-    /// The modes before the program started, as text.
+    /// The terminal modes before the program started, as text.
     modes: String,
     _home: tempfile::TempDir,
 }
@@ -93,7 +94,7 @@ impl Terminal {
         }
     }
 
-    /// Another size, as a window's frame gives it.
+    /// Resizes the terminal as a window manager does.
     fn resize(&self, columns: u16, rows: u16) {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(rows, columns);
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
@@ -104,7 +105,7 @@ impl Terminal {
         self.wait(text, |screen| screen.contents().contains(text));
     }
 
-    /// Nothing has been drawn for a while.
+    /// Waits until nothing has been drawn for a while.
     fn wait_until_idle(&self) {
         let shown =
             || self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents_formatted();
@@ -121,8 +122,10 @@ impl Terminal {
         }
     }
 
-    /// Leaves whatever is open and presses a key, until `is` holds. Only time tells Escape and a key from the key with
-    /// Alt, so it takes more than one try where the program reads late.
+    /// Presses Escape and a key until `is` holds.
+    ///
+    /// Only time tells Escape followed by a key from the key with Alt, so a slow program may need
+    /// several attempts.
     fn escape_to(&mut self, key: &str, is: impl Fn(&vt100::Screen) -> bool) {
         let end = Instant::now() + LIMIT;
         loop {
@@ -148,7 +151,7 @@ impl Terminal {
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name}");
     }
 
-    /// Waits for its end; its exit code.
+    /// Waits for the end of the program and returns the exit code.
     pub fn end(&mut self) -> u32 {
         let end = Instant::now() + LIMIT;
         loop {
@@ -160,7 +163,7 @@ impl Terminal {
         }
     }
 
-    /// The terminal is as it was before: the shell's screen, its cursor, its modes.
+    /// Asserts that the terminal is restored: the shell's screen, cursor and modes.
     fn assert_restored(&self) {
         self.wait("the shell's screen", |screen| {
             !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor()
@@ -178,7 +181,7 @@ impl Drop for Terminal {
     }
 }
 
-/// The modes of a terminal.
+/// Returns the modes of a terminal.
 fn modes(master: &dyn MasterPty) -> String {
     let modes = master.get_termios().expect("its modes");
     format!("{:?} {:?} {:?}", modes.input_flags, modes.output_flags, modes.local_flags)
@@ -201,7 +204,7 @@ fn screens_follow_keys_and_restore_terminal() {
     }
     for (columns, rows) in [(80, 24), (200, 60), (100, 30)] {
         terminal.resize(columns, rows);
-        // The last line is where the keys are.
+        // The last line shows the keys.
         terminal.wait("the keys in the last line", |screen| {
             screen.rows(0, columns).last().is_some_and(|line| line.contains("quit"))
         });
@@ -247,7 +250,7 @@ fn ctrl_z_suspends_and_fg_resumes() {
     terminal.end();
 }
 
-/// Any order of sizes and keys, however quick, leaves the very screen that is painted afresh at that size.
+/// Random sizes and keys leave the same screen as a full repaint at that size.
 #[test]
 fn random_keys_and_sizes_match_full_repaint() {
     const KEYS: [&str; 24] = [
@@ -255,7 +258,7 @@ fn random_keys_and_sizes_match_full_repaint() {
         ".", "g", "G", "t", "?", "m",
     ];
     for seed in [1, 7, 2026] {
-        // A copy: marks are kept beside it.
+        // A copy, because marks are stored next to the recording.
         let folder = tempfile::tempdir().expect("a folder");
         let session = folder.path().join("tour.xds");
         let tour = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/cli/tour.xds");
@@ -265,7 +268,7 @@ fn random_keys_and_sizes_match_full_repaint() {
         terminal.until("REPLAY");
         let mut state: u64 = seed;
         let mut below = |limit: u64| {
-            // Knuth's MMIX; the high bits are the random ones.
+            // The MMIX generator of Knuth; its high bits are the random ones.
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % limit
         };
@@ -278,7 +281,7 @@ fn random_keys_and_sizes_match_full_repaint() {
                 std::thread::sleep(Duration::from_millis(below(30)));
             }
         }
-        // Out of whatever is open, and there and back in no time.
+        // Closes all overlays, then resizes there and back immediately.
         let is_whole = |screen: &vt100::Screen| {
             let rows: Vec<String> = screen.rows(0, 100).collect();
             rows[0].contains("REPLAY") && rows[1].contains("[3 Timeline]") && rows[29].contains(": command")
@@ -303,7 +306,7 @@ fn random_keys_and_sizes_match_full_repaint() {
     }
 }
 
-/// A terminal that is closed under a program takes the program with it, though nobody signals its whole group.
+/// A closed terminal ends the program, although nobody signals its process group.
 #[test]
 fn closed_terminal_ends_program() {
     let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
@@ -336,10 +339,10 @@ fn closed_terminal_ends_program() {
     }
 }
 
-/// Where a re-executed test looks when to panic.
+/// Names the file that tells a re-executed test when to panic.
 const PANIC: &str = "XDSCOPE_TEST_PANICS_AT";
 
-/// Facts whose reader panics once a file is there.
+/// Data that panics on the next read once a file exists.
 struct Panics {
     at: PathBuf,
     store: Store,
@@ -365,12 +368,12 @@ impl Feed for Panics {
     }
 }
 
-/// In a child that is this program again: the screens, until they panic.
+/// Runs the screens in a child process, until they panic.
 fn run_panicking_screens(at: PathBuf) {
     let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
     let store = Store::new(catalog, Clock::default(), Default::default());
     let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };
-    // Kept: who sends messages is there to the end.
+    // The sender stays alive to the end.
     let (_send, messages) = mpsc::channel();
     let options = tui::Options {
         theme: Theme::default(),
@@ -478,7 +481,7 @@ fn screen_quotes_server_refusal() {
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["watch", &server, "cds"]);
     terminal.until("UNAUTHENTICATED: token of yesterday");
     terminal.until("(attempt 2, next in ");
-    // It is let in without a restart.
+    // The client is accepted later, without a restart.
     terminal.until("SYNCED");
     terminal.press("q");
     assert_eq!(terminal.end(), 0);

@@ -1,4 +1,5 @@
-//! Our client against a server that plays scripts, for what real control planes never do.
+//! Runs the client against a server that plays scripts, for behaviour that real control planes do
+//! not have.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,7 +16,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/client")
 }
 
-/// One thread each: they mostly wait.
+/// One thread for each script: they mostly wait.
 #[test]
 fn client_follows_scripts() {
     let only = std::env::var("XDSCOPE_SCRIPT").ok();
@@ -40,7 +41,7 @@ fn client_follows_scripts() {
     assert!(failed.is_empty(), "{failed:?}");
 }
 
-/// A structured name as WHAT, as people type it.
+/// Gets a structured name as WHAT, as typed by a user.
 #[test]
 fn gets_xdstp_names() {
     const SCRIPT: &str = r#"
@@ -79,7 +80,7 @@ stream 1 delta-ads
     }
 }
 
-/// Row K-24: a redirect to where no server is known for is not followed, and that is said.
+/// docs/protocol.md#k-24: a redirect to an authority without a server is reported and not followed.
 #[test]
 fn reports_authority_without_server() {
     let cluster = |authority: &str| format!("xdstp://{authority}/envoy.config.cluster.v3.Cluster/foo");

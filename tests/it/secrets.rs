@@ -1,5 +1,7 @@
-//! A private key and two tokens, on their way past a tap and through our own client: nothing that is written, printed or
-//! drawn has them. Files are looked at unpacked.
+//! Checks that a private key and two tokens, which pass a tap and the client, are in nothing that
+//! is written, printed or drawn.
+//!
+//! Recordings are searched uncompressed.
 
 use std::path::Path;
 use std::process::Command;
@@ -26,7 +28,7 @@ const TOKEN: &str = "token-of-0123456789abcdef";
 const API_KEY: &str = "api-key-of-fedcba9876543210";
 const MARK: &[u8] = b"[redacted ";
 
-/// What must be nowhere: the tokens, and each line of the key.
+/// Returns all secrets: the tokens, and each line of the key.
 fn secrets(key: &str) -> Vec<String> {
     let lines = key.lines().filter(|line| !line.starts_with("-----")).map(str::to_owned);
     lines.chain([TOKEN.to_owned(), API_KEY.to_owned()]).collect()
@@ -39,7 +41,8 @@ pub(crate) fn assert_none(place: &str, bytes: &[u8], secrets: &[String]) {
     }
 }
 
-/// The blocks of an .xdsrec unpacked, by its description in `proto/recording.proto` and not by its reader.
+/// Returns the uncompressed blocks of a recording, read by `proto/recording.proto` and not by the
+/// product's reader.
 pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let file = std::fs::read(path).expect("a recording");
     let three = |at: usize| u32::from_le_bytes([file[at], file[at + 1], file[at + 2], 0]) as usize;
@@ -71,7 +74,7 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     out
 }
 
-/// Every screen of a recording at its end.
+/// Draws every screen of a recording at its end.
 pub(crate) fn drawn(recording: &Recording) -> String {
     let loaded = xdscope::sources::open_recording(&recording.file).expect("a recording");
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
@@ -82,7 +85,7 @@ pub(crate) fn drawn(recording: &Recording) -> String {
     screens::all(&Info::default(), &data).into_values().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// A recording, what it is turned into, and what is printed and drawn of it.
+/// Asserts that a recording, its exports, and all output about it have no secrets.
 fn assert_copies_have_none(recording: &Recording, secrets: &[String]) {
     let file = unpacked(&recording.file);
     assert!(memchr::memmem::find(&file, MARK).is_some(), "and it is said");
@@ -133,8 +136,8 @@ fn key_and_tokens_appear_nowhere() {
             .with(CLUSTER, "1", vec![cluster_with_secret("safe", "key-1", Variant::DeltaAds)])
             .with(SECRET, "1", vec![bad_secret("key-1", &key)]),
     );
-    // Envoy quotes the key in its refusal; our client puts all of them into a text of its own, and the tokens on the
-    // wire.
+    // Envoy quotes the key in its NACK; the client quotes all secrets in its own NACK, and sends
+    // the tokens.
     let _envoy = world.envoy("edge-1", Variant::DeltaAds, tap.address());
     plane.wait_for(0, "a NACK", |e| e.is_nack(SECRET));
     let mark = plane.mark();
@@ -168,7 +171,7 @@ fn key_and_tokens_appear_nowhere() {
     }
 }
 
-/// Files that were made with `--keep-secrets`, made fit to be handed on.
+/// Redacts files recorded with `--keep-secrets`.
 #[test]
 fn redact_removes_secrets_from_copy() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -212,7 +215,7 @@ fn redact_removes_secrets_from_copy() {
         );
         assert_none(&out, &bytes(&out), &secrets);
         assert!(memchr::memmem::find(&bytes(&out), MARK).is_some(), "{out} says so");
-        // Again there is nothing to be found, and nothing changes but what marks the file.
+        // A second run finds nothing, and changes only the mark of the file.
         let (_, said) = run(&["redact", &out, "--output", &format!("again-{out}")]);
         assert!(said.contains("no secrets found"), "{said}");
         let (code, said) = run(&["redact", name, "--output", &format!("./{name}")]);

@@ -1,5 +1,5 @@
-//! `xdscope serve` against clients that are not ours: what a control plane had told one of them, another one gets from
-//! the recording of it.
+//! Runs `xdscope serve` against real clients: each gets from a recording what another client had
+//! received.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -44,7 +44,7 @@ fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
-/// What was sent last and not removed: type, name, version and content.
+/// Returns the resources sent last and not removed: type, name, version and content.
 fn held(recording: &Recording) -> BTreeSet<String> {
     let resources = recording.objects("get", &[]);
     let live =
@@ -52,13 +52,13 @@ fn held(recording: &Recording) -> BTreeSet<String> {
     live.map(|r| format!("{} {} {} {}", r["type"], r["name"], r["version"], r["body"])).collect()
 }
 
-/// What the rules find that is the server's doing.
+/// Returns the findings about the server.
 fn servers(recording: &Recording) -> Vec<Value> {
     let findings = recording.objects("lint", &[]);
     findings.into_iter().filter(|f| f["object"] == "finding" && f["blame"] == "server").collect()
 }
 
-/// A configuration that came in steps, the last of which an Envoy refuses in part.
+/// Records a configuration that grows.
 fn recorded(world: &World, variant: Variant) -> Recording {
     after_a_chain(world, variant, |plane, chain| {
         let mark = plane.mark();
@@ -69,7 +69,7 @@ fn recorded(world: &World, variant: Variant) -> Recording {
     })
 }
 
-/// What a tap recorded of an Envoy that accepted a chain, and of what was done then.
+/// Records an Envoy that accepts a chain, and the changes made by `then`.
 fn after_a_chain(
     world: &World,
     variant: Variant,
@@ -129,14 +129,14 @@ fn serves_recorded_config_to_grpc_core() {
 
     let serve = Tap::serve(world.folder(), &first.file, &[]);
     let mut after = world.grpc_client("another", "shop", serve.address());
-    // Its endpoint is the backend of the one before.
+    // The endpoint is the backend of the recorded client.
     assert_eq!(after.call("again"), Ok("again".into()));
     let second = serve.stop();
     assert_eq!(held(&second), held(&first));
     assert_eq!(servers(&second), Vec::<Value>::new(), "{}", second.text("log", &[]));
 }
 
-/// Responses as they were sent, in order.
+/// Returns the responses in order.
 fn responses(recording: &Recording) -> Vec<String> {
     let messages = recording.messages();
     let responses = messages.iter().filter(|message| message["dir"] == "resp");
@@ -153,7 +153,7 @@ fn replays_recorded_delta_responses_to_envoy() {
     script("replays_recorded_delta_responses_to_envoy", Variant::DeltaAds);
 }
 
-/// A push that is refused, and the end of the stream, as they were.
+/// Replays a rejected push, and the end of the stream.
 fn script(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let first = after_a_chain(&world, variant, |plane, chain| {
@@ -197,7 +197,7 @@ fn pushes_saved_files() {
     put("cds.json", vec![cluster("echo", variant), cluster("more", variant)], CLUSTER);
     wait_for("the second cluster", || has("more").then_some(()));
 
-    // What can't be read takes nothing away.
+    // An unreadable file removes nothing.
     fs::write(folder.join("cds.json"), "{").expect("a file");
     wait_for("a complaint", || serve.log().contains("not reloaded").then_some(()));
     assert!(has("echo") && has("more"));
@@ -255,7 +255,7 @@ fn serves_envoy_over_mutual_tls() {
     let tls = ClientTls { ca: ca.file.clone(), own: Some(client), sni: "cp.test" };
     let _envoy = world.envoy_tls("edge", Variant::Ads, serve.address(), &tls);
     says(&serve, "CDS", "ack");
-    // One in plaintext is told why not.
+    // A plaintext client gets an error that explains the failure.
     let address = serve.address().to_string();
     let (code, err) = run(world.folder(), &["get", &address, "cds", "--plaintext"]);
     assert!(code == Some(3) && err.contains("this listener wants TLS"), "{code:?} {err}");

@@ -1,9 +1,11 @@
-//! A real Envoy and our client with one bootstrap of several sources: which server each asks for what, and over which
-//! method. Both are given the same file, one after the other, in front of control planes that say what they saw.
+//! Compares the servers and methods that a real Envoy and the client choose, with one bootstrap of
+//! several sources.
 //!
-//! Where the two differ in all tests: Envoy asks for a wildcard in delta by an empty list and we by `*` (`likeness`); it
-//! connects to all `config_sources` at once, we to one when there is something to ask it for. Other differences stand
-//! where they show.
+//! Both get the same file in turn, in front of control planes that report what they see.
+//!
+//! Differences in all tests: in delta, Envoy requests a wildcard by an empty list, the client by
+//! `*` (see `likeness`). Envoy connects to all `config_sources` at once, the client to a server
+//! when there is something to request. Other differences are stated in the tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -32,12 +34,12 @@ fn backend() -> SocketAddr {
     "127.0.0.1:9".parse().expect("an address")
 }
 
-/// A structured name of endpoints.
+/// Returns a structured name of endpoints.
 fn far(authority: &str) -> String {
     format!("xdstp://{authority}/envoy.config.endpoint.v3.ClusterLoadAssignment/echo")
 }
 
-/// A cluster whose endpoints have another name.
+/// Returns a cluster whose endpoints have another name.
 fn cluster_of(name: &str, endpoints: &str) -> Value {
     let mut cluster = cluster(name, Variant::Ads);
     cluster["eds_cluster_config"]["service_name"] = json!(endpoints);
@@ -48,14 +50,15 @@ fn ads() -> Value {
     Variant::Ads.config_source()
 }
 
-/// One kind of stream at one server: how many there were, and by type what was asked for and accepted on them.
+/// The streams of one method at one server: their number, and by type the requested and the
+/// accepted names.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Asked {
     streams: BTreeSet<u64>,
     types: BTreeMap<&'static str, [BTreeSet<String>; 2]>,
 }
 
-/// What one control plane was asked: by the method.
+/// Returns what one control plane was asked, by method.
 fn asked(plane: &ControlPlane) -> BTreeMap<String, Asked> {
     let events = plane.events(0);
     let mut out: BTreeMap<String, Asked> = BTreeMap::new();
@@ -76,17 +79,17 @@ fn asked(plane: &ControlPlane) -> BTreeMap<String, Asked> {
             "response" => drop(sent.insert((event.delta, event.stream, &event.nonce), event)),
             "request" => {
                 let at = out.entry(method.to_owned()).or_default();
-                // Each stream says who asks.
+                // The first request of each stream has the node.
                 let first = at.streams.insert(event.stream);
                 assert!(event.error.is_none() && (!first || event.node == "edge"), "{event:?}");
                 let [names, accepted] = at.types.entry(short(&event.type_url)).or_default();
                 let all: Vec<&String> = event.names.iter().chain(&event.subscribe).collect();
-                // By an empty list, or by its name.
+                // The wildcard is an empty list, or `*`.
                 if all.is_empty() && event.nonce.is_empty() && event.version.is_empty() {
                     names.insert("*".into());
                 }
                 names.extend(all.into_iter().cloned());
-                // Only polls that say a version answer something.
+                // Only polls with a version answer a response.
                 let answered = !event.rest || !event.version.is_empty();
                 let answers =
                     sent.get(&(event.delta, event.stream, event.nonce.as_str())).filter(|_| answered);
@@ -108,7 +111,8 @@ fn short(type_url: &str) -> &'static str {
     }
 }
 
-/// The same in lines: `0 delta-ads eds [echo] has [echo]`; and `0 delta-ads x2` for two streams.
+/// Returns the requests as lines: `0 delta-ads eds [echo] has [echo]`; and `0 delta-ads x2` for two
+/// streams.
 fn lines(planes: &[ControlPlane]) -> Vec<String> {
     let mut out = Vec::new();
     for (at, plane) in planes.iter().enumerate() {
@@ -125,19 +129,19 @@ fn lines(planes: &[ControlPlane]) -> Vec<String> {
     out
 }
 
-/// How many of the streams of a server were never used.
+/// Returns the number of streams of a server without requests.
 fn silent(plane: &ControlPlane) -> usize {
     let asked = asked(plane);
-    // Polls have none.
+    // Polls have no streams.
     let used = asked.iter().filter(|(method, _)| *method != "rest");
     let used: usize = used.map(|(_, asked)| asked.streams.len()).sum();
     plane.events(0).iter().filter(|event| event.event == "open").count() - used
 }
 
-/// A bootstrap, and what its servers have.
+/// A bootstrap, and the resources of its servers.
 struct Scene {
     dynamic: Value,
-    /// Beside `dynamic_resources`.
+    /// Other bootstrap fields next to `dynamic_resources`.
     more: Value,
     snapshots: [Snapshot; PLANES],
 }
@@ -161,7 +165,7 @@ impl Scene {
         (planes, bootstrap)
     }
 
-    /// What Envoy asks; it is there in the end, if it may be.
+    /// Runs Envoy until the `wanted` requests have arrived; Envoy becomes live if `live`.
     fn envoy(&self, world: &World, live: bool, wanted: &[&str]) -> Vec<ControlPlane> {
         let (planes, bootstrap) = self.planes(world);
         let mut envoy = world.envoy_of("edge", &bootstrap);
@@ -173,7 +177,7 @@ impl Scene {
         planes
     }
 
-    /// What our client asks, and what it says of the bootstrap.
+    /// Runs the client and returns its requests and its messages about the bootstrap.
     fn ours(&self, world: &World, wanted: &[&str]) -> Ours {
         let (planes, bootstrap) = self.planes(world);
         let file = world.folder().join("bootstrap.json");
@@ -187,12 +191,12 @@ impl Scene {
         Ours { planes, said, code: output.status.code(), recording: Recording { file: recording } }
     }
 
-    /// The two ask for the same, of the same servers.
+    /// Asserts that both send the same requests to the same servers.
     fn alike(&self, world: &World, wanted: &[&str]) -> (Vec<ControlPlane>, Ours) {
         let theirs = self.envoy(world, true, wanted);
         let ours = self.ours(world, wanted);
         assert_eq!(ours.code, Some(0), "{}", ours.said);
-        // Each stream of ours was for something; what Envoy got for nothing is an idle connection.
+        // Each stream of the client has requests; an unused stream of Envoy is an idle connection.
         assert!(ours.planes.iter().all(|plane| silent(plane) == 0));
         (theirs, ours)
     }
@@ -205,7 +209,8 @@ struct Ours {
     recording: Recording,
 }
 
-/// Near and far endpoints: the first plane has clusters of three authorities, each other one what is its own.
+/// Returns snapshots: the first server has clusters of three authorities, each other server its own
+/// endpoints.
 fn authorities() -> [Snapshot; PLANES] {
     let clusters =
         vec![cluster("near", Variant::Ads), cluster_of("eb", &far("b")), cluster_of("ec", &far("c"))];
@@ -217,12 +222,12 @@ fn authorities() -> [Snapshot; PLANES] {
         "1",
         vec![route("r-in", "near")],
     );
-    // Whoever is asked has it: that something came says nothing of where it was to come from.
+    // Every server has all endpoints, so a response does not tell which server should be asked.
     let other = || Snapshot::default().with(ENDPOINTS, "1", of(&all));
     [first.with(ENDPOINTS, "1", of(&all)), other(), other()]
 }
 
-/// Clusters over delta ADS, with a server of its own for the authority `b`.
+/// Returns a scene with clusters over delta ADS and a separate server for the authority `b`.
 fn scene(config_sources: Value, default: Value) -> Scene {
     let mut more = json!({ "config_sources": config_sources, "layered_runtime": { "layers": [
         { "name": "own", "static_layer": { GUARD: true } },
@@ -246,7 +251,7 @@ const NEAR: [&str; 4] = [
     "0 delta-ads rds [r-in] has [r-in]",
 ];
 
-/// Row K-24 and K-25: each source has a variant of its own, and streams.
+/// docs/protocol.md#k-24 and docs/protocol.md#k-25: each source has its own variant and streams.
 #[test]
 fn requests_config_sources_like_envoy() {
     let Some(world) = World::open("requests_config_sources_like_envoy") else { return };
@@ -255,7 +260,7 @@ fn requests_config_sources_like_envoy() {
     let [b, c] = [format!("1 ads eds [{b}] has [{b}]"), format!("2 delta-ads eds [{c}] has [{c}]")];
     let (_, ours) = scene.alike(&world, &[&NEAR[..], &[&b, &c]].concat());
     assert!(!ours.said.contains(GUARD), "{}", ours.said);
-    // A stream each, as the recording has it.
+    // Each source has its stream in the recording.
     let streams = ours.recording.objects("info", &[]);
     let mut variants: Vec<_> =
         streams.iter().filter_map(|one| one["variant"].as_str()).map(str::to_owned).collect();
@@ -263,7 +268,8 @@ fn requests_config_sources_like_envoy() {
     assert_eq!(variants, ["ads", "delta-ads", "delta-ads"], "{streams:#?}");
 }
 
-/// Row K-25: a source has a stream of its own even where its server is another's.
+/// docs/protocol.md#k-25: a source has its own stream, even if its server also belongs to another
+/// source.
 #[test]
 fn config_source_has_its_own_stream() {
     let Some(world) = World::open("config_source_has_its_own_stream") else { return };
@@ -274,7 +280,8 @@ fn config_source_has_its_own_stream() {
     scene(json!(sources), Value::Null).alike(&world, &wanted);
 }
 
-/// Row K-23: what no `config_sources` are there for is asked where the resource says that names it.
+/// docs/protocol.md#k-23: names without a matching entry in `config_sources` are requested from the
+/// source next to the name.
 #[test]
 fn requests_authority_without_source_from_referring_source() {
     let Some(world) = World::open("requests_authority_without_source_from_referring_source") else { return };
@@ -285,8 +292,9 @@ fn requests_authority_without_source_from_referring_source() {
     scene.alike(&world, &[NEAR[0], &near, NEAR[2], NEAR[3], &b]);
 }
 
-/// Difference: Envoy 1.40 heeds `config_sources` only where its runtime says so. A bootstrap can't tell what other layers
-/// of it say, so we ask them, and say that.
+/// Difference: Envoy 1.40 uses `config_sources` only if a runtime flag is set.
+///
+/// A bootstrap does not show the other runtime layers, so the client uses the sources, and says so.
 #[test]
 fn heeds_config_sources_that_envoy_ignores() {
     let Some(world) = World::open("heeds_config_sources_that_envoy_ignores") else { return };
@@ -300,15 +308,17 @@ fn heeds_config_sources_that_envoy_ignores() {
     let authorities = format!("1 delta-ads eds [{b} {c}] has [{b} {c}]");
     let ours = scene.ours(&world, &[&NEAR[..], &[&authorities]].concat());
     assert!(ours.code == Some(0) && ours.said.contains(GUARD), "{}", ours.said);
-    // Switched off in so many words, it is for us too.
+    // If the runtime flag is explicitly false, the client ignores the sources too.
     scene.more["layered_runtime"] =
         json!({ "layers": [{ "name": "own", "static_layer": { GUARD: false } }] });
     let (_, ours) = scene.alike(&world, &beside);
     assert!(ours.said.contains("config_sources have no effect"), "{}", ours.said);
 }
 
-/// Row K-24: collections are asked of the source beside the locator. If that is aggregated it is the ADS, whatever servers it
-/// names, and whatever `config_sources` say of the authority; if not, it is itself.
+/// docs/protocol.md#k-24: collections are requested from the source next to the locator.
+///
+/// An aggregated source means the ADS server, whatever servers the source names and whatever
+/// `config_sources` say about the authority; any other source means its own servers.
 #[test]
 fn requests_locators_like_envoy() {
     let Some(world) = World::open("requests_locators_like_envoy") else { return };
@@ -343,8 +353,9 @@ fn requests_locators_like_envoy() {
     }
 }
 
-/// Difference, row K-23: authorities that a resource lists beside a name. Envoy 1.40 refuses such a resource; we do not read
-/// them, and ask whom the bootstrap says.
+/// Difference at docs/protocol.md#k-23: authorities that a resource lists next to a name.
+///
+/// Envoy 1.40 rejects such a resource; the client ignores them and uses the bootstrap.
 #[test]
 fn ignores_authorities_in_resources() {
     let Some(world) = World::open("ignores_authorities_in_resources") else { return };
@@ -365,7 +376,8 @@ fn ignores_authorities_in_resources() {
     assert_eq!(ours.code, Some(0), "{}", ours.said);
 }
 
-/// Row I-06: clusters over ADS, listeners from a server of their own, in variants that differ; routes where listeners say.
+/// docs/protocol.md#i-06: clusters over ADS, listeners from a separate server in another variant,
+/// routes as the listeners say.
 #[test]
 fn requests_listeners_from_second_server() {
     let Some(world) = World::open("requests_listeners_from_second_server") else { return };
@@ -392,7 +404,7 @@ fn requests_listeners_from_second_server() {
     }
 }
 
-/// Row I-06: the same, and the routes of one listener come from there too, as it says.
+/// docs/protocol.md#i-06: the routes of one listener come from the second server too.
 #[test]
 fn requests_routes_from_second_server() {
     let Some(world) = World::open("requests_routes_from_second_server") else { return };
@@ -420,7 +432,7 @@ fn requests_routes_from_second_server() {
     scene.alike(&world, &wanted);
 }
 
-/// Row I-06: clusters over ADS, listeners by polls.
+/// docs/protocol.md#i-06: clusters over ADS, listeners by polls.
 #[test]
 fn polls_listeners_beside_ads() {
     let Some(world) = World::open("polls_listeners_beside_ads") else { return };
@@ -442,7 +454,9 @@ fn polls_listeners_beside_ads() {
     scene.alike(&world, &wanted);
 }
 
-/// Row I-06: no ADS at all, two servers in two variants. What resources refer to has the sources that they name.
+/// docs/protocol.md#i-06: no ADS, two servers in two variants.
+///
+/// Resources name the sources of their references.
 #[test]
 fn uses_two_servers_without_ads() {
     let Some(world) = World::open("uses_two_servers_without_ads") else { return };
@@ -473,7 +487,9 @@ fn uses_two_servers_without_ads() {
     scene.alike(&world, &wanted);
 }
 
-/// Difference: Envoy has listeners of a file, and asks for the routes that they name. We read no such file, and say so.
+/// Difference: Envoy reads listeners from a file and requests their routes.
+///
+/// The client does not read the file, and says so.
 #[test]
 fn reports_listeners_from_file_as_not_supported() {
     let Some(world) = World::open("reports_listeners_from_file_as_not_supported") else { return };
@@ -500,7 +516,7 @@ fn reports_listeners_from_file_as_not_supported() {
     assert!(ours.code == Some(0) && ours.said.contains(&hint), "{}", ours.said);
 }
 
-/// What Envoy does not start with, and we refuse, or say that it would not.
+/// Sources that prevent the start of Envoy are rejected or reported.
 #[test]
 fn rejects_sources_that_envoy_rejects() {
     let Some(world) = World::open("rejects_sources_that_envoy_rejects") else { return };

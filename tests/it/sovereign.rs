@@ -1,4 +1,4 @@
-//! Polls of Sovereign, a control plane in Python that has no gRPC at all.
+//! Polls Sovereign, a control plane in Python without gRPC.
 
 use std::{
     fs,
@@ -19,7 +19,7 @@ use crate::support::{
     world::World,
 };
 
-/// Dropping it ends it and its workers.
+/// A running Sovereign. Dropping it ends the process and its workers.
 struct Sovereign {
     process: process::Child,
     address: SocketAddr,
@@ -67,15 +67,15 @@ fn polls_sovereign() {
         names.sort_unstable();
         (code, names, err)
     };
-    // It takes a while to come up.
+    // The server takes a while to start.
     let found = wait_for("the first answer", || {
         let found = names(&["--poll-proto-names"]);
         (found.0 == Some(0) && !found.1.is_empty()).then_some(found.1)
     });
     assert_eq!(found, ["cds/web", "lds/in", "rds/r-in"]);
 
-    // Followed while it changes. It reads neither versions nor verdicts under their JSON names, as Envoy does not
-    // write them either.
+    // The client follows a change. Sovereign reads neither versions nor verdicts under their JSON
+    // names, which Envoy does not send either.
     let recording = world.folder().join("watch.xdsrec");
     let mut command = xdscope(world.folder());
     command.args(["watch", &address, "--variant", "rest", "--poll-delay", "200ms", "--poll-proto-names"]);
@@ -94,10 +94,10 @@ fn polls_sovereign() {
     assert_eq!((&state["last_state"], &state["resources"]), (&json!("synced"), &json!(2)), "{state:#}");
     assert_clean(&recording, &[]);
 
-    // By the letter of the protocol each of its answers is one to a first poll; that is told as its doing.
+    // By the protocol each response answers a first poll; the finding blames the server.
     let (code, out, err) = run(&world, &["lint", &address, "--variant", "rest"]);
     assert!(code == Some(1) && out.contains("rest-unchanged-response"), "{out}{err}");
-    // What it does not have is an error of its own.
+    // A missing resource is an error of Sovereign's own format.
     let (code, _, err) = names(&["eds/nothing"]);
     assert!(code == Some(3) && err.contains("HTTP 500"), "{err}");
 }

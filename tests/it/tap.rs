@@ -1,4 +1,5 @@
-//! Real peers with xdscope between them: they live as without it, and it says what they said.
+//! Runs real peers through xdscope: they behave as without the tap, and the recording matches their
+//! own logs.
 
 use std::process::Command;
 
@@ -19,8 +20,8 @@ use crate::support::{
     world::World,
 };
 
-/// Type URL, version and nonce of each message, per direction and stream: what two observers of one stream
-/// must agree on.
+/// Returns type URL, version and nonce of each message by direction and stream, on which two
+/// observers must agree.
 fn said(plane: &[Event], event: &str) -> Vec<(String, String, String)> {
     let of = |e: &&Event| e.event == event;
     plane.iter().filter(of).map(|e| (e.type_url.clone(), e.version.clone(), e.nonce.clone())).collect()
@@ -35,8 +36,10 @@ fn seen(messages: &[Value], dir: &str) -> Vec<(String, String, String)> {
         .collect()
 }
 
-/// The recording has what the control plane says it got and sent, message by message. Streams per type have no
-/// order among each other, so the messages are compared sorted there.
+/// Asserts that the recording has the messages of the control plane.
+///
+/// Streams of different types are not ordered among each other, so messages of non-aggregated
+/// variants are sorted first.
 fn assert_same(plane: &ControlPlane, recording: &Recording, aggregated: bool) {
     let (events, messages) = (plane.events(0), recording.messages());
     for (event, dir) in [("request", "req"), ("response", "resp")] {
@@ -45,7 +48,7 @@ fn assert_same(plane: &ControlPlane, recording: &Recording, aggregated: bool) {
             theirs.sort();
             ours.sort();
         }
-        // The end of a client cuts off what it had just sent; the server may not have read it.
+        // The last messages of an ended client may not have reached the server.
         assert!(ours.len() >= theirs.len(), "{dir}: {} of {}", ours.len(), theirs.len());
         ours.truncate(if aggregated { theirs.len() } else { ours.len() });
         assert_eq!(ours, theirs, "{dir}");
@@ -89,9 +92,9 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     plane.set(&chain.clone().with(CLUSTER, "2", [vec![cluster("echo", variant)], bad_clusters()].concat()));
     let nack = plane.wait_for(mark, "a NACK", |e| e.is_nack(CLUSTER));
     let text = nack.error.expect("an error_detail").message;
-    // It is told at once, on the running tap too, with the peer's own words.
+    // The NACK is printed immediately, in the words of the peer.
     wait_for("the NACK among the tap's lines", || tap.log().contains("bad-1").then_some(()));
-    // A refused snapshot is pushed again for ever: a good one ends that.
+    // A rejected snapshot is pushed repeatedly, until a good one replaces it.
     plane.set(&chain.clone().with(CLUSTER, "3", vec![cluster("echo", variant)]));
     plane.wait_for_ack(mark, CLUSTER, "3");
     let recording = tap.stop();
@@ -131,7 +134,7 @@ fn envoy_reconnects_through_tap() {
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
 
-    // The upstream goes away and comes back on its port: the next attempt finds it.
+    // The upstream restarts on its port: the next attempt succeeds.
     let address = plane.address();
     drop(plane);
     wait_for("a failed attempt among the tap's lines", || tap.log().contains("connect").then_some(()));
@@ -187,7 +190,7 @@ fn private_key_appears_nowhere() {
         assert!(!text.is_empty(), "{verb} {args:?}");
     }
     assert!(recording.text("get", &["sds", "-o", "yaml"]).contains("[redacted"), "and it is said");
-    // In the raw messages it would be between other bytes.
+    // In raw messages the key would be surrounded by other bytes.
     for line in recording.text("export", &["--to", "raw"]).lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let raw = crate::support::base64(line["raw"].as_str().unwrap_or_default());
@@ -195,7 +198,7 @@ fn private_key_appears_nowhere() {
     }
 }
 
-/// Row I-12: a client whose keepalive stops, while its connection does not.
+/// docs/protocol.md#i-12: a client stops its keepalive without closing its connection.
 #[test]
 fn detects_stopped_client() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -263,7 +266,7 @@ fn killed_tap_loses_one_second_at_most() {
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
-    // The promise, to the letter.
+    // A killed tap loses at most the last second.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let recording = tap.kill();
     assert_same(&plane, &recording, true);

@@ -1,5 +1,5 @@
-//! Real peers with xdscope between them and TLS on one leg or both: they live as without it, and it says what was
-//! agreed on.
+//! Runs real peers through xdscope with TLS on one leg or both: they behave as without the tap, and
+//! the recording states the negotiated TLS parameters.
 
 use serde_json::Value;
 
@@ -14,15 +14,15 @@ use crate::support::{
     world::World,
 };
 
-/// The name of the control plane, and of the tap that stands for it.
+/// Server name of the control plane, and of the tap in its place.
 pub(crate) const NAME: &str = "cp.test";
 
-/// Certificates of everybody, by one CA.
+/// Certificates of all peers, issued by one CA.
 pub(crate) struct Certs {
     ca: Ca,
     plane: Pair,
     tap: Pair,
-    /// What the tap presents to the control plane.
+    /// The certificate that the tap presents to the control plane.
     tap_client: Pair,
     client: Pair,
 }
@@ -37,7 +37,7 @@ impl Certs {
         Certs { ca, plane, tap, tap_client, client }
     }
 
-    /// The control plane's; it demands client certificates.
+    /// Returns the TLS settings of the control plane, which requires client certificates.
     pub(crate) fn server(&self) -> Option<ServerTls> {
         Some(ServerTls { own: self.plane.clone(), client_ca: Some(self.ca.file.clone()) })
     }
@@ -46,7 +46,7 @@ impl Certs {
         ClientTls { ca: self.ca.file.clone(), own: Some(self.client.clone()), sni: NAME }
     }
 
-    /// Flags of the client leg.
+    /// Returns the flags of the client leg.
     pub(crate) fn listen(&self) -> Vec<String> {
         let (own, ca) = (&self.tap, self.ca.file.display());
         vec![
@@ -56,7 +56,7 @@ impl Certs {
         ]
     }
 
-    /// Flags of the server leg.
+    /// Returns the flags of the server leg.
     pub(crate) fn dial(&self) -> Vec<String> {
         let (own, ca) = (&self.tap_client, self.ca.file.display());
         vec![
@@ -72,7 +72,7 @@ pub(crate) fn tap(world: &World, plane: &ControlPlane, args: &[Vec<String>]) -> 
     world.tap(plane.address(), &args)
 }
 
-/// The streams of a recording that carry xDS.
+/// Returns the xDS streams of a recording.
 pub(crate) fn streams(recording: &Recording) -> Vec<Value> {
     let all = recording.objects("info", &[]).into_iter();
     all.filter(|object| object["object"] == "stream" && object["variant"].is_string()).collect()
@@ -88,7 +88,7 @@ fn passes_envoy_over_delta_ads_with_mutual_tls() {
     run_envoy_lifecycle("passes_envoy_over_delta_ads_with_mutual_tls", Variant::DeltaAds);
 }
 
-/// A configuration comes, is spoilt, is mended; the stream breaks and comes again.
+/// Applies, breaks and repairs a configuration, and reconnects.
 fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let Some(world) = World::open(test) else { return };
     let certs = Certs::new(&world);
@@ -122,7 +122,7 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     assert_eq!(streams[0]["end"]["message"], "scripted");
     assert_eq!(streams[1]["reconnect_of"], streams[0]["stream"]);
     let (client, server) = (&streams[0]["tls"]["client"], &streams[0]["tls"]["server"]);
-    // Envoy's own choice is TLS 1.2 at most; that of the other leg is the tap's and the control plane's.
+    // Envoy offers TLS 1.2 at most; the other leg is negotiated by the tap and the control plane.
     for (leg, version) in [(client, "TLSv1.2"), (server, "TLSv1.3")] {
         assert_eq!(
             (&leg["version"], &leg["alpn"], &leg["sni"]),
@@ -211,7 +211,7 @@ fn run_grpc_lifecycle(test: &str, kind: Kind) {
     for type_url in [LISTENER, ROUTE, CLUSTER, ENDPOINTS] {
         plane.wait_for_ack(0, type_url, "1");
     }
-    // A cluster whose EDS has no source is refused by every gRPC; the old one goes on.
+    // Every gRPC client rejects a cluster whose EDS has no source, and keeps the old one.
     let mark = plane.mark();
     let mut bad = cluster("echo", Variant::Ads);
     bad["lb_policy"] = "MAGLEV".into();
@@ -233,14 +233,14 @@ fn run_grpc_lifecycle(test: &str, kind: Kind) {
     for leg in legs {
         let leg = &streams[0]["tls"][leg];
         assert_eq!((&leg["version"], &leg["alpn"]), (&"TLSv1.3".into(), &"h2".into()), "{leg}");
-        // It dials an address: there is no name to ask for, and so there is none on the other leg.
+        // The client dials an address: no server name exists, so the other leg has none either.
         assert_eq!(leg["sni"], Value::Null, "{leg}");
     }
     let (lost, theirs) = (streams[0]["tls"]["not_kept"].as_str(), "spiffe://mesh/edge");
     assert_eq!(lost.is_some_and(|text| text.contains(theirs)), own.is_some(), "{lost:?}");
 }
 
-/// Which legs are under TLS.
+/// The legs under TLS.
 #[derive(Clone, Copy)]
 enum Legs {
     Client,
@@ -249,7 +249,7 @@ enum Legs {
 }
 
 impl Certs {
-    /// The tap's flags for these legs; where only one is under TLS, the other is told to be plain.
+    /// Returns the tap's flags for these legs; with TLS on one leg, the other is explicitly plain.
     fn flags(&self, legs: Legs) -> Vec<Vec<String>> {
         match legs {
             Legs::Client => vec![self.listen(), vec!["--plaintext".into()]],
@@ -358,7 +358,7 @@ fn run_grpc_restart(test: &str, kind: Kind, legs: Legs) {
     assert_restarted(&tap.stop(), &texts, &["lds", "rds", "cds", "eds"]);
 }
 
-/// The texts of the refusals.
+/// Rejects and repairs a push, and returns the error texts.
 fn reject_and_repair(
     plane: &mut ControlPlane,
     chain: &Snapshot,
@@ -373,8 +373,8 @@ fn reject_and_repair(
     vec![nack.error.expect("an error_detail").message]
 }
 
-/// The stream came again after the restart; resources are held on the new one, and what was refused there was
-/// recorded word for word.
+/// Asserts that the stream reconnected after the restart, that the new stream has its resources,
+/// and that the error texts are recorded unchanged.
 fn assert_restarted(recording: &Recording, texts: &[String], kinds: &[&str]) {
     let streams = streams(recording);
     let (first, last) = (&streams[0], streams.last().expect("a stream"));

@@ -1,4 +1,5 @@
-//! What goes wrong with TLS is told by name: among the tap's lines, in the recording, and to the client.
+//! Checks that TLS failures are named in the tap's output, in the recording, and in the status sent
+//! to the client.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -30,7 +31,7 @@ fn client_config(trusted: &Ca) -> Arc<rustls::ClientConfig> {
     Arc::new(config)
 }
 
-/// Opens an ADS stream and returns its `grpc-message`, or why there is none.
+/// Opens an ADS stream and returns its `grpc-message`, or the connection error.
 fn ask(to: SocketAddr, trusted: Option<&Ca>) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let config = trusted.map(client_config);
@@ -86,7 +87,7 @@ impl Case {
         Some(Self { world, ca, other })
     }
 
-    /// A control plane with TLS, its certificate for `name`.
+    /// Starts a control plane with TLS and a certificate for `name`.
     fn plane(&self, name: &str, client_ca: bool) -> ControlPlane {
         let tls = ServerTls {
             own: self.ca.issue("plane", &[name]),
@@ -114,7 +115,7 @@ impl Case {
     }
 }
 
-/// The tap tells `words` on its lines and in its recording.
+/// Asserts that the tap reports `words` in its output and in its recording.
 fn assert_reported(tap: Tap, words: &str) -> Recording {
     wait_for(&format!("`{words}` among the tap's lines"), || tap.log().contains(words).then_some(()));
     let recording = tap.stop();
@@ -123,7 +124,7 @@ fn assert_reported(tap: Tap, words: &str) -> Recording {
     recording
 }
 
-/// The text of the client is what the tap tells, over plaintext and over TLS.
+/// Asserts that the client gets the message of the tap, over plaintext and over TLS.
 fn assert_reported_to_both(case: &Case, plane: &ControlPlane, args: &[String], words: &str) -> Recording {
     let tap = case.tap_named("with-tls", plane, &[case.listen(), args.to_vec()].concat());
     let answer = ask(tap.address(), Some(&case.ca));
@@ -185,7 +186,7 @@ fn reports_untrusted_server() {
     let args = [format!("--cacert={}", case.other.file.display()), format!("--servername={NAME}")];
     let words = "unknown CA: the server's certificate is issued by CN=root, which is not trusted";
     assert_reported_to_both(&case, &plane, &args, words);
-    // Unless it is told not to care.
+    // `--insecure` accepts any certificate.
     let tap = case.tap_named("insecure", &plane, &["--insecure".into()]);
     let mut stream = TcpStream::connect(tap.address()).expect("the tap");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -224,7 +225,7 @@ fn reports_plaintext_client() {
     let tap = case.tap(&plane, &case.listen());
     let words = "the client spoke plaintext, and this listener requires TLS";
     assert!(ask(tap.address(), None).contains(words));
-    // REST-JSON clients are told too.
+    // REST-JSON clients get the message too.
     let mut stream = TcpStream::connect(tap.address()).expect("the tap");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
     stream

@@ -1,5 +1,5 @@
-//! What each end receives through the tap is what it receives directly: the same bytes, the same end, whatever
-//! they say; and what the tap understood of them.
+//! Checks that each end receives through the tap the same bytes and the same end as directly, and
+//! that the tap decodes them.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-/// A name, what the client sends, what the server sends, and what the tap should make of it.
+/// A case: a name, the bytes of the client, the bytes of the server, and the expected events.
 type Case = (&'static str, Vec<u8>, Vec<u8>, &'static [&'static str]);
 
 fn cases() -> Vec<Case> {
@@ -124,7 +124,7 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// The client sends and half-closes; then the server does. What each side received.
+/// Sends the client's bytes and half-closes, then the server's; returns what each side received.
 fn play(to: &str, listener: &TcpListener, client: &[u8], server: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let end = |mut stream: TcpStream, bytes: Vec<u8>, first: bool| {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
@@ -133,7 +133,7 @@ fn play(to: &str, listener: &TcpListener, client: &[u8], server: &[u8]) -> (Vec<
             if !first {
                 stream.read_to_end(&mut got).expect("an orderly end");
             }
-            // In small pieces, so that chunks and frames do not agree.
+            // Small pieces, so that chunk and frame boundaries differ.
             for piece in bytes.chunks(7) {
                 stream.write_all(piece).expect("the other end reads");
             }

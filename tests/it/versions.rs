@@ -1,5 +1,6 @@
-//! xdscope as a client of services and types of version two, each by itself (row A-14). No real peer speaks them any more,
-//! so a scripted server does.
+//! Runs xdscope as a client of services and types of version two (docs/protocol.md#a-14).
+//!
+//! Real peers no longer support version two, so a scripted server does.
 
 use std::{
     future::Future,
@@ -23,10 +24,10 @@ use crate::support::tap::xdscope;
 const V2: &str = "type.googleapis.com/envoy.api.v2.Cluster";
 const V3: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-/// Answers the first request of each stream with one resource of the type that was asked for.
+/// Answers the first request of each stream with one resource of the requested type.
 #[derive(Clone, Default)]
 struct Old {
-    /// Paths and types that were asked for.
+    /// Requested paths and types.
     asked: Arc<Mutex<Vec<(String, String)>>>,
 }
 
@@ -120,7 +121,7 @@ fn service_and_type_versions_are_independent() {
         let asked = server.asked.lock().expect("what was asked").pop();
         assert_eq!(asked, Some((path.to_owned(), url.to_owned())));
     }
-    // A type by its full name has its own version.
+    // A type named in full has its own version.
     let (code, _, err) = run(&["get", &address, "envoy.api.v2.Cluster", "--no-expand"]);
     assert_eq!(code, Some(0), "{err}");
     assert_eq!(server.asked.lock().expect("what was asked").pop().map(|(_, url)| url).as_deref(), Some(V2));
@@ -128,7 +129,7 @@ fn service_and_type_versions_are_independent() {
     assert_eq!((code, err.contains("there is no ecds in v2")), (Some(2), true), "{err}");
 }
 
-/// Our own rules have nothing against our own client, but that version two is old.
+/// The rules find nothing about the client except the old version.
 #[test]
 fn v2_session_has_only_deprecation_findings() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("v2_session_has_only_deprecation_findings");

@@ -1,4 +1,4 @@
-//! Files with a DiscoveryResponse each, watched (group C).
+//! Watches files that contain a DiscoveryResponse.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use crate::support::{
     wait::wait_for,
 };
 
-/// A folder of its own for a test.
+/// Returns a new folder for a test.
 fn folder(test: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
     let _ = fs::remove_dir_all(&folder);
@@ -51,7 +51,7 @@ fn response(type_url: &str, version: &str, names: &[&str]) -> String {
     json!({ "version_info": version, "resources": resources }).to_string()
 }
 
-/// As tools do that replace a file as a whole.
+/// Replaces a file by renaming, as most tools do.
 fn rename_over(path: &Path, text: &str) {
     let new = path.with_file_name(".new");
     fs::write(&new, text).expect("a file");
@@ -72,10 +72,10 @@ fn rereads_changed_file() {
     watch.wait_for("version 1");
     rename_over(&path, &response(CLUSTER, "2", &["a", "b"]));
     watch.wait_for("version 2");
-    // In place.
+    // The file is overwritten in place.
     fs::write(&path, response(CLUSTER, "3", &["b"])).expect("a file");
     watch.wait_for("version 3");
-    // Other formats, whatever the name says (row C-03).
+    // Other formats are detected by content (docs/protocol.md#c-03).
     let text = format!("version_info: \"4\"\nresources {{ [{CLUSTER}] {{ name: \"c\" }} }}");
     rename_over(&path, &text);
     watch.wait_for("version 4");
@@ -89,7 +89,7 @@ fn rereads_changed_file() {
     assert_eq!(rules(&recording), [""; 0]);
 }
 
-/// Row C-05: what was there before stays in force.
+/// docs/protocol.md#c-05: the previous resources stay in force.
 #[test]
 fn rejects_unreadable_files() {
     let folder = folder("rejects_unreadable_files");
@@ -115,7 +115,7 @@ fn rejects_unreadable_files() {
     );
 }
 
-/// Row C-06: what the message's own rules forbid.
+/// docs/protocol.md#c-06: a message that breaks the protocol is rejected.
 #[test]
 fn rejects_duplicate_names() {
     let folder = folder("rejects_duplicate_names");
@@ -134,7 +134,7 @@ fn rejects_duplicate_names() {
     assert!(recording.text("status", &["-o", "wide"]).contains("REJECTED"));
 }
 
-/// What breaks the constraints of its type is not taken either, and is told with its field; `lint` names it too.
+/// A violation of type constraints is rejected with the path of its field; `lint` reports it too.
 #[test]
 fn rejects_constraint_violations() {
     let folder = folder("rejects_constraint_violations");
@@ -159,7 +159,7 @@ fn rejects_constraint_violations() {
         all.iter().find(|one| one["name"] == name).expect("a cluster")["acked_version"].clone()
     };
     assert_eq!((refused("a"), refused("b")), (json!("1"), json!(null)));
-    // Once, from the file as it is now.
+    // The finding appears once, for the current file.
     let run = |args: &[&str]| {
         let output = xdscope(&folder).args(args).output().expect("xdscope runs");
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
@@ -171,7 +171,7 @@ fn rejects_constraint_violations() {
     assert!(code == Some(1) && out.contains("REJECTED"), "{out}");
 }
 
-/// A directory as SOURCE: responses, and resources as they are kept by hand; bootstraps and dumps are no part of it.
+/// Reads a directory of responses and hand-written resources; bootstraps and dumps are skipped.
 #[test]
 fn verbs_accept_directory_as_source() {
     let folder = folder("verbs_accept_directory_as_source");
@@ -202,7 +202,7 @@ fn verbs_accept_directory_as_source() {
     let mut names: Vec<&str> = out.lines().collect();
     names.sort_unstable();
     assert_eq!((code, &names[..]), (Some(0), &["cds/one", "cds/three", "cds/two"][..]), "{out}{err}");
-    // The file with the bad cluster is not taken: what a client reads from it is all or nothing.
+    // A file with an invalid cluster is rejected as a whole, as a client does.
     let (_, out, _) = run(&["get", source, "cds", "-o", "jsonl"]);
     assert_eq!(out.matches("\"acked_version\":null").count(), 2, "{out}");
     assert!(err.contains("envoy.yaml is a bootstrap, and skipped") && err.contains("broken.json: "), "{err}");
@@ -222,7 +222,7 @@ fn verbs_accept_directory_as_source() {
     assert!(code == Some(5) && err.contains("no files of resources in"), "{err}");
 }
 
-/// As Kubernetes swaps a mounted ConfigMap.
+/// The symlink changes as for a mounted ConfigMap in Kubernetes.
 #[test]
 fn follows_directory_swapped_behind_symlink() {
     let folder = folder("follows_directory_swapped_behind_symlink");

@@ -1,7 +1,8 @@
-//! Resolves the imports of the source tree to files, and finds the files that import each other in a circle.
+//! Resolves the imports of the source tree to files, and finds the files that import each other in
+//! a circle.
 //!
-//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a child module. A name
-//! that a module re-exports leads to the file that defines it.
+//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a
+//! child module. A name that a module re-exports leads to the file that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -6,24 +6,24 @@ use serde_json::{Value, json};
 
 use super::{certs::ClientTls, snapshot::UPSTREAM_TLS};
 
-/// Envoy's name of the cluster that leads to its control plane.
+/// Name of the cluster of the control plane in Envoy's bootstrap.
 const XDS_CLUSTER: &str = "xds";
 
-/// How Envoy asks for its configuration.
+/// xDS variants of Envoy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     /// One aggregated stream, state of the world.
     Ads,
     /// One aggregated stream, delta.
     DeltaAds,
-    /// A stream per type (and per resource of EDS and RDS), state of the world.
+    /// A stream for each type (and each resource of EDS and RDS), state of the world.
     Sotw,
-    /// The same, delta.
+    /// A stream for each type, delta.
     Delta,
 }
 
 impl Variant {
-    /// The word of `--variant`.
+    /// Returns the value of `--variant`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Ads => "ads",
@@ -41,7 +41,7 @@ impl Variant {
         matches!(self, Self::Ads | Self::DeltaAds)
     }
 
-    /// A `ConfigSource`: where LDS and CDS, and resources which name others, are to be had.
+    /// Returns the `ConfigSource` of LDS, CDS and all references.
     pub fn config_source(self) -> Value {
         if self.is_aggregated() {
             json!({ "ads": {}, "resource_api_version": "V3" })
@@ -59,7 +59,10 @@ impl Variant {
     }
 }
 
-/// Envoy's bootstrap: all but the cluster of the control plane, at `xds`, comes by xDS. Its admin port is free.
+/// Returns a bootstrap of Envoy: everything except the control plane's cluster, at `xds`, comes by
+/// xDS.
+///
+/// The admin port is free.
 pub fn envoy(node: &str, variant: Variant, xds: SocketAddr, tls: Option<&ClientTls>) -> Value {
     let mut dynamic = json!({ "lds_config": variant.config_source(), "cds_config": variant.config_source() });
     if variant.is_aggregated() {
@@ -72,7 +75,8 @@ pub fn envoy(node: &str, variant: Variant, xds: SocketAddr, tls: Option<&ClientT
     bootstrap
 }
 
-/// The same by names: all clusters of the authority `shop.example` under `shop`, over one aggregated stream.
+/// Returns a bootstrap with structured names: all clusters of the authority `shop.example` under
+/// `shop`, over one aggregated stream.
 pub fn envoy_xdstp(node: &str, variant: Variant, xds: SocketAddr) -> Value {
     let api_type = if variant.is_delta() { "AGGREGATED_DELTA_GRPC" } else { "AGGREGATED_GRPC" };
     let source = json!({
@@ -87,7 +91,7 @@ pub fn envoy_xdstp(node: &str, variant: Variant, xds: SocketAddr) -> Value {
     envoy_base(node, dynamic, xds, true)
 }
 
-/// A `ConfigSource` of polls, one a second.
+/// Returns a `ConfigSource` that polls once a second.
 pub fn polled() -> Value {
     json!({ "resource_api_version": "V3", "api_config_source": {
         "api_type": "REST",
@@ -98,12 +102,13 @@ pub fn polled() -> Value {
     }})
 }
 
-/// The same by polls.
+/// Returns a bootstrap that polls.
 pub fn envoy_rest(node: &str, xds: SocketAddr) -> Value {
     envoy_base(node, json!({ "lds_config": polled(), "cds_config": polled() }), xds, false)
 }
 
-/// A `ConfigSource` of a file, which is read again when another is moved to its place.
+/// Returns a `ConfigSource` of a file, which Envoy reloads when another file is renamed to its
+/// path.
 pub fn filed(file: &Path) -> Value {
     json!({ "resource_api_version": "V3", "path_config_source": {
         "path": file,
@@ -111,7 +116,7 @@ pub fn filed(file: &Path) -> Value {
     }})
 }
 
-/// The same by the files `lds.json` and `cds.json` of a folder.
+/// Returns a bootstrap with the files `lds.json` and `cds.json` of a folder.
 pub fn envoy_files(node: &str, folder: &Path) -> Value {
     let source = |file: &str| filed(&folder.join(file));
     let dynamic = json!({ "lds_config": source("lds.json"), "cds_config": source("cds.json") });
@@ -122,13 +127,13 @@ fn envoy_base(node: &str, dynamic: Value, xds: SocketAddr, http2: bool) -> Value
     envoy_clusters(node, &dynamic, vec![xds_cluster(XDS_CLUSTER, xds, http2)])
 }
 
-/// Envoy's bootstrap with several control planes: the clusters `plane-0`, `plane-1` and so on.
+/// Returns a bootstrap with several control planes: the clusters `plane-0`, `plane-1` and so on.
 pub fn envoy_planes(node: &str, dynamic: &Value, planes: &[SocketAddr]) -> Value {
     let cluster = |(at, plane): (usize, &SocketAddr)| xds_cluster(&format!("plane-{at}"), *plane, true);
     envoy_clusters(node, dynamic, planes.iter().enumerate().map(cluster).collect())
 }
 
-/// An `ApiConfigSource` of one of them; `None`: of no server.
+/// Returns an `ApiConfigSource` of a control plane; `None` means no server.
 pub fn api_of(plane: Option<usize>, api_type: &str) -> Value {
     let mut api = json!({ "api_type": api_type, "transport_api_version": "V3" });
     if let Some(at) = plane {
@@ -137,7 +142,7 @@ pub fn api_of(plane: Option<usize>, api_type: &str) -> Value {
     api
 }
 
-/// A `ConfigSource` of that, for these authorities.
+/// Returns a `ConfigSource` of a control plane for these authorities.
 pub fn source_of(plane: Option<usize>, api_type: &str, authorities: &[&str]) -> Value {
     let mut source = json!({ "resource_api_version": "V3", "api_config_source": api_of(plane, api_type) });
     if !authorities.is_empty() {
@@ -155,7 +160,7 @@ fn envoy_clusters(node: &str, dynamic: &Value, clusters: Vec<Value>) -> Value {
     })
 }
 
-/// A static cluster that leads to a control plane.
+/// Returns a static cluster with the address of a control plane.
 pub fn xds_cluster(name: &str, xds: SocketAddr, http2: bool) -> Value {
     let options = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions";
     let http = if http2 { "http2_protocol_options" } else { "http_protocol_options" };
@@ -194,7 +199,7 @@ fn transport_socket(tls: &ClientTls) -> Value {
     }})
 }
 
-/// The bootstrap of a gRPC client, as in gRFC A27, with TLS as in A65.
+/// Returns a bootstrap of a gRPC client (gRFC A27), with TLS as in gRFC A65.
 pub fn grpc(node: &str, xds: SocketAddr, tls: Option<&ClientTls>) -> Value {
     let credentials = tls.map_or(json!({ "type": "insecure" }), |tls| {
         let mut config = json!({ "ca_certificate_file": tls.ca });
@@ -210,12 +215,12 @@ pub fn grpc(node: &str, xds: SocketAddr, tls: Option<&ClientTls>) -> Value {
             "channel_creds": [credentials],
             "server_features": ["xds_v3"],
         }],
-        // grpc-js takes no node without a locality.
+        // grpc-js requires a locality in the node.
         "node": { "id": node, "cluster": "tests", "locality": { "region": "here" } },
     })
 }
 
-/// An `Address`.
+/// Returns an `Address`.
 pub fn socket_address(of: SocketAddr) -> Value {
     json!({ "socket_address": { "address": of.ip().to_string(), "port_value": of.port() } })
 }

@@ -1,4 +1,4 @@
-//! Packet captures of our own: segments of TCP, written as pcap or pcapng in any of their forms.
+//! Writes packet captures: TCP segments as pcap or pcapng in each of their variants.
 #![allow(dead_code, reason = "included by tests, benchmarks and fuzz targets; each uses some of it")]
 
 use std::io::{self, Write};
@@ -10,7 +10,7 @@ pub const RST: u8 = 4;
 pub const PSH: u8 = 8;
 pub const ACK: u8 = 16;
 
-/// How a capture is written.
+/// Format of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub ng: bool,
@@ -31,7 +31,7 @@ pub enum Link {
 
 pub const PLAIN: Form = Form { ng: false, big: false, nanos: false, link: Link::Ethernet };
 
-/// One segment.
+/// A TCP segment.
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// Nanoseconds since 1970.
@@ -47,7 +47,7 @@ pub struct Segment {
 pub struct Writer<W> {
     out: W,
     form: Form,
-    /// Bytes of each packet that are captured.
+    /// Number of bytes captured of each packet.
     pub snaplen: usize,
 }
 
@@ -67,7 +67,7 @@ impl<W: Write> Writer<W> {
             out.write_all(&form.block(0x0a0d_0d0a, &section.concat()))?;
             let mut interface = [u16(link as u16), u16(0)].concat();
             interface.extend(u32(0));
-            // if_tsresol, if it is not the default.
+            // The if_tsresol option, unless it has the default value.
             if form.nanos {
                 interface.extend([u16(9), u16(1)].concat());
                 interface.extend([9, 0, 0, 0]);
@@ -143,7 +143,7 @@ impl Form {
     }
 }
 
-/// A packet of IP with the segment.
+/// Returns an IP packet with the segment.
 pub fn ip(segment: &Segment) -> Vec<u8> {
     let Segment { from, to, seq, ack, flags, bytes, .. } = segment;
     let mut tcp = [from.port().to_be_bytes(), to.port().to_be_bytes()].concat();
@@ -151,7 +151,7 @@ pub fn ip(segment: &Segment) -> Vec<u8> {
     tcp.extend(ack.to_be_bytes());
     tcp.extend([0x50, *flags, 0xff, 0xff, 0, 0, 0, 0]);
     tcp.extend(bytes);
-    // What segmentation in the network card leaves for it to fill in is zero.
+    // The length is zero, as with segmentation offload to the network card.
     let len = |head: usize| u16::try_from(tcp.len() + head).unwrap_or(0).to_be_bytes();
     match (from.ip(), to.ip()) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
@@ -167,57 +167,57 @@ pub fn ip(segment: &Segment) -> Vec<u8> {
     }
 }
 
-/// A connection of HTTP/2 as a client (side 0) and its server (side 1) speak it, in segments.
+/// An HTTP/2 connection of a client (side 0) and its server (side 1), in segments.
 pub struct Session<F> {
     put: F,
     pub ends: [SocketAddr; 2],
-    /// Bytes of a segment, at most.
+    /// Maximum size of a segment in bytes.
     pub size: usize,
-    /// How far each side is.
+    /// Sequence number of each side.
     pub seq: [u32; 2],
     /// Nanoseconds since 1970.
     pub at: u64,
 }
 
-/// The path of a state-of-the-world ADS stream.
+/// Path of a state-of-the-world ADS stream.
 pub const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
 impl<F: FnMut(Segment)> Session<F> {
-    /// Not a segment yet. The server's numbers wrap around soon.
+    /// Creates a session without segments. The server's sequence numbers wrap around soon.
     pub fn new(put: F) -> Session<F> {
         let ends = ["10.0.0.1:40000", "10.0.0.2:15010"].map(|end| end.parse().expect("an address"));
         Session { put, ends, size: 1448, seq: [1000, 0xffff_f000], at: 1_700_000_000_000_000_000 }
     }
 
-    /// The handshake of TCP.
+    /// Writes the TCP handshake.
     pub fn connect(&mut self) {
         for (side, flags) in [(0, SYN), (1, SYN | ACK), (0, ACK)] {
             self.segment(side, flags, &[]);
         }
     }
 
-    /// The preface and the settings of both.
+    /// Writes the preface and the settings of both sides.
     pub fn greet(&mut self) {
         let settings = frame(4, 0, 0, &[]);
         self.send(0, &[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &settings[..]].concat());
         self.send(1, &settings);
     }
 
-    /// A call with this number, and that it is taken.
+    /// Opens a call with this stream id, and accepts it.
     pub fn open(&mut self, stream: u32, path: &str) {
         let head = [(":method", "POST"), (":path", path), ("content-type", "application/grpc")];
         self.send(0, &frame(1, 4, stream, &block(&head)));
         self.send(1, &frame(1, 4, stream, &block(&[(":status", "200")])));
     }
 
-    /// A gRPC message with its prefix, in frames of 16 KiB.
+    /// Writes a gRPC message with its prefix, in frames of 16 KiB.
     pub fn message(&mut self, stream: u32, side: usize, grpc: &[u8]) {
         let mut out = Vec::with_capacity(grpc.len() + grpc.len() / 1000 + 9);
         grpc.chunks(16_384).for_each(|part| out.extend(frame(0, 0, stream, part)));
         self.send(side, &out);
     }
 
-    /// Bytes in segments, each second one acknowledged.
+    /// Writes bytes in segments, every second one acknowledged.
     pub fn send(&mut self, side: usize, bytes: &[u8]) {
         for (n, part) in bytes.chunks(self.size).enumerate() {
             self.segment(side, ACK, part);
@@ -242,7 +242,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     [&len[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
 }
 
-/// A header block of literals.
+/// Returns a header block of literals.
 pub fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
     fields.iter().flat_map(|(name, value)| [vec![0], text(name), text(value)].concat()).collect()

@@ -17,7 +17,7 @@ pub struct Pair {
     pub key: PathBuf,
 }
 
-/// A CA, its own certificate in a PEM file.
+/// A CA with its certificate in a PEM file.
 pub struct Ca {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: PathBuf,
@@ -25,7 +25,8 @@ pub struct Ca {
 }
 
 impl Ca {
-    /// A CA whose files, and those of what it issues, are in `folder` under names that begin with `name`.
+    /// Creates a CA; its files, and those of its certificates, are in `folder` under names that
+    /// begin with `name`.
     pub fn new(folder: &Path, name: &str) -> Self {
         let mut params = params(&[], name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -37,12 +38,12 @@ impl Ca {
         Self { issuer, folder: folder.to_owned(), file }
     }
 
-    /// A certificate for these names and addresses.
+    /// Issues a certificate for these names and addresses.
     pub fn issue(&self, name: &str, names: &[&str]) -> Pair {
         self.sign(name, params(names, name))
     }
 
-    /// One that ended years ago.
+    /// Issues a certificate that expired years ago.
     pub fn expired(&self, name: &str, names: &[&str]) -> Pair {
         let mut params = params(names, name);
         params.not_before = date_time_ymd(2020, 1, 1);
@@ -71,21 +72,21 @@ fn params(names: &[&str], name: &str) -> CertificateParams {
     params
 }
 
-/// How a client speaks TLS.
+/// TLS settings of a client.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
-    /// CAs that it trusts.
+    /// CAs that the client trusts.
     pub ca: PathBuf,
-    /// Its own certificate.
+    /// Client certificate.
     pub own: Option<Pair>,
-    /// The name that it asks for and verifies, where it can be told one.
+    /// Server name to verify, for clients that support it.
     pub sni: &'static str,
 }
 
-/// How a server speaks TLS.
+/// TLS settings of a server.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     pub own: Pair,
-    /// CAs of client certificates, which it then demands.
+    /// CAs of client certificates, which the server then requires.
     pub client_ca: Option<PathBuf>,
 }

@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 
 use super::{certs::ServerTls, peers::Peers, process::Talker, snapshot::Snapshot, wait::wait_for};
 
-/// How to start it.
+/// Options of the server.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
-    /// Order the types on aggregated streams, and hold back answers that lack a requested name.
+    /// Order the types on aggregated streams, and delay responses that lack a requested name.
     pub ads: bool,
-    /// Compress responses to clients which accept gzip.
+    /// Compress responses to clients that accept gzip.
     pub gzip: bool,
     /// The loopback port to listen on; 0 picks a free one.
     pub port: u16,
     pub tls: Option<ServerTls>,
-    /// `v1` or `v1alpha`: the only version of server reflection; empty: both.
+    /// Supported version of server reflection, `v1` or `v1alpha`; empty for both.
     pub reflection: &'static str,
     /// Answer REST polls too.
     pub rest: bool,
@@ -30,36 +30,39 @@ pub struct Flags {
     pub linear: bool,
 }
 
-/// A running control plane, which serves the same snapshot to every client.
+/// A running control plane, which serves one snapshot to all clients.
 pub struct ControlPlane {
     talker: Talker,
     address: SocketAddr,
     rest: u16,
 }
 
-/// One thing that the server saw or did, in the server's own words. A stream is named by `delta` and `stream`
-/// together: SotW and delta are counted apart, each from 1.
+/// An event of the server, in the server's words.
+///
+/// A stream is identified by `delta` and `stream` together: SotW and delta streams are numbered
+/// separately, from 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Event {
-    /// `open`, `request`, `response` or `close`; besides `ready`, and `done` and `failed` after a command.
+    /// `open`, `request`, `response` or `close`; also `ready`, and `done` and `failed` after a
+    /// command.
     pub event: String,
     pub port: u16,
     pub message: String,
-    /// In `ready`: where polls are answered.
+    /// In `ready`: the port for REST polls.
     pub rest_port: u16,
-    /// A poll or its answer; they have no stream.
+    /// Whether the event is a poll or its response, which have no stream.
     pub rest: bool,
-    /// In `open`: what the client sent before its first message, `:authority` too.
+    /// In `open`: the request headers, with `:authority`.
     pub metadata: BTreeMap<String, Vec<String>>,
     pub delta: bool,
     pub stream: u64,
-    /// The node's id, in requests (as the server knows it) and `close`.
+    /// Node id, in requests (as the server knows it) and `close`.
     pub node: String,
     pub type_url: String,
     pub version: String,
     pub nonce: String,
-    /// Requested names (SotW) or names of the resources in a response.
+    /// Requested names (SotW), or names of the resources in a response.
     pub names: Vec<String>,
     pub subscribe: Vec<String>,
     pub unsubscribe: Vec<String>,
@@ -88,7 +91,7 @@ impl Event {
         self.is_request(type_url) && self.error.is_some()
     }
 
-    /// Whether it accepts `response`.
+    /// Whether the event is an ACK of `response`.
     pub fn is_ack_of(&self, response: &Self) -> bool {
         self.is_request(&response.type_url)
             && self.error.is_none()
@@ -123,17 +126,17 @@ impl ControlPlane {
         Self { talker, address, rest: ready.rest_port }
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it answers REST polls.
+    /// Returns the address for REST polls.
     pub fn rest_address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.rest).into()
     }
 
-    /// Serves `snapshot` from now on; open streams are told what is new to them.
+    /// Serves `snapshot` from now on; open streams get the changes.
     pub fn set(&mut self, snapshot: &Snapshot) {
         self.command(&json!({ "set": snapshot.to_json() }));
     }
@@ -151,27 +154,28 @@ impl ControlPlane {
         assert_eq!(answer.event, "done", "{}", answer.message);
     }
 
-    /// The present end of the events, to look for later ones from.
+    /// Returns the current number of events, from which to wait for later ones.
     pub fn mark(&self) -> usize {
         self.talker.count()
     }
 
-    /// All events from `mark` on.
+    /// Returns all events from `mark` on.
     pub fn events(&self, mark: usize) -> Vec<Event> {
         self.talker.lines(mark).iter().map(|line| parse(line)).collect()
     }
 
-    /// The first event from `mark` on which is `wanted`.
+    /// Waits for the first event from `mark` on that is `wanted`.
     ///
     /// # Panics
-    /// When none comes in time; the message says `what` was awaited.
+    /// Panics on timeout; the message names `what` was awaited.
     pub fn wait_for(&self, mark: usize, what: &str, wanted: impl Fn(&Event) -> bool) -> Event {
         wait_for(what, || self.events(mark).into_iter().find(&wanted))
     }
 
-    /// The first response of `type_url` from `mark` on in `version`, once a client has accepted it.
+    /// Waits for the first response of `type_url` from `mark` on in `version`, and for its ACK by a
+    /// client.
     ///
-    /// `version` is the one set in the snapshot: SotW's `version_info`, delta's `system_version_info`.
+    /// `version` is the snapshot's: `version_info` in SotW, `system_version_info` in delta.
     pub fn wait_for_ack(&self, mark: usize, type_url: &str, version: &str) -> Event {
         wait_for(&format!("an ACK of {type_url} {version}"), || {
             let events = self.events(mark);

@@ -21,11 +21,11 @@ impl Envoy {
         let file = |ending: &str| -> PathBuf { folder.join(format!("{node}{ending}")) };
         let (config, admin) = (file(".json"), file(".admin"));
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
-        // An Envoy of this name may have been here before.
+        // Removes the files of an earlier Envoy of this name.
         let _ = fs::remove_file(&admin);
         let mut command = Command::new(&peers.envoy);
         command.args(["--disable-hot-restart", "--concurrency", "1", "--log-level", "info"]);
-        // Else it keeps a stream's end to itself for half a minute.
+        // Without this flag Envoy delays the end of a stream by half a minute.
         command.args(["--component-log-level", "config:debug"]);
         command.arg("--config-path").arg(config).arg("--admin-address-path").arg(&admin);
         let mut child = Child::start(&mut command, &file(".log"));
@@ -36,7 +36,7 @@ impl Envoy {
         Self { child, admin }
     }
 
-    /// Why it would not start with a bootstrap, in its own words.
+    /// Returns Envoy's own reason for rejecting a bootstrap.
     pub(super) fn refusal(peers: &Peers, folder: &Path, bootstrap: &Value) -> Option<String> {
         let config = folder.join("validated.json");
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
@@ -46,17 +46,17 @@ impl Envoy {
         (child.finish() != Some(0)).then(|| child.log())
     }
 
-    /// Where its admin interface listens; something that answers HTTP, whatever Envoy is told.
+    /// Returns the address of the admin interface, which answers HTTP in any configuration.
     pub fn admin(&self) -> SocketAddr {
         self.admin
     }
 
-    /// The body of an admin page.
+    /// Returns the body of an admin page.
     pub fn get(&self, path: &str) -> String {
         http::get(self.admin, path).expect("Envoy's admin interface").body
     }
 
-    /// Waits until it has all that it asked for, and serves.
+    /// Waits until Envoy has all requested resources and serves.
     pub fn wait_live(&mut self) {
         wait_for("LIVE on Envoy's /ready", || {
             self.child.assert_running();
@@ -64,7 +64,7 @@ impl Envoy {
         });
     }
 
-    /// Where its listener `name` listens, once it has one of that name.
+    /// Waits for the listener `name` and returns its address.
     pub fn listener(&self, name: &str) -> SocketAddr {
         wait_for(&format!("the listener {name}"), || {
             let all: Value = serde_json::from_str(&self.get("/listeners?format=json")).ok()?;

@@ -1,5 +1,5 @@
-//! A control plane of state of the world over ADS that fails in a way of choice on its first connections, and is well
-//! from then on.
+//! A state-of-the-world ADS server that fails in a chosen way on its first connections, and works
+//! afterwards.
 
 use std::{
     io::{Read, Write},
@@ -19,43 +19,43 @@ use xdscope::wire::pb::put_len_field;
 
 use super::snapshot::CLUSTER;
 
-/// How a connection fails.
+/// Failure of a connection.
 #[derive(Clone)]
 pub enum Fault {
-    /// It says these bytes, whatever comes, and then closes or keeps silent.
+    /// Writes these bytes unconditionally, and then closes or stays silent.
     Says {
         bytes: &'static [u8],
         closes: bool,
     },
-    /// HTTP/2's SETTINGS, and never anything more.
+    /// Sends HTTP/2 SETTINGS and nothing more.
     HalfOpen,
-    /// Well in all, but each response takes this long.
+    /// Works, but delays each response.
     Slow(Duration),
-    /// A stream is reset once it was asked something.
+    /// Resets a stream after its first request.
     Reset(Reason),
-    /// Headers and nothing else: the status of HTTP, and these fields.
+    /// Sends headers only: this HTTP status and these fields.
     Headers(u16, Vec<(&'static str, String)>),
-    /// Headers, then this body, and the end without trailers.
+    /// Sends headers and this body, and ends without trailers.
     Body(u16, &'static str, &'static str),
-    /// This response, then nothing.
+    /// Sends this response, then nothing.
     Sends(Bytes),
-    /// The first bytes of a response, and the stream is dropped.
+    /// Sends the first bytes of a response, and drops the stream.
     Cut(usize),
-    /// Well, to who has this bearer token; others are told that they have not.
+    /// Works for clients with this bearer token, and rejects others.
     Demands(&'static str),
-    /// Headers, no response, and these trailers.
+    /// Sends headers, no response, and these trailers.
     Trailers(Vec<(&'static str, String)>),
     None,
 }
 
-/// Where it listens, and how many connections it has had. It lives as long as the program.
+/// A running server with a count of its connections. It runs until the program ends.
 pub struct Faulty {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
 }
 
 impl Faulty {
-    /// One fault for each connection, in order; then none.
+    /// Starts a server with one fault for each connection, in order, then none.
     pub fn start(faults: Vec<Fault>) -> Faulty {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("its address");
@@ -79,7 +79,7 @@ fn connection(mut stream: TcpStream, fault: &Fault) {
             let _ = stream.read(&mut [0; 256]);
             let _ = stream.write_all(bytes);
             if !closes {
-                // Until the client goes.
+                // Reads until the client disconnects.
                 while stream.read(&mut [0; 256]).is_ok_and(|n| n > 0) {}
             }
         }
@@ -90,7 +90,7 @@ fn connection(mut stream: TcpStream, fault: &Fault) {
         _ => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let served = runtime.expect("a runtime").block_on(serve(stream, fault));
-            // The client may go at any time.
+            // The client may disconnect at any time.
             let _ = served;
         }
     }
@@ -166,7 +166,7 @@ async fn stream_of(mut asked: h2::RecvStream, mut answer: SendResponse<Bytes>, f
     Some(())
 }
 
-/// A response of version 1 with clusters of these names, as gRPC sends it.
+/// Returns a response of version 1 with clusters of these names, with the gRPC prefix.
 pub fn clusters(names: &[&str]) -> Bytes {
     let named = |name: &&str| {
         let mut value = Vec::new();
@@ -176,7 +176,7 @@ pub fn clusters(names: &[&str]) -> Bytes {
     response(names.iter().map(named))
 }
 
-/// The same of clusters as they are.
+/// Returns a response of version 1 with these clusters, with the gRPC prefix.
 pub fn response(clusters: impl Iterator<Item = Vec<u8>>) -> Bytes {
     let mut body = Vec::new();
     put_len_field(&mut body, 1, b"1");

@@ -19,16 +19,16 @@ use super::{
     wait::wait_for,
 };
 
-/// Which gRPC.
+/// An implementation of gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Core,
     Go,
-    /// Its bootstrap knows no TLS to an xDS server.
+    /// grpc-js: its bootstrap does not support TLS to an xDS server.
     Js,
 }
 
-/// Any of them.
+/// Any of the clients.
 pub struct GrpcClient {
     talker: Talker,
     backend: SocketAddr,
@@ -56,7 +56,7 @@ impl GrpcClient {
             Kind::Js => {
                 let mut command = Command::new("node");
                 command.current_dir(peers::js()).arg(peers::sources().join("js/client.mjs"));
-                // It would look for the control plane behind them.
+                // The client would look for the control plane behind a proxy.
                 for proxy in ["grpc_proxy", "https_proxy", "http_proxy"] {
                     command.env_remove(proxy);
                 }
@@ -70,17 +70,18 @@ impl GrpcClient {
         Self { talker, backend }
     }
 
-    /// The echo server which calls should reach: what its endpoints should be.
+    /// Returns the address of the echo server, to put into endpoints.
     pub fn backend(&self) -> SocketAddr {
         self.backend
     }
 
-    /// Calls the target once, and leaves the answer alone.
+    /// Calls the target once without waiting for the result.
     pub fn ask(&mut self, text: &str) {
         self.talker.tell(text);
     }
 
-    /// Calls the target once, and waits for its names to resolve: the echo of `text`, or the code of the failure.
+    /// Calls the target once, and waits for its names to resolve. Returns the echo of `text`, or
+    /// the failure code.
     pub fn call(&mut self, text: &str) -> Result<String, String> {
         let next = self.talker.count();
         self.ask(text);
@@ -92,7 +93,8 @@ impl GrpcClient {
         }
     }
 
-    /// Its `ClientStatusResponse`, in binary protobuf, as its CSDS service would send it: of C-core and grpc-go.
+    /// Returns the `ClientStatusResponse` of the client's CSDS service in binary protobuf (C-core
+    /// and grpc-go only).
     pub fn csds(&mut self) -> Vec<u8> {
         let next = self.talker.count();
         self.talker.tell("!csds");

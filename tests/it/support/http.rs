@@ -1,4 +1,4 @@
-//! As much of an HTTP/1.1 client as Envoy's admin interface and listeners need.
+//! A minimal HTTP/1.1 client for Envoy's admin interface and listeners.
 
 use std::{
     io::{self, Read, Write},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Bound of connecting, of each read and of each write.
+/// Timeout of connecting, of each read and of each write.
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub struct Response {

@@ -1,4 +1,4 @@
-//! Peers that say what an arrow script has them say, over real gRPC: what they get wrong they do on purpose.
+//! Peers that play an arrow script over real gRPC, with deliberate errors.
 
 use std::{
     collections::BTreeMap, future::Future, net::SocketAddr, pin::Pin, sync::Arc, sync::OnceLock, thread,
@@ -30,16 +30,16 @@ use xdscope::wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape
 
 use super::wait::PATIENCE;
 
-/// A silence in a script from which on it is meant.
+/// Shortest pause of a script that is played in real time.
 const MEANT: Duration = Duration::from_millis(500);
 
-/// The descriptors, loaded once.
+/// Returns the descriptors, loaded once.
 pub fn schema() -> &'static Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
     SCHEMA.get_or_init(Schema::builtin)
 }
 
-/// Content of scripts by the descriptors.
+/// Encodes the content of scripts by the descriptors.
 pub struct ByDescriptors;
 
 impl Codec for ByDescriptors {
@@ -55,23 +55,23 @@ impl Codec for ByDescriptors {
 
 /// A script, ready to be played.
 pub struct Play {
-    /// As the script has them: what two peers that play it make happen.
+    /// The frames of the script, which two peers produce when they play it.
     pub frames: Vec<Frame>,
     pub catalog: Catalog,
-    /// Where its clock stops.
+    /// End of the script's clock.
     pub end: Time,
 }
 
 impl Play {
     /// # Panics
-    /// When it is not a script.
+    /// Panics if the text is not a script.
     pub fn new(name: &str, text: &str) -> Self {
         let script = script::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
         let loaded = script::load(&script, &ByDescriptors).unwrap_or_else(|error| panic!("{error}"));
         Self { frames: loaded.frames, catalog: loaded.catalog, end: loaded.end }
     }
 
-    /// How many there are in it.
+    /// Returns the number of responses in the script.
     pub fn responses(&self) -> usize {
         let is = |what: &FramePayload| matches!(what, FramePayload::Message(message) if message.dir() == Dir::Resp);
         self.frames.iter().filter(|frame| is(&frame.what)).count()
@@ -82,7 +82,7 @@ impl Play {
     }
 }
 
-/// What of a request must be there, for a client that says the rest in its own words.
+/// The parts of a request that must match, for a client that fills in the rest.
 struct Wanted {
     type_url: String,
     nonce: String,
@@ -104,7 +104,8 @@ impl Wanted {
         Self { type_url, nonce: nonce.to_string(), nack, names }
     }
 
-    /// Another type, another verdict or fewer names are something else; an empty nonce stands for any.
+    /// Whether a request matches: the type, the verdict and at least the names; an empty nonce
+    /// matches any.
     fn is(&self, said: &Wanted) -> bool {
         let answers = self.nonce.is_empty() || (self.nonce == said.nonce && self.nack == said.nack);
         let names = self.names.iter().all(|name| said.names.contains(name));
@@ -116,7 +117,7 @@ struct Accepted {
     path: String,
     requests: Streaming<Bytes>,
     responses: Responses,
-    /// Requests that nobody waited for yet.
+    /// Requests that were not awaited yet.
     heard: Vec<Wanted>,
 }
 
@@ -129,7 +130,7 @@ impl Handler for Accept {
         requests: Streaming<Bytes>,
         responses: Responses,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        // Nobody may wait for it any more.
+        // The receiver may be gone.
         let _ = self.0.send(Accepted { path: path.to_owned(), requests, responses, heard: Vec::new() });
         Box::pin(async {})
     }
@@ -140,9 +141,9 @@ pub struct Misbehaving {
     runtime: Runtime,
     address: SocketAddr,
     accepted: UnboundedReceiver<Accepted>,
-    /// Opened and not yet asked for.
+    /// Streams opened and not yet awaited.
     early: Vec<Accepted>,
-    /// What was played stays open.
+    /// Played streams, which stay open.
     open: Vec<Accepted>,
 }
 
@@ -159,19 +160,21 @@ impl Misbehaving {
         Self { runtime, address, accepted, early: Vec::new(), open: Vec::new() }
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Says the server's lines of a script: each once the client has said those above it. With `exactly` the client says
-    /// them in these bytes, else it says at least that; silences of the script are kept then.
+    /// Plays the server's lines of a script, each after the client's lines above it.
+    ///
+    /// With `exactly` the client must send the exact bytes; otherwise its requests must match, and
+    /// pauses of the script are kept.
     ///
     /// # Panics
-    /// When the client does not say a line in time; the message says which.
+    /// Panics if the client does not send a line in time; the message names the line.
     pub fn play(&mut self, play: &Play, exactly: bool) {
         let Self { runtime, accepted, early, open, .. } = self;
-        // Timers are the runtime's.
+        // Timers belong to the runtime.
         let _inside = runtime.enter();
         let mut streams: BTreeMap<StreamId, Accepted> = BTreeMap::new();
         let mut now = Time::ZERO;
@@ -254,7 +257,7 @@ async fn hear(stream: &mut Accepted, wanted: &Wanted) -> bool {
 async fn finish(mut stream: Accepted, end: &End) {
     if let Some((code, text)) = &end.status {
         let status = Status::new(tonic::Code::from_i32(code.0), text.clone());
-        // A client that is gone needs no status.
+        // A disconnected client needs no status.
         let _ = stream.responses.send(Err(status)).await;
     } else if end.by == Some(Side::Client) {
         let ended =
@@ -263,11 +266,13 @@ async fn finish(mut stream: Accepted, end: &End) {
     }
 }
 
-/// Plays the client's lines of a script against a server: each once the server has said those above it, in these bytes.
+/// Plays the client's lines of a script, each after the server's lines above it, in the exact
+/// bytes.
+///
 /// Stays connected until the server has `played` its part.
 ///
 /// # Panics
-/// When the server does not say a line in time.
+/// Panics if the server does not send a line in time.
 pub fn play_client(play: &Play, server: SocketAddr, played: oneshot::Receiver<()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
@@ -304,7 +309,7 @@ pub fn play_client(play: &Play, server: SocketAddr, played: oneshot::Receiver<()
                 what => panic!("a client can't play {what:?}"),
             }
         }
-        // What was sent last is on its way until the server has it.
+        // The last message is in flight until the server has it.
         let _ = timeout(PATIENCE, played).await;
     });
 }

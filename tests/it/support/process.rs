@@ -1,4 +1,4 @@
-//! Child processes which end with their owner.
+//! Child processes that end with their owner.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -12,17 +12,18 @@ use std::{
 
 use super::wait::wait_for;
 
-/// Bytes from the end of a log that a failing test shows.
+/// Number of bytes from the end of a log that a failing test shows.
 const LOG_TAIL: usize = 4000;
 
-/// A running program, its output in a file. Dropping it kills it, by its process id, and waits for its end.
+/// A running program, with its output in a file. Dropping it kills the process by its id, and waits
+/// for its end.
 pub struct Child {
     process: process::Child,
     log: PathBuf,
 }
 
 impl Child {
-    /// Starts `command` without input; its output is added to `log`.
+    /// Starts `command` without input; its output is appended to `log`.
     pub fn start(command: &mut Command, log: &Path) -> Self {
         command.stdin(Stdio::null()).stdout(appending(log));
         Self::spawn(command, log)
@@ -36,20 +37,20 @@ impl Child {
         Self { process, log: log.to_owned() }
     }
 
-    /// The process id.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// All it has written so far.
+    /// Returns the output so far.
     pub fn log(&self) -> String {
         String::from_utf8_lossy(&fs::read(&self.log).unwrap_or_default()).into_owned()
     }
 
-    /// Asks it to end as Ctrl-C does, and waits until it has.
+    /// Sends SIGINT, as Ctrl-C does, and waits for the end.
     ///
     /// # Panics
-    /// When it does not end in time, or not with success.
+    /// Panics if the program does not end in time, or fails.
     pub fn interrupt(mut self) {
         let asked = Command::new("kill").args(["-INT", &self.id().to_string()]).status();
         assert!(asked.is_ok_and(|status| status.success()), "kill -INT");
@@ -58,12 +59,12 @@ impl Child {
         assert!(status.success(), "{} ended with {status}", self.log.display());
     }
 
-    /// Waits until it has ended by itself: its exit code.
+    /// Waits until the program ends by itself and returns its exit code.
     pub fn finish(&mut self) -> Option<i32> {
         wait_for("the end of a child", || self.process.try_wait().expect("its state")).code()
     }
 
-    /// Panics if it has ended; to call while waiting for what it should do.
+    /// Panics if the program has ended; for use while waiting for an effect of it.
     pub fn assert_running(&mut self) {
         if let Some(status) = self.process.try_wait().expect("the state of a child") {
             panic!("{} ended with {status}", self.log.display());
@@ -73,7 +74,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // An error means that it has ended already, which is all that is wanted.
+        // An error means that the process has already ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if thread::panicking() {
@@ -87,7 +88,7 @@ impl Drop for Child {
     }
 }
 
-/// A running program which is told things and answers, a line at a time.
+/// A running program that answers lines on standard input with lines on standard output.
 pub struct Talker {
     pub child: Child,
     input: ChildStdin,
@@ -95,7 +96,7 @@ pub struct Talker {
 }
 
 impl Talker {
-    /// Starts `command`; `log` gets what it writes to standard output and standard error.
+    /// Starts `command`; `log` gets its standard output and standard error.
     pub fn start(command: &mut Command, log: &Path) -> Self {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = Child::spawn(command, log);
@@ -105,7 +106,7 @@ impl Talker {
         let (kept, mut copy) = (Arc::clone(&lines), appending(log));
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                // The copy is for people; a full disk shows in the tests by other means.
+                // The log is for people; ignore write errors.
                 let _ = writeln!(copy, "{line}");
                 kept.lock().expect("the lines").push(line);
             }
@@ -113,17 +114,17 @@ impl Talker {
         Self { child, input, lines }
     }
 
-    /// Writes one line to its standard input.
+    /// Writes one line to standard input.
     pub fn tell(&mut self, line: &str) {
         writeln!(self.input, "{line}").and_then(|()| self.input.flush()).expect("a child which listens");
     }
 
-    /// Every line it wrote to standard output from line `from` (the first is 0) on.
+    /// Returns the lines of standard output from line `from` (the first is 0) on.
     pub fn lines(&self, from: usize) -> Vec<String> {
         self.lines.lock().expect("the lines").get(from..).unwrap_or_default().to_vec()
     }
 
-    /// How many lines it has written: where to look from for what comes next.
+    /// Returns the number of lines so far, from which to read later ones.
     pub fn count(&self) -> usize {
         self.lines.lock().expect("the lines").len()
     }
@@ -134,7 +135,7 @@ fn appending(log: &Path) -> File {
     opened.unwrap_or_else(|e| panic!("cannot write {}: {e}", log.display()))
 }
 
-/// A loopback port which was free a moment ago, for programs which cannot pick one themselves.
+/// Returns a loopback port that was free a moment ago, for programs that cannot pick one.
 pub fn free_port() -> u16 {
     let socket = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free loopback port");
     socket.local_addr().expect("its address").port()

@@ -1,4 +1,4 @@
-//! The screens of a source at one moment, as text.
+//! Draws the screens of a source at one moment, as text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use ratatui::{buffer::Buffer, layout::Rect};
 use xdscope::tui::{Data, Info, Model, Msg, Theme, search, update, view};
 
-/// What is typed to see each screen, and what its rows open. `\n` is Enter.
+/// Keys that open each screen and the details of its rows. `\n` is Enter.
 pub const KEYS: [&str; 28] = [
     "1",
     "1\n",
@@ -42,8 +42,7 @@ pub const KEYS: [&str; 28] = [
 const WIDTH: u16 = 120;
 const ROWS: u16 = 34;
 
-/// What each of [`KEYS`] shows of the same facts, lines without their trailing blanks. `info` is what the program says
-/// of itself.
+/// Returns each screen of [`KEYS`] with trailing blanks removed; `info` describes the program.
 pub fn all(info: &Info, data: &dyn Data) -> BTreeMap<&'static str, Vec<String>> {
     KEYS.into_iter().map(|keys| (keys, shown(info, data, keys))).collect()
 }

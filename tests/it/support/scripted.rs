@@ -1,8 +1,9 @@
-//! A control plane that plays the server's side of an arrow script over gRPC, against our own client.
+//! A control plane that plays the server's side of an arrow script over gRPC against the client.
 //!
-//! The script is the whole conversation. What its server says is sent; what its client says must be what ours sends,
-//! message for message; where its clock is moved on (`advance 1s`) nothing may be said for so long. Its comments that
-//! begin with `#!` are for the client: the first says who it is and what it wants, later ones change its mind:
+//! The script is the whole conversation. The server sends its lines; the client must send exactly
+//! the client's lines; where the clock advances (`advance 1s`) nothing may be sent. Comments that
+//! begin with `#!` configure the client: the first states its identity and subscriptions, later
+//! ones change them:
 //!
 //! ```text
 //! #! client ads legacy follow cds eds/a
@@ -38,10 +39,10 @@ use xdscope::wire::{self, FramePayload, Message, MessageShape};
 
 use super::wait::{PATIENCE, wait_for};
 
-/// How long nothing may be said after the last line.
+/// Silence required after the last line.
 const SILENCE: Duration = Duration::from_millis(150);
 
-/// Content of scripts by the descriptors.
+/// Encodes the content of scripts by the descriptors.
 struct SchemaCodec(Arc<Schema>);
 
 impl Codec for SchemaCodec {
@@ -58,7 +59,7 @@ impl Codec for SchemaCodec {
 /// A stream that the client opened.
 struct Opened {
     path: String,
-    /// The stream's requests; its end is theirs.
+    /// Requests of the stream; the channel ends with the stream.
     requests: mpsc::Receiver<Bytes>,
     responses: Responses,
 }
@@ -73,7 +74,7 @@ impl Handler for Doors {
         responses: Responses,
     ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let (send, receive) = mpsc::channel();
-        // Nobody plays any more: the stream ends.
+        // The player is gone: the stream ends.
         let _ = self.0.send(Opened { path: path.to_owned(), requests: receive, responses });
         Box::pin(async move {
             while let Some(Ok(bytes)) = requests.next().await {
@@ -85,7 +86,7 @@ impl Handler for Doors {
     }
 }
 
-/// A server on loopback that hands over each stream; it lives as long as the runtime.
+/// A server on loopback that hands over each stream; it runs as long as the runtime.
 struct Plane {
     opened: mpsc::Receiver<Opened>,
     address: String,
@@ -118,7 +119,7 @@ impl Drop for Plane {
     }
 }
 
-/// A word of the client's first line that asks for something: `cds`, `eds/a`, `xdstp://…`.
+/// Parses a subscription of the client's first line: `cds`, `eds/a`, `xdstp://…`.
 fn want(word: &str) -> Want {
     if let Some((type_url, _)) =
         word.starts_with("xdstp:").then(|| xdscope::peers::client::parse_subscription(word)).flatten()
@@ -136,7 +137,7 @@ fn url(kind: &str) -> TypeUrl {
     kind.type_url(ApiVersion::V3).expect("its URL")
 }
 
-/// What `#! client …` says.
+/// The settings of a `#! client …` line.
 struct Setup {
     variant: Variant,
     wants: Vec<Want>,
@@ -146,7 +147,7 @@ struct Setup {
     delay: Duration,
     existence: Duration,
     structured: bool,
-    /// `map=AUTHORITY:N`, server by server; the script calls server 1 `1`.
+    /// `map=AUTHORITY:N` for each authority; the script calls server 1 `1`.
     authorities: BTreeMap<String, u32>,
 }
 
@@ -264,7 +265,7 @@ impl Setup {
     }
 }
 
-/// A line that changes the client's mind.
+/// Parses a line that changes the client's subscriptions or verdicts.
 fn command(text: &str) -> Command {
     let words: Vec<&str> = text.split_whitespace().collect();
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
@@ -282,10 +283,10 @@ fn command(text: &str) -> Command {
     }
 }
 
-/// Plays a script, and holds the client's recording against what the script expects at its end.
+/// Plays a script, and compares the client's recording with the expectations of the script.
 ///
 /// # Panics
-/// When the client says anything else than the script's, or is blamed for anything.
+/// Panics if the client deviates from the script, or if a finding blames the client.
 pub fn play(file: &str, text: &str) {
     let schema = Schema::builtin();
     let codec = SchemaCodec(schema.clone());
@@ -339,23 +340,23 @@ pub fn play(file: &str, text: &str) {
     let blamed = blamed(loaded, &schema, &setup, &noted);
     assert!(blamed.is_empty(), "{file}: blamed on the client: {blamed:?}\n{}", script::write(&exported));
     let mut lines = exported.lines;
-    // What ends with the test is not of the script.
+    // The end of the test is not part of the script.
     while lines.pop_if(|line| matches!(line.statement, Statement::End { .. })).is_some() {}
     let last = script.lines.iter().rposition(|line| !matches!(line.statement, Statement::Expect(_)));
     lines.extend(script.lines.into_iter().skip(last.map_or(0, |last| last + 1)));
     check(&Script { file: file.to_owned(), lines }, "the recording of our client");
 }
 
-/// The server after the last line: its streams stay open as long as it is kept.
+/// The server after the last line: its streams stay open until this is dropped.
 pub struct Stage {
     _planes: Vec<Plane>,
     _streams: BTreeMap<StreamId, Opened>,
 }
 
-/// Plays a script to a client that is no part of this program: `start` starts it, with the server's address.
+/// Plays a script to an external client, which `start` starts with the server's address.
 ///
 /// # Panics
-/// When it says anything else than the script's.
+/// Panics if the client deviates from the script.
 pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, Stage) {
     let codec = SchemaCodec(Schema::builtin());
     let script = script::parse(text, file).unwrap_or_else(|error| panic!("{error}"));
@@ -376,14 +377,15 @@ pub fn serve<T>(file: &str, text: &str, start: impl FnOnce(&str) -> T) -> (T, St
     (client, Stage { _planes: player.planes, _streams: player.streams })
 }
 
-/// Findings of which the client is to blame, but for verdicts, for what the script did not configure and for notes that the script has itself.
+/// Returns the findings that blame the client, except verdicts, missing configuration, and notes
+/// that the script has itself.
 fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&str) -> bool) -> Vec<String> {
     let store = store::Store::new(loaded.catalog, loaded.clock, setup.timers());
     let mut watched = analysis::Analysis::new(store, analysis::rules(schema));
     loaded.frames.into_iter().for_each(|frame| watched.handle(frame));
     watched.advance(loaded.end);
     let of_client = |finding: &&lint::Finding| {
-        // Servers of authorities are the user's to name.
+        // The user names the servers of authorities.
         let verdict = matches!(finding.rule.id, "nack" | "nack-unexplained" | "xdstp-authority-unmapped");
         let note = finding.severity == lint::Severity::Info && noted(finding.rule.id);
         finding.blame.word() == "client" && !verdict && !note
@@ -393,16 +395,16 @@ fn blamed(loaded: Loaded, schema: &Arc<Schema>, setup: &Setup, noted: &dyn Fn(&s
 
 struct Player<'a> {
     file: &'a str,
-    /// Of the script, in order.
+    /// Streams of the script, in order.
     frames: VecDeque<wire::Frame>,
     catalog: Catalog,
     planes: Vec<Plane>,
     streams: BTreeMap<StreamId, Opened>,
-    /// Opened before their lines.
+    /// Streams opened before their lines.
     unasked: Vec<(usize, Opened)>,
-    /// Messages so far.
+    /// Number of messages so far.
     played: usize,
-    /// `None`: another client than ours, whose node is its own business.
+    /// `None` for an external client, whose node is not compared.
     running: Option<&'a Running>,
 }
 
@@ -454,7 +456,7 @@ impl Player<'_> {
             (FramePayload::End(_), Statement::End { end: script::StreamEnd::Status(code, text), .. }) => {
                 let opened = self.streams.remove(&frame.stream).expect("an open stream");
                 let status = Status::new(Code::from(*code), text.clone());
-                // The client may have gone already.
+                // The client may have disconnected already.
                 let _ = opened.responses.blocking_send(Err(status));
             }
             (FramePayload::End(_), _) => {
@@ -469,7 +471,7 @@ impl Player<'_> {
         }
     }
 
-    /// The next stream to a server at this path; what else is opened meanwhile waits for its line.
+    /// Returns the next stream to a server at this path; other streams wait for their lines.
     fn door(&mut self, place: &str, at: usize, path: &str) -> Opened {
         loop {
             let opened = self.planes[at].opened.recv_timeout(PATIENCE);
@@ -490,7 +492,7 @@ impl Player<'_> {
         self.streams.get(&id).unwrap_or_else(|| panic!("{place}: the stream is not open"))
     }
 
-    /// Nothing is said for so long.
+    /// Asserts that nothing is sent for this time.
     fn silence(&mut self, time: Duration, place: &str) {
         thread::sleep(time);
         for (id, opened) in &self.streams {
@@ -503,7 +505,7 @@ impl Player<'_> {
         }
     }
 
-    /// Tells the client something, once it has seen all that was played.
+    /// Sends a command to the client, once the client has seen all played messages.
     fn tell(&self, order: &str) {
         let running = self.running.expect("a client that listens");
         wait_for("the client to catch up", || {
@@ -517,7 +519,7 @@ impl Player<'_> {
     }
 }
 
-/// A request as text: all that a server may look at, names in order.
+/// Describes a request by everything that a server may read, with sorted names.
 fn said(message: &Message, node: &str, catalog: &Catalog) -> String {
     let list = |names: &[Sym]| {
         let mut names: Vec<&str> = names.iter().map(|name| catalog.text(*name)).collect();

@@ -1,4 +1,4 @@
-//! What a control plane serves: resources as protobuf JSON, in versions.
+//! Contents of a control plane: resources as protobuf JSON, in versions.
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
@@ -18,14 +18,14 @@ const HTTP: &str =
 pub const UPSTREAM_TLS: &str =
     "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext";
 
-/// All that a control plane serves at one time.
+/// A snapshot of a control plane.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     by_type: BTreeMap<&'static str, Value>,
 }
 
 impl Snapshot {
-    /// `resources` as the whole of `type_url`, instead of what was there; the rest stays as it is.
+    /// Replaces all resources of `type_url`; other types stay.
     #[must_use]
     pub fn with(mut self, type_url: &'static str, version: &str, resources: Vec<Value>) -> Self {
         let resources: Vec<_> = resources.into_iter().map(|r| typed(type_url, r)).collect();
@@ -33,7 +33,8 @@ impl Snapshot {
         self
     }
 
-    /// A chain in version `1`: the listener `in`, its route `r-in`, the cluster `echo`, its endpoint `backend`.
+    /// Returns a chain in version `1`: the listener `in`, its route `r-in`, the cluster `echo`, its
+    /// endpoint `backend`.
     pub fn chain(variant: Variant, backend: SocketAddr) -> Self {
         Self::default()
             .with(LISTENER, "1", vec![listener("in", "r-in", variant)])
@@ -42,7 +43,7 @@ impl Snapshot {
             .with(ENDPOINTS, "1", vec![endpoints("echo", backend)])
     }
 
-    /// Version `2` of a chain: another cluster, `more`, to which the route leads from now on.
+    /// Returns version `2` of a chain: the route moves to a second cluster, `more`.
     #[must_use]
     pub fn grown(self, variant: Variant, backend: SocketAddr) -> Self {
         self.with(CLUSTER, "2", vec![cluster("echo", variant), cluster("more", variant)])
@@ -50,7 +51,7 @@ impl Snapshot {
             .with(ROUTE, "2", vec![route("r-in", "more")])
     }
 
-    /// Version `3`: the first cluster, to which nothing leads any more, is gone.
+    /// Returns version `3` of a chain, without the unreferenced first cluster.
     #[must_use]
     pub fn shrunk(self, variant: Variant, backend: SocketAddr) -> Self {
         self.with(CLUSTER, "3", vec![cluster("more", variant)]).with(
@@ -60,7 +61,7 @@ impl Snapshot {
         )
     }
 
-    /// The same for a gRPC client of `xds:///target`.
+    /// Returns a chain for a gRPC client of `xds:///target`.
     pub fn grpc_chain(target: &str, backend: SocketAddr) -> Self {
         Self::chain(Variant::Ads, backend).with(
             LISTENER,
@@ -69,7 +70,7 @@ impl Snapshot {
         )
     }
 
-    /// The snapshot as the control plane's command takes it.
+    /// Returns the snapshot in the form of the control plane's command.
     pub fn to_json(&self) -> Value {
         json!(self.by_type)
     }
@@ -80,7 +81,7 @@ fn typed(type_url: &str, mut resource: Value) -> Value {
     resource
 }
 
-/// An HTTP listener on a free loopback port.
+/// Returns an HTTP listener on a free loopback port.
 pub fn listener(name: &str, route: &str, source: Variant) -> Value {
     json!({
         "name": name,
@@ -89,7 +90,7 @@ pub fn listener(name: &str, route: &str, source: Variant) -> Value {
     })
 }
 
-/// The listener of a gRPC client.
+/// Returns the listener of a gRPC client.
 pub fn api_listener(name: &str, route: &str, source: Variant) -> Value {
     json!({ "name": name, "api_listener": { "api_listener": http(route, source) } })
 }
@@ -103,13 +104,13 @@ fn http(route: &str, source: Variant) -> Value {
     })
 }
 
-/// A route configuration which sends everything to `cluster`.
+/// Returns a route configuration with one route, to `cluster`.
 pub fn route(name: &str, cluster: &str) -> Value {
     let all = json!({ "match": { "prefix": "" }, "route": { "cluster": cluster } });
     json!({ "name": name, "virtual_hosts": [{ "name": "all", "domains": ["*"], "routes": [all] }] })
 }
 
-/// A cluster whose endpoints come by EDS, under its own name.
+/// Returns a cluster with EDS endpoints under its own name.
 pub fn cluster(name: &str, source: Variant) -> Value {
     json!({
         "name": name,
@@ -119,7 +120,7 @@ pub fn cluster(name: &str, source: Variant) -> Value {
     })
 }
 
-/// One endpoint for the cluster `name`.
+/// Returns one endpoint of the cluster `name`.
 pub fn endpoints(name: &str, backend: SocketAddr) -> Value {
     let one = json!({ "endpoint": { "address": socket_address(backend) } });
     json!({
@@ -130,7 +131,8 @@ pub fn endpoints(name: &str, backend: SocketAddr) -> Value {
     })
 }
 
-/// The clusters `bad-1` and `bad-2`, which Envoy rejects in one NACK that names both, each with a reason.
+/// Returns the clusters `bad-1` and `bad-2`, which Envoy rejects in one NACK with a reason for
+/// each.
 pub fn bad_clusters() -> Vec<Value> {
     let address = json!({ "socket_address": { "address": "not-an-ip", "port_value": 1 } });
     let bad = |name: &str| {
@@ -145,13 +147,13 @@ pub fn bad_clusters() -> Vec<Value> {
     vec![bad("bad-1"), bad("bad-2")]
 }
 
-/// A cluster that Envoy rejects before it looks at any other of the response, with a dump of the whole cluster
-/// over several lines, `note` among them.
+/// Returns a cluster that Envoy rejects before all others, with a multi-line dump of the cluster
+/// that contains `note`.
 pub fn dumped_cluster(name: &str, note: &str) -> Value {
     json!({ "name": name, "type": "STATIC", "connect_timeout": "0s", "alt_stat_name": note })
 }
 
-/// A cluster which needs the secret `secret` for its upstream TLS.
+/// Returns a cluster that needs the secret `secret` for its upstream TLS.
 pub fn cluster_with_secret(name: &str, secret: &str, source: Variant) -> Value {
     json!({
         "name": name,
@@ -166,8 +168,10 @@ pub fn cluster_with_secret(name: &str, secret: &str, source: Variant) -> Value {
     })
 }
 
-/// A secret that Envoy rejects (its certificate chain has no source), with `key` as its private key. Envoy's
-/// reason holds a dump of the secret, key and all.
+/// Returns a secret that Envoy rejects (its certificate chain has no source) with the private key
+/// `key`.
+///
+/// Envoy's error text has a dump of the secret with its key.
 pub fn bad_secret(name: &str, key: &str) -> Value {
     json!({
         "name": name,
@@ -175,7 +179,7 @@ pub fn bad_secret(name: &str, key: &str) -> Value {
     })
 }
 
-/// A secret that Envoy accepts: a certificate and its key, in PEM.
+/// Returns a secret that Envoy accepts: a certificate and its key in PEM.
 pub fn secret(name: &str, cert: &str, key: &str) -> Value {
     let inline = |text: &str| json!({ "inline_string": text });
     json!({

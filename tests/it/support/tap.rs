@@ -1,4 +1,4 @@
-//! xdscope itself, as a tap between peers, and its answers about what it recorded.
+//! xdscope as a tap between peers, and the output of its verbs about the recording.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use super::{
     wait::{PATIENCE, wait_for},
 };
 
-/// The program under test, with an environment of its own.
+/// Returns the program under test, with a separate environment.
 pub fn xdscope(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xdscope"));
     command
@@ -25,7 +25,7 @@ pub fn xdscope(folder: &Path) -> Command {
     command
 }
 
-/// A tap in this process: a listener in front of each of these, and copies of what passes.
+/// Starts a tap in this process: a listener for each upstream, with copies of the traffic.
 pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
     let address = |text: String| text.parse().expect("an address");
     let map = |upstream: &SocketAddr| (address("127.0.0.1:0".into()), address(upstream.to_string()));
@@ -73,30 +73,30 @@ impl Tap {
         Self { child, address, recording }
     }
 
-    /// Where clients connect.
+    /// Returns the address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What it has printed so far: a line per event.
+    /// Returns the output so far: a line for each event.
     pub fn log(&self) -> String {
         self.child.log()
     }
 
-    /// Ends it as Ctrl-C does, and waits until it has.
+    /// Sends SIGINT and waits for the end.
     pub fn stop(self) -> Recording {
         self.child.interrupt();
         Recording { file: self.recording }
     }
 
-    /// Kills it: no part of it can do anything any more.
+    /// Kills the process without a chance to clean up.
     pub fn kill(self) -> Recording {
         drop(self.child);
         Recording { file: self.recording }
     }
 }
 
-/// A session file, asked through the program's own verbs.
+/// A session file, read by the program's own verbs.
 pub struct Recording {
     pub file: PathBuf,
 }
@@ -115,12 +115,12 @@ impl Recording {
         output
     }
 
-    /// The same, as text.
+    /// Runs a verb and returns its output as text.
     pub fn text(&self, verb: &str, args: &[&str]) -> String {
         String::from_utf8(self.run(verb, args).stdout).expect("text")
     }
 
-    /// The objects that a verb prints.
+    /// Returns the JSON objects that a verb prints.
     pub fn objects(&self, verb: &str, args: &[&str]) -> Vec<Value> {
         let text = self.text(verb, &[args, &["-o", "jsonl"]].concat());
         text.lines()
@@ -128,12 +128,12 @@ impl Recording {
             .collect()
     }
 
-    /// All messages, in order.
+    /// Returns all messages in order.
     pub fn messages(&self) -> Vec<Value> {
         self.objects("log", &[]).into_iter().filter(|object| object["n"].is_number()).collect()
     }
 
-    /// The state of one type on the newest stream that has it.
+    /// Returns the state of one type on its newest stream.
     pub fn state(&self, kind: &str) -> Value {
         let states = self.objects("status", &[]);
         let of_kind = |state: &&Value| state["object"] == "state" && state["type"] == kind;

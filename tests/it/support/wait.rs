@@ -1,25 +1,27 @@
-//! Waiting for something to become true, for a bounded time.
+//! Waits with a timeout.
 
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
-/// How long a test waits for what should happen at once. Generous: two cores may be busy with other tests, and
-/// Envoy's own reconnect delay grows to some seconds. A test which passes never waits this long.
+/// Timeout for effects that should be immediate.
+///
+/// Two cores may be busy with other tests, and Envoy's reconnect delay grows to some seconds. A
+/// passing test never waits this long.
 pub const PATIENCE: Duration = Duration::from_secs(40);
 
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Calls `look` until it finds something, and returns that.
+/// Calls `look` until it returns a value.
 ///
 /// # Panics
-/// When nothing was found within [`PATIENCE`]; the message names `what` was awaited.
+/// Panics on timeout ([`PATIENCE`]); the message names `what` was awaited.
 pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
     wait_within(PATIENCE, look).unwrap_or_else(|| panic!("waited {PATIENCE:?} in vain: {what}"))
 }
 
-/// Calls `look` until it finds something or `limit` has passed.
+/// Calls `look` until it returns a value or `limit` has passed.
 pub fn wait_within<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {

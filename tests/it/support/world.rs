@@ -1,4 +1,4 @@
-//! The peers of one test, and where they write.
+//! The peers of one test, and the folder of their files.
 
 use std::{
     fs, io,
@@ -18,17 +18,20 @@ use super::{
     tap::Tap,
 };
 
-/// What one test starts its peers with. Their output stays in `target/tmp/TEST/` until the test runs again.
+/// Starts the peers of one test.
+///
+/// Their output stays in `target/tmp/TEST/` until the next run of the test.
 pub struct World {
     peers: &'static Peers,
     folder: PathBuf,
 }
 
 impl World {
-    /// The world of `test`, which is unique among all tests, or `None` where peers are switched off.
+    /// Returns the world of `test`, a name unique among all tests, or `None` if peers are switched
+    /// off.
     ///
     /// # Panics
-    /// When the peers cannot be made, see [`peers::get`].
+    /// Panics if the peers cannot be made, see [`peers::get`].
     pub fn open(test: &str) -> Option<Self> {
         let peers = peers::get(test)?;
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
@@ -50,45 +53,45 @@ impl World {
         Tap::start(&self.folder, upstream, args)
     }
 
-    /// The same, one of several in a test: its files are in the folder `name`.
+    /// Starts one of several taps of a test; its files are in the folder `name`.
     pub fn tap_named(&self, name: &str, upstream: SocketAddr, args: &[&str]) -> Tap {
         let folder = self.folder.join(name);
         fs::create_dir_all(&folder).expect("a folder for a tap");
         Tap::start(&folder, upstream, args)
     }
 
-    /// Starts an Envoy with the id `node`, the only one of it that runs in this world, whose xDS server is at `xds`.
+    /// Starts an Envoy with the id `node`, unique in this world, whose xDS server is at `xds`.
     pub fn envoy(&self, node: &str, variant: Variant, xds: SocketAddr) -> Envoy {
         self.envoy_of(node, &bootstrap::envoy(node, variant, xds, None))
     }
 
-    /// The same with TLS to its xDS server.
+    /// Starts an Envoy with TLS to its xDS server.
     pub fn envoy_tls(&self, node: &str, variant: Variant, xds: SocketAddr, tls: &ClientTls) -> Envoy {
         self.envoy_of(node, &bootstrap::envoy(node, variant, xds, Some(tls)))
     }
 
-    /// The same with any bootstrap, which says `node` too.
+    /// Starts an Envoy with any bootstrap; the bootstrap must state `node` too.
     pub fn envoy_of(&self, node: &str, bootstrap: &Value) -> Envoy {
         Envoy::start(self.peers, &self.folder, node, bootstrap)
     }
 
-    /// Why Envoy would not start with a bootstrap, in its own words.
+    /// Returns Envoy's own reason for rejecting a bootstrap.
     pub fn envoy_refusal(&self, bootstrap: &Value) -> Option<String> {
         Envoy::refusal(self.peers, &self.folder, bootstrap)
     }
 
-    /// Where the test's files go.
+    /// Returns the folder of the test.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts a gRPC C-core client of `xds:///target` with the id `node`, unique in this world, whose xDS server
-    /// is at `xds`.
+    /// Starts a gRPC C-core client of `xds:///target` with the id `node`, unique in this world,
+    /// whose xDS server is at `xds`.
     pub fn grpc_client(&self, node: &str, target: &str, xds: SocketAddr) -> GrpcClient {
         GrpcClient::start(self.peers, &self.folder, Kind::Core, node, target, xds, None)
     }
 
-    /// The same of any kind, also with TLS to its xDS server.
+    /// Starts a gRPC client of any kind, optionally with TLS to its xDS server.
     pub fn grpc_client_of(
         &self,
         kind: Kind,
