@@ -1,38 +1,30 @@
-//! xdscope: an interactive debugger for xDS, the protocol by which Envoy, gRPC and service meshes get their
-//! configuration.
+//! xdscope: an interactive debugger for xDS, the protocol that configures Envoy, gRPC and service meshes.
 //!
-//! # Architecture
-//!
-//! One way, from bytes to views:
+//! Data flows one way, from bytes to views:
 //!
 //! ```text
-//! net, record, pcap, script ──▶ wire ──▶ session ──▶ store ──▶ tui, cli
-//!   bytes                       Frame    facts per    history,   screens, text
-//!                                        stream/type  queries    and JSON
+//! net, sources ──▶ wire ──▶ engine ──▶ present ──▶ tui, cli
+//!    bytes        frames     facts      words      screens, text, JSON
 //! ```
 //!
-//! * **A [`wire::Frame`] is born once.** A tap, a recording, a packet capture, raw JSONL and an arrow script
-//!   all yield frames; nothing to their right knows which of them it was. The recorder takes frames at birth. Everything right
-//!   of them is deterministic: same recording, same facts, same screen.
-//! * **Content is stored once.** Resources, nodes and long name lists live in the source's
-//!   [`content::Catalog`]; everything else holds ids. Equal ids are equal bytes. A re-push of 100,000
-//!   unchanged resources is one pointer, to the recorder and to a thousand streams alike.
-//! * **Original bytes are kept.** A message is its segments; joined they are what was on the wire, unknown
-//!   fields, odd encodings and garbage included. The only exception are secrets, which leave the bytes before
-//!   anything is kept and leave a mark.
-//! * **Peers can't make us fail.** What a peer does wrong is a fact with evidence. `Err` is for our own
-//!   inability: a file that can't be read, an address that can't be bound.
-//! * **The tap forwards first.** A chunk is written to the other end before its copy is looked at. The copy
-//!   is bounded; what does not fit is counted as a gap. Nothing the views do can hold up a byte.
+//! `docs/architecture.md` describes the ten rooms (top-level modules), the imports that each room may have, and the
+//! invariants that hold everywhere. The most important ones:
+//!
+//! - A [`wire::Frame`] is created once. A tap, a recording, a packet capture, raw JSONL and an arrow script yield
+//!   frames; nothing after them depends on the origin.
+//! - [`wire::content::Catalog`] stores each content once. Everything else holds ids; equal ids mean equal bytes.
+//! - Original bytes are kept. Redacted secrets are the only exception, and leave a mark.
+//! - A misbehaving peer is a fact with evidence. `Err` is for xdscope's own inability, such as an unreadable file.
+//! - The tap writes bytes to the other side before it looks at the copy.
 //!
 //! # What is absent, and stays so
 //!
-//! * The core (everything left of `record`) has no I/O, no clock, no async, no threads: time is an argument.
-//! * `net` takes no protocol decisions. `tui` and `net` never see each other. `tui` opens no files.
-//! * No module imports one to its right in: `event pb content wire schema observe session store links nack diff
-//!   filter lint text logs graph report applied json client server record pcap script net tui app cli`. A test reads the imports and holds
-//!   them to it.
-//! * No third-party `.proto` or descriptor is in the tree: `build.rs` reads them from locked dependencies.
+//! - `wire`, `schema`, `engine`, `present`, `peers` and `sources` have no clock, threads or async code, and no I/O
+//!   except `std::io::{Read, Write, Seek}` that the caller hands in. `sources::open` opens files for the caller.
+//! - `net` takes no protocol decisions. `tui` and `net` do not import each other. `tui` opens no files.
+//! - No third-party `.proto` file or descriptor is in the tree. `build.rs` reads them from locked dependencies.
+
+#![cfg_attr(not(test), warn(unreachable_pub, clippy::type_complexity))]
 
 #[cfg(all(feature = "net", feature = "tui"))]
 pub mod app;

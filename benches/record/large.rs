@@ -104,10 +104,13 @@ pub fn median(mut runs: Vec<Took>) -> Took {
     runs.swap_remove(runs.len() / 2)
 }
 
+/// Writes a recording to a path; returns the bytes of traffic and of the file.
+type WriteTraffic<'a> = &'a dyn Fn(&Path) -> (u64, u64);
+
 pub fn open(quick: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let by = if quick { 50 } else { 1 };
-    let kinds: [(&str, &dyn Fn(&Path) -> (u64, u64)); 4] = [
+    let kinds: [(&str, WriteTraffic<'_>); 4] = [
         ("10,000 clusters, one changed a push", &|path| traffic::churn(path, 10_000 / by, 256, false)),
         ("100,000 clusters, one changed a push", &|path| traffic::churn(path, 100_000 / by, 26, false)),
         ("10,000 clusters in random order", &|path| traffic::churn(path, 10_000 / by, 256, true)),

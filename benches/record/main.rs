@@ -15,7 +15,10 @@ mod traffic;
 
 use std::process::ExitCode;
 
-const GROUPS: [(&str, fn(bool)); 5] = [
+/// A group of measurements; the flag asks for a quick run.
+type Group = fn(bool);
+
+const GROUPS: [(&str, Group); 5] = [
     ("churn", sizes::churn),
     ("acks", sizes::acks),
     ("deltas", sizes::deltas),

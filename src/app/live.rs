@@ -207,7 +207,7 @@ pub(super) struct Ingest<'a> {
 
 impl Ingest<'_> {
     /// Records a frame and folds it into the store.
-    pub fn take(&mut self, frame: Frame) {
+    pub(super) fn take(&mut self, frame: Frame) {
         if let Some(recorder) = self.recorder {
             recorder.write(&frame, self.store.catalog());
         }
@@ -216,7 +216,7 @@ impl Ingest<'_> {
 }
 
 impl LiveSink {
-    pub fn new(store: Analysis, recorder: Option<Recorder>, sink: Option<Sink>) -> LiveSink {
+    pub(super) fn new(store: Analysis, recorder: Option<Recorder>, sink: Option<Sink>) -> LiveSink {
         let shared = Arc::new(Shared {
             store: Mutex::new(store),
             next: Mutex::new(()),
@@ -230,12 +230,12 @@ impl LiveSink {
     }
 
     /// Returns how long to wait for traffic.
-    pub fn tick(&self) -> Duration {
+    pub(super) fn tick(&self) -> Duration {
         self.recorder.as_ref().and_then(Recorder::due).map_or(TICK_INTERVAL, |due| due.min(TICK_INTERVAL))
     }
 
     /// Takes the frames of `fill`, which returns the time, then passes new rows to the sink.
-    pub fn batch(&mut self, fill: impl FnOnce(&mut Ingest<'_>) -> Time) {
+    pub(super) fn batch(&mut self, fill: impl FnOnce(&mut Ingest<'_>) -> Time) {
         let shared = self.shared.clone();
         let mut store = shared.store();
         let now = fill(&mut Ingest { store: &mut store, recorder: &mut self.recorder });
@@ -260,7 +260,7 @@ impl LiveSink {
         shared.revision.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub fn finish(&mut self) {
+    pub(super) fn finish(&mut self) {
         if let Some(recorder) = self.recorder.take() {
             match recorder.finish() {
                 Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),

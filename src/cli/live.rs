@@ -49,7 +49,7 @@ pub(super) struct Run<'a> {
 }
 
 /// Runs `tap`.
-pub fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let address = |text: &str| {
         text.parse::<Address>().map_err(|error| {
             CliError::usage(error.to_string()).next("xdscope tap HOST:PORT --listen 127.0.0.1:18001")
@@ -136,7 +136,7 @@ fn rewrite(file: &Path, maps: &[(Address, Address)], tls: &str, io: &mut Io<'_>)
 }
 
 /// Runs `demo`.
-pub fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.list {
         for scenario in Scenario::ALL {
             writeln!(io.stdout, "{:<10} {}", scenario.word(), scenario.about())?;

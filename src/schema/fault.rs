@@ -44,19 +44,19 @@ pub(super) struct Faults<'a>(Option<&'a mut Vec<FaultAt>>);
 const MAX_FAULTS: usize = 100;
 
 impl<'a> Faults<'a> {
-    pub fn ignore() -> Self {
+    pub(super) fn ignore() -> Self {
         Faults(None)
     }
 
-    pub fn collect(into: &'a mut Vec<FaultAt>) -> Self {
+    pub(super) fn collect(into: &'a mut Vec<FaultAt>) -> Self {
         Faults(Some(into))
     }
 
-    pub fn reborrow(&mut self) -> Faults<'_> {
+    pub(super) fn reborrow(&mut self) -> Faults<'_> {
         Faults(self.0.as_deref_mut())
     }
 
-    pub fn add(&mut self, path: &FieldPath, fault: impl FnOnce() -> Fault) {
+    pub(super) fn add(&mut self, path: &FieldPath, fault: impl FnOnce() -> Fault) {
         if let Some(list) = self.0.as_mut().filter(|list| list.len() < MAX_FAULTS) {
             list.push(FaultAt { path: path.to_string(), fault: fault() });
         }
@@ -83,20 +83,20 @@ pub(super) enum PathElement<'p> {
 }
 
 impl<'p> FieldPath<'p> {
-    pub fn root() -> Self {
+    pub(super) fn root() -> Self {
         FieldPath { parent: None, element: PathElement::Root, depth: 0 }
     }
 
     /// Returns the path of a field in the message at this path.
-    pub fn field(&'p self, name: &'p str) -> FieldPath<'p> {
+    pub(super) fn field(&'p self, name: &'p str) -> FieldPath<'p> {
         FieldPath { parent: Some(self), element: PathElement::Field(name), depth: self.depth + 1 }
     }
 
-    pub fn child(&'p self, element: PathElement<'p>) -> FieldPath<'p> {
+    pub(super) fn child(&'p self, element: PathElement<'p>) -> FieldPath<'p> {
         FieldPath { parent: Some(self), element, depth: self.depth }
     }
 
-    pub fn deeper(mut self) -> FieldPath<'p> {
+    pub(super) fn deeper(mut self) -> FieldPath<'p> {
         self.depth += 1;
         self
     }

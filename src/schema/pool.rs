@@ -51,11 +51,11 @@ const UNMARKED_SECRET_FIELDS: [&str; 13] = [
 ];
 
 impl Pool {
-    pub fn decode(set: &[u8]) -> Result<Pool, DescriptorError> {
+    pub(super) fn decode(set: &[u8]) -> Result<Pool, DescriptorError> {
         Ok(Pool::new(DescriptorPool::decode(set)?))
     }
 
-    pub fn new(descriptors: DescriptorPool) -> Pool {
+    pub(super) fn new(descriptors: DescriptorPool) -> Pool {
         let messages: Vec<_> = descriptors.all_messages().collect();
         let index_by_name =
             messages.iter().zip(0..).map(|(message, i)| (message.full_name().into(), i)).collect();
@@ -78,15 +78,15 @@ impl Pool {
     }
 
     /// Marks the pool as supplied by a user.
-    pub fn into_user_set(self) -> Pool {
+    pub(super) fn into_user_set(self) -> Pool {
         Pool { is_user_set: true, ..self }
     }
 
-    pub fn index_of(&self, name: &str) -> Option<u32> {
+    pub(super) fn index_of(&self, name: &str) -> Option<u32> {
         self.index_by_name.get(name).copied()
     }
 
-    pub fn table(&self, place: u32) -> Option<&MessageTable> {
+    pub(super) fn table(&self, place: u32) -> Option<&MessageTable> {
         let message = self.messages.get(place as usize)?;
         let table = self.tables.get(place as usize)?;
         Some(table.get_or_init(|| {
@@ -96,26 +96,26 @@ impl Pool {
     }
 
     /// Returns the constraints of the message with this index.
-    pub fn rules(&self, place: u32) -> Option<&MessageRules> {
+    pub(super) fn rules(&self, place: u32) -> Option<&MessageRules> {
         let message = self.messages.get(place as usize)?;
         Some(self.rules.get(place as usize)?.get_or_init(|| MessageRules::new(self, message)))
     }
 
-    pub fn find(&self, name: &str) -> Option<&MessageTable> {
+    pub(super) fn find(&self, name: &str) -> Option<&MessageTable> {
         self.table(self.index_of(name)?)
     }
 
-    pub fn message(&self, name: &str) -> Option<MessageDescriptor> {
+    pub(super) fn message(&self, name: &str) -> Option<MessageDescriptor> {
         self.messages.get(self.index_of(name)? as usize).cloned()
     }
 
     /// Returns all messages, in the order of their indexes.
-    pub fn messages(&self) -> &[MessageDescriptor] {
+    pub(super) fn messages(&self) -> &[MessageDescriptor] {
         &self.messages
     }
 
     /// Whether the value of a field is a secret, by its options or by name.
-    pub fn is_secret(&self, field: &FieldDescriptor) -> bool {
+    pub(super) fn is_secret(&self, field: &FieldDescriptor) -> bool {
         let marked = field.field_descriptor_proto().options.is_some() && {
             let options = field.options();
             let is_set = |option| matches!(*options.get_extension(option), Value::Bool(true));
@@ -132,13 +132,13 @@ impl Pool {
     }
 
     /// Whether a message of this type can hold a secret in a field, a nested message or an `Any`.
-    pub fn can_hold_secret(&self, place: u32) -> bool {
+    pub(super) fn can_hold_secret(&self, place: u32) -> bool {
         let reach = self.secret_reach.get_or_init(|| self.compute_secret_reach());
         reach.get(place as usize).copied().unwrap_or(false)
     }
 
     /// Returns the [`field_bit`]s of the fields that are secret or can hold a secret.
-    pub fn secret_fields(&self, place: u32) -> u64 {
+    pub(super) fn secret_fields(&self, place: u32) -> u64 {
         let compute = || {
             let holds = |field: &&FieldInfo| field.is_secret || self.kind_can_hold_secret(&field.kind);
             let fields = self.table(place).map_or(&[][..], |table| &table.fields);
@@ -148,7 +148,7 @@ impl Pool {
     }
 
     /// Whether a value of this kind can hold a secret.
-    pub fn kind_can_hold_secret(&self, kind: &FieldKind) -> bool {
+    pub(super) fn kind_can_hold_secret(&self, kind: &FieldKind) -> bool {
         match kind {
             FieldKind::Message(place) => self.can_hold_secret(*place),
             FieldKind::Map(entry) => self.kind_can_hold_secret(&entry.1),

@@ -9,7 +9,7 @@ use crate::wire::pb::{Fields, Value};
 /// object. Other values have a marker (`{"@bytes": …}`, `{"@fixed32": …}`), so that different
 /// values never look equal.
 impl<'b, S: JsonSink> Walker<'_, 'b, S> {
-    pub fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
+    pub(super) fn wire_message(&mut self, bytes: &'b [u8], depth: u32) {
         self.sink.begin_object();
         let mut fields = Vec::new();
         let mut damage = None;
@@ -27,7 +27,7 @@ impl<'b, S: JsonSink> Walker<'_, 'b, S> {
     }
 
     /// Writes fields as members of the current object. Fields with equal numbers become a list.
-    pub fn wire_fields(&mut self, fields: &mut [RawField<'b>], depth: u32) {
+    pub(super) fn wire_fields(&mut self, fields: &mut [RawField<'b>], depth: u32) {
         fields.sort_by_key(|raw| raw.number);
         for run in fields.chunk_by(|a, b| a.number == b.number) {
             let [first, more @ ..] = run else { continue };
@@ -44,7 +44,7 @@ impl<'b, S: JsonSink> Walker<'_, 'b, S> {
         }
     }
 
-    pub fn wire_value(&mut self, value: Value<'b>, depth: u32) {
+    pub(super) fn wire_value(&mut self, value: Value<'b>, depth: u32) {
         match value {
             Value::Varint(value) if value < 1 << 53 => self.sink.uint(value),
             Value::Varint(value) => self.marked("@varint", |sink| sink.text_int(i128::from(value))),

@@ -18,14 +18,14 @@ use protox::Error;
 use protox::file::{File, FileResolver, GoogleFileResolver};
 
 /// The folders to search for imports. The first folder that contains a file wins.
-pub struct ProtoFiles {
+pub(crate) struct ProtoFiles {
     roots: Vec<PathBuf>,
     parsed: RefCell<HashMap<String, Rc<FileDescriptorProto>>>,
 }
 
 /// An error in a .proto file, with its position.
 #[derive(Debug)]
-pub struct ProtoError {
+pub(crate) struct ProtoError {
     pub file: String,
     /// Counts from 1. `None` if the position is unknown.
     pub line: Option<usize>,
@@ -46,7 +46,7 @@ impl std::fmt::Display for ProtoError {
 impl std::error::Error for ProtoError {}
 
 impl ProtoFiles {
-    pub fn new(roots: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(roots: Vec<PathBuf>) -> Self {
         ProtoFiles { roots, parsed: RefCell::default() }
     }
 
@@ -131,7 +131,7 @@ impl FileResolver for ProtoFiles {
 }
 
 impl ProtoError {
-    pub fn new(file: String, message: String) -> Self {
+    pub(crate) fn new(file: String, message: String) -> Self {
         ProtoError { file, line: None, column: None, message }
     }
 }

@@ -60,11 +60,11 @@ pub(super) struct JsonWriter<W: Write> {
 const FLUSH_BYTES: usize = 64 << 10;
 
 impl<W: Write> JsonWriter<W> {
-    pub fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         JsonWriter { out, buffer: Vec::new(), needs_comma: false, error: None }
     }
 
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         self.flush();
         self.error.map_or(Ok(self.out), Err)
     }
@@ -250,7 +250,7 @@ pub(super) struct TreeBuilder {
 }
 
 impl TreeBuilder {
-    pub fn finish(self) -> Value {
+    pub(super) fn finish(self) -> Value {
         self.root
     }
 

@@ -81,7 +81,7 @@ pub(super) struct EnumTable {
 }
 
 impl EnumTable {
-    pub fn name(&self, number: i32) -> Option<&str> {
+    pub(super) fn name(&self, number: i32) -> Option<&str> {
         let at = self.values.binary_search_by_key(&number, |value| value.0).ok()?;
         self.values.get(at).map(|value| &*value.1)
     }
@@ -91,7 +91,7 @@ impl EnumTable {
 const MAX_DENSE_NUMBER: u32 = 256;
 
 impl MessageTable {
-    pub fn new(
+    pub(super) fn new(
         message: &MessageDescriptor,
         place: &dyn Fn(&MessageDescriptor) -> u32,
         sensitive: &dyn Fn(&FieldDescriptor) -> bool,
@@ -116,7 +116,7 @@ impl MessageTable {
     }
 
     /// Returns the index in `fields` of the field with this number.
-    pub fn index_of(&self, number: u32) -> Option<u32> {
+    pub(super) fn index_of(&self, number: u32) -> Option<u32> {
         match self.dense.get(number as usize) {
             Some(0) => None,
             Some(place) => Some(u32::from(*place) - 1),
@@ -124,7 +124,7 @@ impl MessageTable {
         }
     }
 
-    pub fn field(&self, number: u32) -> Option<&FieldInfo> {
+    pub(super) fn field(&self, number: u32) -> Option<&FieldInfo> {
         self.fields.get(self.index_of(number)? as usize)
     }
 }
@@ -174,7 +174,7 @@ impl FieldInfo {
     }
 
     /// Whether a value on the wire can belong to the field. Other values count as unknown fields.
-    pub fn fits(&self, value: &Value<'_>) -> bool {
+    pub(super) fn fits(&self, value: &Value<'_>) -> bool {
         self.kind.fits(value) || self.repeated && self.kind.is_packable() && matches!(value, Value::Len(_))
     }
 }
@@ -202,7 +202,7 @@ impl FieldKind {
         }
     }
 
-    pub fn fits(&self, value: &Value<'_>) -> bool {
+    pub(super) fn fits(&self, value: &Value<'_>) -> bool {
         use FieldKind::*;
         match value {
             Value::Varint(_) => {
@@ -216,7 +216,7 @@ impl FieldKind {
     }
 
     /// Whether repeated fields of this kind can be packed: numbers, booleans and enums.
-    pub fn is_packable(&self) -> bool {
+    pub(super) fn is_packable(&self) -> bool {
         !matches!(self, FieldKind::String | FieldKind::Bytes | FieldKind::Message(_) | FieldKind::Map(_))
     }
 }

@@ -33,12 +33,18 @@ pub(super) struct RawField<'b> {
 const UNKNOWN: u32 = u32::MAX;
 
 impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
-    pub fn new(schema: &'s Schema, sink: &'s mut S, names: FieldNames, faults: Faults<'s>) -> Self {
+    pub(super) fn new(schema: &'s Schema, sink: &'s mut S, names: FieldNames, faults: Faults<'s>) -> Self {
         Walker { schema, sink, names, scratch: Vec::new(), faults }
     }
 
     /// Writes a message as one JSON value.
-    pub fn message(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
+    pub(super) fn message(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) {
         if path.depth > MAX_DEPTH {
             self.faults.add(path, || Fault::TooDeep);
             return self.opaque("@too_deep", bytes);
@@ -50,14 +56,26 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         }
     }
 
-    pub fn plain(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
+    pub(super) fn plain(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) {
         self.sink.begin_object();
         self.members(pool, table, bytes, path);
         self.sink.end_object();
     }
 
     /// Writes the fields of a message as members of the current object.
-    pub fn members(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
+    pub(super) fn members(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) {
         let base = self.scratch.len();
         let (mut ascending, mut last, mut conflict, mut oneofs) = (true, 0, false, 0u64);
         let mut damage = None;
@@ -273,7 +291,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     }
 
     /// Writes the default value of a kind, for a map entry or wrapper without a value.
-    pub fn zero(&mut self, pool: &'s Pool, kind: &'s FieldKind, path: &FieldPath) {
+    pub(super) fn zero(&mut self, pool: &'s Pool, kind: &'s FieldKind, path: &FieldPath) {
         let zero = match kind {
             FieldKind::Double | FieldKind::Fixed64 | FieldKind::Sfixed64 => Value::I64(0),
             FieldKind::Float | FieldKind::Fixed32 | FieldKind::Sfixed32 => Value::I32(0),
@@ -286,7 +304,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     }
 
     /// Writes one value. Values that do not fit `kind` are written without a descriptor.
-    pub fn value(&mut self, pool: &'s Pool, kind: &'s FieldKind, value: Value<'b>, path: &FieldPath) {
+    pub(super) fn value(&mut self, pool: &'s Pool, kind: &'s FieldKind, value: Value<'b>, path: &FieldPath) {
         match (kind, value) {
             (FieldKind::Message(place), value) => self.nested(pool, *place, message_bytes(&value), path),
             (FieldKind::String, Value::Len(bytes)) => self.text(bytes, path),
@@ -316,7 +334,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         }
     }
 
-    pub fn float(&mut self, value: f64) {
+    pub(super) fn float(&mut self, value: f64) {
         if value.is_finite() {
             self.sink.float(value);
         } else if value.is_nan() {
@@ -326,7 +344,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         }
     }
 
-    pub fn text(&mut self, bytes: &[u8], path: &FieldPath) {
+    pub(super) fn text(&mut self, bytes: &[u8], path: &FieldPath) {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.sink.string(text),
             Err(_) => {
@@ -395,7 +413,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     }
 
     /// Writes the offset at which a message became undecodable, and the remaining bytes.
-    pub fn damage(&mut self, bytes: &[u8], offset: usize) {
+    pub(super) fn damage(&mut self, bytes: &[u8], offset: usize) {
         self.sink.name("@damaged_at");
         self.sink.uint(offset as u64);
         self.sink.name("@rest");
@@ -404,7 +422,7 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
 }
 
 impl<'b> RawField<'b> {
-    pub fn unknown(number: u32, value: Value<'b>) -> Self {
+    pub(super) fn unknown(number: u32, value: Value<'b>) -> Self {
         RawField { order: UNKNOWN, number, value }
     }
 }

@@ -11,7 +11,13 @@ use crate::wire::pb::{Fields, Value};
 /// A message that the form cannot represent, such as a duration of mixed signs or with unknown
 /// fields, is written as a plain message.
 impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
-    pub fn well_known(&mut self, pool: &'s Pool, table: &'s MessageTable, bytes: &'b [u8], path: &FieldPath) {
+    pub(super) fn well_known(
+        &mut self,
+        pool: &'s Pool,
+        table: &'s MessageTable,
+        bytes: &'b [u8],
+        path: &FieldPath,
+    ) {
         let done = match table.form {
             JsonForm::Duration => pair(bytes).and_then(duration).map(|text| self.sink.string(&text)),
             JsonForm::Timestamp => pair(bytes).and_then(timestamp).map(|text| self.sink.string(&text)),

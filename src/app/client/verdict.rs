@@ -35,7 +35,7 @@ const MAX_QUEUED_PIECES: usize = 96;
 
 impl Passing {
     /// Adds bytes of the response. Returns those that must be decoded now.
-    pub fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
+    pub(super) fn push(&mut self, bytes: Bytes) -> Vec<Bytes> {
         self.preview.push(&bytes);
         if self.preview.is_known_nontrivial() {
             return self.waiting.drain(..).map(Bytes::from).chain([bytes]).collect();

@@ -22,7 +22,7 @@ use crate::wire::{ErrorDetail, Message, MessageBody, MessageShape};
 
 /// A node of the demo, and how it behaves.
 #[derive(Clone, Debug)]
-pub struct NodeProfile {
+pub(super) struct NodeProfile {
     pub id: String,
     pub cluster: String,
     pub variant: Variant,

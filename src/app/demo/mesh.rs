@@ -27,7 +27,7 @@ pub enum MeshError {
 
 /// Resources by type and name. Each type and each resource has a version.
 #[derive(Clone, Debug)]
-pub struct Mesh {
+pub(super) struct Mesh {
     versions: BTreeMap<Kind, String>,
     resources: BTreeMap<Kind, Arc<Resources>>,
     /// Types that have changed since `snapshot` was made.

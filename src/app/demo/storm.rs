@@ -11,7 +11,7 @@ use crate::wire::pb::put_len_field;
 
 /// The size of the storm.
 #[derive(Clone, Copy, Debug)]
-pub struct Storm {
+pub(super) struct Storm {
     /// Streams, of which the gateway has one.
     pub streams: usize,
     /// Clusters, and as many endpoint assignments.
@@ -31,7 +31,7 @@ fn service(index: usize) -> String {
 }
 
 impl Storm {
-    pub const FULL: Storm = Storm { streams: 1000, resources: 100_000, streams_per_connection: 50 };
+    pub(super) const FULL: Storm = Storm { streams: 1000, resources: 100_000, streams_per_connection: 50 };
 
     /// The nodes of each connection. One sidecar in ten speaks SotW.
     pub(super) fn connections(self) -> Vec<Vec<NodeProfile>> {

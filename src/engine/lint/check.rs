@@ -23,6 +23,9 @@ pub(super) enum Check {
     Bootstrap(fn(&Bootstrap) -> Vec<BootstrapProblem>),
 }
 
+/// A check that runs when an alarm is due.
+type AlarmCheck = fn(&mut RuleContext<'_>);
+
 /// Checks by the event that they listen to.
 #[derive(Clone, Default)]
 pub(super) struct Checks {
@@ -32,7 +35,7 @@ pub(super) struct Checks {
     pub(super) request: Vec<fn(&mut RuleContext<'_>, &RequestContext<'_>)>,
     pub(super) response: Vec<fn(&mut RuleContext<'_>, &ResponseContext<'_>)>,
     pub(super) passed: Vec<fn(&mut RuleContext<'_>, Dir)>,
-    pub(super) alarm: Vec<(Alarm, fn(&mut RuleContext<'_>))>,
+    pub(super) alarm: Vec<(Alarm, AlarmCheck)>,
 }
 
 impl Checks {

@@ -212,6 +212,9 @@ pub(super) struct Delivery {
 /// Entries in each map of [`SourceState`].
 pub(super) const MAX_SOURCE_ENTRIES: usize = 1 << 16;
 
+/// Contents of one resource, with the control planes that sent them.
+type PlaneContents = Vec<(Arc<str>, BlobId)>;
+
 /// Memory about a whole source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceState {
@@ -221,7 +224,7 @@ pub(super) struct SourceState {
     /// `docs/protocol.md#k-32`
     pub(super) structured_contents: HashMap<(Sym, Sym), (BlobId, usize)>,
     /// Contents by session, type and name, with their control planes.
-    pub(super) plane_contents: HashMap<(usize, Sym, Sym), Vec<(Arc<str>, BlobId)>>,
+    pub(super) plane_contents: HashMap<(usize, Sym, Sym), PlaneContents>,
     /// Ages at which a server ended streams, by its address.
     pub(super) stream_ages: HashMap<String, VecDeque<Duration>>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.

@@ -29,7 +29,7 @@ pub(super) struct DecodedPush<'a> {
 }
 
 impl<'a> DecodedPush<'a> {
-    pub fn new(push: &'a dyn RefusedPush) -> Self {
+    pub(super) fn new(push: &'a dyn RefusedPush) -> Self {
         DecodedPush { push, bodies: RefCell::default() }
     }
 

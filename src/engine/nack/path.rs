@@ -37,7 +37,7 @@ pub fn steps(path: &str) -> Vec<PathStep> {
 }
 
 /// Joins steps to a path.
-pub fn join(steps: &[PathStep]) -> String {
+pub(super) fn join(steps: &[PathStep]) -> String {
     let text = |step: &PathStep| match &step.index {
         Some(index) => format!("{}[{index}]", step.field),
         None => step.field.clone(),

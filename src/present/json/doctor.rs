@@ -41,7 +41,7 @@ pub struct StepOf {
 }
 
 /// Results of a step of `doctor SERVER`.
-pub const STEP_STATES: [&str; 3] = ["ok", "none", "failed"];
+pub(super) const STEP_STATES: [&str; 3] = ["ok", "none", "failed"];
 
 /// One setting.
 pub struct SettingOf {
@@ -54,7 +54,7 @@ pub struct SettingOf {
 }
 
 /// Sources of settings, in order of precedence.
-pub const FROM: [&str; 4] = ["flag", "env", "file", "default"];
+pub(super) const FROM: [&str; 4] = ["flag", "env", "file", "default"];
 
 /// The `doctor` object: the terminal, the paths, the settings.
 pub fn doctor(of: &DoctorOf) -> Value {

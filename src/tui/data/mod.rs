@@ -13,5 +13,6 @@ pub use contents::{BodyRenderer, Contents};
 pub use feed::{Feed, HeldMessage, Info, Mode};
 pub use format::{AppliedFilter, BodyFormat};
 pub use replay::{Marked, ReplayBar, ReplayMark, Seek, Sign, Speed};
-pub use source::{Data, ViewTime};
+pub use source::Data;
+pub(super) use source::ViewTime;
 pub use store::StoreData;

@@ -11,7 +11,7 @@ use super::contents::Contents;
 use super::format::{AppliedFilter, BodyFormat};
 
 /// The number of rows and the time of a source.
-pub type ViewTime = (usize, Time);
+pub(crate) type ViewTime = (usize, Time);
 
 /// The facts of a source. Screens ask only for what they show.
 pub trait Data {

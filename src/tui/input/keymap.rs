@@ -218,7 +218,7 @@ pub const BINDINGS: &[Binding] = &[
 ];
 
 /// The name of a key press in the table; `None` for keys without a name.
-pub fn name(event: KeyEvent) -> Option<String> {
+pub(crate) fn name(event: KeyEvent) -> Option<String> {
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let word = match event.code {
         KeyCode::Char(' ') => "Space",
@@ -243,7 +243,7 @@ pub fn name(event: KeyEvent) -> Option<String> {
 }
 
 /// A key as the footer shows it, with symbols for arrows.
-pub fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
+pub(crate) fn shown_key(key: &'static str, glyphs: &Glyphs) -> &'static str {
     match key {
         "Up" => glyphs.up,
         "Down" => glyphs.down,

@@ -1,7 +1,7 @@
 //! Commands, the table of keys, and the user's changes to it.
 
-pub mod command;
-pub mod context;
-pub mod keymap;
-pub mod rebind;
-pub mod screen_id;
+pub(super) mod command;
+pub(super) mod context;
+pub(super) mod keymap;
+pub(super) mod rebind;
+pub(super) mod screen_id;

@@ -1,17 +1,17 @@
 //! The nine screens, each in a folder of its own. No screen imports another: see
 //! [`screen::Destination`].
 
-pub mod diff;
-pub mod graph;
-pub mod lint;
-pub mod nack;
-pub mod overview;
-pub mod resources;
-pub mod screen;
-pub mod shared;
-pub mod stream;
-pub mod subscriptions;
-pub mod timeline;
+pub(super) mod diff;
+pub(super) mod graph;
+pub(super) mod lint;
+pub(super) mod nack;
+pub(super) mod overview;
+pub(super) mod resources;
+pub(super) mod screen;
+pub(super) mod shared;
+pub(super) mod stream;
+pub(super) mod subscriptions;
+pub(super) mod timeline;
 
 use super::input::screen_id::ScreenId;
 use screen::Screen;

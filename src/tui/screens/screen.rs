@@ -198,7 +198,7 @@ impl CommandLine {
 }
 
 /// The number of rows by which a command moves.
-pub fn movement(command: Command, page: isize) -> Option<isize> {
+pub(crate) fn movement(command: Command, page: isize) -> Option<isize> {
     Some(match command {
         Command::Up | Command::PreviousMatch => -1,
         Command::Down | Command::NextMatch => 1,

@@ -20,7 +20,7 @@ struct HeldResponse {
 }
 
 /// Opens the prompt or the question of a command, or says why it is not available.
-pub fn run(model: &mut Model, command: Command, data: &dyn Data) {
+pub(crate) fn run(model: &mut Model, command: Command, data: &dyn Data) {
     if !model.common.info.client {
         let notice = "this sends nothing: only xdscope watch SERVER, without --read-only, can";
         return model.say(notice);
@@ -50,7 +50,7 @@ pub fn run(model: &mut Model, command: Command, data: &dyn Data) {
 }
 
 /// Parses the input of the prompt, and asks whether to send it.
-pub fn accept(model: &mut Model) {
+pub(crate) fn accept(model: &mut Model) {
     let Some(Overlay::ClientPrompt { prompt, input, .. }) = model.overlays.pop() else { return };
     let actions = match &prompt {
         ClientPrompt::NackText { type_url, nonce } => {

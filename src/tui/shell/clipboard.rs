@@ -3,10 +3,10 @@
 use crate::schema::base64;
 
 /// The bytes that every terminal accepts in one OSC 52 sequence. More goes to a file.
-pub const MAX_OSC52_BYTES: usize = 74_994;
+pub(crate) const MAX_OSC52_BYTES: usize = 74_994;
 
 /// The bytes that put `text` on the terminal's clipboard, wrapped for the multiplexer in between.
-pub fn osc52(text: &str, multiplexer: Option<Multiplexer>) -> Vec<u8> {
+pub(crate) fn osc52(text: &str, multiplexer: Option<Multiplexer>) -> Vec<u8> {
     let plain = format!("\x1b]52;c;{}\x07", base64::encode(text.as_bytes()));
     match multiplexer {
         None => plain.into_bytes(),

@@ -19,7 +19,7 @@ const RESIZE_STEP: i16 = 2;
 const MAX_RESIZE: i16 = 200;
 
 /// Runs a command.
-pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     if find_command(model, command) {
         return vec![];
     }

@@ -15,13 +15,13 @@ fn open_selection(model: &mut Model, data: &dyn Data) -> bool {
 }
 
 /// Opens Diff by its number.
-pub fn go_to_diff(model: &mut Model, data: &dyn Data) {
+pub(super) fn go_to_diff(model: &mut Model, data: &dyn Data) {
     open_selection(model, data);
     go(model, ScreenId::Diff, data);
 }
 
 /// Shows what the selected push changed.
-pub fn diff_selected(model: &mut Model, data: &dyn Data) {
+pub(super) fn diff_selected(model: &mut Model, data: &dyn Data) {
     let from = here(model);
     if open_selection(model, data) {
         open_diff(model, from);
@@ -31,7 +31,7 @@ pub fn diff_selected(model: &mut Model, data: &dyn Data) {
 }
 
 /// Marks the selected push, or compares it with the marked one.
-pub fn diff_marked(model: &mut Model, data: &dyn Data) {
+pub(super) fn diff_marked(model: &mut Model, data: &dyn Data) {
     let from = here(model);
     let fact = model.screens.timeline.selected_message().filter(|fact| fact.dir == Some(Dir::Resp));
     let Some((n, url)) = fact.and_then(|fact| Some((fact.n?, fact.type_url.clone()))) else {
@@ -58,7 +58,7 @@ pub fn diff_marked(model: &mut Model, data: &dyn Data) {
 }
 
 /// Compares the versions of a resource, given as `cds/reviews`.
-pub fn diff_named(model: &mut Model, data: &dyn Data, what: &str) {
+pub(super) fn diff_named(model: &mut Model, data: &dyn Data, what: &str) {
     let from = here(model);
     model.common.current_stream = model.current_stream();
     if model.screens.diff.open_named(&model.common, data, what) {

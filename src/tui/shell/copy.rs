@@ -10,7 +10,7 @@ use super::effect::Effect;
 use super::model::Model;
 
 /// Runs a copy command.
-pub fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     model.overlays.pop();
     let (screen, common) = (model.active(), &model.common);
     let is_text = |text: &String| !text.is_empty();

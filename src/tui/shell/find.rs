@@ -37,7 +37,7 @@ fn show_line(model: &mut Model, line: usize) {
 }
 
 /// Starts a search at the line shown.
-pub fn start(model: &mut Model, text: String) {
+pub(super) fn start(model: &mut Model, text: String) {
     model.find = (!text.is_empty()).then_some(Find { text, at: None });
     if model.find.is_some() {
         next(model, true);
@@ -45,7 +45,7 @@ pub fn start(model: &mut Model, text: String) {
 }
 
 /// Goes to the next or previous match. After the last match, goes on with the first.
-pub fn next(model: &mut Model, forward: bool) {
+pub(super) fn next(model: &mut Model, forward: bool) {
     let Some(Find { text: wanted, at }) = model.find.clone() else {
         model.say("no search yet: / finds in this text");
         return;

@@ -12,7 +12,7 @@ use super::navigation::{go, go_to_message};
 use super::replay;
 
 /// Narrows the scope to the next type, and after the last one to all types.
-pub fn next_type(model: &mut Model, data: &dyn Data) {
+pub(super) fn next_type(model: &mut Model, data: &dyn Data) {
     let scope = &model.common.scope;
     let cells = data.summaries().into_iter();
     let in_scope = cells.filter(|cell| scope.stream.is_none_or(|stream| stream == cell.stream));
@@ -30,7 +30,7 @@ pub fn next_type(model: &mut Model, data: &dyn Data) {
 }
 
 /// Narrows the scope to the next or previous stream.
-pub fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
+pub(super) fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
     let scope = &mut model.common.scope;
     let mut streams: Vec<_> = data.streams().into_iter().map(|stream| stream.stream).collect();
     streams.sort_unstable();
@@ -41,7 +41,7 @@ pub fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
 
 /// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on
 /// the timeline of a live source.
-pub fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
+pub(super) fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
     let place = place.trim();
     let bar = model.common.info.bar.as_ref();
     let has_cursor = bar.is_some();

@@ -1,23 +1,23 @@
 //! Everything around a screen: event loop, title and footer, prompts, help, replay bar.
 
-pub mod client_action;
-pub mod clipboard;
+pub(super) mod client_action;
+pub(super) mod clipboard;
 mod commands;
 mod compare;
 mod copy;
-pub mod effect;
+pub(super) mod effect;
 mod find;
 mod goto;
-pub mod model;
+pub(super) mod model;
 mod navigation;
-pub mod overlay;
-pub mod painter;
+pub(super) mod overlay;
+pub(super) mod painter;
 mod palette;
 mod prompt;
 mod replay;
-pub mod run;
-pub mod settle;
+pub(super) mod run;
+pub(super) mod settle;
 mod terminal;
-pub mod turn;
-pub mod update;
-pub mod view;
+pub(super) mod turn;
+pub(super) mod update;
+pub(super) mod view;

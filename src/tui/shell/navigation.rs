@@ -11,7 +11,7 @@ use super::model::{Model, ReturnPoint};
 use super::settle::settle;
 
 /// The way back to the screen shown.
-pub fn here(model: &Model) -> ReturnPoint {
+pub(super) fn here(model: &Model) -> ReturnPoint {
     ReturnPoint { screen: model.screen, scope: model.common.scope.clone() }
 }
 
@@ -23,7 +23,7 @@ fn show(model: &mut Model, screen: ScreenId) {
 }
 
 /// Opens a screen by its number. From elsewhere, `Esc` leads back to Overview.
-pub fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
+pub(super) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     model.common.is_full_screen = false;
     model.common.pane = Pane::Main;
     if model.screen == screen {
@@ -46,7 +46,7 @@ pub fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
 }
 
 /// Opens a destination, with a way back to `from`.
-pub fn open(model: &mut Model, destination: Destination, from: ReturnPoint, data: &dyn Data) {
+pub(super) fn open(model: &mut Model, destination: Destination, from: ReturnPoint, data: &dyn Data) {
     match destination {
         Destination::Stream { stream, type_url } => {
             model.common.scope.stream = Some(stream);
@@ -84,13 +84,13 @@ pub fn open(model: &mut Model, destination: Destination, from: ReturnPoint, data
 }
 
 /// Shows Diff, with a way back to `from`.
-pub fn open_diff(model: &mut Model, from: ReturnPoint) {
+pub(super) fn open_diff(model: &mut Model, from: ReturnPoint) {
     show(model, ScreenId::Diff);
     model.return_points.push(from);
 }
 
 /// Shows a message on the timeline, if the source has it.
-pub fn go_to_message(model: &mut Model, data: &dyn Data, n: Seq) {
+pub(super) fn go_to_message(model: &mut Model, data: &dyn Data, n: Seq) {
     if data.row_of(n).is_some() {
         show(model, ScreenId::Timeline);
         model.screens.timeline.show_message(Some(n), &model.common, data);
@@ -98,7 +98,7 @@ pub fn go_to_message(model: &mut Model, data: &dyn Data, n: Seq) {
 }
 
 /// Goes one step back, or says that there is none.
-pub fn back(model: &mut Model) {
+pub(super) fn back(model: &mut Model) {
     let common = &mut model.common;
     if model.find.is_some() {
         model.find = None;

@@ -5,7 +5,7 @@ use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
 
 /// A command of the palette that takes an argument.
-pub struct ArgumentCommand {
+pub(super) struct ArgumentCommand {
     pub word: &'static str,
     pub example: &'static str,
     pub doc: &'static str,
@@ -16,7 +16,7 @@ const fn with(word: &'static str, example: &'static str, doc: &'static str) -> A
 }
 
 /// The commands that take an argument.
-pub const ARGUMENT_COMMANDS: [ArgumentCommand; 3] = [
+pub(super) const ARGUMENT_COMMANDS: [ArgumentCommand; 3] = [
     with("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
     with("filter", "kind:nack", "show only rows that match"),
     with("diff", "cds/reviews", "show what changed between versions of a resource"),
@@ -24,7 +24,7 @@ pub const ARGUMENT_COMMANDS: [ArgumentCommand; 3] = [
 
 /// The commands that match `input`, best first: by name, by a word of the explanation, then with
 /// letters left out.
-pub fn candidates(input: &str) -> Vec<Command> {
+pub(super) fn candidates(input: &str) -> Vec<Command> {
     let wanted = input.trim().to_lowercase();
     let answers = answering_command(input, &wanted);
     let rank = |command: &Command| {

@@ -15,7 +15,7 @@ const MAX_INPUT_BYTES: usize = 1000;
 const MAX_HISTORY: usize = 50;
 
 /// Adds a character to the input.
-pub fn type_char(model: &mut Model, c: char, data: &dyn Data) {
+pub(super) fn type_char(model: &mut Model, c: char, data: &dyn Data) {
     if let Some(input) = input(model)
         && input.len() < MAX_INPUT_BYTES
     {
@@ -55,7 +55,7 @@ fn check(model: &mut Model, data: &dyn Data) {
 }
 
 /// Runs a command of a prompt.
-pub fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
+pub(super) fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     match command {
         Command::Cancel => {
             if let Some(Overlay::Filter { before, .. }) = model.overlays.pop() {

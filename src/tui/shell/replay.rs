@@ -9,7 +9,7 @@ use super::model::Model;
 use super::navigation::go_to_message;
 
 /// The movement of a command, if the command moves the time cursor.
-pub fn seek_of(command: Command, has_cursor: bool) -> Option<Seek> {
+pub(super) fn seek_of(command: Command, has_cursor: bool) -> Option<Seek> {
     Some(match command {
         Command::StepBack => Seek::Back,
         Command::StepOn => Seek::On,
@@ -28,7 +28,7 @@ pub fn seek_of(command: Command, has_cursor: bool) -> Option<Seek> {
 }
 
 /// Moves the time cursor. A live source is paused, and goes back in its session file.
-pub fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
+pub(super) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
     if model.common.info.bar.is_none() {
         if matches!(seek, Seek::On | Seek::Slower | Seek::Faster | Seek::Problem { on: true, .. }) {
             model.say("this is live: , goes back, and then these work");
@@ -43,7 +43,7 @@ pub fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
 }
 
 /// Marks the time cursor. Without one, marks the selected message, else the newest.
-pub fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
+pub(super) fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
     let common = &model.common;
     let selected = model.active().selected_message().and_then(|fact| fact.n);
     let newest = || (0..common.rows(data)).rev().find_map(|row| data.line(row)?.n);
@@ -58,7 +58,7 @@ pub fn set_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect>
 }
 
 /// Goes to the moment that a letter marks.
-pub fn go_to_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
+pub(super) fn go_to_mark(model: &mut Model, data: &dyn Data, letter: char) -> Vec<Effect> {
     match model.marks.get(&letter).copied() {
         None => model.say(format!("no mark {letter}; m and {letter} sets it")),
         Some(marked) if model.common.info.bar.is_some() => return seek(model, data, Seek::Marked(marked)),

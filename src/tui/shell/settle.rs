@@ -14,7 +14,7 @@ pub fn search(model: &mut Model, data: &dyn Data) -> bool {
 }
 
 /// Brings the screen shown, and what all screens share, in line with the facts.
-pub fn settle(model: &mut Model, data: &dyn Data) {
+pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();
     let has_key = model.common.refresh.has_key;

@@ -18,11 +18,11 @@ static HOOK: Once = Once::new();
 
 /// The terminal, taken over until dropped.
 #[derive(Debug)]
-pub struct Terminal(());
+pub(super) struct Terminal(());
 
 impl Terminal {
     /// Takes over the terminal: alternate screen, raw mode, bracketed paste.
-    pub fn take() -> io::Result<Terminal> {
+    pub(super) fn take() -> io::Result<Terminal> {
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
@@ -39,13 +39,13 @@ impl Terminal {
     }
 
     /// A panic on another thread restored the terminal, so nothing may be drawn any more.
-    pub fn is_lost(&self) -> bool {
+    pub(super) fn is_lost(&self) -> bool {
         !TAKEN.load(Ordering::SeqCst)
     }
 
     /// Restores the terminal and suspends the process until it is continued. Without job control,
     /// returns at once.
-    pub fn suspend(&self) -> io::Result<()> {
+    pub(super) fn suspend(&self) -> io::Result<()> {
         restore();
         stop()?;
         TAKEN.store(true, Ordering::SeqCst);

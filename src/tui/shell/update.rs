@@ -18,7 +18,7 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
 }
 
 /// Takes in messages that arrived together.
-pub fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
+pub(crate) fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
     let mut effects = Vec::new();
     model.common.refresh.has_key = messages.iter().any(|message| matches!(message, Msg::Key(_)));
     let mut messages = messages.into_iter().peekable();

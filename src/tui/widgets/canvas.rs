@@ -16,13 +16,13 @@ pub struct Span {
 }
 
 /// A line of spans.
-pub type StyledLine = Vec<Span>;
+pub(crate) type StyledLine = Vec<Span>;
 
-pub fn span(text: impl Into<String>, role: Role) -> Span {
+pub(crate) fn span(text: impl Into<String>, role: Role) -> Span {
     Span { text: text.into(), role }
 }
 
-pub fn plain(text: impl Into<String>) -> Span {
+pub(crate) fn plain(text: impl Into<String>) -> Span {
     span(text, Role::Plain)
 }
 

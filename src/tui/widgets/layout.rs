@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 
 /// The smallest terminal that screens are drawn on, in columns and rows.
-pub const MIN_SIZE: (u16, u16) = (60, 15);
+pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -26,7 +26,7 @@ pub struct Layout {
 }
 
 /// `None` if the terminal is too small.
-pub fn layout(width: u16, height: u16) -> Option<Layout> {
+pub(crate) fn layout(width: u16, height: u16) -> Option<Layout> {
     if width < MIN_SIZE.0 || height < MIN_SIZE.1 {
         return None;
     }
@@ -65,14 +65,14 @@ impl Layout {
 }
 
 /// Splits the first `height` rows off `area`.
-pub fn split(area: Rect, height: u16) -> (Rect, Rect) {
+pub(crate) fn split(area: Rect, height: u16) -> (Rect, Rect) {
     let height = height.min(area.height);
     let top = Rect { height, ..area };
     (top, Rect { y: area.y + height, height: area.height - height, ..area })
 }
 
 /// The areas to the left and to the right of a bar.
-pub fn beside(area: Rect, left: u16) -> (Rect, Rect) {
+pub(crate) fn beside(area: Rect, left: u16) -> (Rect, Rect) {
     let left = left.min(area.width);
     let right = area.width.saturating_sub(left + 2);
     (Rect { width: left, ..area }, Rect { x: area.right() - right, width: right, ..area })

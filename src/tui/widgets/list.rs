@@ -2,7 +2,7 @@
 
 /// The offset nearest to `top` that shows row `at` in `height` of `len` rows, without blank rows
 /// below the last one.
-pub fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
+pub(crate) fn scroll(top: usize, at: usize, height: usize, len: usize) -> usize {
     let height = height.max(1);
     let top = top.min(len.saturating_sub(height));
     if at < top { at } else { top.max((at + 1).saturating_sub(height)) }

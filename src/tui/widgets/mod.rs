@@ -1,9 +1,9 @@
 //! Drawing: canvas, theme, layout, lists, tables, trees, texts.
 
-pub mod canvas;
-pub mod layout;
-pub mod list;
-pub mod table;
-pub mod text;
-pub mod theme;
-pub mod tree;
+pub(super) mod canvas;
+pub(super) mod layout;
+pub(super) mod list;
+pub(super) mod table;
+pub(super) mod text;
+pub(super) mod theme;
+pub(super) mod tree;

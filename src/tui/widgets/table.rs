@@ -10,14 +10,14 @@ use crate::tui::widgets::theme::Glyphs;
 
 /// How a text is cut to a narrow cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub(crate) enum Cut {
     Name,
     Head,
     Tail,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     pub title: &'static str,
     /// The width that the column keeps when columns shrink.
     pub min: usize,
@@ -28,13 +28,13 @@ pub struct Column {
     pub drop: u8,
 }
 
-pub fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -> Column {
+pub(crate) fn column(title: &'static str, min: usize, max: usize, cut: Cut, drop: u8) -> Column {
     Column { title, min, max, cut, drop }
 }
 
 /// The widths of columns in `room` cells, with a blank between columns; `None` if a column is left
 /// out.
-pub fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Option<usize>> {
+pub(crate) fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Option<usize>> {
     let mut widths: Vec<Option<usize>> = columns
         .iter()
         .enumerate()
@@ -69,13 +69,13 @@ pub fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Vec<Optio
 }
 
 /// The line of titles.
-pub fn titles(columns: &[Column], widths: &[Option<usize>]) -> StyledLine {
+pub(crate) fn titles(columns: &[Column], widths: &[Option<usize>]) -> StyledLine {
     let shown = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
     shown.map(|(column, width)| span(pad(column.title, width + 1), Role::Muted)).collect()
 }
 
 /// A row with each cell cut and padded to its column.
-pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> StyledLine {
+pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &Glyphs) -> StyledLine {
     let cells = columns.iter().zip(widths).zip(row);
     cells
         .filter_map(|((column, width), cell)| {
@@ -93,7 +93,7 @@ pub fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], glyphs: &
 
 /// Draws titles and rows. `selected` is an index in `rows`. Returns the screen row of the selected
 /// one.
-pub fn draw(
+pub(crate) fn draw(
     canvas: &mut Canvas,
     area: Rect,
     columns: &[Column],

@@ -9,7 +9,7 @@ use super::canvas::{StyledLine, span};
 const MAX_TEXT_BYTES: usize = 1 << 16;
 
 /// The part of a text that is laid out, and a remark about the rest of a very long one.
-pub fn bounded(text: &str) -> (&str, Option<String>) {
+pub(crate) fn bounded(text: &str) -> (&str, Option<String>) {
     let mut end = text.len().min(MAX_TEXT_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -20,7 +20,7 @@ pub fn bounded(text: &str) -> (&str, Option<String>) {
 }
 
 /// A label and a text of any length, wrapped under itself.
-pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLine> {
+pub(crate) fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLine> {
     let indent = text::width(label);
     let (head, more) = bounded(value);
     let mut wrapped = wrap(&text::display_safe(head), width.saturating_sub(indent + 1).max(16));
@@ -33,18 +33,18 @@ pub fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<StyledLi
 }
 
 /// The texts of styled lines.
-pub fn plain_lines(lines: Vec<StyledLine>) -> Vec<String> {
+pub(crate) fn plain_lines(lines: Vec<StyledLine>) -> Vec<String> {
     lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
 }
 
 /// The cells of a row as one line of text, uncut.
-pub fn plain_row(cells: &StyledLine) -> String {
+pub(crate) fn plain_row(cells: &StyledLine) -> String {
     let words = cells.iter().map(|cell| cell.text.trim()).filter(|word| !word.is_empty());
     words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  ")
 }
 
 /// A word, quoted for a shell if needed.
-pub fn shell_word(word: &str) -> String {
+pub(crate) fn shell_word(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()

@@ -149,7 +149,7 @@ const ASCII: Glyphs = Glyphs {
 };
 
 /// Replaces common symbols by their ASCII replacements.
-pub fn ascii(text: &str) -> Cow<'_, str> {
+pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
@@ -168,7 +168,7 @@ pub fn ascii(text: &str) -> Cow<'_, str> {
 }
 
 /// The symbol of a state.
-pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
+pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
     match state {
         TypeState::Synced => glyphs.ok,
         TypeState::Sent => glyphs.sent,
@@ -182,7 +182,7 @@ pub fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
 }
 
 /// The symbol, word and role of a state.
-pub fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
+pub(crate) fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
     let (word, role) = state_word(state);
     (symbol(state, glyphs), word, role)
 }

@@ -16,7 +16,7 @@ const MAX_LINES: usize = 200_000;
 
 /// The values that are unfolded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Folds {
+pub(crate) struct Folds {
     /// No value is folded at first.
     pub all_open: bool,
     /// Paths that the user folded or unfolded.
@@ -28,7 +28,7 @@ impl Folds {
         (self.all_open || !large) != self.turned.contains(path)
     }
 
-    pub fn turn(&mut self, path: &str) {
+    pub(crate) fn turn(&mut self, path: &str) {
         if !self.turned.remove(path) {
             self.turned.insert(path.to_owned());
         }
@@ -45,7 +45,7 @@ pub struct TreeLine {
 }
 
 /// The lines of a body, without its `@type`.
-pub fn lines(body: &Value, folds: &Folds) -> Vec<TreeLine> {
+pub(crate) fn lines(body: &Value, folds: &Folds) -> Vec<TreeLine> {
     let mut tree = Tree { folds, out: Vec::new() };
     match body {
         Value::Object(members) => {

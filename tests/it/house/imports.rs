@@ -1,8 +1,9 @@
 //! Resolves the imports of the source tree to files, and finds the files that import each other in
 //! a circle.
 //!
-//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a
-//! child module. A name that a module re-exports leads to the file that defines it.
+//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a child module. A name
+//! that a module re-exports leads to the file that defines it. A module and the modules below it are one unit: the
+//! import of an item of a parent module is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -64,10 +65,12 @@ impl Modules {
     /// Returns the files that each file imports.
     fn edges(&self) -> BTreeMap<&Path, BTreeSet<&Path>> {
         let mut edges: BTreeMap<&Path, BTreeSet<&Path>> = BTreeMap::new();
-        for module in self.modules.values() {
+        for (path, module) in &self.modules {
+            let above: Vec<_> = (0..path.len()).filter_map(|len| self.modules.get(&path[..len])).collect();
+            let is_above = |file: &Path| above.iter().any(|module| module.file == file);
             let targets = edges.entry(&module.file).or_default();
             let files = module.uses.iter().filter_map(|path| self.file_of(path, 0));
-            targets.extend(files.filter(|file| *file != module.file));
+            targets.extend(files.filter(|file| *file != module.file && !is_above(file)));
         }
         edges
     }

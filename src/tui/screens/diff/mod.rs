@@ -22,7 +22,7 @@ use crate::tui::widgets::text::{plain_lines, shell_word};
 use crate::wire::event::Kind;
 use crate::wire::text::{display_safe, plural};
 
-pub use state::{DiffRow, DiffScreen, DiffTarget};
+pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};
 
 /// Columns that are enough for a row in a search.
 const SEARCH_WIDTH: usize = 1 << 12;

@@ -10,7 +10,12 @@ use crate::tui::widgets::layout::{self, Layout};
 use super::state::DiffScreen;
 use super::{rows, summary};
 
-pub fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+pub(super) fn draw(
+    screen: &DiffScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
     if !screen.is_ready() {
         let text = " Nothing to compare yet: choose a push on the timeline (3) and press d.";
         canvas.text(layout.body, text, Role::Plain);

@@ -17,7 +17,7 @@ use crate::tui::widgets::text::plain_row;
 use crate::wire::event::{Kind, Seq};
 use crate::wire::text::plural;
 
-pub use state::GraphScreen;
+pub(crate) use state::GraphScreen;
 use state::Refresh;
 
 impl GraphScreen {

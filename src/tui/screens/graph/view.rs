@@ -14,7 +14,7 @@ use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
 use crate::tui::widgets::text::field;
 
-pub fn summary(screen: &GraphScreen) -> String {
+pub(super) fn summary(screen: &GraphScreen) -> String {
     if let Some(percent) = screen.first_progress() {
         return format!("reading resources, {percent}%");
     }
@@ -55,7 +55,12 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     line
 }
 
-pub fn draw(screen: &GraphScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+pub(super) fn draw(
+    screen: &GraphScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
     let (tree, detail) = areas(common, layout);
     if screen.rows.is_empty() {
         let text = match (&common.filter, screen.view.problems) {
@@ -87,7 +92,7 @@ pub fn draw(screen: &GraphScreen, common: &Common, canvas: &mut Canvas, layout: 
 }
 
 /// The cells of a row: resource, and state.
-pub fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) -> Vec<Span> {
+pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) -> Vec<Span> {
     match row.what {
         TreeRowKind::Node { id, open } => {
             let Some(node) = screen.graph.get(id) else { return Vec::new() };

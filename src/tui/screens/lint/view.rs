@@ -24,7 +24,7 @@ fn columns() -> [Column; 5] {
 }
 
 /// The cells of a finding, in the order of the columns.
-pub fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
+pub(super) fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     let times = common.theme.glyphs().times;
     vec![
         span(finding.severity.word(), report::severity_role(finding.severity)),
@@ -35,7 +35,7 @@ pub fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     ]
 }
 
-pub fn summary(screen: &LintScreen, common: &Common) -> String {
+pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     let [errors, warnings, notes] = screen.counts;
     let parts = [(errors, "error"), (warnings, "warn"), (notes, "info")];
     let parts: Vec<String> =
@@ -48,7 +48,12 @@ pub fn summary(screen: &LintScreen, common: &Common) -> String {
     }
 }
 
-pub fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+pub(super) fn draw(
+    screen: &LintScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
     if screen.len() == 0 {
         let text = match (&common.filter, screen.hidden_rules.is_empty()) {
             (Some(_), _) => "   no finding matches; Esc clears the filter",
@@ -85,7 +90,7 @@ pub fn draw(screen: &LintScreen, common: &Common, canvas: &mut Canvas, layout: &
 }
 
 /// The lines about the selected finding, or the manual of its rule.
-pub fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let Some(finding) = &screen.finding else { return Vec::new() };
     let manual = finding.rule.manual();
     if screen.shows_manual {

@@ -14,7 +14,7 @@ const MAX_COMPARED_LINES: usize = 4000;
 
 /// A line of either body, or of both.
 #[derive(Clone, Debug)]
-pub struct LinePair {
+pub(super) struct LinePair {
     /// The line of the good body.
     pub good: Option<usize>,
     /// The line of the rejected body.
@@ -28,7 +28,7 @@ pub struct LinePair {
 
 /// A resource at fault. Made once, drawn often.
 #[derive(Clone, Debug)]
-pub struct BodyComparison {
+pub(super) struct BodyComparison {
     pub name: String,
     /// The version of the good body; `None` if there is none.
     pub version: Option<String>,
@@ -39,7 +39,7 @@ pub struct BodyComparison {
 }
 
 impl BodyComparison {
-    pub fn new(subject: &RefusedResource) -> BodyComparison {
+    pub(super) fn new(subject: &RefusedResource) -> BodyComparison {
         let open = Folds { all_open: true, ..Folds::default() };
         let lines = |body: &serde_json::Value| {
             let mut lines = tree::lines(body, &open);

@@ -23,7 +23,7 @@ use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 use compare::BodyComparison;
-pub use groups::NackGroup;
+pub(crate) use groups::NackGroup;
 use groups::{GroupKey, all_groups};
 
 /// The inputs of a card: the key of its group, its newest NACK, and whether it is open.

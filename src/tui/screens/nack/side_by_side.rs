@@ -10,7 +10,12 @@ use crate::wire::text::{Keep, cut, display_safe, pad, plural};
 const SIDE_BY_SIDE_WIDTH: usize = 96;
 
 /// The lines of a comparison; unless `is_unfolded`, those near a difference or a fault.
-pub fn bodies(theme: Theme, compared: &BodyComparison, is_unfolded: bool, width: usize) -> Vec<StyledLine> {
+pub(super) fn bodies(
+    theme: Theme,
+    compared: &BodyComparison,
+    is_unfolded: bool,
+    width: usize,
+) -> Vec<StyledLine> {
     if compared.refused.is_none() {
         let text = format!(" {}: its refused content is not held, or not in the push", compared.name);
         return vec![vec![span(text, Role::Muted)]];

@@ -31,7 +31,7 @@ fn columns(narrow: bool) -> [Column; 8] {
 }
 
 /// The cells of a group, in the order of the columns.
-pub fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
+pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
     let (last, text) =
@@ -63,7 +63,7 @@ fn brief(text: &str) -> String {
     text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-pub fn summary(screen: &NackScreen) -> String {
+pub(super) fn summary(screen: &NackScreen) -> String {
     let groups = &screen.groups;
     let mut streams: Vec<_> = groups.iter().map(|group| group.stream).collect();
     streams.sort_unstable();
@@ -73,7 +73,12 @@ pub fn summary(screen: &NackScreen) -> String {
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
-pub fn draw(screen: &NackScreen, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+pub(super) fn draw(
+    screen: &NackScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
     if screen.groups.is_empty() {
         let text = match common.filter {
             Some(_) => "   no refusal matches; Esc clears the filter",
@@ -117,7 +122,7 @@ pub fn draw(screen: &NackScreen, common: &Common, canvas: &mut Canvas, layout: &
 }
 
 /// The lines about the selected group.
-pub fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+pub(super) fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let (Some(group), card) = (screen.group(), &screen.card) else { return Vec::new() };
     let Some(last) = group.last() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();

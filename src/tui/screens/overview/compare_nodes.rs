@@ -27,7 +27,7 @@ fn in_force_note(mine: Option<&StateFact>, theirs: Option<&StateFact>) -> String
 
 /// Marks a node, or says how the contents of two differ. Versions are opaque, so contents are
 /// compared.
-pub fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, data: &dyn Data) {
+pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, data: &dyn Data) {
     let Some(row) = screen.row() else {
         common.say("no node to mark");
         return;

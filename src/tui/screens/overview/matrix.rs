@@ -19,7 +19,7 @@ use super::state::OverviewScreen;
 
 /// The cells of a row: node, variant, then one per type. The third cell of a closed stream says how
 /// it ended.
-pub fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
+pub(super) fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
     let narrow = common.layout().is_some_and(|layout| layout.narrow);
     let variant = row.variant.map_or("opaque", Variant::word);
     let role = if row.closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };

@@ -24,11 +24,11 @@ use crate::tui::widgets::text::plain_row;
 use crate::wire::event::{Dir, StreamId, TypeUrl};
 use crate::wire::text::{count, plural};
 
-pub use state::OverviewScreen;
+pub(crate) use state::OverviewScreen;
 use state::stream_of;
-pub use table::NodeTable;
+pub(crate) use table::NodeTable;
 use table::TableKey;
-pub use view::areas;
+pub(crate) use view::areas;
 
 impl OverviewScreen {
     /// The stream of the selected row and column.

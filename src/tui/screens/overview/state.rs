@@ -26,7 +26,7 @@ pub struct OverviewScreen {
 }
 
 /// The stream of a row for a column: that of the type, else the newest. Column 0 is the node.
-pub fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
+pub(super) fn stream_of(row: &Row, column: usize) -> Option<StreamId> {
     let cell = column.checked_sub(1).and_then(|i| row.cells.get(i)).and_then(Option::as_ref);
     cell.map(|cell| cell.stream).or_else(|| row.streams.last().map(|stream| stream.stream))
 }

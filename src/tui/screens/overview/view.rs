@@ -10,14 +10,14 @@ use super::state::OverviewScreen;
 use super::{matrix, node, problems};
 
 /// The number of lines of the nodes and of the problems, with their titles.
-pub fn wanted_lines(screen: &OverviewScreen, common: &Common) -> (usize, usize) {
+pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common) -> (usize, usize) {
     let table = &screen.table;
     let none = usize::from(table.rows.is_empty() && common.filter.is_some());
     let rows = 1 + none + table.rows.len() + 2 * usize::from(table.folded > 0);
     (rows, 1 + problems::problem_lines(screen, common).count().max(1))
 }
 
-pub fn draw(
+pub(super) fn draw(
     screen: &OverviewScreen,
     common: &Common,
     canvas: &mut Canvas,
@@ -51,7 +51,7 @@ fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
 
 /// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OverviewAreas {
+pub(crate) struct OverviewAreas {
     pub nodes: Rect,
     pub problems: Rect,
     /// The selected node.
@@ -63,7 +63,7 @@ const SELECTED_NODE_LINES: u16 = 4;
 
 /// Divides the body for `rows` lines of nodes and `problems` lines of problems, both with their
 /// titles.
-pub fn areas(layout: &Layout, rows: usize, problems: usize) -> OverviewAreas {
+pub(crate) fn areas(layout: &Layout, rows: usize, problems: usize) -> OverviewAreas {
     let body = layout.body;
     let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);

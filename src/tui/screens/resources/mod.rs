@@ -22,7 +22,7 @@ use crate::wire::text::display_safe;
 use detail::ResourceDetail;
 use path::TreePath;
 use state::areas;
-pub use state::{Focus, ResourcesScreen};
+pub(crate) use state::{Focus, ResourcesScreen};
 use tree::ResourceTree;
 
 impl Screen for ResourcesScreen {

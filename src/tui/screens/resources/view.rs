@@ -16,7 +16,7 @@ use crate::wire::text::{
     self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
 };
 
-pub fn summary(screen: &ResourcesScreen, common: &Common) -> String {
+pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
     let types = &screen.tree.types;
     let sum = |of: &dyn Fn(&crate::engine::store::SummaryFact) -> u64| {
         types.iter().map(|list| of(&list.fact)).sum::<u64>()
@@ -51,7 +51,7 @@ fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
     }
 }
 
-pub fn draw(
+pub(super) fn draw(
     screen: &ResourcesScreen,
     common: &Common,
     canvas: &mut Canvas,

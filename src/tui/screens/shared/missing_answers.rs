@@ -13,13 +13,13 @@ const MAX_SEARCHED_RESOURCES: u64 = 20_000;
 
 /// The reasons for one type of one stream, looked up again when the client's session changes.
 #[derive(Clone, Debug, Default)]
-pub struct MissingAnswers {
+pub(crate) struct MissingAnswers {
     key: Option<(StreamId, TypeUrl, u64)>,
     pub known: Vec<MissingAnswer>,
 }
 
 impl MissingAnswers {
-    pub fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
+    pub(crate) fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
         let place = stream.zip(url);
         let Some(((stream, url), (store, schema))) = place.zip(data.source()) else {
             *self = MissingAnswers::default();
@@ -41,7 +41,7 @@ impl MissingAnswers {
     }
 
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
-    pub fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
+    pub(crate) fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
         if let Some(answer) = self.known.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
             return Some(format!("{} (?)", report::missing_answer_reason(answer)));
         }

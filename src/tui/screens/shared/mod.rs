@@ -1,6 +1,6 @@
 //! Parts that several screens use.
 
-pub mod missing_answers;
-pub mod names;
-pub mod pushes;
-pub mod variant;
+pub(crate) mod missing_answers;
+pub(crate) mod names;
+pub(crate) mod pushes;
+pub(crate) mod variant;

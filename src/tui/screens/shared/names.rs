@@ -17,7 +17,7 @@ const MAX_PREVIEW: usize = 4096;
 
 /// Names, and their concatenation, so that a word is found in all of them at once.
 #[derive(Clone, Debug, Default)]
-pub struct NameList {
+pub(crate) struct NameList {
     all: Vec<Arc<str>>,
     /// The names in lower case, each with a line end.
     text: String,
@@ -26,7 +26,7 @@ pub struct NameList {
 }
 
 impl NameList {
-    pub fn new(all: Vec<Arc<str>>) -> NameList {
+    pub(crate) fn new(all: Vec<Arc<str>>) -> NameList {
         let mut text = String::with_capacity(all.iter().map(|name| name.len() + 1).sum());
         let mut ends = Vec::with_capacity(all.len());
         for name in &all {
@@ -38,11 +38,11 @@ impl NameList {
         NameList { all, text, ends }
     }
 
-    pub fn into_all(self) -> Vec<Arc<str>> {
+    pub(crate) fn into_all(self) -> Vec<Arc<str>> {
         self.all
     }
 
-    pub fn all(&self) -> &[Arc<str>] {
+    pub(crate) fn all(&self) -> &[Arc<str>] {
         &self.all
     }
 
@@ -64,14 +64,14 @@ impl NameList {
 
 /// Contents of a type at a time, by a number that changes whenever they may have changed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ContentsVersion {
+pub(crate) struct ContentsVersion {
     pub mark: u64,
     pub at: Time,
 }
 
 /// The names of a list that match a filter.
 #[derive(Clone, Debug, Default)]
-pub struct FilteredNames {
+pub(crate) struct FilteredNames {
     /// The indices of the matches among the first `searched` names; `None` without a filter.
     matching: Option<Vec<u32>>,
     searched: usize,
@@ -82,7 +82,11 @@ pub struct FilteredNames {
 
 impl FilteredNames {
     /// Starts a search. The preview is ready at once, because it needs no contents.
-    pub fn new(names: &NameList, filter: Option<&AppliedFilter>, version: ContentsVersion) -> FilteredNames {
+    pub(crate) fn new(
+        names: &NameList,
+        filter: Option<&AppliedFilter>,
+        version: ContentsVersion,
+    ) -> FilteredNames {
         let word = filter.and_then(|applied| applied.filter.plain_word());
         let preview = word.filter(|word| !word.contains('\n')).map(|word| names.containing(word));
         FilteredNames {
@@ -94,7 +98,7 @@ impl FilteredNames {
     }
 
     /// Starts the search again if the contents changed, at most once per [`RENEW_INTERVAL`].
-    pub fn renew(&mut self, total: usize, version: ContentsVersion) {
+    pub(crate) fn renew(&mut self, total: usize, version: ContentsVersion) {
         let (then, now) = (self.version.at, version.at);
         let is_due = now < then || now.since(then) >= RENEW_INTERVAL;
         let is_changed = self.version.mark != version.mark;
@@ -104,12 +108,12 @@ impl FilteredNames {
         }
     }
 
-    pub fn is_searching(&self, total: usize) -> bool {
+    pub(crate) fn is_searching(&self, total: usize) -> bool {
         self.matching.is_some() && self.searched < total
     }
 
     /// Matches more names.
-    pub fn search(
+    pub(crate) fn search(
         &mut self,
         contents: Contents<'_>,
         stream: StreamId,
@@ -129,7 +133,7 @@ impl FilteredNames {
     }
 
     /// The indices of the names to show; `None` is all.
-    pub fn shown(&self) -> Option<&[u32]> {
+    pub(crate) fn shown(&self) -> Option<&[u32]> {
         self.preview.as_ref().or(self.matching.as_ref()).map(Vec::as_slice)
     }
 }

@@ -6,20 +6,20 @@ use crate::tui::data::Data;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 /// The push of a type on a stream to compare: the refused one, else the newest.
-pub fn push_to_compare(data: &dyn Data, stream: StreamId, url: &TypeUrl) -> Option<Seq> {
+pub(crate) fn push_to_compare(data: &dyn Data, stream: StreamId, url: &TypeUrl) -> Option<Seq> {
     let states = data.states_of(stream);
     states.iter().find(|state| state.type_url == *url).and_then(|state| push_of(data, state))
 }
 
 /// The push of a state to compare: the refused one, else the newest.
-pub fn push_of(data: &dyn Data, state: &StateFact) -> Option<Seq> {
+pub(crate) fn push_of(data: &dyn Data, state: &StateFact) -> Option<Seq> {
     let open = usize::try_from(state.open_nacks).unwrap_or(usize::MAX);
     let refused = state.nacks.iter().rev().take(open).filter_map(|nack| nack.refused);
     newest_with_changes(data, refused).or(state.last_push.as_ref().map(|push| Seq(push.n)))
 }
 
 /// The first of some pushes, newest first, that changed something. A push that is re-sent does not.
-pub fn newest_with_changes(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
+pub(crate) fn newest_with_changes(data: &dyn Data, pushes: impl Iterator<Item = Seq> + Clone) -> Option<Seq> {
     let has_changes = |n: &Seq| {
         let push = data.source().and_then(|(store, _)| PushDiff::of(store, *n, store.rows()));
         push.is_some_and(|push| !push.entries.is_empty())

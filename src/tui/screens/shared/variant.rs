@@ -2,7 +2,7 @@
 
 use crate::wire::event::Variant;
 
-pub fn variant_words(variant: Option<Variant>) -> &'static str {
+pub(crate) fn variant_words(variant: Option<Variant>) -> &'static str {
     match variant {
         Some(Variant::Ads) => "ADS, state of the world",
         Some(Variant::DeltaAds) => "ADS, delta",

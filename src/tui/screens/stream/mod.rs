@@ -224,7 +224,7 @@ impl Screen for StreamScreen {
 
 /// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamAreas {
+pub(crate) struct StreamAreas {
     pub types: Rect,
     /// The selected type.
     pub detail: Rect,
@@ -233,7 +233,7 @@ pub struct StreamAreas {
 
 /// Divides the body for `rows` lines of types and `detail` lines about the selected one, both with
 /// their titles.
-pub fn areas(layout: &Layout, rows: usize, detail: usize) -> StreamAreas {
+pub(crate) fn areas(layout: &Layout, rows: usize, detail: usize) -> StreamAreas {
     let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
     let (types, rest) = layout::split(layout.body, want(rows).min(layout.body.height / 2));

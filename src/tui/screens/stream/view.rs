@@ -52,7 +52,7 @@ fn applied_span(applied: Option<&AppliedDiff>) -> Span {
 }
 
 /// The cells of a type, in the order of the columns.
-pub fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
+pub(super) fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
     let muted = |text: Option<&str>| match text {
         Some(text) if !text.is_empty() => plain(text),
         _ => span("-", Role::Muted),
@@ -91,7 +91,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     span(text, role)
 }
 
-pub fn draw(
+pub(super) fn draw(
     screen: &StreamScreen,
     common: &Common,
     canvas: &mut Canvas,

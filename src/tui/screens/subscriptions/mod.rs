@@ -22,7 +22,7 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::plain_row;
 use crate::wire::event::{StreamId, TypeUrl};
 
-pub use state::SubscriptionsScreen;
+pub(crate) use state::SubscriptionsScreen;
 use state::{NameRow, SubscribedType};
 
 impl SubscriptionsScreen {

@@ -34,7 +34,7 @@ fn wildcard_words(wildcard: Wildcard) -> &'static str {
     }
 }
 
-pub fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
+pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
     if screen.has_more_to_search() {
         return format!("{}, looking through messages", plural(screen.all() as u64, "name"));
     }
@@ -70,7 +70,7 @@ fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
 }
 
 /// The cells of a name, in the order of the columns.
-pub fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
+pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
     let first = row.asked.zip(row.came).filter(|_| !common.clock.untimed);
@@ -101,7 +101,7 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     }
 }
 
-pub fn draw(
+pub(super) fn draw(
     screen: &SubscriptionsScreen,
     common: &Common,
     canvas: &mut Canvas,
@@ -195,7 +195,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
 }
 
 /// The lines about the selected name.
-pub fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     let (Some(row), Some(of)) = (screen.row(), screen.of_type()) else { return lines };
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);

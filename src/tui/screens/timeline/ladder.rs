@@ -15,7 +15,7 @@ use crate::wire::text::{self, Keep, cut, display_safe, latency, pad, time_of_day
 const LEFT_WIDTH: usize = 14;
 
 /// Draws the rows. Returns the screen row of the selected one.
-pub fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+pub(super) fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
     let lane =

@@ -19,7 +19,7 @@ use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::wire::event::{Dir, Seq, TypeUrl};
 use crate::wire::text::count;
 
-pub use state::TimelineScreen;
+pub(crate) use state::TimelineScreen;
 
 /// Columns that a body moves sideways at once.
 const SIDEWAYS_COLUMNS: usize = 8;
@@ -232,7 +232,7 @@ impl TimelineScreen {
 }
 
 /// The areas of list and detail. Either may be empty.
-pub fn areas(layout: &Layout, is_full_screen: bool) -> (Rect, Rect) {
+pub(crate) fn areas(layout: &Layout, is_full_screen: bool) -> (Rect, Rect) {
     let body = layout.body;
     if is_full_screen {
         return layout::split(body, 0);

@@ -36,7 +36,7 @@ fn columns(common: &Common) -> [Column; 12] {
 }
 
 /// The cells of a row, in the order of the columns.
-pub fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
+pub(super) fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
     let glyphs = common.theme.glyphs();
     let fact = &*shown.line;
     let (arrow, type_name) = match fact.dir {
@@ -75,7 +75,7 @@ pub fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
     ]
 }
 
-pub fn draw(
+pub(super) fn draw(
     screen: &TimelineScreen,
     common: &Common,
     canvas: &mut Canvas,

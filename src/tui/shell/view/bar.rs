@@ -11,7 +11,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::wire::event::Time;
 use crate::wire::text::{count, time_of_day, width};
 
-pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.common.clock.untimed;
     let state = if bar.playing { " >  " } else { " || " };
     let (at, of) = match untimed {
@@ -37,7 +37,7 @@ pub fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
 }
 
 /// The meaning of the letters on the bar.
-pub fn legend() -> String {
+pub(super) fn legend() -> String {
     let signs = Sign::ALL.iter().map(|sign| format!("{} {}", sign.letter(), sign.word()));
     format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
 }

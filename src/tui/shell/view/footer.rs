@@ -18,7 +18,7 @@ use super::{bar, prompts};
 const MAX_NOTICE_LINES: usize = 5;
 
 /// Draws the lines below the screen. Returns the position of the cursor if a prompt is open here.
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
     let common = &model.common;
     if let (Some(area), Some(bar)) = (layout.bar, &common.info.bar) {
         bar::draw(model, canvas, area, bar);

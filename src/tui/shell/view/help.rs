@@ -103,7 +103,7 @@ fn everywhere(model: &Model, width: usize) -> Vec<StyledLine> {
 }
 
 /// The lines of the page, both columns side by side.
-pub fn texts(model: &Model) -> Vec<String> {
+pub(crate) fn texts(model: &Model) -> Vec<String> {
     let Some(layout) = model.common.layout() else { return Vec::new() };
     let (first, second) = columns(&layout);
     let mut left = plain_lines(here(model, usize::from(first.width)));
@@ -122,7 +122,7 @@ pub fn texts(model: &Model) -> Vec<String> {
 }
 
 /// The last scroll offset of the page.
-pub fn last_scroll(model: &Model) -> usize {
+pub(crate) fn last_scroll(model: &Model) -> usize {
     let Some(layout) = model.common.layout() else { return 0 };
     let (first, second) = columns(&layout);
     let (left, right) =
@@ -139,7 +139,7 @@ fn columns(layout: &Layout) -> (Rect, Rect) {
     layout::beside(layout.body, layout.body.width / 2 - 2)
 }
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
+pub(crate) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
     let third = layout.head[2];
     canvas.text(third, &" ".repeat(usize::from(third.width)), Role::Plain);
     canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);

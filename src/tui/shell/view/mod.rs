@@ -2,7 +2,7 @@
 
 mod bar;
 mod footer;
-pub mod help;
+pub(crate) mod help;
 mod palette;
 mod prompts;
 mod title;

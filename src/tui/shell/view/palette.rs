@@ -12,7 +12,13 @@ use crate::tui::widgets::list::scroll;
 use crate::wire::text::{Keep, cut, display_safe, pad, width};
 
 /// Draws the palette. Returns the position of the cursor.
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, input: &str, chosen: usize) -> Position {
+pub(super) fn draw(
+    model: &Model,
+    canvas: &mut Canvas,
+    layout: &Layout,
+    input: &str,
+    chosen: usize,
+) -> Position {
     let (_, area) = split(layout.body, layout.body.height / 2);
     let blank = " ".repeat(usize::from(area.width));
     for row in area.rows() {

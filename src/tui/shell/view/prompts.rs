@@ -13,7 +13,7 @@ use crate::wire::text;
 
 /// Draws the prompt or question of the top overlay, if it has one. Returns whether it has, and the
 /// position of the cursor.
-pub fn draw(model: &Model, canvas: &mut Canvas, line: Rect) -> (bool, Option<Position>) {
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, line: Rect) -> (bool, Option<Position>) {
     let cursor = match model.overlays.last() {
         Some(Overlay::Filter { input, error, .. }) => filter(canvas, line, input, error.as_ref()),
         Some(Overlay::Find { input }) => filter(canvas, line, input, None),

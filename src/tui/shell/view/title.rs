@@ -10,7 +10,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
 use crate::wire::text::{self, count, size, time_of_day_secs, type_label};
 
-pub fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third] = layout.head;
     source(model, canvas, layout, first);
     canvas.line(second, &tabs(model, layout));
