@@ -1,4 +1,5 @@
-//! The reference: a tonic client that decodes a response by prost, counts its resources, and ACKs.
+//! The reference: a tonic client that decodes a response with prost, counts its resources, and
+//! sends an ACK.
 
 use bytes::{Buf, Bytes};
 use prost::Message;
@@ -13,10 +14,10 @@ use crate::clusters;
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
 
-/// Far above what is in flight, so that windows are not what is measured.
+/// Far above the data in flight, so that flow-control windows are not measured.
 const WINDOW: u32 = 1 << 30;
 
-/// The fields of a DiscoveryResponse that such a client looks at.
+/// Fields of a DiscoveryResponse that the client reads.
 #[derive(Clone, PartialEq, Message)]
 struct Response {
     #[prost(string, tag = "1")]
@@ -65,7 +66,7 @@ impl Decoder for Counting {
     }
 }
 
-/// Until the server ends it.
+/// Runs until the server ends the stream.
 pub fn run(server: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     runtime.expect("a runtime").block_on(async {
@@ -75,7 +76,7 @@ pub fn run(server: &str) {
         let mut grpc = tonic::client::Grpc::new(channel).max_decoding_message_size(usize::MAX);
         grpc.ready().await.expect("a server");
         let (send, requests) = mpsc::channel(4);
-        // Without the prefix of gRPC, which tonic puts before it.
+        // The gRPC prefix is added by tonic.
         let request = |version| {
             let mut request = clusters::request(clusters::CLUSTER, version);
             request.advance(5);

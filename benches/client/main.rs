@@ -1,8 +1,10 @@
-//! What `xdscope watch` takes to receive, verify and ACK a push of 100,000 clusters, as ratios to a tonic client that
-//! decodes it by prost, counts the resources and ACKs, measured in the same run.
+//! Measures the time for `xdscope watch` to receive, verify and ACK a push of 100,000 clusters, as
+//! ratios to a tonic client that decodes it with prost, counts the resources and sends an ACK in
+//! the same run.
 //!
-//! `cargo bench --bench client` prints one table; `-- --quick` runs less. Each client is a process of its own, the
-//! control plane is this one. Rounds alternate between the clients, figures are medians over rounds.
+//! `cargo bench --bench client` prints one table; `-- --quick` runs less. Each client is a separate
+//! process, and the control plane is this one. Rounds alternate between the clients; figures are
+//! medians over rounds.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
@@ -17,14 +19,14 @@ use std::time::Duration;
 
 use server::Server;
 
-/// Who receives.
+/// The client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// Counts, by tonic and prost.
+    /// Counts with tonic and prost.
     Tonic,
-    /// `xdscope watch`, with its rules; nothing on disk.
+    /// `xdscope watch` with its rules, without a session file.
     Watch,
-    /// The same, and the session file.
+    /// `xdscope watch` with a session file.
     Recording,
 }
 
@@ -61,7 +63,7 @@ impl Who {
     }
 }
 
-/// The most memory that a process has had, in bytes.
+/// Returns the peak memory of a process in bytes.
 fn peak(process: &Child) -> f64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -75,7 +77,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// From the push to its ACK, of the first push and of one that changes one cluster; and the peak of memory.
+/// Times from push to ACK, for the first push and for one changed cluster, and the peak memory.
 #[derive(Default)]
 struct Figures {
     first: Vec<f64>,

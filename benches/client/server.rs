@@ -1,4 +1,4 @@
-//! A control plane for one client: pushes, and takes the time until each ACK.
+//! A control plane for one client, which measures the time until each ACK.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -9,12 +9,12 @@ use tokio::net::TcpListener;
 
 pub struct Server {
     pub address: SocketAddr,
-    /// From the first byte of each push to the whole of its ACK.
+    /// Time from the first byte of each push to the complete ACK.
     pub acked: mpsc::Receiver<Duration>,
 }
 
 impl Server {
-    /// Waits for its client in a thread of its own.
+    /// Waits for the client in a separate thread.
     pub fn start(pushes: Vec<Bytes>) -> Server {
         let (told, address) = mpsc::channel();
         let (took, acked) = mpsc::channel();
@@ -24,7 +24,7 @@ impl Server {
             runtime.block_on(async move {
                 let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
                 told.send(listener.local_addr().expect("its address")).expect("somebody waits");
-                // The client may end at any time.
+                // The client may disconnect at any time.
                 let _ = serve(listener, pushes, took).await;
             });
         });

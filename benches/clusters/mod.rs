@@ -1,4 +1,4 @@
-//! Clusters as servers send them, the same for every benchmark: of 300 to 600 bytes, from their numbers alone.
+//! Realistic clusters for all benchmarks, of 300 to 600 bytes, derived from their numbers.
 
 use bytes::Bytes;
 use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
@@ -23,7 +23,7 @@ pub fn message(number: u32, value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An EDS cluster with a TLS transport socket and HTTP protocol options, in an `Any`.
+/// Returns an EDS cluster with a TLS transport socket and HTTP protocol options, in an `Any`.
 pub fn cluster(i: usize, timeout: u64) -> Vec<u8> {
     let name = format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
     let mut seconds = Vec::new();
@@ -52,13 +52,14 @@ pub fn cluster(i: usize, timeout: u64) -> Vec<u8> {
     any(CLUSTER, &value)
 }
 
-/// One SotW CDS response of `count` clusters as a gRPC message; cluster `changed` has another timeout.
+/// Returns a SotW CDS response of `count` clusters as a gRPC message; cluster `changed` has another
+/// timeout.
 pub fn push(count: usize, version: usize, changed: usize) -> Bytes {
     let entries = (0..count).map(|i| cluster(i, if i == changed { 5 + version as u64 } else { 5 }));
     response(CLUSTER, version, entries)
 }
 
-/// One SotW response of these resources as a gRPC message.
+/// Returns a SotW response of these resources as a gRPC message.
 pub fn response(url: &str, version: usize, entries: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Bytes {
     let mut body = text(1, &version.to_string());
     for entry in entries {
@@ -69,7 +70,8 @@ pub fn response(url: &str, version: usize, entries: impl IntoIterator<Item = imp
     grpc(&body)
 }
 
-/// A SotW request: the first one with a node, later ones ACKs. `url` is that of the push it answers.
+/// Returns a SotW request: the first one with a node, later ones as ACKs; `url` is the type of the
+/// acknowledged push.
 pub fn request(url: &str, version: usize) -> Bytes {
     let mut body = Vec::new();
     if version == 0 {

@@ -1,5 +1,5 @@
-//! What is held in memory: for 100,000 clusters, for each push that repeats them, and for streams that share them.
-//! As this process's resident memory, less what it was before; Linux only.
+//! Measures resident memory for 100,000 clusters, for each push that repeats them, and for streams
+//! that share them; Linux only.
 
 use xdscope::schema::Schema;
 use xdscope::wire::MessageShape;
@@ -64,7 +64,7 @@ pub fn run(quick: bool) {
     ));
 }
 
-/// Bytes that are resident now.
+/// Returns the resident memory in bytes.
 fn resident() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

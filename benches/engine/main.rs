@@ -1,8 +1,10 @@
-//! What the engine with all rules costs on one core, against splitting and hashing the same bytes in the same run.
+//! Measures the cost of the engine with all rules on one core, against splitting and hashing the
+//! same bytes in the same run.
 //!
-//! `cargo bench --bench engine` prints one line a figure. `-- --quick` runs less of each, to see that it works;
-//! `-- held|small|repush|first` runs one group. Bytes are parsed, kept and held against the rules as a tap does it, but
-//! for sockets and recording. Figures are medians over rounds that alternate with their reference.
+//! `cargo bench --bench engine` prints one line per figure. `-- --quick` runs less, to check that
+//! the bench works; `-- held|small|repush|first` runs one group. Bytes are parsed, stored and
+//! checked by the rules as in a tap, without sockets and recording. Figures are medians over rounds
+//! that alternate with their reference.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
@@ -24,7 +26,7 @@ use xdscope::wire::event::{Clock, StreamId, Time};
 use xdscope::wire::pb::Fields;
 use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
-/// Memory goes first, while none is lying about.
+/// Memory is measured first, while the heap is small.
 const GROUPS: [(&str, fn(bool)); 4] =
     [("held", held::run), ("small", small::run), ("repush", push::repeated), ("first", push::first)];
 
@@ -39,22 +41,22 @@ fn main() {
     }
 }
 
-/// A line of the report.
+/// Prints one line of the report.
 fn say(line: &str) {
     use std::io::Write;
     writeln!(std::io::stdout(), "{line}").expect("somebody reads");
 }
 
-/// Which rules are over an engine.
+/// The rules applied to an engine.
 #[derive(Clone, Copy, PartialEq)]
 enum Judged {
-    /// As beside a live tap, where contents that are looked into have a bound.
+    /// The rules of a live tap, with a limit on decoded contents.
     Live,
-    /// As `xdscope lint` on a recording.
+    /// The rules of `xdscope lint` on a recording.
     All,
 }
 
-/// A source with the rules over it, fed gRPC messages.
+/// A source with rules, fed with gRPC messages.
 struct Engine {
     watched: Analysis,
     now: u64,
@@ -80,7 +82,8 @@ impl Engine {
         self.watched.handle(Frame { at: Time(self.now), stream, what: FramePayload::Open(Box::new(open)) });
     }
 
-    /// One gRPC message, half a millisecond after the last: timers of rules come due, and thousands wait for one.
+    /// Feeds one gRPC message, half a millisecond after the previous one: timers of rules expire,
+    /// and thousands of names wait for a timer.
     fn message(&mut self, stream: StreamId, shape: MessageShape, grpc: &[u8]) {
         self.now += 500_000;
         let message = Message::parse(shape, &grpc[5..], self.watched.catalog_mut());
@@ -89,13 +92,13 @@ impl Engine {
     }
 }
 
-/// The reference: each field of a message hashed by itself, and nothing kept but one number.
+/// Hashes each field of a message and keeps one number, as the reference.
 fn split_and_hash(grpc: &[u8]) -> u128 {
     let fields = Fields::new(&grpc[5..]).flatten();
     fields.fold(0, |sum, field| sum ^ twox_hash::XxHash3_128::oneshot(field.raw))
 }
 
-/// Seconds that it takes.
+/// Returns the elapsed seconds.
 fn seconds(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();

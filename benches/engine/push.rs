@@ -1,4 +1,4 @@
-//! Large pushes: the first one, and those that repeat all but one resource.
+//! Large pushes: the first one, and repetitions with one changed resource.
 
 use bytes::Bytes;
 use xdscope::schema::Schema;
@@ -21,7 +21,7 @@ fn opened(schema: &std::sync::Arc<Schema>) -> Engine {
     engine
 }
 
-/// From bytes to names and states.
+/// Measures the time from bytes to names and states.
 pub fn first(quick: bool) {
     let (count, schema) = (count(quick), Schema::builtin());
     schema.warm();
@@ -47,7 +47,7 @@ pub fn first(quick: bool) {
     ));
 }
 
-/// From bytes to which resource changed.
+/// Measures the time from bytes to the changed resource.
 pub fn repeated(quick: bool) {
     let (count, schema) = (count(quick), Schema::builtin());
     schema.warm();

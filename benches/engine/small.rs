@@ -1,4 +1,4 @@
-//! Small messages: delta updates of one resource each with their ACKs, over ten streams.
+//! Small messages: delta updates of one resource with their ACKs, over ten streams.
 
 use bytes::Bytes;
 use xdscope::schema::Schema;
@@ -69,7 +69,7 @@ fn subscribe(url: &str) -> Bytes {
     grpc(&body)
 }
 
-/// Updates and their ACKs; each update is of one resource.
+/// Returns updates of one resource each, with their ACKs.
 fn traffic(pairs: usize, url: &str, resource: impl Fn(usize) -> Vec<u8>) -> Vec<Sent> {
     let mut out = Vec::with_capacity(2 * pairs);
     for i in 0..pairs {
@@ -89,7 +89,7 @@ fn traffic(pairs: usize, url: &str, resource: impl Fn(usize) -> Vec<u8>) -> Vec<
     out
 }
 
-/// The names that [`cluster`] and [`endpoints`] give.
+/// Returns the names used by [`cluster`] and [`endpoints`].
 fn name_of(url: &str, i: usize) -> String {
     let i = i % NAMES;
     match url {
@@ -98,7 +98,7 @@ fn name_of(url: &str, i: usize) -> String {
     }
 }
 
-/// A `ClusterLoadAssignment` with one endpoint, whose address comes from `version`.
+/// Returns a `ClusterLoadAssignment` with one endpoint, whose address depends on `version`.
 fn endpoints(i: usize, version: u64) -> Vec<u8> {
     let mut socket = text(2, &format!("10.{}.{}.{}", version >> 16 & 255, version >> 8 & 255, version & 255));
     put_tag(&mut socket, 3, 0);

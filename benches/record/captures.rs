@@ -1,4 +1,4 @@
-//! Packet captures of 1 GB: opening them, against reading the file.
+//! Packet captures of 1 GB: opening against reading the file.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -16,7 +16,7 @@ use crate::large::{Took, median, run};
 use crate::traffic::Dice;
 use crate::{clusters, say};
 
-/// 10,000 clusters, one changed a push.
+/// Writes pushes of 10,000 clusters, one changed in each.
 fn churn(path: &Path, pushes: usize, form: Form, size: usize) -> u64 {
     let count = 10_000;
     let out = BufWriter::with_capacity(1 << 20, File::create(path).expect("a file"));
@@ -39,7 +39,7 @@ fn churn(path: &Path, pushes: usize, form: Form, size: usize) -> u64 {
     std::fs::metadata(path).expect("the file").len()
 }
 
-/// Messages in a capture, all of it read.
+/// Counts the messages in a capture.
 fn messages(path: &Path) -> usize {
     let options = Options { redact: None, seed: 1, schema: Schema::builtin() };
     let loaded = pcap::read(File::open(path).expect("the file"), &options).expect("a capture");
@@ -47,7 +47,7 @@ fn messages(path: &Path) -> usize {
     loaded.frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count()
 }
 
-/// Seconds of a plain read with a hash over all.
+/// Measures a plain read with a hash over the file, in seconds.
 fn plain(path: &Path) -> f64 {
     let start = Instant::now();
     let (mut file, mut hash, mut buffer) =

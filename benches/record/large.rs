@@ -14,8 +14,8 @@ use xdscope::wire::event::Seq;
 
 use crate::{say, traffic};
 
-/// What a process took: seconds until it ended, megabytes at its peak, megabytes that its work held at the end (of seeks:
-/// the median, in seconds), and what it measured itself.
+/// Costs of a process: seconds until its end, peak memory in megabytes, megabytes held at the end
+/// (for seeks: the median in seconds), and its own measurement.
 pub struct Took {
     pub wall: f64,
     pub peak: f64,
@@ -23,7 +23,7 @@ pub struct Took {
     pub own: f64,
 }
 
-/// Megabytes of a line of `/proc/self/status`.
+/// Returns a line of `/proc/self/status` in megabytes.
 fn memory(key: &str) -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
@@ -34,7 +34,7 @@ fn memory(key: &str) -> f64 {
 /// The default of `--memory`.
 const MEMORY: usize = 512_000_000;
 
-/// The whole file as the screens of `replay` read it, all rules on.
+/// Reads the whole file as the screens of `replay` do, with all rules.
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
     let recording = sources::start_recording(Path::new(file)).expect("readable").expect("a recording");
@@ -44,7 +44,7 @@ fn replay(file: &str) -> Cursor {
     cursor
 }
 
-/// Does one thing to one file and says what it took.
+/// Performs one operation on one file and prints its costs.
 pub fn child(work: &str, file: &str) -> ExitCode {
     let idle = memory("RssAnon");
     let start = Instant::now();
@@ -83,7 +83,7 @@ pub fn child(work: &str, file: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs [`child`] in a process of its own.
+/// Runs [`child`] in a separate process.
 pub fn run(work: &str, file: &Path) -> Took {
     let program = std::env::current_exe().expect("this program");
     let start = Instant::now();
@@ -151,7 +151,7 @@ pub fn open(quick: bool) {
     }
 }
 
-/// The file as a killed recorder leaves it.
+/// Returns the file as a killed recorder leaves it.
 fn crashed(path: &Path, size: u64) -> PathBuf {
     let crashed = path.with_extension("crashed.xdsrec");
     std::fs::copy(path, &crashed).expect("a copy");

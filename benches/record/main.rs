@@ -1,8 +1,10 @@
-//! What a recording costs: sizes against zstd over the same traffic, and how long 1 GB of traffic takes to open.
+//! Measures the size of recordings against zstd over the same traffic, and the time to open 1 GB of
+//! traffic.
 //!
-//! `cargo bench --bench record` prints one line a figure. `-- --quick` runs less of each, to see that it works;
-//! `-- churn|acks|deltas|open|pcap` runs one group. Sizes are of the file as the recorder leaves it: flushed each tenth
-//! of a second of the traffic's own time. Openings run in processes of their own, for their time and peak memory.
+//! `cargo bench --bench record` prints one line per figure. `-- --quick` runs less, to check that
+//! the bench works; `-- churn|acks|deltas|open|pcap` runs one group. Sizes are those of the
+//! recorder's file, flushed every tenth of a second of the traffic's time. Files are opened in
+//! separate processes, which report time and peak memory.
 
 #[path = "../../tests/it/support/capture.rs"]
 mod capture;
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// A line of the report.
+/// Prints one line of the report.
 fn say(line: &str) {
     use std::io::Write;
     writeln!(std::io::stdout(), "{line}").expect("somebody reads");

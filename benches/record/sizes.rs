@@ -1,4 +1,4 @@
-//! Sizes of files.
+//! Sizes of recordings.
 
 use std::hash::Hasher;
 
@@ -12,7 +12,7 @@ fn kb(bytes: u64) -> f64 {
     bytes as f64 / 1e3
 }
 
-/// XXH3 of all messages of a recording, joined.
+/// Returns the XXH3 hash of all messages of a recording, joined.
 fn messages(loaded: &Loaded) -> (u64, u64) {
     let (mut hash, mut bytes) = (twox_hash::XxHash3_64::new(), 0);
     for frame in &loaded.frames {

@@ -1,4 +1,4 @@
-//! Seeded sessions, frame by frame, and the recording of them.
+//! Seeded sessions, frame by frame, and their recordings.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::clusters;
 
 const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/";
 
-/// Numbers from a seed.
+/// A seeded random number generator.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -31,7 +31,7 @@ impl Dice {
     }
 }
 
-/// A recorder as the live one is: what is new is flushed each tenth of a second, here of the traffic's time.
+/// A recorder that flushes every tenth of a second of the traffic's time, like the live one.
 pub struct Recording {
     pub catalog: Catalog,
     writer: Writer,
@@ -39,7 +39,7 @@ pub struct Recording {
     stream: StreamId,
     now: u64,
     flushed: u64,
-    /// gRPC messages as they passed.
+    /// gRPC messages in order.
     pub raw: u64,
 }
 
@@ -67,7 +67,7 @@ impl Recording {
         }
     }
 
-    /// One gRPC message, so many microseconds after the last.
+    /// Adds one gRPC message, this many microseconds after the previous one.
     pub fn message(&mut self, after: u64, shape: MessageShape, grpc: &[u8]) {
         self.now += after;
         self.raw += grpc.len() as u64;
@@ -75,14 +75,15 @@ impl Recording {
         self.write(FramePayload::Message(std::sync::Arc::new(message)));
     }
 
-    /// Completes the file; its length.
+    /// Completes the file and returns its length.
     pub fn finish(self) -> u64 {
         self.writer.finish().expect("a disk");
         File::open(&self.path).and_then(|file| file.metadata()).expect("the file").len()
     }
 }
 
-/// Pushes of `count` clusters, one changed in each; each with its ACK. Bytes of traffic, and of the file.
+/// Pushes `count` clusters repeatedly, one changed each time, with ACKs. Returns the bytes of
+/// traffic and of the file.
 pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u64) {
     let mut recording = Recording::new(path, "StreamAggregatedResources");
     let mut dice = Dice(7);
@@ -112,7 +113,7 @@ pub fn churn(path: &Path, count: usize, pushes: usize, random: bool) -> (u64, u6
     (recording.raw, recording.finish())
 }
 
-/// Delta updates of one cluster each, `pace` microseconds apart, each with its ACK.
+/// Sends delta updates of one cluster each, `pace` microseconds apart, with ACKs.
 pub fn deltas(
     path: &Path,
     clusters: usize,
@@ -147,7 +148,7 @@ fn delta(cluster: usize, version: usize, nonce: usize) -> (Bytes, Bytes) {
     (clusters::grpc(&push), clusters::grpc(&ack))
 }
 
-/// A request with a node of some 60 KB, as Envoy's: its extensions, each with the types it takes.
+/// Returns a request with a node of about 60 KB like Envoy's: its extensions with their types.
 pub fn ack_with_node(version: usize, node: &[u8]) -> Bytes {
     let mut body = clusters::text(1, &version.to_string());
     put_len_field(&mut body, 2, node);
@@ -156,7 +157,7 @@ pub fn ack_with_node(version: usize, node: &[u8]) -> Bytes {
     clusters::grpc(&body)
 }
 
-/// See [`ack_with_node`].
+/// Returns the node of [`ack_with_node`].
 pub fn node() -> Vec<u8> {
     let mut out = [
         clusters::text(1, "sidecar~10.0.0.7~shop-7d9f"),

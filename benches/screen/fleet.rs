@@ -1,4 +1,4 @@
-//! A source of the size that is aimed at: resources, streams, and messages that go on.
+//! A source of the target size: resources, streams, and continuing messages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -24,14 +24,14 @@ use crate::wire::{Wire, chunks};
 const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 const ROUTES: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
 const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
-/// Names that each stream asks for, of EDS and RDS.
+/// Number of names in the EDS and RDS subscriptions of each stream.
 const NAMES: usize = 10;
-/// Clusters of a stream that does not have all.
+/// Number of clusters of a stream without a wildcard.
 const FEW: usize = 200;
-/// Messages that may wait to be taken in while the source is filled.
+/// Maximum queue of unprocessed messages while the source is filled.
 const AHEAD: u64 = 20_000;
 
-/// How large it is.
+/// Size of the fleet.
 #[derive(Clone, Copy)]
 pub struct Size {
     pub resources: usize,
@@ -39,9 +39,9 @@ pub struct Size {
     pub messages: u64,
 }
 
-/// Delta with all clusters.
+/// The delta stream with all clusters.
 pub const DELTA: usize = 0;
-/// State of the world with all clusters.
+/// The state-of-the-world stream with all clusters.
 pub const SOTW: usize = 1;
 
 pub struct Fleet {
@@ -53,7 +53,7 @@ pub struct Fleet {
     all: [Vec<Bytes>; 2],
 }
 
-/// One stream is delta, the others are not.
+/// Returns the name of cluster `i`.
 fn name(i: usize) -> String {
     format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37)
 }
@@ -66,7 +66,7 @@ fn endpoints(i: usize, version: u64) -> Vec<u8> {
     any(ENDPOINTS, &[text(1, &name(i)), message(2, &inner)].concat())
 }
 
-/// A SotW request: of names, as an ACK of a push, or with an error as its NACK.
+/// Returns a SotW request: with names, as an ACK of a push, or with an error as a NACK.
 fn request(url: &str, names: &[String], answers: Option<u64>, error: Option<&str>) -> Bytes {
     let mut body = Vec::new();
     if let (Some(version), None) = (answers, error) {
@@ -136,14 +136,15 @@ impl Fleet {
         self.sent.load(Ordering::Relaxed).saturating_sub(self.shared.store().messages())
     }
 
-    /// Waits until all that was sent is taken in.
+    /// Waits until all messages are processed.
     pub fn settle(&self) {
         while self.behind() > 0 {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
 
-    /// The streams with what they begin with: some refuse it, some get less than they ask for.
+    /// Opens the streams with their first messages: some send a NACK, some get less than they
+    /// request.
     fn begin(&self) {
         let wire = Wire(self.copies.clone());
         let say = |stream: usize, dir: Dir, grpc: &[u8]| {
@@ -188,7 +189,7 @@ impl Fleet {
         }
     }
 
-    /// All clusters again on [`SOTW`], one of them changed.
+    /// Pushes all clusters again on [`SOTW`], one of them changed.
     pub fn push(&self, turn: usize) {
         Wire(self.copies.clone()).send_chunks(SOTW, Dir::Resp, &self.all[turn % 2]);
         self.sent.fetch_add(1, Ordering::Relaxed);
@@ -200,7 +201,7 @@ impl Fleet {
         Updates { wire, size: self.size, versions, sent: self.sent.clone(), round: 0 }
     }
 
-    /// Messages that go on arriving at a rate a second, until it is dropped.
+    /// Sends messages at a rate per second, until dropped.
     pub fn traffic(&self, rate: u64) -> Traffic {
         let (mut updates, stop) = (self.updates(), Arc::new(AtomicBool::new(false)));
         let base = 1 + self.shared.store().messages();
@@ -237,11 +238,11 @@ struct Updates {
 }
 
 impl Updates {
-    /// About so many messages.
+    /// Adds about this many messages.
     fn send(&mut self, messages: u64) {
         for _ in 0..messages.div_ceil(2) {
             self.round += 1;
-            // Every tenth is on the stream that is looked at.
+            // Every tenth message is on the displayed stream.
             let stream = match self.round % 10 {
                 0 => DELTA,
                 _ => 1 + (self.round as usize % (self.size.streams - 1)),

@@ -2,7 +2,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// `jj<enter>/name`: characters, and names in `<>`.
+/// Parses keys such as `jj<enter>/name`: characters, and names in `<>`.
 pub fn keys(typed: &str) -> Vec<KeyEvent> {
     let mut keys = Vec::new();
     let mut rest = typed;

@@ -1,10 +1,11 @@
-//! What a key takes to the painted screen, at 100,000 resources, 1,000 streams and 1,000,000 messages, while 10,000
-//! messages a second arrive.
+//! Measures the time from a key to the painted screen, at 100,000 resources, 1,000 streams and
+//! 1,000,000 messages, while 10,000 messages per second arrive.
 //!
-//! `cargo bench --bench screen` prints one line a figure: milliseconds, since what a person waits is what counts, and
-//! beside them how often a blank frame of the same size could have been painted. `-- --quick` runs it small, to see that
-//! it works; `-- screens|filter|push|idle` runs those, `-- screens 4 8` some screens. Messages come through the analysis
-//! of a tap, keys through the loop of the screens; only terminal and sockets are left out.
+//! `cargo bench --bench screen` prints one line per figure in milliseconds, with the number of
+//! blank frames of that size that could have been painted instead. `-- --quick` runs a small fleet,
+//! to check that the bench works; `-- screens|filter|push|idle` runs those groups, `-- screens 4 8`
+//! some screens. Messages pass the analysis of a tap, and keys the loop of the screens; only
+//! terminal and sockets are left out.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
@@ -23,17 +24,18 @@ use fleet::{DELTA, Fleet, SOTW, Size};
 use keys::keys;
 use seat::{Seat, Waits};
 
-/// Messages that arrive meanwhile, a second.
+/// Messages per second that arrive meanwhile.
 const RATE: u64 = 10_000;
-/// Between two keys: more than a held key has, so that none waits for the one before.
+/// Interval between two keys, longer than that of a held key, so that no key waits for the previous
+/// one.
 const GAP: Duration = Duration::from_millis(25);
-/// What a person waits for without noticing.
+/// Longest delay that a person does not notice.
 const AIM: &str = "aims: p99 16, never above 50";
 
-/// The same on every screen: arrows, pages, ends, the other pane, a filter typed and cleared, what Enter opens.
+/// Keys for every screen: arrows, pages, ends, the other pane, a filter typed and cleared, Enter.
 const ANYWHERE: &str =
     "<down><down>jk<up><pgdn><pgdn><pgup>Gg<tab>jj<pgdn>k<tab><tab>/service-00001<enter>jj<esc>";
-/// And what a screen has of its own.
+/// Keys for one screen.
 const OWN: [(ScreenId, &str); 9] = [
     (ScreenId::Overview, "s2js3js1<right>l}}{<esc>zjz<enter><esc>"),
     (ScreenId::Stream, "}{]t<esc>T<enter><esc>"),
@@ -106,7 +108,7 @@ fn main() {
     }
 }
 
-/// Shows a screen of a stream, as if somebody had just come to it.
+/// Opens a screen of a stream.
 fn open(seat: &mut Seat, screen: ScreenId, stream: usize) {
     let stream = StreamId(1 + stream as u32);
     let model = &mut seat.screens.model;
@@ -127,7 +129,7 @@ fn open(seat: &mut Seat, screen: ScreenId, stream: usize) {
     }
 }
 
-/// `/` over all names: from a key to the first frame with matches.
+/// Filters all names: from a key to the first frame with matches.
 fn filter(seat: &mut Seat, blank: f64, turns: usize) {
     let word = |turn: usize| vec![format!("service-09999{turn}"), format!("ns-3{turn}"), format!("09{turn}")];
     let regex = |turn: usize| vec![format!("name:/0{turn}9.ns/")];
@@ -149,7 +151,7 @@ fn filter(seat: &mut Seat, blank: f64, turns: usize) {
     }
 }
 
-/// Keys while all resources are pushed again, once a second.
+/// Presses keys while all resources are pushed again once a second.
 fn push(seat: &mut Seat, fleet: &Fleet, blank: f64, turns: usize) {
     for screen in [ScreenId::Overview, ScreenId::Timeline, ScreenId::Resources] {
         let mut waits = Waits::default();
@@ -186,7 +188,7 @@ fn line(what: &str, waits: &mut Waits, blank: f64, aim: &str) {
     ));
 }
 
-/// A line of the report.
+/// Prints one line of the report.
 fn say(line: &str) {
     use std::io::Write;
     writeln!(std::io::stdout(), "{line}").expect("somebody reads");

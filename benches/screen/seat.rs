@@ -1,4 +1,4 @@
-//! Somebody before the screens: presses keys, and sees when they are answered.
+//! A simulated user: presses keys, and measures the response.
 
 use std::cell::Cell;
 use std::io::{self, Write};
@@ -16,12 +16,12 @@ use xdscope::schema::Schema;
 use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 
 const SIZE: (u16, u16) = (200, 60);
-/// Nobody waits longer.
+/// Timeout of a key.
 const LONGEST: Duration = Duration::from_secs(5);
-/// The shortest wait of the terminal's own loop.
+/// Shortest wait of the terminal's own loop.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// A terminal that only counts.
+/// A terminal that only counts bytes.
 #[derive(Clone, Default)]
 pub struct Counter(Rc<Cell<u64>>);
 
@@ -36,7 +36,7 @@ impl Write for Counter {
     }
 }
 
-/// How long keys waited, in seconds, and which.
+/// Delays of keys in seconds, with the keys.
 #[derive(Default)]
 pub struct Waits(Vec<(f64, String)>);
 
@@ -53,14 +53,14 @@ impl Waits {
         self.0.len()
     }
 
-    /// p50, p99, the longest.
+    /// Returns p50, p99 and the maximum.
     pub fn figures(&mut self) -> [f64; 3] {
         self.0.sort_by(|a, b| a.0.total_cmp(&b.0));
         let at = |share: usize| self.0.get((self.0.len() * share / 100).min(self.0.len().saturating_sub(1)));
         [50, 99, 100].map(|share| at(share).map_or(f64::NAN, |(wait, _)| *wait))
     }
 
-    /// The three keys that waited longest, the longest last. After [`Waits::figures`].
+    /// Returns the three slowest keys, the slowest last. Call after [`Waits::figures`].
     pub fn worst(&self) -> String {
         let keys: Vec<&str> = self.0.iter().rev().take(3).map(|(_, key)| key.as_str()).collect();
         keys.join(" ")
@@ -92,7 +92,8 @@ impl Seat {
         Seat { screens: Screens::new(model, out, false), feed, written }
     }
 
-    /// The reference: a blank frame of this size on a terminal that shows something else, in seconds.
+    /// Measures the reference: a blank frame of this size on a terminal with other content, in
+    /// seconds.
     pub fn blank(&self) -> f64 {
         let mut painter = Painter::new(io::BufWriter::with_capacity(1 << 16, Counter::default()));
         let mut took: Vec<f64> = (0..201)
@@ -107,20 +108,20 @@ impl Seat {
         took[took.len() / 2]
     }
 
-    /// One turn of the terminal's loop with what came. True once the screen is as it should be.
+    /// Runs one iteration of the terminal's loop. Returns true once the screen is complete.
     fn turn(&mut self, messages: Vec<Msg>) -> bool {
         self.screens.turn(&self.feed, messages);
         self.screens.paint().expect("a terminal that takes all");
         !self.screens.is_dirty()
     }
 
-    /// Presses keys one after the other; how long each waited for its frame.
+    /// Presses keys in turn and measures the delay of each frame.
     pub fn press(&mut self, keys: &[KeyEvent], gap: Duration) -> Waits {
         let (send, pressed) = channel();
         let keys = keys.to_vec();
         let hand = std::thread::spawn(move || {
             for (i, key) in keys.into_iter().enumerate() {
-                // Frames must not beat in time with the keys.
+                // Frames must not be synchronised with the keys.
                 std::thread::sleep(gap + gap / 8 * (i as u32 * 5 % 7));
                 if send.send((Instant::now(), key)).is_err() {
                     return;
@@ -160,7 +161,7 @@ impl Seat {
         }
     }
 
-    /// Until the first match is painted, and until all are found.
+    /// Measures the time until the first match is painted, and until all matches are found.
     pub fn find(&mut self, typed: Msg, screen: ScreenId) -> (Duration, Duration) {
         let (start, mut first, mut typed) = (Instant::now(), None, vec![typed]);
         loop {
@@ -180,7 +181,7 @@ impl Seat {
         }
     }
 
-    /// Lets time pass, without a key.
+    /// Lets time pass without a key.
     pub fn rest(&mut self, time: Duration) {
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -189,13 +190,13 @@ impl Seat {
         }
     }
 
-    /// Bytes for the terminal so far.
+    /// Returns the number of bytes written to the terminal.
     pub fn written(&self) -> u64 {
         self.written.0.get()
     }
 }
 
-/// What this thread has used of a CPU.
+/// Returns the CPU time of this thread.
 pub fn cpu() -> Duration {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = schedstat.split(' ').next().and_then(|word| word.parse().ok());

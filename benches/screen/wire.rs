@@ -1,4 +1,4 @@
-//! HTTP/2 connections as a tap copies them, with many xDS streams on each; no sockets.
+//! HTTP/2 connections in the form of a tap's copies, with many xDS streams each; no sockets.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use xdscope::net::tap::CopyQueue;
 use xdscope::sources::observe::{ConnId, TapEvent};
 use xdscope::wire::event::Dir;
 
-/// Streams on one connection.
+/// Number of streams on one connection.
 const TOGETHER: usize = 100;
-/// What HTTP/2 peers put in one frame.
+/// Size of a DATA frame of usual HTTP/2 peers.
 const FRAME: usize = 16 << 10;
-/// What a tap copies at once.
+/// Size of a tap's copy.
 const CHUNK: usize = 64 << 10;
 
-/// Streams of one source, from 0 on.
+/// Streams of one source, numbered from 0.
 pub struct Wire(pub Arc<CopyQueue>);
 
-/// Where a stream is: its connection and its number there.
+/// Returns the position of a stream: its connection and its id there.
 fn place(stream: usize) -> (ConnId, u32) {
     let number = u32::try_from(stream % TOGETHER).expect("few") * 2 + 1;
     (ConnId(1 + (stream / TOGETHER) as u64), number)
@@ -31,7 +31,7 @@ fn frame(kind: u8, flags: u8, number: u32, payload: &[u8], out: &mut BytesMut) {
     out.put_slice(payload);
 }
 
-/// A header block of literals that nobody has to remember.
+/// Returns a header block of literals that are not indexed.
 fn headers(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {
@@ -49,7 +49,7 @@ impl Wire {
         self.0.push(conn, self.0.now(), TapEvent::Bytes { dir, bytes });
     }
 
-    /// Begins a stream, and with the first one its connection.
+    /// Opens a stream, and with the first stream its connection.
     pub fn open(&self, stream: usize, method: &str) {
         let (conn, number) = place(stream);
         let mut request = BytesMut::new();
@@ -81,7 +81,7 @@ impl Wire {
         self.put(conn, Dir::Resp, answer.freeze());
     }
 
-    /// A gRPC message.
+    /// Sends a gRPC message.
     pub fn send(&self, stream: usize, dir: Dir, grpc: &[u8]) {
         for chunk in chunks(stream, grpc) {
             self.put(place(stream).0, dir, chunk);
@@ -89,7 +89,7 @@ impl Wire {
     }
 }
 
-/// A gRPC message in frames, in chunks as they are read.
+/// Returns a gRPC message in frames, split into chunks as read from a socket.
 pub fn chunks(stream: usize, grpc: &[u8]) -> Vec<Bytes> {
     let mut out = BytesMut::new();
     for part in grpc.chunks(FRAME) {
@@ -104,7 +104,7 @@ pub fn chunks(stream: usize, grpc: &[u8]) -> Vec<Bytes> {
 }
 
 impl Wire {
-    /// Those of a message that was cut before.
+    /// Sends the chunks of a prepared message.
     pub fn send_chunks(&self, stream: usize, dir: Dir, chunks: &[Bytes]) {
         for chunk in chunks {
             self.put(place(stream).0, dir, chunk.clone());

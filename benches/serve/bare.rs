@@ -1,11 +1,11 @@
-//! The reference: h2, and bytes that are ready.
+//! The reference: h2 with prepared bytes.
 
 use std::io::Write as _;
 
 use bytes::Bytes;
 use tokio::net::TcpListener;
 
-/// Sends `pushes` to each client that asks, until it is killed.
+/// Sends `pushes` to each client, until killed.
 pub fn run(pushes: Vec<Bytes>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async move {
@@ -14,7 +14,7 @@ pub fn run(pushes: Vec<Bytes>) {
         writeln!(std::io::stderr(), "listening on {address}").expect("somebody reads it");
         loop {
             let (socket, _) = listener.accept().await.expect("a client");
-            // The client may end at any time.
+            // The client may disconnect at any time.
             let _ = serve(socket, &pushes).await;
         }
     });
@@ -33,7 +33,7 @@ async fn serve(socket: tokio::net::TcpStream, pushes: &[Bytes]) -> Result<(), h2
             for push in pushes {
                 out.send_data(push, false).ok()?;
             }
-            // It stays open.
+            // The stream stays open.
             std::future::pending::<Option<()>>().await
         });
     }

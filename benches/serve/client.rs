@@ -1,4 +1,4 @@
-//! Asks for clusters, and counts what comes.
+//! A client that requests clusters and measures the responses.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use tokio::net::TcpStream;
 use crate::clusters;
 use crate::recording::ADS;
 
-/// Far above what is in flight, so that windows are not what is measured.
+/// Far above the data in flight, so that flow-control windows are not measured.
 const WINDOW: u32 = 1 << 30;
 
-/// No server may take longer.
+/// Timeout of any server.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long `bytes` of responses take.
+/// Measures the time for `bytes` of responses.
 pub fn take(server: SocketAddr, bytes: usize) -> Option<Duration> {
     arrivals(server, &[bytes]).and_then(|arrived| arrived.last().copied())
 }
 
-/// When each of the responses is here whole; they have these sizes.
+/// Measures the arrival of each complete response; the sizes are known.
 pub fn arrivals(server: SocketAddr, sizes: &[usize]) -> Option<Vec<Duration>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().ok()?;
     runtime.block_on(async {

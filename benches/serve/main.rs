@@ -1,9 +1,11 @@
-//! How fast `xdscope serve --mode script` sends what was recorded: at full speed as a ratio to a bare h2 server that sends
-//! the same prepared bytes to the same counting client, measured in the same run; at the recorded pace how late each
-//! response is.
+//! Measures how fast `xdscope serve --mode script` sends a recording.
 //!
-//! `cargo bench --bench serve` prints a figure a line; `-- --quick` runs less. Each server is a process of its own, the
-//! client is this one. Rounds alternate between the servers, figures are medians over rounds.
+//! At full speed, as a ratio to a bare h2 server that sends the same prepared bytes to the same
+//! counting client in the same run; at the recorded pace, as the delay of each response.
+//!
+//! `cargo bench --bench serve` prints one line per figure; `-- --quick` runs less. Each server is a
+//! separate process, and the client is this one. Rounds alternate between the servers; figures are
+//! medians over rounds.
 
 mod bare;
 mod client;
@@ -20,20 +22,20 @@ use std::time::{Duration, Instant};
 
 use recording::Load;
 
-/// Between two responses that are sent at the recorded pace.
+/// Interval between two responses at the recorded pace.
 const PACE: Duration = Duration::from_millis(10);
 
-/// A server that has just started reads descriptors beside; that is over then.
+/// Time for a new server to finish reading descriptors in the background.
 const SETTLE: Duration = Duration::from_millis(300);
 
-/// Who sends.
+/// The server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Who {
-    /// Nothing but h2, with all bytes prepared.
+    /// Only h2, with all bytes prepared.
     Bare,
-    /// `xdscope serve`; nothing on disk.
+    /// `xdscope serve` without a session file.
     Serve,
-    /// The same, and the session file.
+    /// `xdscope serve` with a session file.
     Recording,
 }
 
@@ -48,7 +50,7 @@ impl Who {
         }
     }
 
-    /// Starts it; where it listens.
+    /// Starts the server and returns its address.
     fn start(self, load: Load, speed: &str, folder: &Path) -> Option<(Child, SocketAddr)> {
         let mut command = match self {
             Who::Bare => {
@@ -121,7 +123,7 @@ fn line(text: &str) {
     writeln!(std::io::stdout(), "{text}").expect("stdout");
 }
 
-/// From the request to the last byte.
+/// Measures the time from the request to the last byte.
 fn full(rounds: usize, folder: &Path) -> Option<()> {
     for load in [Load::Large, Load::Small] {
         let bytes: usize = load.pushes().iter().map(|push| push.len()).sum();
@@ -155,7 +157,7 @@ fn full(rounds: usize, folder: &Path) -> Option<()> {
     Some(())
 }
 
-/// When a thread wakes that does nothing but sleep until each of so many deadlines.
+/// Returns the times at which a thread wakes that only sleeps until each deadline.
 fn bare_timer(rounds: usize) -> Vec<Duration> {
     let start = Instant::now();
     let wake = |i: usize| {
@@ -165,7 +167,7 @@ fn bare_timer(rounds: usize) -> Vec<Duration> {
     (1..=rounds).map(wake).collect()
 }
 
-/// How much later than the one that was the least late, in milliseconds: p50, p99, the most.
+/// Returns the delays relative to the smallest one, in milliseconds: p50, p99, maximum.
 fn lateness(times: &[Duration]) -> [f64; 3] {
     let after = |i: usize| PACE.as_secs_f64() * i as f64;
     let offsets: Vec<f64> = times.iter().enumerate().map(|(i, at)| at.as_secs_f64() - after(i)).collect();
@@ -176,7 +178,8 @@ fn lateness(times: &[Duration]) -> [f64; 3] {
     [of(0.5), of(0.99), of(0.999_999)]
 }
 
-/// How late responses are by what was recorded, and beside it the machine's own timer, which no server betters.
+/// Measures the delays of responses against the recording, next to the machine's own timer as the
+/// lower bound.
 fn paced(folder: &Path) -> Option<()> {
     let load = Load::Paced;
     load.record(folder, PACE);

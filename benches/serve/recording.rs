@@ -19,9 +19,9 @@ pub const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/St
 pub enum Load {
     /// All clusters of a mesh, and again with one of them changed.
     Large,
-    /// One cluster a response.
+    /// One cluster per response.
     Small,
-    /// The same, fewer.
+    /// One cluster per response, fewer responses.
     Paced,
 }
 
@@ -46,7 +46,7 @@ impl Load {
         }
     }
 
-    /// The responses as gRPC messages.
+    /// Returns the responses as gRPC messages.
     pub fn pushes(self) -> Vec<Bytes> {
         let small = |count: usize| {
             let one = |i: usize| {

@@ -1,4 +1,4 @@
-//! What the servers of the scenarios send, and what is answered.
+//! Messages of the scenarios.
 
 use bytes::Bytes;
 use xdscope::wire::pb::put_len_field;
@@ -9,8 +9,8 @@ use crate::clusters::{any, cluster, grpc, message, response, text};
 const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
-/// What a sidecar of a mesh gets at its start, CDS, EDS, LDS and RDS of `count` services, and then an update of
-/// one cluster.
+/// Returns the initial configuration of a sidecar, CDS, EDS, LDS and RDS of `count` services, and
+/// then an update of one cluster.
 pub fn start(count: usize) -> Vec<Bytes> {
     let name = |i: usize| format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
     let listener = |i| {
@@ -36,7 +36,7 @@ pub fn start(count: usize) -> Vec<Bytes> {
     ]
 }
 
-/// One delta CDS response with one cluster.
+/// Returns a delta CDS response with one cluster.
 pub fn delta_push(version: usize) -> Bytes {
     let i = version % 1000;
     let name = format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
@@ -49,7 +49,7 @@ pub fn delta_push(version: usize) -> Bytes {
     grpc(&body)
 }
 
-/// A delta request: the first one with a node, later ones ACKs.
+/// Returns a delta request: the first one with a node, later ones as ACKs.
 pub fn delta_request(version: usize) -> Bytes {
     let mut body = Vec::new();
     if version == 0 {
@@ -62,7 +62,7 @@ pub fn delta_request(version: usize) -> Bytes {
     grpc(&body)
 }
 
-/// The type of the push of a version in [`start`].
+/// Returns the type of the push of a version in [`start`].
 pub fn type_of(version: usize) -> &'static str {
     match version {
         2 => ENDPOINTS,

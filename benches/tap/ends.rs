@@ -1,4 +1,4 @@
-//! The two ends: a control plane that pushes, and clients that ACK what is complete.
+//! The two ends: a control plane that pushes, and clients that ACK complete messages.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
@@ -19,31 +19,32 @@ const SOTW: &str =
 const DELTA: &str =
     "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
-/// Far above what is in flight, so that windows are not what is measured.
+/// Far above the data in flight, so that flow-control windows are not measured.
 pub const WINDOW: u32 = 1 << 30;
 
-/// HTTP/2's own.
+/// The default window of HTTP/2.
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
-/// Clients that connect at a time: more than a listener's queue takes would measure the system's retries.
+/// Number of clients that connect at a time: more would overflow the listener's queue and measure
+/// the system's retries.
 const CONNECTING: usize = 128;
 
-/// When the next push is sent.
+/// Pace of the pushes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// After the ACK of the one before.
+    /// After the previous ACK.
     Acked,
     /// At these intervals.
     Every(Duration),
-    /// At once.
+    /// Immediately.
     Flood,
 }
 
-/// What is pushed on each connection, and how.
+/// Pushes of each connection and their pace.
 #[derive(Clone)]
 pub struct Work {
     pub pushes: Vec<Bytes>,
@@ -59,22 +60,22 @@ impl Work {
     }
 }
 
-/// What came of it.
+/// Measurements of a run.
 pub struct Times {
-    /// From each push to its ACK, of all connections.
+    /// Time from each push to its ACK, over all connections.
     pub answers: Vec<Duration>,
-    /// From the first push to the last ACK.
+    /// Time from the first push to the last ACK.
     pub wall: Duration,
 }
 
-/// Takes whole gRPC messages off one direction.
+/// Reads complete gRPC messages from one direction.
 struct Incoming {
     stream: RecvStream,
     buffer: BytesMut,
 }
 
 impl Incoming {
-    /// Waits for the next message and drops it; its length. `None`: the stream ended.
+    /// Waits for the next message, drops it and returns its length; `None` if the stream ended.
     async fn skip(&mut self) -> Option<usize> {
         let mut left: Option<usize> = None;
         loop {
@@ -91,7 +92,7 @@ impl Incoming {
                 }
             }
             let chunk = self.stream.data().await?.ok()?;
-            // Flow control errors mean that the stream is over, which the next turn sees.
+            // A flow-control error means that the stream is over, which the next iteration sees.
             let _ = self.stream.flow_control().release_capacity(chunk.len());
             self.buffer.extend_from_slice(&chunk);
         }
@@ -104,7 +105,7 @@ async fn send(stream: &mut SendStream<Bytes>, message: Bytes) -> Result<(), h2::
 
 type Job = (Work, mpsc::Sender<Times>);
 
-/// What a server is told to push.
+/// Work of a server.
 pub struct Server {
     pub address: SocketAddr,
     secure: Option<Secure>,
@@ -113,7 +114,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Does one piece of work at a time, for ever.
+    /// Processes one job at a time, forever.
     pub fn start(secure: Option<Secure>) -> Server {
         let own = secure.clone();
         let (jobs, todo) = mpsc::channel::<Job>();
@@ -124,7 +125,7 @@ impl Server {
                 told.send(listener.local_addr().expect("its address")).expect("somebody waits");
                 while let Ok((work, done)) = todo.recv() {
                     let times = fleet(&listener, work, own.as_ref()).await;
-                    // Whoever gave up waiting has said so already.
+                    // A caller that timed out has reported already.
                     let _ = done.send(times);
                 }
             });
@@ -132,7 +133,7 @@ impl Server {
         Server { address: address.recv().expect("a server"), secure, jobs, _thread: thread }
     }
 
-    /// Lets clients connect to `to` and pushes to them.
+    /// Connects clients to `to` and pushes to them.
     pub fn run(&self, to: SocketAddr, work: Work) -> Times {
         let (done, times) = mpsc::channel();
         let count = work.pushes.len() * work.connections;
@@ -177,7 +178,7 @@ async fn fleet(listener: &TcpListener, work: Work, secure: Option<&Secure>) -> T
     Times { answers, wall }
 }
 
-/// Serves one connection: when it began and ended pushing, and how long each answer took.
+/// Serves one connection; returns when its pushes began and ended, and the delay of each ACK.
 async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instant, Instant, Vec<Duration>) {
     let socket = secure::accepted(socket, secure.as_ref()).await;
     let mut builder = h2::server::Builder::new();
@@ -187,7 +188,7 @@ async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instan
         .max_send_buffer_size(1 << 30);
     let mut connection = builder.handshake::<_, Bytes>(socket).await.expect("a handshake");
     let (request, mut respond) = connection.accept().await.expect("a request").expect("a good one");
-    // The connection is driven beside the work, until the client closes it.
+    // The connection is driven concurrently, until the client closes it.
     let driver = tokio::spawn(async move { while connection.accept().await.is_some() {} });
     let response =
         http::Response::builder().header("content-type", "application/grpc").body(()).expect("a head");
@@ -220,7 +221,7 @@ async fn acked(out: &mut SendStream<Bytes>, incoming: &mut Incoming, pushes: Vec
     times
 }
 
-/// Sends by the clock, or as fast as it goes, while the answers are taken beside it.
+/// Sends at intervals or at full speed, while ACKs are read concurrently.
 async fn paced(
     out: &mut SendStream<Bytes>,
     mut incoming: Incoming,
@@ -240,7 +241,7 @@ async fn paced(
     for (i, push) in pushes.into_iter().enumerate() {
         match &mut clock {
             Some(clock) => drop(clock.tick().await),
-            // Lets the connection write, and the answers be read.
+            // Yields, so that the connection can write and ACKs are read.
             None if i % 64 == 0 => tokio::task::yield_now().await,
             None => {}
         }
@@ -282,7 +283,7 @@ async fn client(
         assert!(incoming.skip().await.is_some(), "push {version} of {count} came");
         send(&mut out, say(version)).await?;
     }
-    // The trailers; then everything may go.
+    // After the trailers, everything may close.
     while incoming.skip().await.is_some() {}
     drop((sender, out, incoming));
     let _ = driver.await;

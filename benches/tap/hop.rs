@@ -18,8 +18,8 @@ use xdscope::schema::Schema;
 use crate::ends::WINDOW;
 use crate::secure::{self, Certs, Secure};
 
-/// Runs one hop in this process until standard input closes; the first line printed is where it listens. With `certs`
-/// both legs are under TLS.
+/// Runs one hop in this process until standard input closes; the first line printed is its address.
+/// With `certs`, both legs use TLS.
 pub fn run(kind: &str, upstream: &str, certs: Option<Certs>) -> ExitCode {
     if kind == "tap" {
         return tap(upstream, certs);
@@ -54,11 +54,11 @@ fn say(address: &str) {
 
 fn wait() {
     let mut rest = Vec::new();
-    // Any end of the input is the end.
+    // Any end of the input stops the hop.
     let _ = std::io::stdin().read_to_end(&mut rest);
 }
 
-/// The whole tap: decoding, analysing and recording.
+/// Runs the whole tap: decoding, analysing and recording.
 fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("bench.xdsrec");
@@ -98,7 +98,7 @@ fn legs(certs: Certs) -> Tls {
     }
 }
 
-/// The reference: 64 KiB buffers, TCP_NODELAY, TLS where there is some, nothing else.
+/// Runs the reference: 64 KiB buffers, TCP_NODELAY, TLS if configured, nothing else.
 async fn relay(client: TcpStream, upstream: SocketAddr, secure: Option<Secure>) {
     let Some(secure) = secure else {
         let server = TcpStream::connect(upstream).await.expect("the upstream");
@@ -124,7 +124,7 @@ where
 async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(read) = from.read(&mut buffer).await {
-        // TLS keeps what was written until it is told to send it; a socket has sent it.
+        // TLS buffers writes until flushed; a socket does not.
         if read == 0 || to.write_all(&buffer[..read]).await.is_err() || to.flush().await.is_err() {
             break;
         }
@@ -132,7 +132,7 @@ async fn copy(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin)
     let _ = to.shutdown().await;
 }
 
-/// HTTP/2 ended on both sides, DATA frames passed on.
+/// Runs an HTTP/2 proxy that forwards DATA frames.
 async fn hop(client: TcpStream, upstream: SocketAddr) {
     let server = TcpStream::connect(upstream).await.expect("the upstream");
     client.set_nodelay(true).expect("nodelay");

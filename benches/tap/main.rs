@@ -1,8 +1,9 @@
-//! What the tap costs, as ratios to a plain TCP relay measured in the same run.
+//! Measures the cost of the tap as ratios to a plain TCP relay in the same run.
 //!
-//! `cargo bench --bench tap` prints one table a scenario. `-- --quick` runs less of each, to see that it works;
-//! `-- ping|delta|push|churn|windows|fleet|flood` runs those; `-- tls` puts both legs under TLS, of the relay too.
-//! Each hop is a process of its own; the two ends share one with a thread for each. Rounds alternate between the hops, figures are medians over rounds.
+//! `cargo bench --bench tap` prints one table per scenario. `-- --quick` runs less, to check that
+//! the bench works; `-- ping|delta|push|churn|windows|fleet|flood` runs those; `-- tls` uses TLS on
+//! both legs, also of the relay. Each hop is a separate process; the two ends share one, with a
+//! thread for each. Rounds alternate between the hops; figures are medians over rounds.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;

@@ -20,11 +20,11 @@ pub enum Scenario {
     Push,
     /// 50 pushes of 10,000 clusters, one changed each.
     Churn,
-    /// The same with HTTP/2's own windows.
+    /// 50 pushes of 10,000 clusters with HTTP/2's default windows.
     Windows,
     /// 1,000 connections that start at once, and an update.
     Fleet,
-    /// 50,000 delta updates that wait for no ACK.
+    /// 50,000 delta updates that do not wait for ACKs.
     Flood,
 }
 
@@ -92,14 +92,14 @@ impl Scenario {
     }
 }
 
-/// How much of each.
+/// Number of repetitions.
 #[derive(Clone, Copy)]
 pub struct Plan {
     rounds: usize,
     pings: usize,
     clusters: usize,
     quick: bool,
-    /// Both legs under TLS.
+    /// TLS on both legs.
     tls: bool,
 }
 
@@ -113,9 +113,9 @@ impl Plan {
     }
 }
 
-/// The relay is what the others are held against; `h2` is what CPU is.
+/// The relay is the reference of time; `h2` is the reference of CPU.
 const HOPS: [&str; 4] = ["direct", "relay", "h2", "tap"];
-/// Under TLS the relay is both.
+/// With TLS the relay is the reference of both.
 const TLS_HOPS: [&str; 3] = ["direct", "relay", "tap"];
 
 /// Figures of one hop in one round.
@@ -128,7 +128,7 @@ struct Figures {
     memory: f64,
 }
 
-/// A hop in a process of its own.
+/// A hop in a separate process.
 struct Hop {
     child: Child,
     address: SocketAddr,
@@ -153,7 +153,7 @@ impl Hop {
         std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default()
     }
 
-    /// Megabytes of a line of `/proc/PID/status`.
+    /// Returns a line of `/proc/PID/status` in megabytes.
     fn memory(&self, key: &str) -> f64 {
         let status = self.proc("status");
         let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
@@ -165,7 +165,7 @@ impl Hop {
             / 1000.0
     }
 
-    /// Seconds of CPU of all threads that live.
+    /// Returns the CPU seconds of all live threads.
     fn cpu(&self) -> f64 {
         let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a process");
         let run = tasks.flatten().map(|task| {
@@ -176,11 +176,11 @@ impl Hop {
     }
 
     fn forget_peak(&self) {
-        // Without it the peak since the start counts, which is only worse.
+        // Without this reset the peak since the start counts, which is higher.
         let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
     }
 
-    /// Lets the hop finish; what it says at its end.
+    /// Lets the hop finish and returns its last output.
     fn stop(mut self) -> String {
         drop(self.child.stdin.take());
         let mut said = String::new();
@@ -210,7 +210,7 @@ fn round(server: &Server, hop: Option<&Hop>, work: &Work) -> Figures {
         hop.forget_peak();
     }
     let times = server.run(to, work.clone());
-    // What the hop still has to look at is part of its cost.
+    // The remaining queue of the hop is part of its cost.
     std::thread::sleep(Duration::from_millis(300));
     let cpu = hop.map_or(0.0, Hop::cpu) - before;
     let memory = hop.map_or(0.0, |hop| hop.memory("VmHWM")) - idle;
@@ -220,7 +220,7 @@ fn round(server: &Server, hop: Option<&Hop>, work: &Work) -> Figures {
     Figures { p50: percentile(&answers, 0.5), p99: percentile(&answers, 0.99), wall, cpu, memory }
 }
 
-/// Runs scenarios here and prints a table each.
+/// Runs scenarios in this process and prints one table for each.
 pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     let mut out = std::io::stdout();
     let hops: &[&str] = if plan.tls { &TLS_HOPS } else { &HOPS };
@@ -236,7 +236,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
             for (i, kind) in hops.iter().enumerate() {
                 let hop = (*kind != "direct").then(|| Hop::start(kind, server.address, certs.as_ref()));
                 if let Some(hop) = &hop {
-                    // Warm: the first connection pays for threads and pages.
+                    // Warm-up: the first connection pays for threads and pages.
                     server.run(hop.address, Work::acked(vec![data::push(1, 1, 0); 20]));
                 }
                 all[i].push(round(&server, hop.as_ref(), &work));
@@ -283,7 +283,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs scenarios, those for one CPU in a child that is pinned to it.
+/// Runs scenarios; those for one CPU run in a pinned child process.
 pub fn all(scenarios: &[Scenario], plan: Plan) -> ExitCode {
     let mut free = Vec::new();
     for scenario in scenarios {

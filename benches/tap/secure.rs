@@ -1,4 +1,4 @@
-//! TLS on both legs: the ends, and a relay that ends it on both sides.
+//! TLS on both legs: the ends, and a relay that terminates TLS on both sides.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 
-/// A connection, under TLS or not.
+/// A connection with or without TLS.
 pub trait Wire: AsyncRead + AsyncWrite + Unpin + Send {}
 impl<T: AsyncRead + AsyncWrite + Unpin + Send> Wire for T {}
 
-/// Certificates of everybody here, in a folder.
+/// Certificates of all parties, in a folder.
 pub struct Certs {
     folder: PathBuf,
 }
 
 impl Certs {
-    /// Makes them.
+    /// Creates the certificates.
     pub fn make(folder: &Path) -> Certs {
         let certs = Certs { folder: folder.to_owned() };
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
@@ -38,7 +38,7 @@ impl Certs {
         certs
     }
 
-    /// Those that were made there.
+    /// Loads the certificates of a folder.
     pub fn of(folder: &str) -> Certs {
         Certs { folder: folder.into() }
     }
@@ -59,7 +59,7 @@ impl Certs {
         self.folder.join("key.pem")
     }
 
-    /// Both ends of TLS.
+    /// TLS settings of both ends.
     pub fn load(&self) -> Secure {
         let provider: Arc<CryptoProvider> = Arc::new(ring::default_provider());
         let chain: Vec<CertificateDer<'static>> = CertificateDer::pem_file_iter(self.cert())
@@ -86,14 +86,14 @@ impl Certs {
     }
 }
 
-/// Both ends of TLS.
+/// TLS settings of both ends.
 #[derive(Clone)]
 pub struct Secure {
     accept: TlsAcceptor,
     connect: TlsConnector,
 }
 
-/// A client's connection, under TLS where there is some.
+/// Accepts a client's connection, with TLS if configured.
 pub async fn accepted(socket: TcpStream, secure: Option<&Secure>) -> Box<dyn Wire> {
     socket.set_nodelay(true).expect("nodelay");
     match secure {
@@ -102,7 +102,7 @@ pub async fn accepted(socket: TcpStream, secure: Option<&Secure>) -> Box<dyn Wir
     }
 }
 
-/// A connection to `to`, under TLS where there is some.
+/// Connects to `to`, with TLS if configured.
 pub async fn connected(to: SocketAddr, secure: Option<&Secure>) -> Box<dyn Wire> {
     let socket = TcpStream::connect(to).await.expect("it listens");
     socket.set_nodelay(true).expect("nodelay");

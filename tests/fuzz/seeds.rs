@@ -1,4 +1,4 @@
-//! Writes the seeds of the corpora, made of the scripts and the recording that the tests have.
+//! Writes the seeds of the corpora from the scripts and the recording of the tests.
 //!
 //!     cargo run --manifest-path tests/fuzz/Cargo.toml --bin seeds
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// All arrow scripts of examples and fixtures.
+/// Returns all arrow scripts of examples and fixtures.
 fn texts(here: &Path) -> std::io::Result<Vec<String>> {
     let mut files: Vec<PathBuf> = Vec::new();
     for folder in ["../../examples", "../fixtures/scripts", "../fixtures/lint"] {
@@ -48,7 +48,7 @@ fn texts(here: &Path) -> std::io::Result<Vec<String>> {
     files.iter().map(fs::read_to_string).collect()
 }
 
-/// Content is its JSON: descriptors would make the seeds longer, not better.
+/// Encodes content as JSON: descriptors would make the seeds longer, not better.
 struct Plain;
 
 impl Codec for Plain {
@@ -80,7 +80,7 @@ fn h2_observer() -> Vec<Seed> {
     let message = |text: &str| [&[0, 0, 0, 0, text.len() as u8][..], text.as_bytes()].concat();
     let settings = part(0, 4, 0, 0, &[0, 1, 0, 0, 16, 0]);
     let open = part(0, 1, 4, 1, request);
-    // The second call's header block is all references to the first one's.
+    // The header block of the second call consists of references to the first one.
     let again = part(0, 1, 4, 3, &[0x83, 0x86, 0x84, 0xc0, 0xbf, 0xbe]);
     let answer = part(1, 1, 4, 1, b"\x88");
     let data = part(0, 0, 0, 1, &[message("one"), message("two")].concat());
@@ -129,7 +129,8 @@ fn h2_observer() -> Vec<Seed> {
     seeds
 }
 
-/// A small session in several forms: as it is, in the middle, with a part that is missing, reset; and as parts.
+/// Makes seeds from a small session in several forms: complete, without its beginning, with a
+/// missing part, reset; and as parts.
 fn capture_reader() -> std::io::Result<Vec<Seed>> {
     use capture::{ACK, ADS, FIN, Form, Link, PLAIN, RST, SYN, Session, Writer};
     let mut field = Vec::new();
@@ -183,7 +184,7 @@ fn frame_splitter() -> Vec<Seed> {
     seeds
 }
 
-/// One message for each shape and set of fields.
+/// Makes one message for each shape and set of fields.
 fn message_scan(sessions: &[Loaded]) -> Vec<Seed> {
     let (mut seen, mut seeds) = (BTreeSet::new(), Vec::new());
     for loaded in sessions {
@@ -200,7 +201,7 @@ fn message_scan(sessions: &[Loaded]) -> Vec<Seed> {
     seeds
 }
 
-/// What a writer has written; it keeps the other half.
+/// Shared output of a writer.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
@@ -215,7 +216,7 @@ impl Write for Shared {
     }
 }
 
-/// Recordings as they are, and their segments unpacked.
+/// Makes seeds from recordings as they are, and with their segments uncompressed.
 fn recording_reader(sessions: &[Loaded], file: &Path) -> Result<Vec<Seed>, Box<dyn std::error::Error>> {
     let mut seeds = vec![("recording_reader", [&[0, 200][..], &fs::read(file)?].concat())];
     for (n, loaded) in sessions.iter().enumerate().step_by(9) {
@@ -243,7 +244,8 @@ fn recording_reader(sessions: &[Loaded], file: &Path) -> Result<Vec<Seed>, Box<d
     Ok(seeds)
 }
 
-/// The blocks of a recording of one segment, unpacked: a flush after each `step` frames.
+/// Returns the blocks of a recording of one segment, uncompressed: a flush after each `step`
+/// frames.
 fn record(
     frames: &[&Frame],
     catalog: &Catalog,

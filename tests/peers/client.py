@@ -1,12 +1,12 @@
-"""A gRPC C-core client with an xds:/// target, and the backend it should find, in one process.
+"""A gRPC C-core client with an xds:/// target, and the backend for its calls, in one process.
 
 client.py BOOTSTRAP TARGET
 
-BOOTSTRAP is a gRPC xDS bootstrap file. Standard output gives one JSON object a line, first {"backend": PORT}: the
-loopback port of an echo server to put into endpoints. Each line of standard input is then one call of TARGET,
-answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. The line `!csds` is answered with {"csds": BASE64}: the
-ClientStatusResponse that the process would give, which is what its CSDS service sends. It ends when its standard input
-ends.
+BOOTSTRAP is a gRPC xDS bootstrap file. Standard output gives one JSON object per line, first
+{"backend": PORT}: the loopback port of an echo server to put into endpoints. Each line of standard
+input is one call of TARGET, answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. The line
+`!csds` is answered with {"csds": BASE64}: the ClientStatusResponse that the CSDS service of the
+process sends. The program stops at the end of standard input.
 """
 
 import base64
@@ -16,8 +16,8 @@ import os
 import sys
 
 os.environ["GRPC_XDS_BOOTSTRAP"] = sys.argv[1]
-import grpc  # noqa: E402  (it reads the environment when it is loaded)
-from grpc._cython import cygrpc  # noqa: E402  (what grpcio-csds stands on)
+import grpc  # noqa: E402  (reads the environment when loaded)
+from grpc._cython import cygrpc  # noqa: E402  (the basis of grpcio-csds)
 
 CALL_SECONDS = 10
 
@@ -49,7 +49,7 @@ def main():
                 tell(csds=base64.b64encode(cygrpc.dump_xds_configs()).decode())
                 continue
             try:
-                # wait_for_ready: until the names are resolved, or the time is up.
+                # wait_for_ready waits until the names are resolved or the deadline passes.
                 answer = say(line.strip().encode(), timeout=CALL_SECONDS, wait_for_ready=True)
                 tell(ok=answer.decode())
             except grpc.RpcError as e:

@@ -5,8 +5,10 @@ use xdscope::engine::store;
 use xdscope::sources::script::{self, Codec, Script, ScriptLine};
 use xdscope::wire::pb::{Fields, put_len_field};
 
-/// A text is refused at one of its places, or means the same after it was written and read again. What it loads to
-/// can be written as a script again, which loads to the same messages. No rule falls over it.
+/// Checks that a text is either rejected with a position, or unchanged after writing and parsing.
+///
+/// The loaded messages can be written as a script again, which loads to the same messages. No rule
+/// panics.
 ///
 /// Input: the text.
 pub fn arrow_script(data: &[u8]) {
@@ -31,7 +33,7 @@ fn items(script: &Script) -> impl Iterator<Item = &script::Statement> {
     script.lines.iter().map(|ScriptLine { statement: item, .. }| item)
 }
 
-/// Frames to a script and back.
+/// Writes frames as a script and loads them again.
 fn round_trip(script: &Script) {
     let Ok(loaded) = script::load(script, &Plain) else { return };
     let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &Plain);
@@ -50,7 +52,7 @@ fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = O
     })
 }
 
-/// A codec without descriptors: the JSON itself, in a field of its own behind the name.
+/// A codec without descriptors: the JSON in its own field after the name.
 struct Plain;
 
 impl Codec for Plain {

@@ -8,13 +8,13 @@ use xdscope::wire::{Frame, FramePayload};
 use super::Input;
 use super::capture::{Form, Link, Segment, Writer};
 
-/// Any bytes are refused or read: each frame is on a stream that was opened and has not ended, and it is the same in
-/// whatever pieces the file comes.
+/// Checks that any bytes are either rejected or read: each frame is on an open stream that has not
+/// ended, and the result is the same for any division of the file.
 ///
-/// Input: a byte of setup. 0: a file as it is. Otherwise its bits are the form of a file, and parts follow that become
-/// segments of one connection, of which some are somebody else's: a byte (bit 0: from the server, bits 1 to 5 the flags
-/// of TCP, bit 6 from another port, bit 7 not where the stream is), one of a length, where that is said two of how far
-/// off, and so many bytes.
+/// Input: a byte of setup. 0: a file as is. Otherwise its bits are the format of a file, and the
+/// following parts become segments of one connection, mixed with those of another: a byte (bit 0:
+/// from the server, bits 1 to 5 the flags of TCP, bit 6 from another port, bit 7 with another
+/// sequence number), a byte of length, with bit 7 two bytes with the difference, and as many bytes.
 pub fn capture_reader(data: &[u8]) {
     let mut input = Input(data);
     let setup = input.byte();
@@ -24,7 +24,7 @@ pub fn capture_reader(data: &[u8]) {
     assert_eq!(read(Drops(&file, 61)), whole, "in pieces");
 }
 
-/// Frames and notices in words; `None` if the file is refused.
+/// Describes frames and notices; `None` if the file is rejected.
 fn read(input: impl Read) -> Option<Vec<String>> {
     let options = Options { redact: None, seed: 1, schema: Schema::builtin() };
     let loaded = pcap::read(input, &options).ok()?;
@@ -53,7 +53,7 @@ fn read(input: impl Read) -> Option<Vec<String>> {
     Some(words)
 }
 
-/// A file that comes so many bytes at a time.
+/// A file that is read this many bytes at a time.
 struct Drops<'a>(&'a [u8], usize);
 
 impl Read for Drops<'_> {

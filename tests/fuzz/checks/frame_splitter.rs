@@ -8,12 +8,15 @@ use super::{Digest, Input, PREFACE, http2_frame};
 
 const ENCODINGS: [Option<&str>; 5] = [None, Some("gzip"), Some("deflate"), Some("zstd"), Some("snappy")];
 
-/// The gRPC messages of one direction come out as a plain reading of their prefixes says, whole or lost, however
-/// they are cut into DATA frames and those into chunks. What was packed correctly is unpacked.
+/// Checks that the gRPC messages of one direction match a plain reading of their prefixes, complete
+/// or lost, for any division into DATA frames and chunks.
 ///
-/// Input: a byte of setup (bit 0: from the server, bits 1 and up: the encoding), one of steps, then parts. A part is
-/// a byte (bits 0 and 1: a plain message, a packed one, one that only claims to be packed, bytes as they are; the
-/// others: how often the bytes are repeated), a length, and so many bytes.
+/// Correctly compressed messages are decompressed.
+///
+/// Input: a byte of setup (bit 0: from the server, bits 1 and up: the encoding), a byte with the
+/// step, then parts. A part is a byte (bits 0 and 1: plain message, compressed message, message
+/// falsely marked as compressed, raw bytes; the others: repetitions of the bytes), a length, and as
+/// many bytes.
 pub fn frame_splitter(data: &[u8]) {
     let mut input = Input(data);
     let (setup, step) = (input.byte(), input.byte());
@@ -76,7 +79,7 @@ fn pack(encoding: Option<&str>, bytes: &[u8]) -> Vec<u8> {
 enum Wanted {
     Whole((u64, u64)),
     Lost(u64),
-    /// Whether such bytes unpack is for the decompressor to say.
+    /// Whether these bytes decompress is up to the decompressor.
     Either(u64),
 }
 
@@ -131,7 +134,7 @@ fn observe(dir: Dir, encoding: Option<&str>, wire: &[u8], frame: usize, chunk: u
     got
 }
 
-/// A header block of literals without indexing.
+/// Returns a header block of literals without indexing.
 fn block(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = Vec::new();
     for (name, value) in fields {

@@ -5,12 +5,13 @@ use xdscope::wire::h2::{ConnectionObserver, Event};
 
 use super::{Digest, Input, PREFACE, http2_frame};
 
-/// A conversation gives the same events however it is cut; each stream's events lie between its opening and its
-/// end; nothing comes after the connection was given up.
+/// Checks that a connection produces the same events for any division, that the events of each
+/// stream lie between its opening and its end, and that nothing follows once the connection is
+/// abandoned.
 ///
-/// Input: a byte of setup (bit 0: without the client's preface, the others the step), then parts. A part is a byte
-/// (bit 0: from the server, bit 1: bytes as they are), for a frame its kind, flags and stream, a length, and so many
-/// bytes.
+/// Input: a byte of setup (bit 0: without the client's preface, the others the step), then parts. A
+/// part is a byte (bit 0: from the server, bit 1: raw bytes), for a frame its kind, flags and
+/// stream, a length, and as many bytes.
 pub fn h2_observer(data: &[u8]) {
     let mut input = Input(data);
     let setup = input.byte();
@@ -39,7 +40,7 @@ pub fn h2_observer(data: &[u8]) {
 #[derive(Default)]
 struct Seen {
     words: Vec<String>,
-    /// Open streams, and what has arrived of their messages.
+    /// Open streams, and the bytes received of their messages.
     open: BTreeMap<u32, [Digest; 2]>,
     opaque: bool,
 }
@@ -75,7 +76,7 @@ impl Seen {
                 format!("{stream} {} {len} {hash:x}", dir.word())
             }
             Event::Lost { stream, bytes, ref why } => {
-                // How much of it came out depends on how it was cut.
+                // The decoded length depends on the division.
                 let open = self.open.get_mut(&stream).expect("an open stream");
                 *open = Default::default();
                 format!("{stream} lost {bytes} {why}")
@@ -89,7 +90,7 @@ impl Seen {
             Event::GoAway { by, code, ref debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { ref why } => {
                 self.opaque = true;
-                // What else it may be is guessed from what has arrived.
+                // Other protocols are guessed from the bytes received so far.
                 let other = matches!(why.as_str(), "TLS" | "HTTP/1.1" | "unknown protocol");
                 format!("opaque {}", if other { "not HTTP/2" } else { why })
             }

@@ -15,10 +15,11 @@ const SHAPES: [MessageShape; 4] = [
     MessageShape::DeltaResponse,
 ];
 
-/// A discovery message is the same however it arrives, and when it comes again; its segments joined are its bytes; read from its segments,
-/// as a recording has them, it says the same.
+/// Checks that a discovery message reads the same for any division and when repeated; that its
+/// segments join to its bytes; and that it reads the same from its segments, as in a recording.
 ///
-/// Input: a byte of setup (bits 0 and 1: the shape, bit 2: take secrets out, the others the step), the message.
+/// Input: a byte of setup (bits 0 and 1: the shape, bit 2: remove secrets, the others the step),
+/// the message.
 pub fn message_scan(data: &[u8]) {
     let mut input = Input(data);
     let setup = input.byte();
@@ -31,7 +32,8 @@ pub fn message_scan(data: &[u8]) {
     message(SHAPES[usize::from(setup & 3)], bytes, step, setup & 4 != 0);
 }
 
-/// The fields stand one behind the other, each payload within its field, up to the first byte that begins none.
+/// Asserts that fields are consecutive and payloads lie within their fields, up to the first
+/// invalid byte.
 fn fields(bytes: &[u8]) {
     let mut at = 0;
     for field in Fields::new(bytes) {
@@ -66,7 +68,7 @@ fn split(bytes: &[u8], step: usize, limit: usize) {
 
 type Split = (Vec<Vec<u8>>, Vec<u8>, Result<(), SplitError>);
 
-/// The fields, what is left, and why.
+/// Returns the fields, the rest, and the reason of the end.
 fn splitter(bytes: &[u8], step: usize, limit: usize) -> Split {
     let mut splitter = Splitter::default();
     let mut out = Vec::new();
@@ -76,7 +78,7 @@ fn splitter(bytes: &[u8], step: usize, limit: usize) -> Split {
         if let Err(error) = splitter.push(chunk, limit, |field| out.push(field.to_vec())) {
             return (out, [splitter.rest(), &bytes[at..]].concat(), Err(error));
         }
-        // Tag and length in front of the longest field.
+        // Tag and length before the longest field.
         assert!(splitter.rest().len() <= limit + 20, "no more is held than one field");
     }
     (out, splitter.rest().to_vec(), Ok(()))
@@ -98,7 +100,7 @@ fn message(shape: MessageShape, bytes: &[u8], step: usize, redact: bool) {
     let again = builder.finish(&mut cut);
     assert_eq!(format!("{again:?}"), format!("{message:?}"), "in steps of {step}");
     assert_eq!(message.size, bytes.len() as u64);
-    // What comes again is known by what stood beside it.
+    // A repeated entry is recognised by its neighbours.
     for _ in 0..2 {
         let mut builder = MessageBuilder::new(shape);
         bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut cut));
@@ -128,7 +130,7 @@ fn message(shape: MessageShape, bytes: &[u8], step: usize, redact: bool) {
     assert_eq!(read.bytes(&whole), Some(kept));
     let damaged = [&read, &message].map(|message| matches!(message.body, MessageBody::Undecodable { .. }));
     assert_eq!(damaged[0], damaged[1], "read from segments: {read:?}, not {message:?}");
-    // Where damage is said to be depends on how what stands before it was cut.
+    // The position of damage depends on the division of the preceding bytes.
     if !damaged[0] {
         assert_eq!(format!("{:?}", read.body), format!("{:?}", message.body), "read from segments");
     }

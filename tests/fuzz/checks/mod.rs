@@ -1,7 +1,8 @@
-//! What must hold of any input, for the libFuzzer targets beside this and for the test that replays their corpora.
+//! Properties that hold for any input, for the libFuzzer targets and for the test that replays
+//! their corpora.
 //!
-//! Each check takes apart the bytes it is given: a few say how the rest is to be cut and wrapped, so that a fuzzer
-//! gets behind checksums, prefixes and compression.
+//! Each check parses its input: a few bytes say how the rest is divided and wrapped, so that a
+//! fuzzer gets past checksums, prefixes and compression.
 #![allow(dead_code, unused_imports, reason = "each target is a crate that uses one check")]
 
 mod arrow_script;
@@ -25,7 +26,7 @@ use std::hash::Hasher;
 
 use twox_hash::XxHash3_64;
 
-/// Reads the parts of a fuzzer's input; beyond its end all is zero or empty.
+/// Reads the parts of a fuzzer's input; beyond the end everything is zero or empty.
 struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -44,7 +45,8 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Length and hash of bytes that come in pieces: what a few packed bytes unpack to may be large.
+/// Length and hash of bytes that arrive in pieces, because a few compressed bytes may expand to
+/// many.
 #[derive(Clone, Default)]
 struct Digest(u64, XxHash3_64);
 

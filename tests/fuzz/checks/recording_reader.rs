@@ -10,22 +10,25 @@ use zstd::stream::write::Encoder;
 
 use super::Input;
 
-/// So much is joined of messages that lists of lists have made long.
+/// Limit in bytes on joining messages made long by nested lists.
 const JOINED: u64 = 64 << 20;
 
-/// Any bytes are refused or read: each frame is on a stream that was opened, bodies are there or known
-/// to be lost. Of a recording that is cut off, what is read is the beginning of what the whole one holds.
+/// Checks that any bytes are either rejected or read: each frame is on an open stream, bodies are
+/// present or known to be lost.
 ///
-/// Input: a byte of setup, one of where to cut. Setup 0: a file as it is. Otherwise a header, then parts that become
-/// blocks: a byte of the block's kind (0 and above 6: bytes as they are), two of a length, and so many bytes, for a
-/// block on its way behind a byte that says in front of which part it belongs.
+/// A truncated recording reads as a prefix of the complete one.
+///
+/// Input: a byte of setup, a byte with the point of truncation. Setup 0: a file as is. Otherwise a
+/// header, then parts that become blocks: a byte with the kind of the block (0 and above 6: raw
+/// bytes), two bytes of length, and as many bytes; for a loose block, a preceding byte with the
+/// part before which it belongs.
 pub fn recording_reader(data: &[u8]) {
     let mut input = Input(data);
     let (setup, cut) = (input.byte(), input.byte());
     let (file, blocks) = if setup == 0 { (input.0.to_vec(), None) } else { build(input, setup) };
     let whole = read(&file);
-    // A block on its way takes the place of others, so with it more bytes may hold less; blocks within a packed
-    // block are found only where that one is cut: its length might be what is damaged.
+    // A loose block takes the place of others, so more bytes may hold less; blocks within a
+    // compressed block are found only if that one is truncated: its length may be damaged.
     let moving = file.windows(3).any(|bytes| bytes == b"\xd5\xb1\x05" || bytes == b"\xd5\xb1\x06");
     let nested = blocks.is_some_and(|blocks| markers(&file) > blocks);
     let recording = record::detect(&file) == FileFormat::Recording;
@@ -42,7 +45,7 @@ pub fn recording_reader(data: &[u8]) {
     }
 }
 
-/// The frames in words; `None` if the file is refused.
+/// Describes the frames; `None` if the file is rejected.
 fn read(file: &[u8]) -> Option<Vec<String>> {
     let Loaded { catalog, frames, notices, .. } = record::read(file).ok()?;
     assert!(notices.len() <= file.len() + 8, "{} notices", notices.len());
@@ -77,7 +80,7 @@ fn markers(bytes: &[u8]) -> usize {
     bytes.windows(2).filter(|bytes| bytes == b"\xd5\xb1").count()
 }
 
-/// The file, and how many markers it has that begin blocks or lie in loose ones.
+/// Returns the file and the number of its markers that begin blocks or lie in loose ones.
 fn build(mut input: Input<'_>, setup: u8) -> (Vec<u8>, Option<usize>) {
     let header = Header {
         seed: setup.into(),
@@ -107,7 +110,7 @@ fn build(mut input: Input<'_>, setup: u8) -> (Vec<u8>, Option<usize>) {
     (file, Some(blocks))
 }
 
-/// The next bytes of a segment, packed and flushed.
+/// Returns the next bytes of a segment, compressed and flushed.
 fn pack(encoder: &mut Option<Encoder<'static, Vec<u8>>>, first: bool, bytes: &[u8]) -> Vec<u8> {
     if first {
         *encoder = None;

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	// Messages that resources carry in an Any: protobuf JSON can be read only for linked types.
+	// Messages carried in an Any: protobuf JSON can be read for linked types only.
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
@@ -29,7 +29,7 @@ import (
 // maxCommand bounds one line of standard input, in bytes.
 const maxCommand = 64 << 20
 
-// command is one line of standard input; exactly one member is there.
+// command is one line of standard input with exactly one member.
 //
 //	{"set": {TYPE_URL: {"version": "1", "resources": [{"@type": TYPE_URL, ...}]}}}   the whole new snapshot
 //	{"close": {"code": 14, "message": "bye"}}                                      end all open streams
@@ -38,13 +38,13 @@ type command struct {
 	Close *rejection       `json:"close"`
 }
 
-// typed is what a snapshot holds of one type; resources are protobuf JSON of google.protobuf.Any.
+// typed holds the resources of one type, as protobuf JSON of google.protobuf.Any.
 type typed struct {
 	Version   string            `json:"version"`
 	Resources []json.RawMessage `json:"resources"`
 }
 
-// store is what the resources are served from.
+// store holds the served resources.
 type store interface {
 	cache.Cache
 	set(all map[string]typed) error
@@ -56,7 +56,7 @@ type commander struct {
 	log    *eventLog
 }
 
-// obey carries out commands until the input ends, answering each with done or failed.
+// obey executes commands until the input ends, and answers each with done or failed.
 func obey(input io.Reader, to commander) {
 	lines := bufio.NewScanner(input)
 	lines.Buffer(nil, maxCommand)
@@ -117,7 +117,7 @@ func unpack(texts []json.RawMessage) ([]types.Resource, error) {
 	return resources, nil
 }
 
-// everyone is the one node that all clients are taken for: they all get the same snapshot.
+// everyone is the node id shared by all clients, so that all get the same snapshot.
 const everyone = "everyone"
 
 type anyNode struct{}
@@ -141,7 +141,7 @@ func (to snapshots) set(all map[string]typed) error {
 	return to.SetSnapshot(context.Background(), everyone, snapshot)
 }
 
-// closer ends streams from outside of their handlers.
+// closer ends streams from outside their handlers.
 type closer struct {
 	mu   sync.Mutex
 	open map[chan error]struct{}
@@ -174,8 +174,8 @@ func (c *closer) leave(told chan error) {
 	delete(c.open, told)
 }
 
-// intercept returns when the handler does or when told to close, whichever is first. Returning ends the stream,
-// which ends a handler that still runs: its next receive fails.
+// intercept returns when the handler does or when told to close, whichever is first. Returning ends
+// the stream, which ends a handler that still runs: its next receive fails.
 func (c *closer) intercept(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
 	told := c.enter()
 	defer c.leave(told)

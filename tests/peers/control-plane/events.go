@@ -14,20 +14,21 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// event is one line of standard output: what the server itself saw, for a test to compare a tool with.
+// event is one line of standard output: what the server itself saw, to compare a tool with.
 //
-// Event is ready, done or failed (answers to commands), open, close, request or response. SotW and delta count
-// their streams apart: a stream is named by Delta and Stream together.
+// Event is ready, done or failed (answers to commands), open, close, request or response. SotW and
+// delta streams are numbered separately: a stream is identified by Delta and Stream together.
 type event struct {
 	Event   string `json:"event"`
 	Port    int    `json:"port,omitempty"`
 	Message string `json:"message,omitempty"`
-	// RestPort, in ready, is where polls are answered.
+	// RestPort, in ready, is the port for REST polls.
 	RestPort int `json:"rest_port,omitempty"`
-	// Rest marks polls and their answers; they have no stream.
+	// Rest marks polls and their answers, which have no stream.
 	Rest bool `json:"rest,omitempty"`
 
-	// Metadata, in open, is what the stream's client sent before its first message, and as what it asked for the server.
+	// Metadata, in open, is the request metadata of the stream, with the authority that the client
+	// requested.
 	Metadata map[string][]string `json:"metadata,omitempty"`
 
 	Delta   bool   `json:"delta"`
@@ -58,7 +59,7 @@ func detail(s *status.Status) *rejection {
 	return &rejection{s.GetCode(), s.GetMessage()}
 }
 
-// eventLog writes events whole, one at a time.
+// eventLog writes complete events, one at a time.
 type eventLog struct {
 	mu  sync.Mutex
 	out *json.Encoder
@@ -73,7 +74,7 @@ func newEventLog(out io.Writer) *eventLog {
 func (l *eventLog) write(e event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// A reader that went away is seen as the end of standard input; there is nothing to do about it here.
+	// Ignore the error: a missing reader shows as the end of standard input.
 	_ = l.out.Encode(e)
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 )
 
-// linear serves each type from a linear cache of its own, which counts its versions itself: those of a set command
-// mean nothing to it.
+// linear serves each type from its own linear cache, which counts versions itself and ignores the
+// versions of a set command.
 type linear struct {
 	cache.Cache
 	byType map[string]*cache.LinearCache
@@ -33,7 +33,7 @@ func newLinear() linear {
 	return linear{mux, byType}
 }
 
-// set tells each cache what differs from what it has; types that are not named have nothing then.
+// set passes each cache its changes; types that are not named become empty.
 func (to linear) set(all map[string]typed) error {
 	for typeURL := range all {
 		if to.byType[typeURL] == nil {

@@ -1,9 +1,12 @@
-// Command control-plane serves xDS from go-control-plane's snapshot cache, or its linear ones, for tests to look at.
+// Command control-plane serves xDS for tests, from go-control-plane's snapshot cache or its linear
+// caches.
 //
-// It listens on a loopback port (0 picks a free one) with every service of go-control-plane (ADS and one per
-// type, each SotW and delta), gRPC health and server reflection; with -rest on another one for REST polls. Standard input takes commands, one JSON object
-// a line (commands.go); standard output gives events, one JSON object a line (events.go), beginning with
-// {"event":"ready"}. It ends when its standard input ends, so that it never outlives whoever started it.
+// The server listens on a loopback port (0 picks a free one) with every service of go-control-plane
+// (ADS and one per type, each SotW and delta), gRPC health and server reflection; with -rest it
+// listens on another port for REST polls. Standard input takes commands, one JSON object per line
+// (commands.go); standard output gives events, one JSON object per line (events.go), beginning with
+// {"event":"ready"}. The server stops at the end of standard input, so that it never outlives its
+// parent.
 package main
 
 import (
@@ -113,7 +116,7 @@ func serveRest(xds server.Server, secured *tls.Config) (int, error) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(code)
-		// A client that went away is none of our business.
+		// Ignore the error: the client has disconnected.
 		_, _ = w.Write(body)
 	}
 	go func() { _ = http.Serve(socket, http.HandlerFunc(answer)) }()

@@ -1,10 +1,11 @@
-// A grpc-js client with an xds:/// target, and the backend it should find, in one process.
+// A grpc-js client with an xds:/// target, and the backend for its calls, in one process.
 //
 // client.mjs BOOTSTRAP TARGET
 //
-// It speaks as ../client.py does: standard output gives one JSON object a line, first {"backend": PORT}, the loopback
-// port of an echo server to put into endpoints. Each line of standard input is then one call of TARGET, answered with
-// {"ok": TEXT} or {"error": CODE, "message": TEXT}. It ends when its standard input ends. Run it where the packages
+// The protocol is that of ../client.py: standard output gives one JSON object per line, first
+// {"backend": PORT}, the loopback port of an echo server to put into endpoints. Each line of
+// standard input is one call of TARGET, answered with {"ok": TEXT} or {"error": CODE, "message":
+// TEXT}. The program stops at the end of standard input. Run it in the folder where the packages
 // are installed.
 
 import { readFileSync } from 'node:fs';

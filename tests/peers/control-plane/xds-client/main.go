@@ -1,11 +1,12 @@
-// Command xds-client is a grpc-go client with an xds:/// target, and the backend that it should find.
+// Command xds-client is a grpc-go client with an xds:/// target, and the backend for its calls.
 //
 //	xds-client BOOTSTRAP TARGET
 //
-// It speaks as ../../client.py does: standard output gives one JSON object a line, first {"backend": PORT}, the
-// loopback port of an echo server to put into endpoints. Each line of standard input is then one call of TARGET,
-// answered with {"ok": TEXT} or {"error": CODE, "message": TEXT}. The line `!csds` is answered with {"csds": BASE64}:
-// the ClientStatusResponse of its CSDS service. It ends when its standard input ends.
+// The protocol is that of ../../client.py: standard output gives one JSON object per line, first
+// {"backend": PORT}, the loopback port of an echo server to put into endpoints. Each line of
+// standard input is one call of TARGET, answered with {"ok": TEXT} or {"error": CODE, "message":
+// TEXT}. The line `!csds` is answered with {"csds": BASE64}: the ClientStatusResponse of its CSDS
+// service. The program stops at the end of standard input.
 package main
 
 import (
@@ -40,7 +41,7 @@ func main() {
 		log.Fatal("xds-client BOOTSTRAP TARGET")
 	}
 	if os.Getenv(variable) != os.Args[1] {
-		// It is read before main begins; only the client that is made of it is known to CSDS.
+		// The bootstrap is read before main begins; CSDS knows only the client made from it.
 		check(os.Setenv(variable, os.Args[1]))
 		check(syscall.Exec(os.Args[0], os.Args, os.Environ()))
 	}
@@ -57,7 +58,7 @@ func main() {
 	}
 }
 
-// clientStatus is what CSDS answers.
+// clientStatus returns the response of CSDS.
 func clientStatus() string {
 	service, err := csds.NewClientStatusDiscoveryServer()
 	check(err)
@@ -69,7 +70,7 @@ func clientStatus() string {
 	return base64.StdEncoding.EncodeToString(bytes)
 }
 
-// backend starts the echo server; its port.
+// backend starts the echo server and returns its port.
 func backend() int {
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	check(err)
@@ -88,7 +89,7 @@ func call(channel *grpc.ClientConn, text string) map[string]string {
 	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
 	defer cancel()
 	var echo wrapperspb.StringValue
-	// Until the names are resolved, or the time is up.
+	// Waits until the names are resolved or the deadline passes.
 	err := channel.Invoke(ctx, say, wrapperspb.String(text), &echo, grpc.WaitForReady(true))
 	if err != nil {
 		s := status.Convert(err)
