@@ -83,7 +83,7 @@ fn request(url: &str, names: &[String], answers: Option<u64>, error: Option<&str
     grpc(&body)
 }
 
-fn of_node(request: &[u8], node: &str) -> Bytes {
+fn with_node(request: &[u8], node: &str) -> Bytes {
     let node = [text(1, node), text(2, "bench")].concat();
     grpc(&[message(2, &node), request.get(5..).unwrap_or_default().to_vec()].concat())
 }
@@ -162,7 +162,7 @@ impl Fleet {
         for stream in 1..self.size.streams {
             wire.open(stream, "StreamAggregatedResources");
             let first = request(CLUSTER, &[], None, None);
-            say(stream, Dir::Req, &of_node(&first, &format!("sidecar-{stream:06}")));
+            say(stream, Dir::Req, &with_node(&first, &format!("sidecar-{stream:06}")));
             if stream == SOTW {
                 self.push(0);
             } else {

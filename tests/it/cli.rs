@@ -43,7 +43,7 @@ fn returns_documented_exit_codes() {
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
         assert_eq!(text.starts_with("xdscope: "), code != 0, "{args:?}: {text}");
-        assert_eq!(output.stdout.is_empty(), code > 1, "{args:?}: data on stdout, talk on stderr");
+        assert_eq!(output.stdout.is_empty(), code > 1, "{args:?}: data on stdout, messages on stderr");
     }
 }
 

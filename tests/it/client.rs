@@ -200,7 +200,7 @@ fn client_waits_for_unavailable_server() {
     let Some(world) = World::open("client_waits_for_unavailable_server") else { return };
     let port = free_port();
     let watch = Watch::start(&world, SocketAddr::from(([127, 0, 0, 1], port)), &[]);
-    wait_for("a word about the server", || {
+    wait_for("a message about the server", || {
         let log = watch.child.log();
         (log.contains("cannot reach") && log.contains("attempt 2, next in")).then_some(())
     });

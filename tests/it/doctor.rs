@@ -202,14 +202,14 @@ fn client_survives_server_restart() {
     plane.wait_for_ack(0, CLUSTER, "1");
     // The server is killed without a graceful stop.
     drop(plane);
-    wait_for("a word about the end", || {
+    wait_for("a message about the end", || {
         let log = child.log();
         (log.contains("the stream broke") && log.contains("cannot reach")).then_some(())
     });
     let mut plane = world.control_plane(flags());
     plane.set(&chain);
     let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
-    assert_eq!((first.nonce.as_str(), first.version.as_str()), ("", "1"), "what was held is said");
-    wait_for("a word about the return", || child.log().contains("xdscope: connected\n").then_some(()));
+    assert_eq!((first.nonce.as_str(), first.version.as_str()), ("", "1"), "the version in force is stated");
+    wait_for("a message about the reconnect", || child.log().contains("xdscope: connected\n").then_some(()));
     child.interrupt();
 }

@@ -358,7 +358,7 @@ fn assert_same_lines<L: AsRef<str>, R: AsRef<str>>(
         .unified_diff()
         .context_radius(1)
         .to_string();
-        panic!("{what}: live is not as replayed:\n{diff}");
+        panic!("{what}: live and replay differ:\n{diff}");
     }
 }
 

@@ -224,7 +224,7 @@ fn retries_with_rotated_token() {
     wait_for("a refusal", || child.log().contains("UNAUTHENTICATED").then_some(()));
     fs::remove_file(&token).expect("it goes");
     let words = format!("cannot read the token file {path}");
-    wait_for("a word about the file", || child.log().contains(&words).then_some(()));
+    wait_for("a message about the file", || child.log().contains(&words).then_some(()));
     fs::write(&token, "newer\n").expect("it is back");
     wait_for("an ACK", || child.log().contains("└ ack").then_some(()));
     child.interrupt();

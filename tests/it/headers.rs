@@ -165,7 +165,7 @@ fn run_grpc_lifecycle(test: &str, kind: Kind, secure: bool) {
     let recording = tap.stop();
     let streams = streams(&recording);
     assert_eq!(streams[0]["peer"], streams[1]["peer"], "{streams:?}");
-    assert_eq!(streams[0]["tls"]["server"]["sni"], Value::Null, "an authority is no name to ask for");
+    assert_eq!(streams[0]["tls"]["server"]["sni"], Value::Null, "an authority is not a server name");
     assert_recorded_without_token(&log, &recording);
 }
 

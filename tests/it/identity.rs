@@ -86,7 +86,7 @@ fn reads_mutual_tls_from_bootstrap() {
         xdscope(world.folder()).args(["watch", "--no-tui", "--no-record", "--bootstrap", &file]),
         &log,
     );
-    wait_for("a word about the name", || child.log().contains("other.test").then_some(()));
+    wait_for("a message about the name", || child.log().contains("other.test").then_some(()));
     drop(child);
     let grpc = bootstrap::grpc("app-1", plane.address(), Some(&with));
     let file = write(world.folder(), "grpc.json", &grpc.to_string());

@@ -328,6 +328,6 @@ fn lint_of_the_tour() {
     assert_eq!(of("grpc-cart-0"), ["name-not-delivered"]);
     assert_eq!(of("reviews-v2-6b8f"), common);
     assert_eq!(of("batch-9"), with(&["version-churn"]));
-    // Its streams are cut repeatedly.
+    // The streams of this node are cut repeatedly.
     assert_eq!(of("payments-v3-1c2a"), common);
 }

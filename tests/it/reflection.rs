@@ -35,7 +35,7 @@ fn reads_same_descriptors_from_both_versions() {
         let again = text(&output.stdout);
         assert!(
             again.contains("user  grpc.health.v1.HealthCheckRequest"),
-            "what was written can be read: {again}"
+            "the written descriptors can be read: {again}"
         );
     }
     assert_eq!(lists[0], lists[1]);

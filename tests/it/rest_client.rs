@@ -50,7 +50,7 @@ fn polls_follow_config_changes() {
         assert_eq!(poll.node, "watcher", "each poll says whose it is");
     }
     let first = plane.wait_for(0, "a poll of endpoints", |event| event.is_request(ENDPOINTS));
-    assert_eq!(first.names, ["echo"], "what the cluster refers to");
+    assert_eq!(first.names, ["echo"], "the reference of the cluster");
 
     let mark = plane.mark();
     let more = chain.grown(Variant::Sotw, backend());
@@ -317,7 +317,7 @@ fn polls_one_at_a_time_in_canonical_json() {
         assert_eq!((&next["versionInfo"], &next["responseNonce"]), (&json!("1"), &json!("n1")));
         assert_eq!(next["node"]["id"], "watcher", "each poll stands for itself");
     }
-    assert!(begun.elapsed() >= Duration::from_millis(300), "304 is no reason to hurry");
+    assert!(begun.elapsed() >= Duration::from_millis(300), "a 304 does not shorten the poll delay");
     // A poll without a response is repeated after `--poll-timeout`.
     server.poll(5);
     let (path, head, _) = server.polls().swap_remove(0);

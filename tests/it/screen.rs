@@ -299,7 +299,7 @@ fn random_keys_and_sizes_match_full_repaint() {
         terminal.press("\x0c");
         terminal.wait("the whole screen again", is_whole);
         let same = |screen: &vt100::Screen| screen.contents_formatted() == before;
-        terminal.wait(&format!("what was there before (seed {seed})"), same);
+        terminal.wait(&format!("the previous screen (seed {seed})"), same);
         terminal.signal("TERM");
         assert_eq!(terminal.end(), 0, "seed {seed}");
         terminal.assert_restored();

@@ -88,7 +88,7 @@ pub(crate) fn drawn(recording: &Recording) -> String {
 /// Asserts that a recording, its exports, and all output about it have no secrets.
 fn assert_copies_have_none(recording: &Recording, secrets: &[String]) {
     let file = unpacked(&recording.file);
-    assert!(memchr::memmem::find(&file, MARK).is_some(), "and it is said");
+    assert!(memchr::memmem::find(&file, MARK).is_some(), "the redaction is marked");
     assert_none("the recording", &file, secrets);
     for (verb, args) in [
         ("status", &["-o", "wide"][..]),

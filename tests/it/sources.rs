@@ -304,7 +304,7 @@ fn heeds_config_sources_that_envoy_ignores() {
     let all = format!("0 delta-ads eds [near {b} {c}] has [near {b} {c}]");
     let beside = [NEAR[0], &all, NEAR[2], NEAR[3]];
     let theirs = scene.envoy(&world, true, &beside);
-    assert_eq!(silent(&theirs[1]), 1, "it is connected, and never asked");
+    assert_eq!(silent(&theirs[1]), 1, "Envoy connects and sends no request");
     let authorities = format!("1 delta-ads eds [{b} {c}] has [{b} {c}]");
     let ours = scene.ours(&world, &[&NEAR[..], &[&authorities]].concat());
     assert!(ours.code == Some(0) && ours.said.contains(GUARD), "{}", ours.said);

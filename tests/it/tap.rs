@@ -189,7 +189,7 @@ fn private_key_appears_nowhere() {
         assert!(!text.contains(KEY), "{verb} {args:?}");
         assert!(!text.is_empty(), "{verb} {args:?}");
     }
-    assert!(recording.text("get", &["sds", "-o", "yaml"]).contains("[redacted"), "and it is said");
+    assert!(recording.text("get", &["sds", "-o", "yaml"]).contains("[redacted"), "the redaction is shown");
     // In raw messages the key would be surrounded by other bytes.
     for line in recording.text("export", &["--to", "raw"]).lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");

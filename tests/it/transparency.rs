@@ -182,7 +182,7 @@ fn passes_and_decodes_every_case_unchanged() {
         let (mut frames, mut closed) = (Vec::new(), false);
         while !closed {
             let mut batch = Vec::new();
-            assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "{case}: the close is told");
+            assert!(copies.drain(&mut batch, PATIENCE) && !batch.is_empty(), "{case}: the close is reported");
             for copied in batch {
                 closed |= matches!(copied.event, TapEvent::Closed { .. });
                 pipeline.handle(copied, &mut catalog, &mut frames);

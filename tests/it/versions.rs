@@ -48,7 +48,7 @@ impl Handler for Old {
                 assert!(!matches!(message.body, MessageBody::Undecodable { .. }));
                 if std::mem::take(&mut first) {
                     let url = message.type_url().as_str().to_owned();
-                    asked.lock().expect("what was asked").push((path.clone(), url.clone()));
+                    asked.lock().expect("the requests").push((path.clone(), url.clone()));
                     let _ = responses.send(Ok(response(&url, delta).into())).await;
                 }
             }
@@ -118,15 +118,15 @@ fn service_and_type_versions_are_independent() {
         let flags = [flags, &["--no-expand", "--variant", variant]].concat();
         let (code, out, err) = run(&[&["get", &address, "cds", "-o", "jsonl"], &flags[..]].concat());
         assert_eq!((code, out.contains(url), out.contains("old")), (Some(0), true, true), "{out}{err}");
-        let asked = server.asked.lock().expect("what was asked").pop();
+        let asked = server.asked.lock().expect("the requests").pop();
         assert_eq!(asked, Some((path.to_owned(), url.to_owned())));
     }
     // A type named in full has its own version.
     let (code, _, err) = run(&["get", &address, "envoy.api.v2.Cluster", "--no-expand"]);
     assert_eq!(code, Some(0), "{err}");
-    assert_eq!(server.asked.lock().expect("what was asked").pop().map(|(_, url)| url).as_deref(), Some(V2));
+    assert_eq!(server.asked.lock().expect("the requests").pop().map(|(_, url)| url).as_deref(), Some(V2));
     let (code, _, err) = run(&["get", &address, "ecds/x", "--api", "v2"]);
-    assert_eq!((code, err.contains("there is no ecds in v2")), (Some(2), true), "{err}");
+    assert_eq!((code, err.contains("ecds does not exist in API v2")), (Some(2), true), "{err}");
 }
 
 /// The rules find nothing about the client except the old version.

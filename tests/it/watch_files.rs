@@ -85,7 +85,7 @@ fn rereads_changed_file() {
     let state = recording.state("cds");
     assert_eq!((&state["variant"], &state["in_force"]), (&json!("file"), &json!("5")), "{state:#}");
     let kinds: Vec<_> = recording.messages().iter().map(|message| message["kind"].clone()).collect();
-    assert_eq!(kinds, ["push"; 5], "never an answer (row C-04)");
+    assert_eq!(kinds, ["push"; 5], "a file is never answered (docs/protocol.md#c-04)");
     assert_eq!(rules(&recording), [""; 0]);
 }
 
@@ -244,7 +244,7 @@ fn follows_directory_swapped_behind_symlink() {
     let recording = watch.stop();
     assert_eq!(recording.state("cds")["in_force"], "2");
     assert_eq!(recording.state("lds")["in_force"], "7");
-    assert_eq!(recording.messages().len(), 3, "what did not change is not read again");
+    assert_eq!(recording.messages().len(), 3, "unchanged files are not read again");
     assert_eq!(rules(&recording), [""; 0]);
 }
 

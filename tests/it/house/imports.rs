@@ -13,7 +13,7 @@ use regex::Regex;
 /// The path of a module below the crate root, such as `["engine", "store"]`.
 type ModulePath = Vec<String>;
 
-/// What one source file defines and imports.
+/// Definitions and imports of one source file.
 struct Module {
     file: PathBuf,
     definitions: BTreeSet<String>,

@@ -29,7 +29,7 @@ const MAY_USE_FILES: [(&str, &str); 2] = [
     ("sources/open/files.rs", "the file access of sources::open, which opens what a user names"),
 ];
 
-/// What the core must not name, and why.
+/// Words that the core must not contain, with reasons.
 const FORBIDDEN: [(&str, &str); 9] = [
     ("tokio", "async belongs to net and app"),
     ("async fn", "async belongs to net and app"),
@@ -143,7 +143,7 @@ fn import_circles_stay_small() {
 }
 
 #[test]
-fn the_core_has_no_edges() {
+fn core_uses_no_files_sockets_clocks_or_threads() {
     let mut wrong = Vec::new();
     for (room, file, text) in code() {
         if !CORE.contains(&room.as_str()) {

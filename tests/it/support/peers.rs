@@ -118,7 +118,7 @@ pub fn is_off(switch: Option<&str>) -> bool {
     match switch {
         None => false,
         Some("off") => true,
-        Some(other) => panic!("{SWITCH}={other} is not understood: leave it unset, or set it to off"),
+        Some(other) => panic!("{SWITCH}={other} is not supported: leave it unset, or set it to off"),
     }
 }
 

@@ -80,7 +80,7 @@ impl Drop for Child {
         if thread::panicking() {
             let log = self.log();
             let tail = log.char_indices().rev().take(LOG_TAIL).last().map_or(0, |(start, _)| start);
-            #[expect(clippy::print_stderr, reason = "what a failing test shows")]
+            #[expect(clippy::print_stderr, reason = "shown by a failing test")]
             {
                 eprintln!("--- end of {}\n{}", self.log.display(), &log[tail..]);
             }

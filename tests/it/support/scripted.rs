@@ -133,7 +133,7 @@ fn want(word: &str) -> Want {
 }
 
 fn url(kind: &str) -> TypeUrl {
-    let kind = Kind::parse(kind).unwrap_or_else(|| panic!("{kind} is no type"));
+    let kind = Kind::parse(kind).unwrap_or_else(|| panic!("unknown type: {kind}"));
     kind.type_url(ApiVersion::V3).expect("its URL")
 }
 
@@ -159,7 +159,7 @@ impl Setup {
             Some("delta-ads") => Variant::DeltaAds,
             Some("sotw") => Variant::Sotw,
             Some("delta") => Variant::Delta,
-            other => panic!("{other:?} is no variant"),
+            other => panic!("unknown variant: {other:?}"),
         };
         let existence = store::Options::default().resource_timeout;
         let (wants, judge, delay) = (Vec::new(), Judge::Auto, Duration::ZERO);
@@ -279,7 +279,7 @@ fn command(text: &str) -> Command {
             Command::Rule { type_url: url(kind), nonce: None, ruling }
         }
         ["reconnect"] => Command::Reconnect,
-        _ => panic!("what is `{text}`?"),
+        _ => panic!("unknown command: `{text}`"),
     }
 }
 
@@ -329,7 +329,7 @@ pub fn play(file: &str, text: &str) {
     }
     player.silence(SILENCE, "the end");
     drop(player);
-    let loaded = running.into_loaded().expect("what was said");
+    let loaded = running.into_loaded().expect("the recorded messages");
     let exported = script::from_frames(loaded.frames.iter(), &loaded.catalog, loaded.clock, &codec).script;
     let noted = |rule: &str| {
         script.lines.iter().any(|line| match &line.statement {
@@ -500,7 +500,7 @@ impl Player<'_> {
                 let shapes = [MessageShape::DeltaRequest, MessageShape::SotwRequest];
                 let shape = shapes[usize::from(!opened.path.contains("/Delta"))];
                 let got = Message::parse(shape, &bytes, &mut self.catalog);
-                panic!("{place}: nobody expects on stream {}: {}", id.0, self.said(&got));
+                panic!("{place}: unexpected message on stream {}: {}", id.0, self.said(&got));
             }
         }
     }

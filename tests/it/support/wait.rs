@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// # Panics
 /// Panics on timeout ([`PATIENCE`]); the message names `what` was awaited.
 pub fn wait_for<T>(what: &str, look: impl FnMut() -> Option<T>) -> T {
-    wait_within(PATIENCE, look).unwrap_or_else(|| panic!("waited {PATIENCE:?} in vain: {what}"))
+    wait_within(PATIENCE, look).unwrap_or_else(|| panic!("timed out after {PATIENCE:?}: {what}"))
 }
 
 /// Calls `look` until it returns a value or `limit` has passed.
