@@ -258,7 +258,7 @@ fn serves_envoy_over_mutual_tls() {
     // A plaintext client gets an error that explains the failure.
     let address = serve.address().to_string();
     let (code, err) = run(world.folder(), &["get", &address, "cds", "--plaintext"]);
-    assert!(code == Some(3) && err.contains("this listener wants TLS"), "{code:?} {err}");
+    assert!(code == Some(3) && err.contains("this listener requires TLS"), "{code:?} {err}");
     let recording = serve.stop();
     let info = recording.text("info", &[]);
     assert!(info.contains("client leg  tls") && info.contains("SNI cp.test"), "{info}");

@@ -537,7 +537,7 @@ fn rejects_sources_that_envoy_rejects() {
         (
             changed(&|b| b["config_sources"] = json!([source_of(Some(1), "DELTA_GRPC", &["b"])])),
             "only supports AGGREGATED_GRPC and AGGREGATED_DELTA_GRPC",
-            "config_sources[0]: its api_type is AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC only",
+            "config_sources[0]: its api_type is not AGGREGATED_GRPC or AGGREGATED_DELTA_GRPC",
         ),
         (
             changed(&|b| b["config_sources"] = json!([source_of(Some(1), DELTA, &[])])),
