@@ -547,7 +547,7 @@ fn rejects_sources_that_envoy_rejects() {
         (
             changed(&|b| b["config_sources"] = json!([{ "ads": {}, "authorities": [{ "name": "b" }] }])),
             "Only api_config_source type is currently supported",
-            "config_sources[0] is an api_config_source only",
+            "config_sources[0] is not an api_config_source",
         ),
         (
             changed(&|b| b["dynamic_resources"]["cds_config"] = source_of(None, DELTA, &[])),
