@@ -1,5 +1,5 @@
-//! Makes the picture in the README: starts `xdscope demo` in a pseudo-terminal, waits, and puts what stands there into
-//! the README's first text block.
+//! Makes the picture in the README: starts `xdscope demo` in a pseudo-terminal, waits, and puts
+//! what stands there into the README's first text block.
 //!
 //! `cargo run --release --example picture`, in the project's folder.
 

@@ -93,7 +93,7 @@ fn legs(certs: Certs) -> Tls {
     let client = ClientOptions { cacert: Some(certs.ca().into()), ..ClientOptions::default() };
     Tls {
         listen: Some(Arc::new(tls::Server::load(&server).expect("a server"))),
-        upstream: Some(Arc::new(tls::Client::load(&client).expect("a client"))),
+        upstream: Some(Arc::new(tls::ClientTls::load(&client).expect("a client"))),
         local: true,
     }
 }

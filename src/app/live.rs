@@ -171,8 +171,8 @@ impl Work {
     }
 }
 
-/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time of the last
-/// one.
+/// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time
+/// of the last one.
 fn take_part(
     rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,

@@ -75,7 +75,7 @@ impl BodyRenderer for Decoded {
 pub struct About {
     pub source: String,
     pub recording: Option<PathBuf>,
-    /// What to do so that something appears.
+    /// Hints for an empty screen: how to make something appear.
     pub empty: Vec<String>,
     pub notice: Option<String>,
     /// The folder for copies that are too large for the clipboard.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
 use crate::net::tap::{Address, Tls};
-use crate::net::tls::{Client, ClientOptions, LoadError, Pem, Server, ServerOptions};
+use crate::net::tls::{ClientTls, ClientOptions, LoadError, Pem, Server, ServerOptions};
 use crate::net::token::Token;
 
 use crate::schema::Schema;
@@ -25,7 +25,7 @@ impl ConnectFlags {
     }
 
     /// Loads TLS for `server`; `None` means plaintext.
-    pub(super) fn client(&self, server: &Address) -> Result<Option<Client>, CliError> {
+    pub(super) fn client(&self, server: &Address) -> Result<Option<ClientTls>, CliError> {
         if self.plaintext || (server.is_local() && !self.wants_tls()) {
             return Ok(None);
         }
@@ -45,7 +45,7 @@ impl ConnectFlags {
             }
             let (name, value) = header.split_once(':').ok_or_else(|| wrong("there is no colon"))?;
             let (name, value) = (name.trim(), value.trim());
-            http::HeaderName::try_from(name).map_err(|_| wrong("what is before the colon is no name"))?;
+            http::HeaderName::try_from(name).map_err(|_| wrong("the text before the colon is not a header name"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         self.header.iter().map(split).collect()
@@ -79,7 +79,7 @@ impl ConnectFlags {
     }
 
     /// Loads TLS, without regard to the address.
-    pub(super) fn load(&self) -> Result<Client, CliError> {
+    pub(super) fn load(&self) -> Result<ClientTls, CliError> {
         let options = ClientOptions {
             insecure: self.insecure,
             cacert: self.cacert.clone().map(Pem::from),
@@ -88,12 +88,13 @@ impl ConnectFlags {
             servername: self.servername.clone(),
             any_name: false,
         };
-        Client::load(&options).map_err(not_loaded)
+        ClientTls::load(&options).map_err(not_loaded)
     }
 }
 
-/// Parses the address of a server as typed, and loads the TLS settings that flags or its scheme ask for.
-pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<Client>), CliError> {
+/// Parses the address of a server as typed, and loads the TLS settings that flags or its scheme ask
+/// for.
+pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<ClientTls>), CliError> {
     let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
         (Some(rest), _) => (Some(false), rest),
         (_, Some(rest)) => (Some(true), rest),

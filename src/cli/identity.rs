@@ -76,7 +76,7 @@ pub(super) fn servers(
                     CliError::usage(format!("the bootstrap's server: {error}"))
                         .next("xdscope watch HOST:PORT")
                 })?;
-                (address, Some(tls::Client::load(tls).map_err(not_loaded)?))
+                (address, Some(tls::ClientTls::load(tls).map_err(not_loaded)?))
             }
             Some(_) => reach(&upstream.address, connect)?,
             // A server without TLS in the bootstrap is plaintext, also beyond loopback.

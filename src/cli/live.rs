@@ -368,7 +368,7 @@ pub(super) fn say_kept(
     }
 }
 
-/// What the screens of a run show.
+/// The content of the screens of a run.
 pub(super) struct Shown<'a> {
     pub shared: Arc<Shared>,
     pub recording: Option<PathBuf>,

@@ -41,7 +41,7 @@ pub(super) fn read(
     })
 }
 
-/// What to open, and how, as the flags say.
+/// The source to open, as the flags describe it.
 pub(super) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
     Spec {
         name: args.source.clone(),
@@ -59,7 +59,7 @@ pub(super) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
     }
 }
 
-/// Where a source lies.
+/// The place of a source.
 pub(super) enum Location {
     Stdin,
     Path(PathBuf),

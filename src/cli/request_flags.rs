@@ -132,7 +132,7 @@ impl Ask<'_> {
     }
 
     /// Describes a server by the connection flags.
-    fn to(&self, address: Address, tls: Option<tls::Client>) -> Result<Server, CliError> {
+    fn to(&self, address: Address, tls: Option<tls::ClientTls>) -> Result<Server, CliError> {
         Ok(Server {
             address,
             tls,

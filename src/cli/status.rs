@@ -201,7 +201,8 @@ impl<'a> Status<'a> {
     }
 }
 
-/// Waits until everything in a growing recording is in sync. Says so, and returns false, on a timeout.
+/// Waits until everything in a growing recording is in sync. Says so, and returns false, on a
+/// timeout.
 fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, CliError> {
     let Some(timeout) = args.wait else { return Ok(true) };
     if offline::is_server(&args.source.source) {
@@ -263,7 +264,8 @@ fn has_text_lines(output: Format) -> bool {
     matches!(output, Format::Table | Format::Text | Format::Wide)
 }
 
-/// Formats `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect failed: …`.
+/// Formats `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect
+/// failed: …`.
 fn unreachable(problem: &ProblemFact, store: &Store) -> String {
     let (word, _) = report::state_word(problem.state);
     let since = if store.clock().untimed { String::new() } else { age(store.now().since(problem.since)) };
@@ -275,8 +277,8 @@ fn unreachable(problem: &ProblemFact, store: &Store) -> String {
     )
 }
 
-/// Counts the cells that someone must act on. A stream that has ended counts by its last state, unless its client has
-/// reconnected.
+/// Counts the cells that someone must act on. A stream that has ended counts by its last state,
+/// unless its client has reconnected.
 fn problems(matrix: &Rows) -> u64 {
     let cells = matrix.rows.iter().flat_map(|row| row.cells.iter().flatten());
     cells.filter(|cell| report::is_problem(cell.last_state.unwrap_or(cell.state))).count() as u64
@@ -324,6 +326,11 @@ fn ended(row: &Row, store: &Store, style: Style) -> String {
 /// Index of the column of `--applied`: after RESOURCES.
 const APPLIED_COLUMN: usize = 10;
 
+/// Titles of the columns of `-o wide`; `>` aligns to the right.
+const WIDE_COLUMNS: [&str; 15] = [
+    "NODE", ">STREAM", "VARIANT", "TYPE", "STATE", "IN FORCE", "OFFERED", "NONCE", "SUBSCRIBED", "RESOURCES", ">PUSHES", ">SAME", ">ACK P50", ">AGE", "OPEN",
+];
+
 /// Writes one row per stream and type, with versions, nonces and who owes what.
 fn wide(
     (states, accounts): (&[StateFact], Option<&[Option<AppliedDiff>]>),
@@ -338,23 +345,7 @@ fn wide(
         .iter()
         .filter_map(|stream| Some((stream.stream, report::life(stream, !store.clock().untimed)?)))
         .collect();
-    let mut titles = vec![
-        "NODE",
-        ">STREAM",
-        "VARIANT",
-        "TYPE",
-        "STATE",
-        "IN FORCE",
-        "OFFERED",
-        "NONCE",
-        "SUBSCRIBED",
-        "RESOURCES",
-        ">PUSHES",
-        ">SAME",
-        ">ACK P50",
-        ">AGE",
-        "OPEN",
-    ];
+    let mut titles = WIDE_COLUMNS.to_vec();
     if accounts.is_some() {
         titles.insert(APPLIED_COLUMN, "APPLIED");
     }

@@ -38,7 +38,7 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 pub struct Server {
     pub address: Address,
     /// `None`: plaintext.
-    pub tls: Option<tls::Client>,
+    pub tls: Option<tls::ClientTls>,
     /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<String>,
     /// Headers to add to each request.

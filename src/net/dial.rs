@@ -18,7 +18,7 @@ use crate::wire::Secured;
 pub(super) struct Dial<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
-    pub tls: Option<&'a tls::Client>,
+    pub tls: Option<&'a tls::ClientTls>,
     /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<&'a str>,
     /// The timeout of each step.

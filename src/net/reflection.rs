@@ -29,7 +29,7 @@ const MAX_BYTES: usize = 256 << 20;
 pub struct Server<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
-    pub tls: Option<&'a tls::Client>,
+    pub tls: Option<&'a tls::ClientTls>,
     /// The HTTP/2 `:authority` to use instead of the address.
     pub authority: Option<&'a str>,
     /// Headers to add to the request.

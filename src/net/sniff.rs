@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::Notify;
 
-/// Bytes of a frame header (RFC 9113 section 4.1), which every HTTP/2 frame has.
+/// Bytes of a frame header (RFC 9113, "Frame Format"), which every HTTP/2 frame has.
 const HEADER_BYTES: usize = 9;
 
 /// Bytes that are shown of an answer that is not HTTP/2.
@@ -24,7 +24,7 @@ const ACK: u8 = 1;
 /// The default SETTINGS_MAX_FRAME_SIZE, which binds a peer until it has received other settings.
 const MAX_FRAME_BYTES: u32 = 16 << 10;
 
-/// What a server sent instead of HTTP/2 SETTINGS.
+/// Answer of a server that is not HTTP/2 SETTINGS.
 #[derive(Debug)]
 pub(super) enum NotHttp2 {
     /// The first line of an HTTP/1 response.

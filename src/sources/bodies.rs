@@ -55,7 +55,8 @@ impl ContentLookup for Contents<'_> {
     fn message(&self, n: Seq, see: &mut dyn FnMut(&Value) -> bool) {
         let Some(found) = self.store.message(n) else { return };
         match found.resources() {
-            // A response may hold 100,000 resources, and the first match is enough: decode them one by one.
+            // A response may hold 100,000 resources, and the first match is enough: decode them one
+            // by one.
             Some(list) => {
                 let decode = |id: &BlobId| payload(self.store, self.schema, *id, FieldNames::Original);
                 let _ = list.blobs().iter().filter_map(decode).any(|body| see(&body));

@@ -44,11 +44,12 @@ pub trait ReadProgress {
 
 /// A source at its end.
 pub struct Folded<T> {
-    /// What the frames were folded into.
+    /// The result of the fold.
     pub facts: T,
     /// The descriptors that the source was read with.
     pub schema: Arc<Schema>,
-    /// Types, or single names of a type, that a live server did not answer; empty for offline sources.
+    /// Types, or single names of a type, that a live server did not answer; empty for offline
+    /// sources.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
     /// Damage, a truncated tail, lines skipped: one sentence each.
     pub notices: Vec<String>,

@@ -1,7 +1,8 @@
 //! Everything that yields frames, and the one way to open what was written down.
 //!
-//! [`open`] reads a whole file or folder, [`read`] a pipe, and [`fold`] a file that is too large to hold in memory.
-//! All three recognise the format themselves. The folders below read and write one format each.
+//! [`open`] reads a whole file or folder, [`read`] a pipe, and [`fold`] a file that is too large to
+//! hold in memory. All three recognise the format themselves. The folders below read and write one
+//! format each.
 
 pub mod bodies;
 mod fold;

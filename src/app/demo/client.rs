@@ -93,7 +93,7 @@ const MAX_QUEUED_REQUESTS: usize = 64;
 /// Responses of a node that may wait to be handled.
 const MAX_QUEUED_RESPONSES: usize = 64;
 
-/// What happened on a stream.
+/// An event on a stream.
 enum StreamEvent {
     Response(Bytes),
     Ended,
@@ -123,7 +123,7 @@ impl Drop for OpenStream {
 /// A response with endpoints may follow at once: its nonce must be answered first.
 const WARMING_DELAY: Duration = Duration::from_millis(200);
 
-/// What a node does later.
+/// An action that a node takes later.
 enum Delayed {
     /// Accept the response with this nonce.
     Accept { type_url: TypeUrl, nonce: Nonce },
@@ -323,8 +323,8 @@ impl Node {
         Ruling::Accept
     }
 
-    /// Subscribes to the endpoints of the clusters in a rejected response, because Envoy takes over its
-    /// good clusters.
+    /// Subscribes to the endpoints of the clusters in a rejected response, because Envoy takes over
+    /// its good clusters.
     fn subscribe_to_endpoints(&mut self, now: Time, message: &Message) {
         let (Some(links), Some(list)) = (&self.links, message.resources()) else { return };
         let any = list.blobs().iter().filter_map(|id| self.catalog.bytes(self.catalog.entry(*id).payload?));

@@ -80,8 +80,9 @@ impl Mesh {
         Ok(mesh)
     }
 
-    /// Returns the second configuration, with three mistakes: `reviews` has a timeout that clients reject, the
-    /// new `ledger-v2` has no endpoints, and a route leads to a cluster that does not exist.
+    /// Returns the second configuration, with three mistakes: `reviews` has a timeout that clients
+    /// reject, the new `ledger-v2` has no endpoints, and a route leads to a cluster that does not
+    /// exist.
     pub(super) fn with_mistakes(&self, schema: &Schema) -> Result<Mesh, MeshError> {
         let mut mesh = self.clone();
         mesh.set_version(Kind::Cds, "42");

@@ -1,5 +1,5 @@
-//! Many streams and many resources: a gateway that holds every cluster, sidecars that hold a share of the
-//! endpoints each, and endpoints that move all the time.
+//! Many streams and many resources: a gateway that holds every cluster, sidecars that hold a share
+//! of the endpoints each, and endpoints that move all the time.
 
 use serde_json::json;
 
@@ -20,7 +20,8 @@ pub(super) struct Storm {
     pub streams_per_connection: usize,
 }
 
-/// Distinct sets of endpoints, from which all assignments are made: encoding each would take too long.
+/// Distinct sets of endpoints, from which all assignments are made: encoding each would take too
+/// long.
 const ENDPOINT_SETS: usize = 256;
 
 /// One in this many assignments moves at a time.

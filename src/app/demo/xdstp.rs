@@ -1,5 +1,5 @@
-//! Resources with `xdstp` names, for three nodes: one asks for all names under a path, one for names of two
-//! authorities, one speaks SotW.
+//! Resources with `xdstp` names, for three nodes: one asks for all names under a path, one for
+//! names of two authorities, one speaks SotW.
 
 use serde_json::json;
 

@@ -350,7 +350,7 @@ pub struct ManArgs {
 
 /// `doctor`: the terminal, all settings, and a server.
 ///
-/// It takes every flag that can be preset, to print the value of each.
+/// Takes every flag that can be preset, to print the value of each.
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
     /// Server to check: name, port, TLS, HTTP/2, variants, reflection

@@ -78,10 +78,10 @@ pub(super) fn write(
     Ok(())
 }
 
-type Line = Vec<(String, bool)>;
+type ColumnLine = Vec<(String, bool)>;
 
 /// Writes both halves of a row, wrapped.
-fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec<Line>) {
+fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<ColumnLine>, Vec<ColumnLine>) {
     let (old, new) =
         (pair.left.map(|n| diff.line(DiffSide::Old, n)), pair.right.map(|n| diff.line(DiffSide::New, n)));
     let plain = |text| vec![LinePart { text, changed: false }];
@@ -92,7 +92,7 @@ fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec
         }
         (old, new) => (old.map(plain), new.map(plain)),
     };
-    let wrapped = |parts: Option<Vec<LinePart<'_>>>, number: Option<u32>, mark: &str| -> Vec<Line> {
+    let wrapped = |parts: Option<Vec<LinePart<'_>>>, number: Option<u32>, mark: &str| -> Vec<ColumnLine> {
         let (Some(parts), Some(number)) = (parts, number) else { return Vec::new() };
         let mark = if pair.changed { mark } else { " " };
         let lines = wrap_parts(&safe(parts), side.saturating_sub(7));
@@ -111,7 +111,7 @@ fn halves(diff: &LineDiff, pair: &SideBySideRow, side: usize) -> (Vec<Line>, Vec
 }
 
 /// A printed line, and its width.
-fn cell(line: Option<&Line>, role: Role, changed: bool, style: Style) -> (String, usize) {
+fn cell(line: Option<&ColumnLine>, role: Role, changed: bool, style: Style) -> (String, usize) {
     let role = if changed { role } else { Role::Plain };
     let parts = line.map(Vec::as_slice).unwrap_or_default();
     let text = parts.iter().map(|(text, strong)| paint(text, role, *strong, style)).collect();

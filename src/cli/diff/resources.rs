@@ -33,7 +33,7 @@ pub(super) fn find(name: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
         return Ok(path);
     }
     let path = offline::find(name, io)?;
-    let no = || CliError::unreadable(format!("{name} is no file of resources"));
+    let no = || CliError::unreadable(format!("{name} is not a file of resources"));
     if !has_ending(&path) {
         return Err(no());
     }

@@ -99,7 +99,7 @@ fn split(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     let (places, whats): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('@'));
     let whats: Vec<GetTarget> = whats.into_iter().map(|word| GetTarget::parse(word)).collect();
     if let Some(what) = whats.iter().find(|what| what.kind.is_none() && !what.text.contains('.')) {
-        let error = CliError::usage(format!("`{}` is no type, and no source", what.text));
+        let error = CliError::usage(format!("`{}` is neither a type nor a source", what.text));
         return Err(error.next("a type: cds, clusters, Cluster, or its full name; cds/NAME"));
     }
     Ok((places.into_iter().cloned().collect(), whats))

@@ -29,7 +29,7 @@ use super::follow;
 /// Delay before the progress screen; most files are read by then.
 const PROGRESS_SCREEN_AFTER: Duration = Duration::from_millis(80);
 
-/// What was read, with its notices.
+/// A source that was read, with its notices.
 type ReadSource = (Opened, Vec<String>);
 
 pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
@@ -100,7 +100,7 @@ fn read_in_background(
     Ok(receive)
 }
 
-/// What the screens need once the file is read.
+/// The data that the screens need once the file is read.
 struct ScreenSetup {
     at: ReplayPosition,
     play: bool,

@@ -170,7 +170,7 @@ impl Graph {
         self.sent.insert(kind);
         let key = (kind, node.name.clone());
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
-            // Of several streams, prefer one on which the resource is present.
+            // Among several streams, prefer one on which the resource is present.
             Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
             Some(_) => {}
             None => {

@@ -23,7 +23,7 @@ pub(crate) struct Engine {
     /// Indices of the streams of each session, in order of their start. A session is one client,
     /// one server and one method.
     sessions: Vec<Vec<usize>>,
-    by_client: HashMap<Client, usize>,
+    by_client: HashMap<ClientHistory, usize>,
     runs: NameRuns,
     specials: Specials,
     meaning: Option<SharedSemantics>,
@@ -35,7 +35,7 @@ pub(crate) struct Engine {
 
 /// The identity of a client: streams with an equal one belong to one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Client {
+struct ClientHistory {
     node: Option<(String, String)>,
     /// The host of the client, if the node is unknown.
     host: Option<String>,
@@ -43,13 +43,13 @@ struct Client {
     method: String,
 }
 
-impl Client {
-    fn of(stream: &Stream) -> Client {
+impl ClientHistory {
+    fn of(stream: &Stream) -> ClientHistory {
         let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
         let node = node.map(|node| (node.id.clone(), node.cluster.clone()));
         let host = stream.open.peer.as_deref().filter(|_| node.is_none());
         let host = host.map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned());
-        Client { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
+        ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
     }
 }
 
@@ -151,7 +151,7 @@ impl Engine {
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let sessions = &mut self.sessions;
-        let session = *self.by_client.entry(Client::of(stream)).or_insert_with(|| {
+        let session = *self.by_client.entry(ClientHistory::of(stream)).or_insert_with(|| {
             sessions.push(Vec::new());
             sessions.len() - 1
         });

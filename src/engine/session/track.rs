@@ -177,19 +177,14 @@ impl Track {
         change.removed = removed;
         self.delivered(ctx, push.resources, &change);
         self.subscription.wildcard_owed = None;
-        self.carried.account.resent += resent as u64;
-        let gone = match full {
-            true => self.carried.unmentioned.saturating_sub(resent),
-            false => 0,
-        };
-        self.carried.account.removed += gone.min(change.removed.len()) as u64;
-        self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
-
+        self.count_carried(resent, full, change.removed.len());
         let quiet = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
-        let kind = match () {
-            () if beat && ended == 0 && push.removed.is_empty() => MessageKind::Heartbeat,
-            () if quiet && !blobs.is_empty() => MessageKind::Resend,
-            () => MessageKind::Push,
+        let kind = if beat && ended == 0 && push.removed.is_empty() {
+            MessageKind::Heartbeat
+        } else if quiet && !blobs.is_empty() {
+            MessageKind::Resend
+        } else {
+            MessageKind::Push
         };
         let body = Body {
             list: push.resources.clone(),
@@ -210,20 +205,7 @@ impl Track {
             self.judge(ctx, order, wrong.as_ref(), false);
             self.verdicts.latencies.clear();
         }
-        self.traffic.pushes += 1;
-        self.traffic.bytes += push.size;
-        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
-        self.traffic.bytes_resent += bytes_same;
-        self.traffic.last_push = Some(PushFact {
-            n: ctx.seq.0,
-            at: ctx.at,
-            added: change.added.len() as u64,
-            changed: change.changed.len() as u64,
-            removed: change.removed.len() as u64,
-            same: change.same,
-            bytes: push.size,
-            bytes_same,
-        });
+        self.count_traffic(ctx, push, &change);
         ResponseOutcome {
             kind,
             answers: self.traffic.unanswered.take(),
@@ -240,6 +222,32 @@ impl Track {
             hollow: hollows,
             strangers,
         }
+    }
+
+    /// Counts the resources of the stream before that a response sent again or left out.
+    fn count_carried(&mut self, resent: usize, full: bool, removed: usize) {
+        self.carried.account.resent += resent as u64;
+        let gone = if full { self.carried.unmentioned.saturating_sub(resent) } else { 0 };
+        self.carried.account.removed += gone.min(removed) as u64;
+        self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
+    }
+
+    /// Counts the bytes and the resources of a response.
+    fn count_traffic(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
+        self.traffic.pushes += 1;
+        self.traffic.bytes += push.size;
+        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
+        self.traffic.bytes_resent += bytes_same;
+        self.traffic.last_push = Some(PushFact {
+            n: ctx.seq.0,
+            at: ctx.at,
+            added: change.added.len() as u64,
+            changed: change.changed.len() as u64,
+            removed: change.removed.len() as u64,
+            same: change.same,
+            bytes: push.size,
+            bytes_same,
+        });
     }
 
     fn take(&mut self, ctx: &mut Context<'_>, taken: IncomingResponse<'_>, full: bool, beat: bool) -> Change {

@@ -319,7 +319,7 @@ pub struct PushFact {
     pub bytes_same: u64,
 }
 
-/// What happened to the resources of a client after a reconnect, over all types of the stream.
+/// Fates of the resources of a client after a reconnect, over all types of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReconnectFact {
     /// Names that the client claimed to have (delta), or had at the end of the previous stream

@@ -167,7 +167,7 @@ pub struct StreamFact {
     pub end: Option<EndFact>,
     /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
-    /// What happened to the resources of the client after a reconnect.
+    /// Fates of the client's resources after a reconnect.
     pub account: Option<ReconnectFact>,
     pub messages: u64,
     /// Bytes from client to server.

@@ -7,7 +7,7 @@ use crate::wire::content::{Catalog, Packed};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
 
-use super::line::{Line, Names, Which, which};
+use super::line::{TimelineLine, Names, Which, which};
 use super::rows::key_text;
 
 /// Compressed messages that are cached unpacked: screens read them repeatedly.
@@ -142,10 +142,10 @@ impl History {
     }
 
     /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
-    pub(super) fn line(&self, row: &Row) -> Option<Line> {
+    pub(super) fn line(&self, row: &Row) -> Option<TimelineLine> {
         match &row.unpacked {
-            Some(fresh) => Some(Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
-            None => Line::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
+            Some(fresh) => Some(TimelineLine::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
+            None => TimelineLine::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
 
@@ -306,7 +306,7 @@ impl History {
         let Some(fresh) = row.unpacked.take() else { return };
         self.bytes -= fresh.weight;
         self.messages.put(&fresh.message.pack(catalog));
-        let line = Line::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());
+        let line = TimelineLine::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());
         self.lines.put(&line.pack(row.track.is_some()));
     }
 }

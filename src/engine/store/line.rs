@@ -6,7 +6,7 @@ use crate::wire::event::{Dir, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{Message, MessageBody};
 
-pub(super) struct Line {
+pub(super) struct TimelineLine {
     pub(super) dir: Dir,
     pub(super) version: Arc<str>,
     pub(super) nonce: Arc<str>,
@@ -37,10 +37,10 @@ pub(super) enum Which {
     These(Box<[Sym]>),
 }
 
-impl Line {
-    pub(super) fn of(message: &Message, note: Option<&Arc<str>>, names: Option<&Arc<Names>>) -> Line {
+impl TimelineLine {
+    pub(super) fn of(message: &Message, note: Option<&Arc<str>>, names: Option<&Arc<Names>>) -> TimelineLine {
         let (version, nonce) = version_and_nonce(message);
-        Line {
+        TimelineLine {
             dir: message.dir(),
             version: Arc::from(version),
             nonce: Arc::from(nonce),
@@ -84,9 +84,9 @@ impl Line {
     }
 
     /// Decodes a line of [`Line::pack`]; `None` for other bytes.
-    pub(super) fn unpack(bytes: &[u8]) -> Option<Line> {
+    pub(super) fn unpack(bytes: &[u8]) -> Option<TimelineLine> {
         let take = &mut Take::new(bytes);
-        Some(Line {
+        Some(TimelineLine {
             dir: if take.flag()? { Dir::Req } else { Dir::Resp },
             version: take.text()?.into(),
             nonce: take.text()?.into(),
@@ -149,7 +149,7 @@ mod tests {
         let names = |added| Arc::new(Names { added, changed: [Sym(9), Sym(3)].into(), removed: [].into() });
         let added = [Which::Nothing, Which::All, Which::These([Sym(1), Sym(0)].into())];
         for (names, n) in added.map(names).map(Some).into_iter().chain([None]).zip(0..) {
-            let line = Line {
+            let line = TimelineLine {
                 dir: if n % 2 == 0 { Dir::Req } else { Dir::Resp },
                 version: "v".into(),
                 nonce: "é".into(),
@@ -161,7 +161,7 @@ mod tests {
                 names,
             };
             for typed in [false, true] {
-                let back = Line::unpack(&line.pack(typed)).expect("a line");
+                let back = TimelineLine::unpack(&line.pack(typed)).expect("a line");
                 assert_eq!((back.dir, &back.version, &back.nonce), (line.dir, &line.version, &line.nonce));
                 assert_eq!((back.count, back.size, &back.error), (line.count, line.size, &line.error));
                 assert_eq!(back.type_url.as_str(), if typed { "" } else { "t/A" });

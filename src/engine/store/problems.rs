@@ -26,11 +26,11 @@ pub struct ProblemFact {
     pub type_url: TypeUrl,
     /// The message to look at.
     pub at: Option<Seq>,
-    /// What is wrong.
+    /// The defect.
     pub problem: Problem,
 }
 
-/// What is wrong with a type of a stream, or with a connection.
+/// A defect of a type on a stream, or of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Problem {
     /// The client refuses what the server pushes.
@@ -199,7 +199,7 @@ impl Store {
     }
 }
 
-/// Where a problem began.
+/// The start of a problem.
 struct Began {
     state: TypeState,
     at: Time,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// What the server sent in answer to the HTTP/2 preface.
+/// Answer of a server to the HTTP/2 preface.
 #[derive(Debug)]
 pub(super) enum PrefaceAnswer {
     /// HTTP/2, with the round-trip times of PINGs, shortest first.
@@ -25,7 +25,7 @@ pub(super) enum PrefaceAnswer {
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Bytes of a frame header: length, type, flags, stream (RFC 9113 section 4.1).
+/// Bytes of a frame header: length, type, flags, stream (RFC 9113, "Frame Format").
 const HEADER_BYTES: usize = 9;
 const SETTINGS: u8 = 4;
 const PING: u8 = 6;

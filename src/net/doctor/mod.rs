@@ -19,7 +19,7 @@ use http2::PrefaceAnswer;
 pub struct DoctorTarget<'a> {
     pub address: &'a Address,
     /// `None`: plaintext.
-    pub tls: Option<&'a tls::Client>,
+    pub tls: Option<&'a tls::ClientTls>,
     pub authority: Option<&'a str>,
     /// Headers to add to each request.
     pub headers: &'a [(String, String)],
@@ -282,7 +282,7 @@ impl DoctorTarget<'_> {
         if self.tls.is_some() {
             return step;
         }
-        let any = tls::Client::load(&tls::ClientOptions { insecure: true, ..Default::default() });
+        let any = tls::ClientTls::load(&tls::ClientOptions { insecure: true, ..Default::default() });
         let (Ok(any), Ok(leg)) = (any, Leg::connect(self.address, self.timeout).await) else { return step };
         let alpn = [b"h2".to_vec()];
         let shown = any.connect(leg, self.address.host(), None, &alpn);

@@ -66,7 +66,7 @@ pub struct Tls {
     /// TLS of all listeners.
     pub listen: Option<Arc<tls::Server>>,
     /// TLS of upstreams; those on this machine only if `local` is set.
-    pub upstream: Option<Arc<tls::Client>>,
+    pub upstream: Option<Arc<tls::ClientTls>>,
     /// Use TLS for upstreams on this machine too.
     pub local: bool,
 }

@@ -32,7 +32,7 @@ pub(super) struct Legs {
     pub server_tls: Option<Arc<Secured>>,
 }
 
-/// What a client asks for in its ClientHello.
+/// Requests of a client in its ClientHello.
 struct ClientHello<'a> {
     sni: Option<&'a str>,
     alpn: &'a [Vec<u8>],
@@ -85,7 +85,7 @@ impl Handshakes<'_> {
     }
 
     /// Handles a client of a plaintext listener.
-    async fn plaintext(&self, client: Leg, speaks: Speaks, dial: Option<&tls::Client>) -> Option<Legs> {
+    async fn plaintext(&self, client: Leg, speaks: Speaks, dial: Option<&tls::ClientTls>) -> Option<Legs> {
         if speaks == Speaks::Tls {
             let what = "the client spoke TLS, and this listener is plaintext".to_owned();
             let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
@@ -109,7 +109,7 @@ impl Handshakes<'_> {
         &self,
         client: Leg,
         listen: Option<&tls::Server>,
-        dial: Option<&tls::Client>,
+        dial: Option<&tls::ClientTls>,
     ) -> Option<Legs> {
         let (first, client) = match client.first().await {
             Ok(Some(first)) => first,
@@ -184,7 +184,7 @@ impl Handshakes<'_> {
     async fn dial(
         &self,
         server: Leg,
-        dial: Option<&tls::Client>,
+        dial: Option<&tls::ClientTls>,
         asked: ClientHello<'_>,
     ) -> Result<(Leg, Option<Arc<Secured>>), Failure> {
         let Some(dial) = dial else { return Ok((server, None)) };

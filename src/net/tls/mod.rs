@@ -48,7 +48,7 @@ fn provider() -> Arc<CryptoProvider> {
 
 /// The client side of TLS.
 #[derive(Debug)]
-pub struct Client {
+pub struct ClientTls {
     provider: Arc<CryptoProvider>,
     /// `None`: any certificate is accepted.
     roots: Option<Arc<RootCertStore>>,
@@ -57,12 +57,12 @@ pub struct Client {
     any_name: bool,
 }
 
-impl Client {
+impl ClientTls {
     /// Reads the files that `options` name.
     ///
     /// # Errors
     /// A file cannot be read, or its contents cannot be used.
-    pub fn load(options: &ClientOptions) -> Result<Client, LoadError> {
+    pub fn load(options: &ClientOptions) -> Result<ClientTls, LoadError> {
         let provider = provider();
         let roots = match (options.insecure, &options.cacert) {
             (true, _) => None,
@@ -77,7 +77,7 @@ impl Client {
             ServerName::try_from(name.clone()).map_err(|_| LoadError::Name(name.clone()))?;
         }
         let (servername, any_name) = (options.servername.clone(), options.any_name);
-        Ok(Client { provider, roots, own, servername, any_name })
+        Ok(ClientTls { provider, roots, own, servername, any_name })
     }
 
     /// Performs the handshake on `io`.

@@ -19,12 +19,13 @@ pub struct BootstrapConfig {
     pub poll_delay: Option<Duration>,
     /// The time that a server may hold a REST poll (`request_timeout`).
     pub poll_timeout: Option<Duration>,
-    /// The types to subscribe to first, by wildcard or by one name. Empty: the bootstrap names none.
+    /// The types to subscribe to first, by wildcard or by one name. Empty: the bootstrap names
+    /// none.
     pub initial_types: Vec<(Kind, Option<String>)>,
     /// Types that another source than the first serves, except names with an authority.
     pub type_sources: Vec<(Kind, u32)>,
-    /// As `type_sources`, for references that ask for a stream of the type's own, where an ADS serves
-    /// the other references.
+    /// As `type_sources`, for references that ask for a stream of the type's own, where an ADS
+    /// serves the other references.
     pub non_ads_type_sources: Vec<(Kind, u32)>,
     /// The sources of those `initial_types` names that have one beside them
     /// (`docs/protocol.md#k-23`).

@@ -138,8 +138,8 @@ impl<'a> Reader<'a> {
         Ok(config.find_or_add(source))
     }
 
-    /// Returns the number of the source for an aggregated `api_type`, which means the ADS even if it
-    /// names servers, and which needs a locator (`docs/protocol.md#k-25`).
+    /// Returns the number of the source for an aggregated `api_type`, which means the ADS even if
+    /// it names servers, and which needs a locator (`docs/protocol.md#k-25`).
     fn add_aggregated(&mut self, api: ApiSource<'_>, has_locator: bool) -> Result<u32, BootstrapError> {
         let (path, api_type) = (api.path, api_type(api.value));
         if !has_locator {
@@ -311,7 +311,8 @@ fn services(api: &Value) -> &[Value] {
 
 const DEFAULT_CONFIG_SOURCE: &str = "default_config_source";
 
-/// The runtime flag without which Envoy 1.40 connects to `config_sources` and subscribes to nothing.
+/// The runtime flag without which Envoy 1.40 connects to `config_sources` and subscribes to
+/// nothing.
 const CONFIG_SOURCES_FLAG: &str = "envoy.reloadable_features.xdstp_based_config_singleton_subscriptions";
 
 /// Returns a flag of the bootstrap's static runtime layers. The last layer wins.

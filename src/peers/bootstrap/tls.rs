@@ -37,7 +37,7 @@ impl std::fmt::Debug for Pem {
     }
 }
 
-/// Where the PEM text stands.
+/// The place of the PEM text.
 impl std::fmt::Display for Pem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -34,7 +34,7 @@ struct Form {
     pattern: &'static str,
     /// The type that the text is about, if the text does not name it.
     kind: Option<Kind>,
-    /// What the text means.
+    /// The meaning of the text.
     means: &'static str,
     /// Commands and screens that help; `{type}` and `{name}` are replaced by the parts of the line.
     look: &'static [&'static str],
@@ -47,7 +47,7 @@ pub struct Meaning {
     pub who: &'static str,
     /// The text with its variable parts in capitals.
     pub title: &'static str,
-    /// What the text means.
+    /// The meaning of the text.
     pub means: &'static str,
     /// The variable parts of this line: type, resource, status.
     pub notes: Vec<String>,

@@ -101,7 +101,8 @@ pub fn start_recording(
     Ok(None)
 }
 
-/// Lists the files below `dir` that `is_wanted` accepts, sorted by path. Hidden files and folders are left out.
+/// Lists the files below `dir` that `is_wanted` accepts, sorted by path. Hidden files and folders
+/// are left out.
 ///
 /// # Errors
 /// A folder cannot be read.

@@ -57,7 +57,8 @@ impl SourceFormat {
 /// Statements that an arrow script can begin with.
 const SCRIPT_STATEMENTS: [&str; 6] = ["node", "server", "stream", "partial", "notime", "advance"];
 
-/// Recognises a file by its name and its first bytes, `head`. Content that is not known counts as a damaged recording.
+/// Recognises a file by its name and its first bytes, `head`. Content that is not known counts as a
+/// damaged recording.
 pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     if pcap::is_capture(head) {
         return SourceFormat::Capture;

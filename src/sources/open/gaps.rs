@@ -10,7 +10,8 @@ use crate::wire::{Frame, FramePayload, MessageBody};
 
 use super::Source;
 
-/// Describes the messages and resources that could not be decoded, and so not be redacted field by field.
+/// Describes the messages and resources that could not be decoded, and so not be redacted field by
+/// field.
 ///
 /// Returns `None` if everything was decoded.
 pub fn decoding_gaps(source: &Source) -> Option<String> {

@@ -42,7 +42,8 @@ pub struct Spec {
     pub name: String,
     /// A file or a folder; not used by [`read`].
     pub path: PathBuf,
-    /// Key of content hashes and of the ids that replace secrets. A recording brings a key of its own.
+    /// Key of content hashes and of the ids that replace secrets. A recording brings a key of its
+    /// own.
     pub seed: u64,
     /// Leaves secrets in place.
     pub keep_secrets: bool,
@@ -81,7 +82,8 @@ pub struct Source {
     pub loaded: Loaded,
     /// The descriptors that the source was read with.
     pub schema: Arc<Schema>,
-    /// Types, or single names of a type, that a live server did not answer; empty for offline sources.
+    /// Types, or single names of a type, that a live server did not answer; empty for offline
+    /// sources.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
 }
 
@@ -115,8 +117,8 @@ impl Source {
 /// ```
 ///
 /// # Errors
-/// The file cannot be read, or holds something that is not a source. Damage behind a readable start is not an error:
-/// the notices of the source describe it.
+/// The file cannot be read, or holds something that is not a source. Damage behind a readable start
+/// is not an error: the notices of the source describe it.
 pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let reader = SourceReader { name: &spec.name, spec, schema };
     if spec.path.is_dir() {
@@ -236,8 +238,8 @@ impl SourceReader<'_> {
             let loaded = script::load_into(&script, &SchemaCodec(self.schema.clone()), catalog);
             loaded.map_err(|source| SourceError::Load { name: self.name.to_owned(), source })
         };
-        // Without secrets a script has the same hashes on each run. With secrets its hashes are keyed, since they
-        // would otherwise tell what the secret was.
+        // Without secrets a script has the same hashes on each run. With secrets its hashes are
+        // keyed, since they would otherwise tell what the secret was.
         let loaded = load(0)?;
         if gaps::is_redacted(&loaded) { load(self.spec.seed) } else { Ok(loaded) }
     }

@@ -163,8 +163,8 @@ pub struct VersionedResource {
 
 /// Collects the resources within a document: every object whose `@type` is that of a resource.
 ///
-/// `version` is the version that stands above `value`, if there is one. `static_resources` of a bootstrap get their
-/// `@type` from the name of their list.
+/// `version` is the version that stands above `value`, if there is one. `static_resources` of a
+/// bootstrap get their `@type` from the name of their list.
 pub fn collect_resources(value: Value, version: Option<&Arc<str>>, out: &mut Vec<VersionedResource>) {
     match value {
         Value::Array(items) => items.into_iter().for_each(|item| collect_resources(item, version, out)),

@@ -15,8 +15,8 @@
 //!   machine fails, only what the system had written to disk remains.)
 //! * The frequency of flushes does not change the finished file. A flush of less than a block is
 //!   written *loose*, that is uncompressed, and the compressed block replaces the loose blocks once
-//!   it is full. The compressed block is first written behind the loose blocks, and that copy is cut
-//!   off last, so that one of the two is complete at any moment.
+//!   it is full. The compressed block is first written behind the loose blocks, and that copy is
+//!   cut off last, so that one of the two is complete at any moment.
 //! * There is no index. Reading in order is fast enough, and an unfinished file opens as fast as a
 //!   finished one.
 //! * Every segment states its position (counts, time, open streams), so that damage costs at most
@@ -70,8 +70,8 @@ pub use writer::Writer;
 
 /// Opens a recording or raw JSONL, whichever the content says.
 ///
-/// `bodies` is a second handle on the bytes of `input`. The catalog of a recording reads bodies from
-/// there, on demand.
+/// `bodies` is a second handle on the bytes of `input`. The catalog of a recording reads bodies
+/// from there, on demand.
 ///
 /// # Errors
 ///

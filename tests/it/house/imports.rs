@@ -1,9 +1,9 @@
 //! Resolves the imports of the source tree to files, and finds the files that import each other in
 //! a circle.
 //!
-//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a child module. A name
-//! that a module re-exports leads to the file that defines it. A module and the modules below it are one unit: the
-//! import of an item of a parent module is not counted.
+//! The reading is textual: `use` trees, and paths that begin with `crate`, `super`, `self` or a
+//! child module. A name that a module re-exports leads to the file that defines it. A module and
+//! the modules below it are one unit: the import of an item of a parent module is not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

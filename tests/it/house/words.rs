@@ -58,11 +58,11 @@ fn comments_begin_with_a_noun_or_a_verb() {
 
 #[test]
 fn messages_say_not_a_in_place_of_is_no() {
-    let is_no = Regex::new(r#""[^"\n]*\b(is|are|has|have) no [a-z{`][^"\n]*""#).expect("a pattern");
-    let usual = Regex::new(r"(has|have) no (effect|value|default)").expect("a pattern");
+    let is_no = Regex::new(r#""[^"\n]*\b(is|are) no [a-z{`][^"\n]*""#).expect("a pattern");
+    let usual = Regex::new(r"\bthere (is|are) no ").expect("a pattern");
     let mut wrong = Vec::new();
     for (_, file, text) in code() {
-        for line in text.lines().filter(|line| is_no.is_match(line) && !usual.is_match(line)) {
+        for line in text.lines().filter(|line| is_no.is_match(&usual.replace_all(line, ""))) {
             wrong.push(format!("{}: {}", file.display(), line.trim()));
         }
     }
@@ -85,7 +85,8 @@ fn code_cites_only_documents_of_the_tree() {
 
 #[test]
 fn type_names_stand_for_one_idea() {
-    let define = Regex::new(r"(?m)^\s*(?:pub(?:\([a-z :]+\))? )?(?:struct|enum|trait|type) ([A-Z]\w*)");
+    // Associated types (`type Err`) are indented, and belong to their trait.
+    let define = Regex::new(r"(?m)^(?:\s*(?:pub(?:\([a-z :]+\))? )?(?:struct|enum|trait)|(?:pub(?:\([a-z :]+\))? )?type) ([A-Z]\w*)");
     let define = define.expect("a pattern");
     let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (room, _, text) in code() {

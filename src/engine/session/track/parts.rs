@@ -20,7 +20,7 @@ pub(crate) struct Subscription {
     pub(crate) globs: Vec<Sym>,
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
-    /// What the server goes by, where that differs (docs/protocol.md#e-09).
+    /// The names that the server works from, where they differ (docs/protocol.md#e-09).
     pub(crate) effective: Option<Want>,
     /// When a wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_owed: Option<(Time, Seq)>,

@@ -34,7 +34,7 @@ fn lists_versions_of_resource() {
             ("1".to_owned(), 1, Some(Accepted), false)
         ]
     );
-    // What a full-state push leaves out is gone with it.
+    // A full-state push removes the resources that it leaves out.
     assert_eq!(told(&store, Kind::Cds, "y")[0], ("3".to_owned(), 1, Some(Accepted), true));
     assert_eq!(told(&store, Kind::Cds, "z"), []);
     assert_eq!(told(&store, Kind::Eds, "x"), []);

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
-use crate::net::tls::{Client, ClientOptions, Server, ServerOptions};
+use crate::net::tls::{ClientTls, ClientOptions, Server, ServerOptions};
 use crate::wire::event::Side;
 
 /// A self-signed certificate and its key, used by all sides.
@@ -53,7 +53,7 @@ impl Pair {
             servername: servername.map(str::to_owned),
             ..ClientOptions::default()
         };
-        let tls = Tls { listen, upstream: Some(Arc::new(Client::load(&options).unwrap())), local: true };
+        let tls = Tls { listen, upstream: Some(Arc::new(ClientTls::load(&options).unwrap())), local: true };
         let plain = config("127.0.0.1:0".parse().unwrap(), upstream.to_string().parse().unwrap());
         Tap::start(Config { tls, ..plain }).unwrap()
     }

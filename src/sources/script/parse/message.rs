@@ -9,7 +9,7 @@ use crate::wire::event::{Dir, Variant};
 pub(super) fn body(lexer: &mut Lexer<'_>, stream: &ScriptStream, dir: Dir) -> Result<MessageBody> {
     lexer.at_end();
     let place = lexer.mark();
-    let mut fields = Fields { stream, seen: Vec::new(), ty: TypeRef::Implied };
+    let mut fields = MessageFields { stream, seen: Vec::new(), ty: TypeRef::Implied };
     if let Some(ty) = type_word(lexer) {
         lexer.boundary("a space after the type")?;
         fields.ty = ty;
@@ -35,7 +35,7 @@ pub(super) fn body(lexer: &mut Lexer<'_>, stream: &ScriptStream, dir: Dir) -> Re
     })
 }
 
-struct Fields<'a> {
+struct MessageFields<'a> {
     stream: &'a ScriptStream,
     seen: Vec<&'static str>,
     ty: TypeRef,
@@ -47,7 +47,7 @@ const SOTW_RESPONSE: [&str; 6] = ["v", "n", "cp", "errors", "type", "raw"];
 const DELTA_RESPONSE: [&str; 7] = ["n", "sys", "rm", "cp", "errors", "type", "raw"];
 const REST_RESPONSE: [&str; 7] = ["v", "n", "cp", "errors", "http", "type", "raw"];
 
-impl Fields<'_> {
+impl MessageFields<'_> {
     /// Parses the next `FIELD=`, which must be one of `keys` and not a repeated one.
     fn key(&mut self, lexer: &mut Lexer<'_>, keys: &[&'static str], others: &str) -> Result<&'static str> {
         let mark = lexer.mark();

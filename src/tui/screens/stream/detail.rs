@@ -32,19 +32,19 @@ fn numbers(seqs: impl Iterator<Item = Seq>) -> String {
 }
 
 /// Labelled lines of the detail pane.
-struct Fields {
+struct DetailFields {
     lines: Vec<StyledLine>,
     width: usize,
 }
 
-impl Fields {
+impl DetailFields {
     fn add(&mut self, label: &str, value: &str, role: Role) {
         self.lines.extend(field(&text::pad(&format!(" {label}"), 12), value, role, self.width));
     }
 }
 
 fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: usize) -> Vec<StyledLine> {
-    let mut fields = Fields { lines: Vec::new(), width };
+    let mut fields = DetailFields { lines: Vec::new(), width };
     add_versions(&mut fields, common, state);
     add_nonces(&mut fields, common, state);
     if let Some(nack) = state.nacks.last() {
@@ -57,7 +57,7 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
 }
 
 /// Adds the versions in force, reported and rejected.
-fn add_versions(fields: &mut Fields, common: &Common, state: &StateFact) {
+fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
     match (&state.in_force, state.in_force_since) {
         (Some(version), Some((n, at))) => {
             let at = time_of_day(at, common.clock, &common.zone);
@@ -88,7 +88,7 @@ fn add_versions(fields: &mut Fields, common: &Common, state: &StateFact) {
     fields.add("rejected", &text, if is_open { Role::Bad } else { Role::Muted });
 }
 
-fn add_nonces(fields: &mut Fields, common: &Common, state: &StateFact) {
+fn add_nonces(fields: &mut DetailFields, common: &Common, state: &StateFact) {
     let mut nonces: Vec<&str> = state.nacks.iter().rev().take(6).rev().map(|nack| &*nack.nonce).collect();
     nonces.extend(state.nonce.as_deref());
     nonces.dedup();
@@ -104,7 +104,7 @@ fn add_nonces(fields: &mut Fields, common: &Common, state: &StateFact) {
 }
 
 /// Adds missing and absent names, and what the client has applied.
-fn add_names(fields: &mut Fields, screen: &StreamScreen, state: &StateFact) {
+fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact) {
     if !state.missing.is_empty() {
         let is_late = state.last_state.unwrap_or(state.state) == TypeState::Miss;
         let label = if is_late { "missing" } else { "not sent" };
@@ -127,7 +127,7 @@ fn add_names(fields: &mut Fields, screen: &StreamScreen, state: &StateFact) {
 }
 
 /// Adds the last push, and the time that the client takes to answer.
-fn add_traffic(fields: &mut Fields, state: &StateFact) {
+fn add_traffic(fields: &mut DetailFields, state: &StateFact) {
     if let Some(push) = &state.last_push {
         let text = format!(
             "#{}  +{} ~{} -{}  ={} unchanged re-sent   {}, {} of it unchanged",
