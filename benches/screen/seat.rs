@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
+use xdscope::app::decoded::Decoded;
 use xdscope::app::live::Shared;
-use xdscope::app::screen::{About, Decoded, LiveFeed};
+use xdscope::app::screen::{About, LiveFeed};
 use xdscope::schema::Schema;
 use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 

@@ -4,6 +4,7 @@
 pub mod analysis;
 pub mod applied;
 pub mod client;
+pub mod decoded;
 pub mod demo;
 pub mod files;
 pub mod live;

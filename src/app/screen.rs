@@ -8,68 +8,22 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::engine::store::{MessageFact, Store};
 use crate::peers::client::Ruling;
-use crate::schema::{self, FieldNames, Schema};
-use crate::sources::bodies;
 use crate::sources::record::Loaded;
 use crate::tui::{
-    BodyFormat, BodyRenderer, ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData,
+    ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData,
 };
 use crate::wire::FramePayload;
-use crate::wire::content::BlobId;
-use crate::wire::event::{Nonce, Seq};
-use crate::wire::text::{display_safe, hex};
+use crate::wire::event::Nonce;
+use crate::wire::text::display_safe;
 
 use super::applied::AppliedFile;
 use super::client::{self, Command};
+use super::decoded::{Decoded, save_copy};
 use super::live::Shared;
 use super::named_recording::Named;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
-
-/// Decodes bodies with the descriptors.
-pub struct Decoded(pub Arc<Schema>);
-
-impl BodyRenderer for Decoded {
-    fn body(&self, store: &Store, n: Seq, format: BodyFormat, limit: usize) -> Vec<String> {
-        let text = match format {
-            BodyFormat::Hex => return hex(&bodies::message_bytes(store, n).unwrap_or_default(), limit),
-            BodyFormat::Yaml | BodyFormat::Text => {
-                bodies::message(store, &self.0, n, FieldNames::Original).map(|value| schema::to_yaml(&value))
-            }
-            BodyFormat::Json => bodies::message(store, &self.0, n, FieldNames::Original)
-                .and_then(|v| serde_json::to_string_pretty(&v).ok()),
-        };
-        match text {
-            Some(text) => text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect(),
-            None => vec!["(the content of this message is not held any more)".into()],
-        }
-    }
-
-    fn json(&self, store: &Store, fact: &MessageFact) -> String {
-        crate::present::json::message(fact, &store.clock()).to_string()
-    }
-
-    fn content(&self, store: &Store, id: BlobId, format: BodyFormat, limit: usize) -> Vec<String> {
-        let Some(bytes) = store.catalog().bytes(id) else {
-            return vec!["(this content is not held any more)".into()];
-        };
-        let tree = |names| self.0.tree("google.protobuf.Any", &bytes, names);
-        let text = match format {
-            BodyFormat::Hex => return hex(&bytes, limit),
-            BodyFormat::Text => self.0.text_format(&bytes),
-            BodyFormat::Json => serde_json::to_string_pretty(&tree(FieldNames::Json)).ok(),
-            BodyFormat::Yaml => None,
-        };
-        let text = text.unwrap_or_else(|| schema::to_yaml(&tree(FieldNames::Original)));
-        text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect()
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.0
-    }
-}
 
 /// The facts about a run that the screens show beside its data.
 pub struct About {
@@ -303,14 +257,6 @@ impl Feed for LiveFeed<'_> {
     fn save_copy(&self, text: &str) -> io::Result<String> {
         save_copy(&self.about.copies, text)
     }
-}
-
-/// Writes a copy that is too large for the clipboard into a folder. Returns its path.
-pub(super) fn save_copy(folder: &Path, text: &str) -> io::Result<String> {
-    std::fs::create_dir_all(folder)?;
-    let path = folder.join("copy.txt");
-    std::fs::write(&path, text)?;
-    Ok(path.display().to_string())
 }
 
 /// Converts signals to messages for the screens.

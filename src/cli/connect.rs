@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
 use crate::net::tap::{Address, Tls};
-use crate::net::tls::{ClientTls, ClientOptions, LoadError, Pem, Server, ServerOptions};
+use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOptions};
 use crate::net::token::Token;
 
 use crate::schema::Schema;
@@ -45,7 +45,8 @@ impl ConnectFlags {
             }
             let (name, value) = header.split_once(':').ok_or_else(|| wrong("there is no colon"))?;
             let (name, value) = (name.trim(), value.trim());
-            http::HeaderName::try_from(name).map_err(|_| wrong("the text before the colon is not a header name"))?;
+            http::HeaderName::try_from(name)
+                .map_err(|_| wrong("the text before the colon is not a header name"))?;
             Ok((name.to_owned(), value.to_owned()))
         };
         self.header.iter().map(split).collect()

@@ -282,7 +282,8 @@ impl Run<'_> {
         schema: Arc<Schema>,
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
-        use crate::app::screen::{About, Decoded, LiveFeed};
+        use crate::app::decoded::Decoded;
+        use crate::app::screen::{About, LiveFeed};
         let screen = super::screens::wanted(self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);

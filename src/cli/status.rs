@@ -328,7 +328,21 @@ const APPLIED_COLUMN: usize = 10;
 
 /// Titles of the columns of `-o wide`; `>` aligns to the right.
 const WIDE_COLUMNS: [&str; 15] = [
-    "NODE", ">STREAM", "VARIANT", "TYPE", "STATE", "IN FORCE", "OFFERED", "NONCE", "SUBSCRIBED", "RESOURCES", ">PUSHES", ">SAME", ">ACK P50", ">AGE", "OPEN",
+    "NODE",
+    ">STREAM",
+    "VARIANT",
+    "TYPE",
+    "STATE",
+    "IN FORCE",
+    "OFFERED",
+    "NONCE",
+    "SUBSCRIBED",
+    "RESOURCES",
+    ">PUSHES",
+    ">SAME",
+    ">ACK P50",
+    ">AGE",
+    "OPEN",
 ];
 
 /// Writes one row per stream and type, with versions, nonces and who owes what.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use xdscope::app::screen::Decoded;
+use xdscope::app::decoded::Decoded;
 use xdscope::engine::store::Store;
 use xdscope::schema::Schema;
 use xdscope::tui::{self, Data, Feed, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme};

@@ -80,7 +80,7 @@ pub(crate) fn drawn(recording: &Recording) -> String {
     let mut store = Store::new(loaded.catalog, loaded.clock, store::Options::default());
     loaded.frames.into_iter().for_each(|frame| store.handle(frame));
     store.advance(loaded.end);
-    let bodies = xdscope::app::screen::Decoded(Schema::builtin());
+    let bodies = xdscope::app::decoded::Decoded(Schema::builtin());
     let data = StoreData { store: &store, findings: &[], bodies: &bodies, applied: None };
     screens::all(&Info::default(), &data).into_values().flatten().collect::<Vec<_>>().join("\n")
 }

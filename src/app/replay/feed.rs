@@ -20,7 +20,7 @@ use super::cursor::{Cursor, Position};
 use super::marks::{Marks, OverdueSampler};
 use super::saved;
 use crate::app::applied::AppliedFile;
-use crate::app::screen::{Decoded, save_copy};
+use crate::app::decoded::{Decoded, save_copy};
 
 /// The source of a replay and its settings.
 #[derive(Clone)]

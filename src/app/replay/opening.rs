@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
 use super::{ReplayFeed, saved};
-use crate::app::screen::Decoded;
+use crate::app::decoded::Decoded;
 use crate::engine::store::{self, Store};
 use crate::tui::{Data, Feed, HeldMessage, Info, Mode, Seek, StoreData};
 use crate::wire::content::Catalog;

@@ -12,8 +12,8 @@ use jiff::tz::TimeZone;
 
 use crate::app::analysis::bounded;
 use crate::app::applied::AppliedFile;
+use crate::app::decoded::Decoded;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
-use crate::app::screen::Decoded;
 use crate::app::signals;
 use crate::cli::args::{Global, ReplayArgs};
 use crate::cli::error::{CliError, Exit};

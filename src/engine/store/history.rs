@@ -7,7 +7,7 @@ use crate::wire::content::{Catalog, Packed};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
 
-use super::line::{TimelineLine, Names, Which, which};
+use super::line::{Names, TimelineLine, Which, which};
 use super::rows::key_text;
 
 /// Compressed messages that are cached unpacked: screens read them repeatedly.

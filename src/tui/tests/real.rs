@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::app::analysis::{Analysis, rules};
-use crate::app::screen::Decoded;
+use crate::app::decoded::Decoded;
 use crate::engine::store::{Options, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use super::blob_id::BlobId;
 use super::body_cache::BodyCache;
 use super::entry::{RawWrapper, any_parts, is_wrapper, raw_wrapper};
 use super::entry_run::EntryRun;
@@ -14,14 +15,6 @@ use super::{BodyStore, List, MemoryBodies, Redact, ResponseEntry, Strings, Wrapp
 use crate::wire::discovery::fields::{any, resource};
 use crate::wire::event::{DenseHash, Kind, Sym};
 use crate::wire::pb::{self, Fields, put_len_field};
-
-/// A blob of one catalog, numbered from 0 without gaps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlobId(pub u32);
-
-impl BlobId {
-    const NONE: BlobId = BlobId(u32::MAX);
-}
 
 /// The facts of a blob, without its body.
 #[derive(Clone, Debug)]

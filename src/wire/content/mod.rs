@@ -5,6 +5,7 @@
 //! thousand streams with the same resources hold them once. The bodies lie behind [`BodyStore`], in
 //! memory or in a recording. The only protobuf messages known here are `Any` and `Resource`.
 
+mod blob_id;
 mod bodies;
 mod body_cache;
 mod catalog;
@@ -15,8 +16,9 @@ mod list;
 mod packed;
 mod strings;
 
+pub use blob_id::BlobId;
 pub use bodies::{BodyStore, MemoryBodies};
-pub use catalog::{Blob, BlobForm, BlobId, Catalog};
+pub use catalog::{Blob, BlobForm, Catalog};
 pub use entry::{ResponseEntry, Wrapper};
 pub use list::{List, ListBuilder};
 pub use packed::Packed;

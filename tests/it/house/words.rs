@@ -86,7 +86,9 @@ fn code_cites_only_documents_of_the_tree() {
 #[test]
 fn type_names_stand_for_one_idea() {
     // Associated types (`type Err`) are indented, and belong to their trait.
-    let define = Regex::new(r"(?m)^(?:\s*(?:pub(?:\([a-z :]+\))? )?(?:struct|enum|trait)|(?:pub(?:\([a-z :]+\))? )?type) ([A-Z]\w*)");
+    let define = Regex::new(
+        r"(?m)^(?:\s*(?:pub(?:\([a-z :]+\))? )?(?:struct|enum|trait)|(?:pub(?:\([a-z :]+\))? )?type) ([A-Z]\w*)",
+    );
     let define = define.expect("a pattern");
     let mut rooms: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (room, _, text) in code() {

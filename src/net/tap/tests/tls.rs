@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use super::*;
-use crate::net::tls::{ClientTls, ClientOptions, Server, ServerOptions};
+use crate::net::tls::{ClientOptions, ClientTls, Server, ServerOptions};
 use crate::wire::event::Side;
 
 /// A self-signed certificate and its key, used by all sides.
