@@ -10,9 +10,7 @@ use std::time::Duration;
 
 use crate::peers::client::Ruling;
 use crate::sources::record::Loaded;
-use crate::tui::{
-    ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData,
-};
+use crate::tui::{ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData};
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
 use crate::wire::text::display_safe;

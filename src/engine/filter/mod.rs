@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! reviews kind:nack                 words match the row; a space is "and"
-//! type:cds | type:eds !node:edge*   `|` or, `!` not, `( )` group, `*` glob, "quoted text" as it stands
+//! type:cds | type:eds !node:edge*   `|` or, `!` not, `( )` group, `*` glob, "quoted text"
 //! name:/^rev/ size>1M lat>100ms     regular expressions and numbers
 //! #478..#498 after:14:02            message numbers and times of day
 //! has:eds_cluster_config field:connect_timeout=0s

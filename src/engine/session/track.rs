@@ -57,6 +57,15 @@ pub(crate) struct Track {
     pub(crate) counted: Cell<Option<(u64, u64)>>,
 }
 
+/// Effects of a response on the resources of a track.
+struct TakenResources {
+    change: Change,
+    /// Entries without a payload, by name.
+    hollow: Vec<(Sym, Hollow)>,
+    /// Removed names that the client never subscribed to.
+    strangers: Vec<Sym>,
+}
+
 impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
@@ -150,36 +159,14 @@ impl Track {
             true => self.as_they_were(ctx.catalog, push.resources),
             false => Vec::new(),
         };
-        let mut strangers = Vec::new();
-        let mut removed = Vec::new();
-        for name in push.removed {
-            if self.is_stranger(ctx.catalog, *name) {
-                strangers.push(*name);
-            }
-            self.remove(ctx, *name, order, &mut removed);
-        }
-        let mut change =
-            self.take(ctx, IncomingResponse { list: push.resources, version, order }, full, beat);
-        let mut ended = 0;
-        let mut hollows = Vec::new();
-        for id in std::mem::take(&mut change.hollow) {
-            let Some((name, what)) = self.without_payload(ctx, id, version, order, &mut change.removed)
-            else {
-                continue;
-            };
-            ended += usize::from(what == Hollow::NotFound);
-            hollows.push((name, what));
-        }
-        for error in push.resource_errors {
-            self.error(ctx, error, order, &mut change.removed);
-        }
-        removed.append(&mut change.removed);
-        change.removed = removed;
+        let taken = IncomingResponse { list: push.resources, version, order };
+        let TakenResources { change, hollow, strangers } = self.take_resources(ctx, push, taken, full, beat);
+        let is_heartbeat = beat && hollow.iter().all(|(_, kind)| *kind != Hollow::NotFound);
         self.delivered(ctx, push.resources, &change);
         self.subscription.wildcard_owed = None;
         self.count_carried(resent, full, change.removed.len());
         let quiet = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
-        let kind = if beat && ended == 0 && push.removed.is_empty() {
+        let kind = if is_heartbeat && push.removed.is_empty() {
             MessageKind::Heartbeat
         } else if quiet && !blobs.is_empty() {
             MessageKind::Resend
@@ -219,9 +206,40 @@ impl Track {
             rewritten: change.rewritten,
             repeated: again.iter().filter(|(_, held)| !held).map(|(name, _)| *name).collect(),
             held: again.iter().filter(|(_, held)| *held).map(|(name, _)| *name).collect(),
-            hollow: hollows,
+            hollow,
             strangers,
         }
+    }
+
+    /// Updates the resources by what a response sends, removes and reports as missing.
+    fn take_resources(
+        &mut self,
+        ctx: &mut Context<'_>,
+        push: &ResponseView<'_>,
+        taken: IncomingResponse<'_>,
+        full: bool,
+        beat: bool,
+    ) -> TakenResources {
+        let mut strangers = Vec::new();
+        let mut removed = Vec::new();
+        for name in push.removed {
+            if self.is_stranger(ctx.catalog, *name) {
+                strangers.push(*name);
+            }
+            self.remove(ctx, *name, taken.order, &mut removed);
+        }
+        let mut change = self.take(ctx, taken, full, beat);
+        let mut hollow = Vec::new();
+        for id in std::mem::take(&mut change.hollow) {
+            let removed = &mut change.removed;
+            hollow.extend(self.without_payload(ctx, id, taken.version, taken.order, removed));
+        }
+        for error in push.resource_errors {
+            self.error(ctx, error, taken.order, &mut change.removed);
+        }
+        removed.append(&mut change.removed);
+        change.removed = removed;
+        TakenResources { change, hollow, strangers }
     }
 
     /// Counts the resources of the stream before that a response sent again or left out.
