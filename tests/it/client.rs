@@ -288,7 +288,7 @@ fn reads_node_and_server_from_bootstrap() {
     assert!(response.delta);
     let first = plane.wait_for(0, "a request", |event| event.is_request(CLUSTER));
     assert_eq!(first.node, "edge-7");
-    assert!(child.log().contains("borrowed"), "{}", child.log());
+    assert!(child.log().contains("using the node id edge-7"), "{}", child.log());
     child.interrupt();
 }
 

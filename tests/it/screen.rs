@@ -468,7 +468,7 @@ fn read_only_disables_client_keys() {
     let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &watch);
     terminal.until("ack #");
     terminal.press("S");
-    terminal.until("nothing is sent from here");
+    terminal.until("this sends nothing");
     terminal.until("without --read-only");
     terminal.signal("TERM");
     assert_eq!(terminal.end(), 0);

@@ -1,4 +1,4 @@
-//! The control plane's sockets: HTTP/2 and gRPC around [`crate::peers::server::Stream`].
+//! The control plane's sockets: HTTP/2 and gRPC around [`crate::peers::server::ServerStream`].
 //!
 //! Messages are reported in the same way as by a tap, so that analysis and recording work for both.
 

@@ -5,8 +5,9 @@
 //! gRPC C-core, grpc-go, grpc-java and grpc-js. Lines that match none of the patterns are unknown.
 //!
 //! ```
-//! let found = xdscope::present::logs::explain("StreamAggregatedResources gRPC config stream
-//! closed: 14, no connection"); assert_eq!(found[0].who, "Envoy");
+//! let line = "StreamAggregatedResources gRPC config stream closed: 14, no connection";
+//! let found = xdscope::present::logs::explain(line);
+//! assert_eq!(found[0].who, "Envoy");
 //! assert!(found[0].notes[0].starts_with("status 14 UNAVAILABLE"));
 //! assert!(xdscope::present::logs::explain("all is well").is_empty());
 //! ```
