@@ -60,7 +60,7 @@ fn reads_mutual_tls_from_bootstrap() {
     assert!(info.contains("edge-7") && info.contains("SNI cp.test") && info.contains("delta-ads"), "{info}");
     assert_eq!(plane.wait_for(0, "a request", |event| event.is_request(CLUSTER)).node, "edge-7");
 
-    // The same bootstrap with inline certificates in place of files.
+    // Inline certificates replace the files of the bootstrap.
     let mut inline = envoy.clone();
     let context = "/static_resources/clusters/0/transport_socket/typed_config/common_tls_context";
     let context = inline.pointer_mut(context).expect("a context");

@@ -486,7 +486,7 @@ fn distinguishes_reset_and_reused_connections() {
         bytes: Vec::new(),
         ..last
     });
-    // The same ports with other sequence numbers.
+    // A new connection reuses the ports with other sequence numbers.
     segments.extend(session(None, true).into_iter().map(|segment| Segment {
         at: segment.at + 1_000_000_000,
         seq: segment.seq.wrapping_add(77_777),

@@ -77,7 +77,7 @@ pub struct ClientFlags {
     /// Server of an authority of xdstp: names; other authorities then have none; repeatable
     #[arg(long, value_name = "NAME=SERVER")]
     pub xdstp_authority: Vec<String>,
-    /// Who answers responses; validate also NACKs what cannot be decoded or breaks a constraint
+    /// How to answer pushes; validate also NACKs what cannot be decoded or breaks a constraint
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub ack: AckWord,
     /// Delay of each ACK and NACK

@@ -283,6 +283,7 @@ pub struct RedactArgs {
 
 /// `info`: a summary of a file.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("node_file", |arg| arg.alias("node")))]
 pub struct InfoArgs {
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     #[arg(value_parser = formats(&[Format::Text, Format::Json, Format::Jsonl, Format::Yaml]))]
