@@ -39,7 +39,7 @@ enum Stage {
 impl GraphBuilder {
     /// Starts a graph of the current state of these streams.
     pub fn new(store: &Store, streams: &[StreamId]) -> GraphBuilder {
-        let snapshot = store.glance(streams);
+        let snapshot = store.snapshot(streams);
         let is = |kind: Kind| {
             snapshot.wildcards().any(|(url, wildcard)| {
                 wildcard != Wildcard::None

@@ -47,7 +47,7 @@ impl<'a> RuleContext<'a> {
     /// cluster from the route, so the route comes first.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
         let clusters = self.tracks_of(Kind::Cds);
-        let is_wildcard = |(_, track): &(usize, &Track)| track.want.is_wildcard() && !track.partial;
+        let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard() && !track.partial;
         if !self.has_full_history() || !clusters.iter().any(is_wildcard) {
             return (Vec::new(), Vec::new());
         }

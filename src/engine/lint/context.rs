@@ -159,9 +159,12 @@ impl<'a> RuleContext<'a> {
     ) -> Vec<OverdueName> {
         let Some(since) = self.ago(limit) else { return Vec::new() };
         let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
-        let waiting = track.waiting.iter().filter(|(_, asked)| is_due(asked.since));
-        let overdue =
-            waiting.map(|(name, asked)| OverdueName { name, requested_in: asked.last, was_held: asked.held });
+        let waiting = track.waiting.iter().filter(|(_, request)| is_due(request.since));
+        let overdue = waiting.map(|(name, request)| OverdueName {
+            name,
+            requested_in: request.last,
+            was_held: request.has_resource,
+        });
         overdue.collect()
     }
 
@@ -175,7 +178,7 @@ impl<'a> RuleContext<'a> {
         };
         *until = limit_at.max(*until);
         let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
-        let next = track.waiting.iter().map(|(_, asked)| asked.since).filter(is_later).min();
+        let next = track.waiting.iter().map(|(_, request)| request.since).filter(is_later).min();
         if let Some(next) = next {
             // Batches many names, because each check visits all of them.
             let soon = self.at.after(MIN_TIMER_INTERVAL);

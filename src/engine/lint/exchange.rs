@@ -54,7 +54,7 @@ impl<'a> RequestContext<'a> {
 
     /// The version of the response whose nonce the request carries.
     pub(super) fn answered_version(&self) -> Option<&'a VersionInfo> {
-        let about = self.outcome.about?;
+        let about = self.outcome.referenced?;
         self.track.responses.get(about.order).map(|response| &response.version)
     }
 }

@@ -15,7 +15,7 @@ impl RuleContext<'_> {
     pub(super) fn note_request(&mut self, request: &RequestContext<'_>) {
         self.arm_settled();
         let RequestContext { track, outcome, .. } = request;
-        let is_wildcard = track.want.is_wildcard();
+        let is_wildcard = track.subscribed.is_wildcard();
         let ends_wildcard = outcome.was != Wildcard::None && !is_wildcard;
         let at = self.at;
         let state = &mut *self.state;
@@ -78,8 +78,8 @@ impl RuleContext<'_> {
         for name in body.initial_resource_versions.keys().filter(|_| outcome.first) {
             state.note_unsubscribed(*name, at);
         }
-        let is_old =
-            outcome.about.is_some_and(|about| !about.newest) || request.has_class(RequestClass::SettledNonce);
+        let is_old = outcome.referenced.is_some_and(|about| !about.newest)
+            || request.has_class(RequestClass::SettledNonce);
         if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
             state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
         }

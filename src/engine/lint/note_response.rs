@@ -16,7 +16,7 @@ impl RuleContext<'_> {
             seq,
             list: response.view.resources.clone(),
             version: response.view.version.clone(),
-            duplicates: outcome.twice.clone(),
+            duplicates: outcome.duplicates.clone(),
             size: response.view.size,
         };
         let state = &mut *self.state;

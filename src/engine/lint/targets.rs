@@ -22,7 +22,7 @@ impl RuleContext<'_> {
         let own = streams.filter(|stream| stream.id == self.stream.id || stream.node_id.as_ref() == node);
         own.flat_map(|stream| &stream.tracks).any(|track| {
             let matches = |glob: &Sym| glob_matches(catalog.text(*glob), canonical);
-            track.subscription.globs.iter().any(matches) || track.want.names.iter().any(is_same)
+            track.subscription.globs.iter().any(matches) || track.subscribed.names.iter().any(is_same)
         })
     }
 

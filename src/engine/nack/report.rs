@@ -178,10 +178,9 @@ fn refused_resource(
     let at = push.names.iter().rposition(|known| **known == *name.value);
     let refused = at.and_then(|at| push.tree(*push.contents.get(at)?, MAX_SHOWN_BYTES));
     let pushed = last.refused.unwrap_or(last.n);
-    let good =
-        push.store.versions(stream, push.type_url, &name.value).into_iter().find(|version| {
-            version.first < pushed && matches!(version.verdict, Some((Verdict::Accepted, ..)))
-        });
+    let good = push.store.versions(stream, push.type_url, &name.value).into_iter().find(|version| {
+        version.first < pushed && version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted)
+    });
     let good =
         good.and_then(|version| Some((version.clone(), push.tree(version.content?, MAX_SHOWN_BYTES)?)));
     let rules = fault.as_ref().zip(refused.as_ref());

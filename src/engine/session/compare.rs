@@ -1,4 +1,4 @@
-use crate::wire::content::{BlobForm, BlobId, Catalog};
+use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::event::Sym;
 
 use super::DynSemantics;
@@ -46,12 +46,17 @@ pub(crate) fn hollow(catalog: &Catalog, id: BlobId) -> bool {
     matches!(&catalog.blob(id).form, BlobForm::Wrapper { wrapper, .. } if wrapper.payload.is_none())
 }
 
+/// Whether a list has entries, and none of them has a payload.
+pub(crate) fn is_all_hollow(catalog: &Catalog, list: &List) -> bool {
+    !list.is_empty() && list.blobs().iter().all(|id| hollow(catalog, *id))
+}
+
 /// How contents are compared whose bytes differ.
 #[derive(Clone, Copy)]
 pub(crate) struct Compare<'a> {
-    pub(crate) meaning: &'a DynSemantics,
+    pub(crate) semantics: &'a DynSemantics,
     /// In a replay, equal contents are noted in the catalog already and are not compared again.
-    pub(crate) again: bool,
+    pub(crate) is_replay: bool,
 }
 
 /// Whether two entries have the same content: equal payload bytes, or equal messages.
@@ -66,14 +71,14 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
         return true;
     }
     let Some(compare) = compare else { return false };
-    if compare.again {
+    if compare.is_replay {
         return catalog.is_noted_same(a, b);
     }
     if catalog.blob(a).redacted || catalog.blob(b).redacted {
         return false;
     }
     let same = match (catalog.compared(a), catalog.compared(b)) {
-        (Some(a), Some(b)) => compare.meaning.same(&a, &b),
+        (Some(a), Some(b)) => compare.semantics.same(&a, &b),
         _ => false,
     };
     if same {
@@ -94,7 +99,7 @@ pub(crate) struct Aligned {
     /// Number of entries that are in both lists.
     pub(crate) same: u64,
     /// Names that the new list has more than once (docs/protocol.md#e-43).
-    pub(crate) twice: Vec<Sym>,
+    pub(crate) duplicates: Vec<Sym>,
     /// The new list without repeated names, if there are any.
     pub(crate) unique: Option<Vec<BlobId>>,
 }
@@ -120,8 +125,8 @@ pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligne
     if !repeats {
         return out;
     }
-    let (unique, twice) = without_repeats(catalog, new);
-    Aligned { twice, ..Aligned { unique: Some(unique.clone()), ..line_up(catalog, old, &unique) } }
+    let (unique, duplicates) = without_repeats(catalog, new);
+    Aligned { duplicates, ..Aligned { unique: Some(unique.clone()), ..line_up(catalog, old, &unique) } }
 }
 
 /// Returns the list with the last entry of each name, as protobuf does for fields, and the repeated
@@ -132,18 +137,18 @@ pub(crate) fn without_repeats(catalog: &Catalog, list: &[BlobId]) -> (Vec<BlobId
     }
     let mut seen = SymSet::default();
     let mut repeated = SymSet::default();
-    let (mut unique, mut twice) = (Vec::new(), Vec::new());
+    let (mut unique, mut duplicates) = (Vec::new(), Vec::new());
     for id in list.iter().rev() {
         let name = key(catalog, *id);
         if seen.insert(name) {
             unique.push(*id);
         } else if repeated.insert(name) {
-            twice.push(name);
+            duplicates.push(name);
         }
     }
     unique.reverse();
-    twice.reverse();
-    (unique, twice)
+    duplicates.reverse();
+    (unique, duplicates)
 }
 
 fn line_up(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {

@@ -51,7 +51,7 @@ impl Track {
             (TypeState::Wait, at)
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
-        } else if !self.want.is_empty()
+        } else if !self.subscribed.is_empty()
             && (self.accepted.count() > 0 || self.carried.claimed_version.is_some())
         {
             // The client has everything that it asks for from an earlier stream
@@ -81,10 +81,12 @@ impl Track {
         now: Time,
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
-        let asked = self.waiting.get(name);
-        let waiting = || match asked {
-            Some(asked) if asked.held && slot.is_none() => (ResourceState::Kept, None),
-            Some(asked) if limits.resource_timeout.is_some_and(|limit| now.since(asked.since) >= limit) => {
+        let request = self.waiting.get(name);
+        let waiting = || match request {
+            Some(request) if request.has_resource && slot.is_none() => (ResourceState::Kept, None),
+            Some(request)
+                if limits.resource_timeout.is_some_and(|limit| now.since(request.since) >= limit) =>
+            {
                 (ResourceState::Absent, Some(AbsentBy::Timer))
             }
             _ => (ResourceState::Waiting, None),
@@ -102,7 +104,7 @@ impl Track {
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {
                     _ if over && limits.timed => ResourceState::Expired,
-                    _ if !self.unasked.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
+                    _ if !self.unrequested.contains(&name) && !self.covers(catalog, name, Some(slot)) => {
                         ResourceState::Released
                     }
                     _ if redirects => ResourceState::Redirected,
@@ -116,29 +118,34 @@ impl Track {
 
     /// Returns why a resource is on the track.
     pub(crate) fn origin(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> Origin {
-        match () {
-            () if self.names(catalog, name, slot) => Origin::Named,
-            () if self.glob_of(catalog, name).is_some() => Origin::Glob,
-            () if self.want.is_wildcard() => Origin::Wildcard,
-            () if self.unasked.contains(&name) => Origin::Unrequested,
-            // Given up since, by name or with the wildcard.
-            () if self.subscription.was_wildcard => Origin::Wildcard,
-            () => Origin::Named,
+        if self.names(catalog, name, slot) {
+            Origin::Named
+        } else if self.glob_of(catalog, name).is_some() {
+            Origin::Glob
+        } else if self.subscribed.is_wildcard() {
+            Origin::Wildcard
+        } else if self.unrequested.contains(&name) {
+            Origin::Unrequested
+        } else if self.subscription.was_wildcard {
+            // Released since, by name or with the wildcard.
+            Origin::Wildcard
+        } else {
+            Origin::Named
         }
     }
 
     /// Returns the number of resources that the client has and wants: not removed, released or
     /// expired.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
-        let trusted = match self.carried.claimed_version {
+        let claimed = match self.carried.claimed_version {
             Some(_) => {
                 let bare = |name| self.sent.get(catalog, name).is_none();
-                self.waiting.iter().filter(|(name, asked)| asked.held && bare(*name)).count()
+                self.waiting.iter().filter(|(name, request)| request.has_resource && bare(*name)).count()
             }
             None => 0,
         };
         if self.deadlines.is_empty() && self.aliases.is_empty() && !self.subscription.has_released {
-            return (self.sent.count() + trusted) as u64;
+            return (self.sent.count() + claimed) as u64;
         }
         // Counting visits each resource, so the result is cached until the next message. With times
         // to live the result depends on the clock.
@@ -152,8 +159,8 @@ impl Track {
             matches!(state, ResourceState::Released | ResourceState::Expired)
         };
         let slots = self.sent.slots(catalog).into_iter();
-        let here = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
-        let count = (here + trusted) as u64;
+        let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();
+        let count = (present + claimed) as u64;
         self.counted.set(Some((messages, count)));
         count
     }

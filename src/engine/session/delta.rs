@@ -5,7 +5,7 @@ use super::outcome::RequestOutcome;
 use super::resource_set::{Presence, ResourceEntry};
 use super::responses::{Order, Status};
 use super::sotw::{Prior, Verdict};
-use super::subscription::Asked;
+use super::subscription::NameRequest;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
 
@@ -35,10 +35,10 @@ impl Track {
             removed: Vec::new(),
             first,
             partial: self.partial,
-            was: self.want.wildcard,
-            about: order.and_then(|order| self.about(order)),
+            was: self.subscribed.wildcard,
+            referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
-            phantoms: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
         };
         if let (Some(RequestClass::Ack | RequestClass::Nack | RequestClass::SettledNonce), Some(order)) =
             (class, order)
@@ -48,14 +48,14 @@ impl Track {
         }
         if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
             outcome.answers = self.responses.get(order).map(|response| response.seq);
-            self.judge(ctx, order, request.error_detail.as_deref(), false);
+            self.apply_verdict(ctx, order, request.error_detail.as_deref(), false);
         }
         if verdict == Verdict::Unseen {
-            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
+            self.apply_unseen_verdict(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
-        let was = self.want.is_wildcard();
+        let was = self.subscribed.is_wildcard();
         self.delta_names(ctx, request, first, prior, &mut outcome);
-        let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
+        let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
             self.subscription.changed_at = ctx.at;
         }
@@ -96,17 +96,17 @@ impl Track {
         prior: Option<Prior>,
         outcome: &mut RequestOutcome,
     ) {
-        let was = self.want.clone();
+        let was = self.subscribed.clone();
         // The meaning of a name in both lists is undefined; it stays subscribed
         // (docs/protocol.md#f-12).
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
         for name in leaves {
             self.unsubscribe(ctx, *name, outcome);
         }
-        outcome.phantoms.retain(|name| !request.subscribe.contains(name));
+        outcome.unknown_unsubscribes.retain(|name| !request.subscribe.contains(name));
         let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
         if first {
-            self.want.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
+            self.subscribed.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
                 (true, true) => Wildcard::Legacy,
                 (true, false) => Wildcard::Ambiguous,
                 (false, _) => Wildcard::None,
@@ -119,8 +119,8 @@ impl Track {
                 if !was.is_wildcard() {
                     outcome.added.push(name);
                 }
-                self.want.wildcard = Wildcard::Explicit;
-            } else if self.want.names.insert(name, ctx.runs) {
+                self.subscribed.wildcard = Wildcard::Explicit;
+            } else if self.subscribed.names.insert(name, ctx.runs) {
                 fresh.push(name);
                 outcome.added.push(name);
             } else {
@@ -133,7 +133,7 @@ impl Track {
         }
         for name in fresh {
             let covered = was.is_wildcard() || self.glob_of(ctx.catalog, name).is_some();
-            self.begin(ctx, name, covered, true);
+            self.subscribe(ctx, name, covered, true);
         }
     }
 
@@ -141,15 +141,16 @@ impl Track {
     /// (docs/protocol.md#f-14).
     fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
         let canonical = self.canonical(ctx.catalog, name);
-        let held = self.sent.is_present(ctx.catalog, canonical);
-        let asked = self.asked(ctx);
-        self.waiting.ask(if held { canonical } else { name }, Asked { held, ..asked });
+        let has_resource = self.sent.is_present(ctx.catalog, canonical);
+        let request = self.name_request(ctx);
+        self.waiting
+            .add(if has_resource { canonical } else { name }, NameRequest { has_resource, ..request });
     }
 
     fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
         if name == ctx.star {
-            if self.want.is_wildcard() {
-                self.want.wildcard = Wildcard::None;
+            if self.subscribed.is_wildcard() {
+                self.subscribed.wildcard = Wildcard::None;
                 outcome.removed.push(name);
             }
             return;
@@ -163,16 +164,16 @@ impl Track {
         }
         let before = outcome.removed.len();
         for name in all {
-            if self.want.names.remove(name, ctx.runs) {
+            if self.subscribed.names.remove(name, ctx.runs) {
                 outcome.removed.push(name);
-                self.end(ctx, name);
+                self.release(ctx, name);
             }
         }
         // Members of the wildcard and aliases are not unknown names (docs/protocol.md#f-24).
         if outcome.removed.len() == before && canonical == name && !self.sent.is_present(ctx.catalog, name) {
-            outcome.phantoms.push(name);
+            outcome.unknown_unsubscribes.push(name);
         }
-        self.waiting.done(canonical);
+        self.waiting.remove(canonical);
     }
 
     /// Handles the first request of a stream: the client waits for names that
@@ -187,10 +188,10 @@ impl Track {
         let claims = &request.initial_resource_versions;
         self.carried.account.claimed += claims.len() as u64;
         if let Some(prior) = &prior {
-            let here = |slot: &ResourceEntry| slot.is_present();
             let all = prior.accepted.slots(ctx.catalog);
-            let left =
-                all.iter().filter(|(name, slot)| here(slot) && !self.covers(ctx.catalog, *name, Some(slot)));
+            let left = all
+                .iter()
+                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
             self.carried.account.left_behind += left.count() as u64;
         }
         if !claims.is_empty() {
@@ -208,19 +209,19 @@ impl Track {
                 // Claimed at an older version: the client has it, and the server owes the newest
                 // one.
                 Some(_) => {
-                    let asked = self.asked(ctx);
-                    self.waiting.ask(name, Asked { held: true, ..asked });
+                    let request = self.name_request(ctx);
+                    self.waiting.add(name, NameRequest { has_resource: true, ..request });
                 }
                 None => waited.push(name),
             }
         }
         if self.waiting.is_empty() {
-            let asked = self.asked(ctx);
-            self.waiting.ask_all(waited, asked, ctx.runs);
+            let request = self.name_request(ctx);
+            self.waiting.add_all(waited, request, ctx.runs);
         } else {
             for name in waited {
-                let asked = self.asked(ctx);
-                self.waiting.ask(name, asked);
+                let request = self.name_request(ctx);
+                self.waiting.add(name, request);
             }
         }
     }

@@ -26,7 +26,7 @@ pub(crate) struct Engine {
     by_client: HashMap<ClientHistory, usize>,
     runs: NameRuns,
     specials: Specials,
-    meaning: Option<SharedSemantics>,
+    semantics: Option<SharedSemantics>,
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
@@ -53,6 +53,15 @@ impl ClientHistory {
     }
 }
 
+/// A message to be handled.
+struct ReceivedMessage<'a> {
+    /// Index of the stream.
+    stream: usize,
+    message: &'a Message,
+    /// Whether the message was handled before a checkpoint was restored.
+    is_known: bool,
+}
+
 impl Engine {
     /// `timed`: the source has timestamps. Without them, no state depends on time.
     pub(crate) fn new(timed: bool) -> Engine {
@@ -60,8 +69,8 @@ impl Engine {
     }
 
     /// Sets how contents are compared and validated. Call before the first frame.
-    pub(crate) fn set_meaning(&mut self, meaning: SharedSemantics) {
-        self.meaning = Some(meaning);
+    pub(crate) fn set_meaning(&mut self, semantics: SharedSemantics) {
+        self.semantics = Some(semantics);
     }
 
     /// Compares only refused contents by meaning, and pushes by bytes.
@@ -94,8 +103,8 @@ impl Engine {
         earlier.filter_map(|other| self.streams.get(*other))
     }
 
-    /// Handles a frame. `again`: the frame was handled before a checkpoint was restored.
-    pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, again: bool) -> Outcome {
+    /// Handles a frame. `is_known`: the frame was handled before a checkpoint was restored.
+    pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, is_known: bool) -> Outcome {
         let Frame { at, stream: id, what } = frame;
         let mut outcome =
             Outcome { stream: *id, at: *at, seq: None, track: None, what: SessionEvent::Counted };
@@ -112,11 +121,15 @@ impl Engine {
         let Some(stream) = self.streams.get_mut(index) else { return outcome };
         match what {
             FramePayload::Open(_) => {}
-            FramePayload::Message(message) => self.message((catalog, again), index, message, &mut outcome),
+            FramePayload::Message(message) => {
+                let received = ReceivedMessage { stream: index, message, is_known };
+                self.message(catalog, &received, &mut outcome);
+            }
             FramePayload::Opaque { dir, messages, bytes } => {
-                match (stream.is_grpc(), messages, bytes) {
-                    (true, 0, 0) => stream.ping(*dir, *at),
-                    _ => stream.count(*dir, *messages, *bytes, *at),
+                if stream.is_grpc() && *messages == 0 && *bytes == 0 {
+                    stream.ping(*dir, *at);
+                } else {
+                    stream.count(*dir, *messages, *bytes, *at);
                 }
                 outcome.what = SessionEvent::Passed(*dir);
             }
@@ -202,30 +215,14 @@ impl Engine {
         }
     }
 
-    fn message(
-        &mut self,
-        (catalog, again): (&mut Catalog, bool),
-        index: usize,
-        message: &Message,
-        outcome: &mut Outcome,
-    ) {
+    fn message(&mut self, catalog: &mut Catalog, received: &ReceivedMessage<'_>, outcome: &mut Outcome) {
+        let ReceivedMessage { stream: index, message, is_known } = *received;
         self.messages += 1;
-        let (at, dir) = (outcome.at, message.dir());
-        let seq = Seq(self.messages);
+        let (at, seq, dir) = (outcome.at, Seq(self.messages), message.dir());
         outcome.seq = Some(seq);
         outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
-        let Some(stream) = self.streams.get_mut(index) else { return };
-        stream.count(dir, 1, message.size, at);
-        stream.adopt(message.shape);
-        if dir == Dir::Req {
-            stream.requests += 1;
-            stream.first_request.get_or_insert(seq);
-            if let Some(node) = message.node() {
-                stream.bind(node);
-            }
-            self.join(index);
-        }
+        self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
         if matches!(message.body, MessageBody::Undecodable { .. }) {
             stream.undecodable += 1;
@@ -239,19 +236,19 @@ impl Engine {
         outcome.track = Some(track);
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
-        let compare = self.meaning.as_deref().map(|meaning| Compare { meaning, again });
+        let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
+        let star = catalog.intern("*");
         let mut ctx = Context {
             catalog,
             compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
-            judge: self.meaning.as_deref(),
+            validator: self.semantics.as_deref(),
             runs: &mut self.runs,
             specials: self.specials,
-            star: Sym::EMPTY,
+            star,
             at,
             seq,
             timed: self.timed,
         };
-        ctx.star = ctx.catalog.intern("*");
         let Some(stream) = self.streams.get_mut(index) else { return };
         let from_file = stream.variant() == Some(Variant::File);
         let Some(track) = stream.tracks.get_mut(track) else { return };
@@ -270,11 +267,27 @@ impl Engine {
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
     }
+
+    /// Counts a message, and binds its stream to the node of a request.
+    fn count(&mut self, index: usize, message: &Message, seq: Seq, at: Time) {
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        let dir = message.dir();
+        stream.count(dir, 1, message.size, at);
+        stream.adopt(message.shape);
+        if dir == Dir::Req {
+            stream.requests += 1;
+            stream.first_request.get_or_insert(seq);
+            if let Some(node) = message.node() {
+                stream.bind(node);
+            }
+            self.join(index);
+        }
+    }
 }
 
 /// Whether a message may have changed which names a track sent, wants, or waits for.
 fn renames(what: &SessionEvent, body: &MessageBody) -> bool {
-    let asks = match body {
+    let names_resources = match body {
         MessageBody::DeltaRequest(m) => {
             let lists: [&[Sym]; 4] =
                 [&m.subscribe, &m.unsubscribe, &m.locators_subscribe, &m.locators_unsubscribe];
@@ -284,13 +297,13 @@ fn renames(what: &SessionEvent, body: &MessageBody) -> bool {
     };
     match what {
         SessionEvent::Request(request) => {
-            asks || request.first || !request.added.is_empty() || !request.removed.is_empty()
+            names_resources || request.first || !request.added.is_empty() || !request.removed.is_empty()
         }
         SessionEvent::Response(response) => {
-            let lists = [&response.added, &response.removed, &response.repeated, &response.held];
+            let lists = [&response.added, &response.removed, &response.repeated, &response.claimed_resent];
             lists.iter().any(|list| !list.is_empty())
                 || !response.hollow.is_empty()
-                || !response.strangers.is_empty()
+                || !response.unknown_removals.is_empty()
         }
         _ => false,
     }

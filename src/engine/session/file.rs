@@ -9,7 +9,12 @@ const INVALID_ARGUMENT: i32 = 3;
 /// Returns why a client rejects the resources of a file: a repeated name, a resource of another
 /// type, or a violated constraint (docs/protocol.md#c-06). The previous resources stay in force
 /// (docs/protocol.md#c-05).
-pub(super) fn rejection(ctx: &Context<'_>, url: &TypeUrl, list: &List, twice: &[Sym]) -> Option<ErrorDetail> {
+pub(super) fn rejection(
+    ctx: &Context<'_>,
+    url: &TypeUrl,
+    list: &List,
+    duplicates: &[Sym],
+) -> Option<ErrorDetail> {
     let catalog: &Catalog = ctx.catalog;
     let other = list.blobs().iter().find_map(|id| {
         let entry = catalog.entry(*id);
@@ -17,17 +22,17 @@ pub(super) fn rejection(ctx: &Context<'_>, url: &TypeUrl, list: &List, twice: &[
         let wrong = entry.payload.is_some() && !of.is_empty() && of != url.as_str();
         wrong.then(|| format!("{}: type {of} in a response of {url}", catalog.text(key(catalog, *id))))
     });
-    let twice = twice
+    let duplicates = duplicates
         .iter()
         .find(|name| nameless(**name).is_none())
         .map(|name| format!("{}: duplicate resource name", catalog.text(*name)));
     let broken = || {
         list.blobs().iter().find_map(|id| {
             let bytes = catalog.bytes(catalog.entry(*id).payload?)?;
-            let first = ctx.judge?.broken(&bytes).into_iter().next()?;
+            let first = ctx.validator?.broken(&bytes).into_iter().next()?;
             Some(format!("{}: {first}", catalog.text(key(catalog, *id))))
         })
     };
-    let message = twice.or(other).or_else(broken)?;
+    let message = duplicates.or(other).or_else(broken)?;
     Some(ErrorDetail { code: INVALID_ARGUMENT, message: message.into(), details: Vec::new() })
 }

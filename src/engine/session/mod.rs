@@ -8,7 +8,8 @@
 //! There are no timers: states that depend on time are derived from timestamps on demand, so that a
 //! replay and a live run agree.
 
-mod asking;
+#![warn(missing_docs)]
+
 mod compare;
 mod condition;
 mod delta;
@@ -23,6 +24,7 @@ mod responses;
 mod semantics;
 mod sotw;
 mod stream;
+mod subscribe;
 mod subscription;
 mod track;
 mod words;
@@ -35,14 +37,15 @@ pub use words::{
 };
 
 pub(crate) use compare::{hollow, key, nameless};
-pub(crate) use condition::Limits;
+pub(crate) use condition::{Condition, Limits};
 pub(crate) use engine::Engine;
 pub(crate) use outcome::{Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
 pub use semantics::ResourceSemantics;
 pub(crate) use stream::Stream;
-pub(crate) use subscription::{Asked, Want};
+pub use subscription::RequestSpan;
+pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::Track;
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured};
 
@@ -62,7 +65,7 @@ pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
     compare: Option<Compare<'a>>,
     /// Validates resources from files.
-    judge: Option<&'a DynSemantics>,
+    validator: Option<&'a DynSemantics>,
     runs: &'a mut NameRuns,
     specials: Specials,
     /// The name `*`.

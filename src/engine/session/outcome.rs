@@ -46,16 +46,16 @@ pub(crate) struct RequestOutcome {
     /// The wildcard before the request.
     pub(crate) was: Wildcard,
     /// The response whose nonce it carries.
-    pub(crate) about: Option<About>,
+    pub(crate) referenced: Option<ReferencedResponse>,
     /// Older responses that the client skips without a verdict (docs/protocol.md#e-04).
     pub(crate) skipped: Vec<Seq>,
     /// Delta: unsubscribed names that were not subscribed (docs/protocol.md#f-24).
-    pub(crate) phantoms: Vec<Sym>,
+    pub(crate) unknown_unsubscribes: Vec<Sym>,
 }
 
 /// The response whose nonce a request carries, as it was before the request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct ReferencedResponse {
     pub(crate) seq: Seq,
     pub(crate) order: Order,
     pub(crate) was: Status,
@@ -84,7 +84,7 @@ pub(crate) struct ResponseOutcome {
     pub(crate) removed: Vec<Sym>,
     pub(crate) same: u64,
     /// Names that the response has twice (docs/protocol.md#e-43).
-    pub(crate) twice: Vec<Sym>,
+    pub(crate) duplicates: Vec<Sym>,
     /// Whether the nonce was issued before on this track (docs/protocol.md#f-03).
     pub(crate) nonce_reused: bool,
     pub(crate) order: Order,
@@ -96,8 +96,8 @@ pub(crate) struct ResponseOutcome {
     pub(crate) repeated: Vec<Sym>,
     /// Delta: resources sent again at the version that the client claimed in its first request
     /// (docs/protocol.md#f-17).
-    pub(crate) held: Vec<Sym>,
+    pub(crate) claimed_resent: Vec<Sym>,
     pub(crate) hollow: Vec<(Sym, Hollow)>,
     /// Removed names that the client neither had nor wanted (docs/protocol.md#f-27).
-    pub(crate) strangers: Vec<Sym>,
+    pub(crate) unknown_removals: Vec<Sym>,
 }

@@ -4,10 +4,10 @@ use crate::wire::SotwRequest;
 use crate::wire::event::Sym;
 
 use super::names::NameSet;
-use super::outcome::{About, RequestOutcome};
+use super::outcome::{ReferencedResponse, RequestOutcome};
 use super::resource_set::ResourceSet;
 use super::responses::{Order, Status};
-use super::subscription::Want;
+use super::subscription::SubscribedNames;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
 
@@ -64,10 +64,10 @@ impl Track {
             removed: Vec::new(),
             first,
             partial: self.partial,
-            was: self.want.wildcard,
-            about: order.and_then(|order| self.about(order)),
+            was: self.subscribed.wildcard,
+            referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
-            phantoms: Vec::new(),
+            unknown_unsubscribes: Vec::new(),
         };
         if let (Some(RequestClass::StaleNonce | RequestClass::NewestNonce), Some(order)) = (class, order) {
             self.partial = false;
@@ -76,20 +76,20 @@ impl Track {
             if verdict != Verdict::None {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 let nack = request.error_detail.as_deref();
-                self.judge(ctx, order, nack, verdict == Verdict::Implied);
+                self.apply_verdict(ctx, order, nack, verdict == Verdict::Implied);
             }
         }
         if verdict == Verdict::Unseen {
-            self.judge_unseen(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
+            self.apply_unseen_verdict(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
         }
         self.traffic.reported_version = Some(request.version_info.clone());
         let stale = matches!(
             class,
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
         );
-        let was = self.want.is_wildcard();
+        let was = self.subscribed.is_wildcard();
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
-        let (gained, lost) = (!was && self.want.is_wildcard(), was && !self.want.is_wildcard());
+        let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, (news && !stale) || self.polled);
@@ -99,10 +99,10 @@ impl Track {
     }
 
     /// Returns the current state of a response.
-    pub(crate) fn about(&self, order: Order) -> Option<About> {
+    pub(crate) fn referenced(&self, order: Order) -> Option<ReferencedResponse> {
         let response = self.responses.get(order)?;
         let newest = self.responses.newest() == Some(order);
-        Some(About { seq: response.seq, order, was: response.status, newest })
+        Some(ReferencedResponse { seq: response.seq, order, was: response.status, newest })
     }
 
     /// Returns the class of a request; none if the nonces of the track are unknown.
@@ -125,12 +125,12 @@ impl Track {
         let Some(order) = self.responses.find(nonce) else {
             return ((!self.partial).then_some(RequestClass::UnknownNonce), None);
         };
-        let class = match () {
-            () if self.responses.frontier.is_some_and(|frontier| order < frontier) => {
-                RequestClass::OlderNonce
-            }
-            () if self.responses.newest().is_some_and(|newest| order < newest) => RequestClass::StaleNonce,
-            () => RequestClass::NewestNonce,
+        let class = if self.responses.frontier.is_some_and(|frontier| order < frontier) {
+            RequestClass::OlderNonce
+        } else if self.responses.newest().is_some_and(|newest| order < newest) {
+            RequestClass::StaleNonce
+        } else {
+            RequestClass::NewestNonce
         };
         (Some(class), Some(order))
     }
@@ -148,10 +148,12 @@ impl Track {
         if class == Some(RequestClass::OlderNonce) || response.status != Status::Pending {
             return Verdict::None;
         }
-        match () {
-            () if request.error_detail.is_some() => Verdict::Nack,
-            () if request.version_info == response.version => Verdict::Ack,
-            () => Verdict::Implied,
+        if request.error_detail.is_some() {
+            Verdict::Nack
+        } else if request.version_info == response.version {
+            Verdict::Ack
+        } else {
+            Verdict::Implied
         }
     }
 
@@ -179,15 +181,17 @@ impl Track {
         }
         let star = raw.contains(&ctx.star);
         self.subscription.was_named |= !raw.is_empty();
-        let wildcard = match () {
-            () if raw.is_empty() && !self.subscription.was_named => Wildcard::Legacy,
-            () if star => Wildcard::Explicit,
-            () => Wildcard::None,
+        let wildcard = if raw.is_empty() && !self.subscription.was_named {
+            Wildcard::Legacy
+        } else if star {
+            Wildcard::Explicit
+        } else {
+            Wildcard::None
         };
         let names: Vec<Sym> = raw.iter().copied().filter(|name| *name != ctx.star).collect();
-        let want = Want { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
-        let old = std::mem::replace(&mut self.want, want);
-        if self.want != old {
+        let subscribed = SubscribedNames { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
+        let old = std::mem::replace(&mut self.subscribed, subscribed);
+        if self.subscribed != old {
             self.subscription.changed_at = ctx.at;
         }
         self.wildcard_changed(ctx, old.is_wildcard());
@@ -197,40 +201,45 @@ impl Track {
         if old.wildcard == Wildcard::Explicit && !star {
             outcome.removed.push(ctx.star);
         }
-        let (now, before) = (self.want.names.clone(), &old.names);
         if let Some(prior) = first {
-            outcome.added.extend(self.want.names.iter());
+            outcome.added.extend(self.subscribed.names.iter());
             self.sotw_first(ctx, request, prior);
         } else {
-            let added: Vec<Sym> = now.iter().filter(|name| !before.contains(*name)).collect();
-            let removed: Vec<Sym> = before.iter().filter(|name| !now.contains(*name)).collect();
-            for name in &removed {
-                self.end(ctx, *name);
-            }
-            for name in &added {
-                let covered = old.is_wildcard() || self.glob_of(ctx.catalog, *name).is_some();
-                self.begin(ctx, *name, covered, false);
-            }
-            outcome.added.extend(added);
-            outcome.removed.extend(removed);
+            self.sotw_changed(ctx, &old, outcome);
         }
         self.subscription.effective = match stale {
             true => Some(self.subscription.effective.take().unwrap_or(old))
-                .filter(|effective| *effective != self.want),
+                .filter(|effective| *effective != self.subscribed),
             false => None,
         };
+    }
+
+    /// Handles the names that a later request adds and leaves out.
+    fn sotw_changed(&mut self, ctx: &mut Context<'_>, old: &SubscribedNames, outcome: &mut RequestOutcome) {
+        let names = &self.subscribed.names;
+        let added: Vec<Sym> = names.iter().filter(|name| !old.names.contains(*name)).collect();
+        let removed: Vec<Sym> = old.names.iter().filter(|name| !names.contains(*name)).collect();
+        for name in &removed {
+            self.release(ctx, *name);
+        }
+        for name in &added {
+            let covered = old.is_wildcard() || self.glob_of(ctx.catalog, *name).is_some();
+            self.subscribe(ctx, *name, covered, false);
+        }
+        outcome.added.extend(added);
+        outcome.removed.extend(removed);
     }
 
     /// Handles the names of the first request: the client waits for those that it does not have
     /// from the previous stream (docs/protocol.md#e-18).
     fn sotw_first(&mut self, ctx: &mut Context<'_>, request: &SotwRequest, prior: Option<Prior>) {
-        for name in self.want.names.iter().collect::<Vec<_>>() {
+        for name in self.subscribed.names.iter().collect::<Vec<_>>() {
             if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
                 self.subscription.globs.push(name);
             }
         }
         let claims = !request.version_info.is_empty();
-        let mut asked = self.asked(ctx);
+        let mut name_request = self.name_request(ctx);
         if let Some(prior) = prior {
             let kept = {
                 let track = &*self;
@@ -248,17 +257,17 @@ impl Track {
             }
         } else if claims && self.sent.count() == 0 {
             // The previous stream is unknown, and the client claims to have the resources.
-            asked.held = true;
+            name_request.has_resource = true;
             self.subscription.wildcard_owed = None;
             self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
-            self.carried.account.claimed += self.want.names.len() as u64;
+            self.carried.account.claimed += self.subscribed.names.len() as u64;
         }
-        let here = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
+        let is_present = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
         let waited: Vec<Sym> = match self.sent.count() {
-            0 => self.want.names.iter().collect(),
-            _ => self.want.names.iter().filter(|name| !here(name)).collect(),
+            0 => self.subscribed.names.iter().collect(),
+            _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
         };
-        self.waiting.ask_all(waited, asked, ctx.runs);
+        self.waiting.add_all(waited, name_request, ctx.runs);
     }
 
     /// Starts with resources of the previous stream, unless the server has responded already.

@@ -10,27 +10,33 @@ use super::keepalive::{Keepalive, Pings};
 use super::track::Track;
 use super::xdstp;
 
-/// One gRPC stream, of xDS or another protocol.
+/// One stream, of xDS or another protocol.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream {
     pub(crate) id: StreamId,
     pub(crate) open: Open,
     pub(crate) opened: Time,
+    /// The method, if the stream is of xDS.
     pub(crate) method: Option<Method>,
     /// The node of the first request that has one (docs/protocol.md#e-05).
     pub(crate) node: Option<Arc<NodeInfo>>,
     pub(crate) node_id: Option<Arc<str>>,
     pub(crate) control_plane: Option<Arc<str>>,
+    /// When and how the stream ended.
     pub(crate) closed: Option<(Time, End)>,
     /// The types of the stream, in order of their first messages.
     pub(crate) tracks: Vec<Track>,
     /// Index of the session in the engine, once the client is known.
     pub(crate) session: Option<usize>,
+    /// The previous stream of the session.
     pub(crate) reconnect_of: Option<StreamId>,
     pub(crate) messages: u64,
     pub(crate) requests: u64,
+    /// Bytes of the client, and of the server.
     pub(crate) bytes: [u64; 2],
+    /// Messages lost in the copy.
     pub(crate) gaps: u64,
+    /// Messages that could not be decoded.
     pub(crate) undecodable: u64,
     pub(crate) first_request: Option<Seq>,
     pub(crate) last_message: Option<Time>,
@@ -91,7 +97,7 @@ impl Stream {
         self.method.as_ref().map(|method| method.variant)
     }
 
-    /// Whether this is an xDS stream over gRPC.
+    /// Whether the stream is an xDS stream over gRPC.
     pub(crate) fn is_grpc(&self) -> bool {
         !matches!(self.variant(), Some(Variant::Rest | Variant::File) | None)
     }
@@ -104,8 +110,8 @@ impl Stream {
         self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
     }
 
-    /// Returns the type of a message: as stated, else by the method, else by the names
-    /// (docs/protocol.md#i-02).
+    /// Returns the type of a message: as stated, else by the method, else by the earlier messages
+    /// of a stream of one type, else by the names (docs/protocol.md#i-02).
     pub(crate) fn type_of(&self, message: &Message, texts: impl Fn(Sym) -> Option<TypeUrl>) -> TypeUrl {
         let stated = message.type_url();
         if !stated.is_empty() {
@@ -114,8 +120,12 @@ impl Stream {
         let implied = self.method.as_ref().and_then(Method::implied_type);
         if let Some(implied) = implied {
             // A v3 method can carry the v2 type and leave it out later (docs/protocol.md#a-14).
-            let same = |track: &&Track| track.kind == self.method.as_ref().and_then(|method| method.kind);
-            return self.tracks.iter().find(same).map_or(implied, |track| track.type_url.clone());
+            let kind = self.method.as_ref().and_then(|method| method.kind);
+            return self
+                .tracks
+                .iter()
+                .find(|track| track.kind == kind)
+                .map_or(implied, |track| track.type_url.clone());
         }
         if let Some(first) = self.tracks.first().filter(|_| !self.is_aggregated()) {
             return first.type_url.clone();
@@ -136,17 +146,19 @@ impl Stream {
         let mut track = Track::new(type_url.clone(), partial, at);
         track.polled = self.variant() == Some(Variant::Rest);
         if self.variant() == Some(Variant::File) {
-            // Everything in the file is wanted (docs/protocol.md#c-01).
-            track.want.wildcard = Wildcard::Legacy;
+            // The client subscribes to everything in the file (docs/protocol.md#c-01).
+            track.subscribed.wildcard = Wildcard::Legacy;
         }
         self.tracks.push(track);
         self.tracks.len() - 1
     }
 
+    /// Returns the track of a type.
     pub(crate) fn find(&self, type_url: &TypeUrl) -> Option<&Track> {
         self.tracks.iter().find(|track| track.type_url == *type_url)
     }
 
+    /// Counts messages of one direction and their bytes.
     pub(crate) fn count(&mut self, dir: Dir, messages: u64, bytes: u64, at: Time) {
         self.messages += messages;
         if let Some(sum) = self.bytes.get_mut(dir as usize) {
@@ -182,8 +194,9 @@ impl Stream {
 
     /// Whether a track has a state: types that were never requested have none.
     fn shows(&self, track: &Track) -> bool {
-        let asked = track.traffic.requests > 0 || track.partial || self.variant() == Some(Variant::File);
-        asked && !track.type_url.is_empty()
+        let is_requested =
+            track.traffic.requests > 0 || track.partial || self.variant() == Some(Variant::File);
+        is_requested && !track.type_url.is_empty()
     }
 
     /// Returns `now`, or the end of the stream if it has ended.
@@ -192,6 +205,7 @@ impl Stream {
     }
 }
 
+/// Returns the sort key of a type on screens.
 fn rank(track: &Track) -> (bool, Option<Kind>, &str) {
     (track.kind.is_none(), track.kind, track.type_url.as_str())
 }

@@ -9,13 +9,13 @@ use super::names::{NameRuns, NameSet, SymSet};
 
 /// The subscription of a client to one type.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Want {
+pub(crate) struct SubscribedNames {
     pub(crate) wildcard: Wildcard,
     /// The names, without `*`.
     pub(crate) names: NameSet,
 }
 
-impl Want {
+impl SubscribedNames {
     pub(crate) fn is_wildcard(&self) -> bool {
         self.wildcard != Wildcard::None
     }
@@ -27,142 +27,158 @@ impl Want {
 
 /// The requests for a name that was not sent since.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct NameRequest {
     pub(crate) since: Time,
     /// The first request.
     pub(crate) first: Seq,
     /// The newest request that names it (delta only: a SotW request restates all names).
     pub(crate) last: Seq,
     /// Number of requests of the track before the first one.
-    pub(crate) nth: u32,
+    pub(crate) requests_before: u32,
     /// Number of requests that name it (delta only).
-    pub(crate) times: u32,
-    /// The client has the resource and asked for it again: it is not missing
+    pub(crate) count: u32,
+    /// The client has the resource and requests it again: it is not missing
     /// (docs/protocol.md#e-36, docs/protocol.md#f-14).
-    pub(crate) held: bool,
+    pub(crate) has_resource: bool,
+}
+
+/// The requests for a name that was not sent since, as facts show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestSpan {
+    /// How many there are.
+    pub count: u64,
+    /// The first of them.
+    pub first: Seq,
+    /// The newest of them.
+    pub last: Seq,
 }
 
 /// Names that were requested and not sent since. The names of a first request are kept as one
 /// shared list.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting {
-    all: Option<(Arc<[Sym]>, Asked)>,
-    some: IndexMap<Sym, Asked, DenseHash>,
-    held: usize,
+pub(crate) struct PendingNames {
+    shared: Option<(Arc<[Sym]>, NameRequest)>,
+    single: IndexMap<Sym, NameRequest, DenseHash>,
+    /// Number of single names whose resource the client has.
+    with_resource: usize,
 }
 
-impl Waiting {
+impl PendingNames {
     /// Adds all names of a first request.
-    pub(crate) fn ask_all(&mut self, names: Vec<Sym>, asked: Asked, runs: &mut NameRuns) {
+    pub(crate) fn add_all(&mut self, names: Vec<Sym>, request: NameRequest, runs: &mut NameRuns) {
         if !names.is_empty() {
-            self.all = Some((runs.intern(names), asked));
+            self.shared = Some((runs.intern(names), request));
         }
     }
 
-    pub(crate) fn ask(&mut self, name: Sym, asked: Asked) {
+    /// Adds a name, or counts one more request for it.
+    pub(crate) fn add(&mut self, name: Sym, request: NameRequest) {
         self.spread();
-        match self.some.get_mut(&name) {
+        match self.single.get_mut(&name) {
             Some(known) => {
-                known.last = asked.last;
-                known.times += 1;
+                known.last = request.last;
+                known.count += 1;
             }
             None => {
-                self.held += usize::from(asked.held);
-                self.some.insert(name, asked);
+                self.with_resource += usize::from(request.has_resource);
+                self.single.insert(name, request);
             }
         }
     }
 
     /// Turns the shared list into single names.
     fn spread(&mut self) {
-        if let Some((names, asked)) = self.all.take() {
-            self.held += names.len() * usize::from(asked.held);
-            self.some.extend(names.iter().map(|name| (*name, asked)));
+        if let Some((names, request)) = self.shared.take() {
+            self.with_resource += names.len() * usize::from(request.has_resource);
+            self.single.extend(names.iter().map(|name| (*name, request)));
         }
     }
 
-    pub(crate) fn get(&self, name: Sym) -> Option<Asked> {
-        if let Some((names, asked)) = &self.all {
-            return names.binary_search(&name).is_ok().then_some(*asked);
+    pub(crate) fn get(&self, name: Sym) -> Option<NameRequest> {
+        if let Some((names, request)) = &self.shared {
+            return names.binary_search(&name).is_ok().then_some(*request);
         }
-        self.some.get(&name).copied()
+        self.single.get(&name).copied()
     }
 
     /// Removes a name that was sent, removed or released.
-    pub(crate) fn done(&mut self, name: Sym) -> Option<Asked> {
+    pub(crate) fn remove(&mut self, name: Sym) -> Option<NameRequest> {
         self.get(name)?;
         self.spread();
-        let done = self.some.shift_remove(&name);
-        self.held -= usize::from(done.is_some_and(|asked| asked.held));
-        done
+        let removed = self.single.shift_remove(&name);
+        self.with_resource -= usize::from(removed.is_some_and(|request| request.has_resource));
+        removed
     }
 
     /// Removes names that were sent.
-    pub(crate) fn done_all(&mut self, names: &[Sym]) {
+    pub(crate) fn remove_all(&mut self, names: &[Sym]) {
         if self.is_empty() {
             return;
         }
         if names.len() < 4 {
             for name in names {
-                self.done(*name);
+                self.remove(*name);
             }
             return;
         }
         let sent: SymSet = names.iter().copied().collect();
-        if let Some((run, asked)) = self.all.take() {
-            self.some.extend(run.iter().filter(|name| !sent.contains(*name)).map(|name| (*name, asked)));
+        if let Some((run, request)) = self.shared.take() {
+            self.single.extend(run.iter().filter(|name| !sent.contains(*name)).map(|name| (*name, request)));
         } else {
-            self.some.retain(|name, _| !sent.contains(name));
+            self.single.retain(|name, _| !sent.contains(name));
         }
-        self.held = self.some.values().filter(|asked| asked.held).count();
+        self.with_resource = self.single.values().filter(|request| request.has_resource).count();
     }
 
-    /// Whether the client waits for a name that it has.
-    pub(crate) fn any_held(&self) -> bool {
-        self.held > 0 || self.all.as_ref().is_some_and(|(_, asked)| asked.held)
+    /// Whether the client waits for a resource that it has.
+    pub(crate) fn has_requested_again(&self) -> bool {
+        self.with_resource > 0 || self.shared.as_ref().is_some_and(|(_, request)| request.has_resource)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.all.is_none() && self.some.is_empty()
+        self.shared.is_none() && self.single.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.all.as_ref().map_or(0, |(names, _)| names.len()) + self.some.len()
+        self.shared.as_ref().map_or(0, |(names, _)| names.len()) + self.single.len()
     }
 
     /// The names in the order of their requests.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, &Asked)> {
-        let all = self.all.iter().flat_map(|(names, asked)| names.iter().map(move |name| (*name, asked)));
-        all.chain(self.some.iter().map(|(name, asked)| (*name, asked)))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Sym, &NameRequest)> {
+        let shared =
+            self.shared.iter().flat_map(|(names, request)| names.iter().map(move |name| (*name, request)));
+        shared.chain(self.single.iter().map(|(name, request)| (*name, request)))
     }
 
     /// Counts the names that the client does not have; those requested at or before `limit` are
     /// overdue.
     pub(crate) fn owed(&self, limit: Option<Time>) -> Owed {
         let mut owed = Owed::default();
-        if let Some((names, asked)) = self.all.as_ref().filter(|(_, asked)| !asked.held) {
-            owed.count(asked, limit, names.len() as u64);
+        if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| !request.has_resource) {
+            owed.count(request, limit, names.len() as u64);
         }
-        for asked in self.some.values().filter(|asked| !asked.held) {
-            owed.count(asked, limit, 1);
+        for request in self.single.values().filter(|request| !request.has_resource) {
+            owed.count(request, limit, 1);
         }
         owed
     }
 }
 
+/// Counts of the names that the server has not sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Owed {
     pub(crate) names: u64,
     pub(crate) overdue: u64,
+    /// When the first of the names was requested.
     pub(crate) since: Option<Time>,
 }
 
 impl Owed {
-    fn count(&mut self, asked: &Asked, limit: Option<Time>, names: u64) {
+    fn count(&mut self, request: &NameRequest, limit: Option<Time>, names: u64) {
         self.names += names;
-        if limit.is_some_and(|limit| asked.since <= limit) {
+        if limit.is_some_and(|limit| request.since <= limit) {
             self.overdue += names;
         }
-        self.since = Some(self.since.map_or(asked.since, |since| since.min(asked.since)));
+        self.since = Some(self.since.map_or(request.since, |since| since.min(request.since)));
     }
 }

@@ -13,12 +13,12 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 use crate::wire::{ResourceError, ResponseView};
 
-use super::compare::{hollow, key};
+use super::compare::{hollow, is_all_hollow, key};
 use super::names::{SymMap, SymSet};
 use super::outcome::{Hollow, ResponseOutcome};
 use super::resource_set::{Change, IncomingResponse, Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order, Response, Responses, Status};
-use super::subscription::{Waiting, Want};
+use super::subscription::{PendingNames, SubscribedNames};
 use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 
 /// One type on one stream: what the client wants, what it was sent, and what it accepted.
@@ -33,10 +33,10 @@ pub(crate) struct Track {
     /// (docs/protocol.md#d-02).
     pub(crate) polled: bool,
     /// The names of the current subscription.
-    pub(crate) want: Want,
+    pub(crate) subscribed: SubscribedNames,
     pub(crate) subscription: Subscription,
-    /// Names that the client asked for and the server has not sent since.
-    pub(crate) waiting: Waiting,
+    /// Names that the client requested and the server has not sent since.
+    pub(crate) waiting: PendingNames,
     pub(crate) responses: Responses,
     pub(crate) verdicts: Verdicts,
     /// The server's view: everything that was sent, accepted or not.
@@ -45,8 +45,8 @@ pub(crate) struct Track {
     pub(crate) accepted: ResourceSet,
     /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34).
     pub(crate) refused: SymSet,
-    /// Names that were sent and never asked for.
-    pub(crate) unasked: SymSet,
+    /// Names that were sent and never requested.
+    pub(crate) unrequested: SymSet,
     /// Alias to name (docs/protocol.md#f-30).
     pub(crate) aliases: SymMap<Sym>,
     /// When resources with a time to live expire.
@@ -57,13 +57,33 @@ pub(crate) struct Track {
     pub(crate) counted: Cell<Option<(u64, u64)>>,
 }
 
+/// The resources of its type that a response affects.
+#[derive(Clone, Copy, PartialEq)]
+enum ResponseScope {
+    /// All: a SotW response replaces them (docs/protocol.md#e-44).
+    Full,
+    /// Those that the response names.
+    Partial,
+    /// Those that the response names, none of which has a payload.
+    Hollow,
+}
+
+/// Delta: resources that a response repeats although nothing requested them.
+#[derive(Default)]
+struct ResentResources {
+    /// Sent before on this stream.
+    repeated: Vec<Sym>,
+    /// Claimed by the client in its first request.
+    claimed: Vec<Sym>,
+}
+
 /// Effects of a response on the resources of a track.
-struct TakenResources {
+struct AppliedResources {
     change: Change,
     /// Entries without a payload, by name.
     hollow: Vec<(Sym, Hollow)>,
     /// Removed names that the client never subscribed to.
-    strangers: Vec<Sym>,
+    unknown_removals: Vec<Sym>,
 }
 
 impl Track {
@@ -76,12 +96,14 @@ impl Track {
     /// Whether the client subscribes to the name: directly, by an alias, by a glob or by the
     /// wildcard.
     pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        self.want.is_wildcard() || self.names(catalog, name, slot) || self.glob_of(catalog, name).is_some()
+        self.subscribed.is_wildcard()
+            || self.names(catalog, name, slot)
+            || self.glob_of(catalog, name).is_some()
     }
 
     /// Whether the client subscribes to the name directly or by an alias.
     pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        if self.want.names.contains(name) {
+        if self.subscribed.names.contains(name) {
             return true;
         }
         if self.aliases.is_empty() {
@@ -92,7 +114,7 @@ impl Track {
         }
         let blob = slot.and_then(|slot| slot.blob);
         blob.is_some_and(|blob| {
-            catalog.entry(blob).aliases.iter().any(|alias| self.want.names.contains(*alias))
+            catalog.entry(blob).aliases.iter().any(|alias| self.subscribed.names.contains(*alias))
         })
     }
 
@@ -101,7 +123,7 @@ impl Track {
     fn spelled(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
         let own = xdstp::reordered(catalog.text(name))?;
         let same = |wanted: &Sym| xdstp::reordered(catalog.text(*wanted)).is_some_and(|other| other == own);
-        self.want.names.iter().find(same)
+        self.subscribed.names.iter().find(same)
     }
 
     /// Returns the subscribed glob collection that has the name as a member
@@ -145,51 +167,26 @@ impl Track {
     ) -> ResponseOutcome {
         self.expire(ctx);
         let order = self.responses.next();
-        let version = match push.is_delta {
-            // Each delta resource has its own version, or none (docs/protocol.md#f-02).
-            true => Sym::EMPTY,
-            false => ctx.catalog.intern(push.version.as_str()),
+        // Each delta resource has its own version, or none (docs/protocol.md#f-02).
+        let version = if push.is_delta { Sym::EMPTY } else { ctx.catalog.intern(push.version.as_str()) };
+        let scope = self.scope_of(ctx.catalog, push);
+        let kept = self.count_kept(ctx.catalog, push.resources);
+        let resent = if push.is_delta {
+            self.resent_unchanged(ctx.catalog, push.resources)
+        } else {
+            ResentResources::default()
         };
-        let blobs = push.resources.blobs();
-        let beat = blobs.first().is_some_and(|id| hollow(ctx.catalog, *id))
-            && blobs.iter().all(|id| hollow(ctx.catalog, *id));
-        let full = !push.is_delta && !beat && self.kind.is_some_and(Kind::full_state);
-        let resent = self.kept_among(ctx.catalog, push.resources);
-        let again = match push.is_delta {
-            true => self.as_they_were(ctx.catalog, push.resources),
-            false => Vec::new(),
-        };
-        let taken = IncomingResponse { list: push.resources, version, order };
-        let TakenResources { change, hollow, strangers } = self.take_resources(ctx, push, taken, full, beat);
-        let is_heartbeat = beat && hollow.iter().all(|(_, kind)| *kind != Hollow::NotFound);
+        let incoming = IncomingResponse { list: push.resources, version, order };
+        let AppliedResources { change, hollow, unknown_removals } =
+            self.apply_resources(ctx, push, incoming, scope);
+        let kind = response_kind(push, scope, &change, &hollow);
         self.delivered(ctx, push.resources, &change);
         self.subscription.wildcard_owed = None;
-        self.count_carried(resent, full, change.removed.len());
-        let quiet = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
-        let kind = if is_heartbeat && push.removed.is_empty() {
-            MessageKind::Heartbeat
-        } else if quiet && !blobs.is_empty() {
-            MessageKind::Resend
-        } else {
-            MessageKind::Push
-        };
-        let body = Body {
-            list: push.resources.clone(),
-            version,
-            full,
-            removed: change.removed.clone().into_boxed_slice(),
-        };
-        let nonce_reused = !self.responses.push(Response {
-            seq: ctx.seq,
-            at: ctx.at,
-            nonce: push.nonce.clone(),
-            version: push.version.clone(),
-            status: Status::Pending,
-            body: Some(body),
-        });
+        self.count_carried(kept, scope, change.removed.len());
+        let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
-            let wrong = super::file::rejection(ctx, &self.type_url, push.resources, &change.twice);
-            self.judge(ctx, order, wrong.as_ref(), false);
+            let rejection = super::file::rejection(ctx, &self.type_url, push.resources, &change.duplicates);
+            self.apply_verdict(ctx, order, rejection.as_ref(), false);
             self.verdicts.latencies.clear();
         }
         self.count_traffic(ctx, push, &change);
@@ -200,52 +197,90 @@ impl Track {
             changed: change.changed,
             removed: change.removed,
             same: change.same,
-            twice: change.twice,
+            duplicates: change.duplicates,
             nonce_reused,
             order,
             rewritten: change.rewritten,
-            repeated: again.iter().filter(|(_, held)| !held).map(|(name, _)| *name).collect(),
-            held: again.iter().filter(|(_, held)| *held).map(|(name, _)| *name).collect(),
+            repeated: resent.repeated,
+            claimed_resent: resent.claimed,
             hollow,
-            strangers,
+            unknown_removals,
         }
+    }
+
+    /// Returns which resources of the type a response affects.
+    fn scope_of(&self, catalog: &Catalog, push: &ResponseView<'_>) -> ResponseScope {
+        if is_all_hollow(catalog, push.resources) {
+            ResponseScope::Hollow
+        } else if !push.is_delta && self.kind.is_some_and(Kind::full_state) {
+            ResponseScope::Full
+        } else {
+            ResponseScope::Partial
+        }
+    }
+
+    /// Adds a response to those that wait for a verdict, and returns whether its nonce is new.
+    fn add_response(
+        &mut self,
+        ctx: &Context<'_>,
+        push: &ResponseView<'_>,
+        version: Sym,
+        scope: ResponseScope,
+        change: &Change,
+    ) -> bool {
+        let body = Body {
+            list: push.resources.clone(),
+            version,
+            full: scope == ResponseScope::Full,
+            removed: change.removed.clone().into_boxed_slice(),
+        };
+        self.responses.push(Response {
+            seq: ctx.seq,
+            at: ctx.at,
+            nonce: push.nonce.clone(),
+            version: push.version.clone(),
+            status: Status::Pending,
+            body: Some(body),
+        })
     }
 
     /// Updates the resources by what a response sends, removes and reports as missing.
-    fn take_resources(
+    fn apply_resources(
         &mut self,
         ctx: &mut Context<'_>,
         push: &ResponseView<'_>,
-        taken: IncomingResponse<'_>,
-        full: bool,
-        beat: bool,
-    ) -> TakenResources {
-        let mut strangers = Vec::new();
+        incoming: IncomingResponse<'_>,
+        scope: ResponseScope,
+    ) -> AppliedResources {
+        let mut unknown_removals = Vec::new();
         let mut removed = Vec::new();
         for name in push.removed {
-            if self.is_stranger(ctx.catalog, *name) {
-                strangers.push(*name);
+            if self.is_unknown(ctx.catalog, *name) {
+                unknown_removals.push(*name);
             }
-            self.remove(ctx, *name, taken.order, &mut removed);
+            self.remove(ctx, *name, incoming.order, &mut removed);
         }
-        let mut change = self.take(ctx, taken, full, beat);
+        let mut change = self.apply_entries(ctx, incoming, scope);
         let mut hollow = Vec::new();
         for id in std::mem::take(&mut change.hollow) {
             let removed = &mut change.removed;
-            hollow.extend(self.without_payload(ctx, id, taken.version, taken.order, removed));
+            hollow.extend(self.without_payload(ctx, id, incoming.version, incoming.order, removed));
         }
         for error in push.resource_errors {
-            self.error(ctx, error, taken.order, &mut change.removed);
+            self.error(ctx, error, incoming.order, &mut change.removed);
         }
         removed.append(&mut change.removed);
         change.removed = removed;
-        TakenResources { change, hollow, strangers }
+        AppliedResources { change, hollow, unknown_removals }
     }
 
     /// Counts the resources of the stream before that a response sent again or left out.
-    fn count_carried(&mut self, resent: usize, full: bool, removed: usize) {
+    fn count_carried(&mut self, resent: usize, scope: ResponseScope, removed: usize) {
         self.carried.account.resent += resent as u64;
-        let gone = if full { self.carried.unmentioned.saturating_sub(resent) } else { 0 };
+        let gone = match scope {
+            ResponseScope::Full => self.carried.unmentioned.saturating_sub(resent),
+            ResponseScope::Partial | ResponseScope::Hollow => 0,
+        };
         self.carried.account.removed += gone.min(removed) as u64;
         self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
     }
@@ -268,26 +303,35 @@ impl Track {
         });
     }
 
-    fn take(&mut self, ctx: &mut Context<'_>, taken: IncomingResponse<'_>, full: bool, beat: bool) -> Change {
-        if beat {
-            return Change { hollow: taken.list.blobs().to_vec(), ..Change::default() };
+    fn apply_entries(
+        &mut self,
+        ctx: &mut Context<'_>,
+        incoming: IncomingResponse<'_>,
+        scope: ResponseScope,
+    ) -> Change {
+        match scope {
+            ResponseScope::Hollow => {
+                return Change { hollow: incoming.list.blobs().to_vec(), ..Change::default() };
+            }
+            ResponseScope::Partial => {
+                return self.sent.apply_partial(ctx.catalog, ctx.compare, incoming);
+            }
+            ResponseScope::Full => {}
         }
-        if !full {
-            return self.sent.take_partial(ctx.catalog, ctx.compare, taken);
-        }
-        let (want, aliases) = (&self.want, &self.aliases);
+        let (subscribed, aliases) = (&self.subscribed, &self.aliases);
         let aliased = |name: Sym| {
-            let known = aliases.iter().any(|(alias, of)| *of == name && want.names.contains(*alias));
+            let known = aliases.iter().any(|(alias, of)| *of == name && subscribed.names.contains(*alias));
             known && !aliases.is_empty()
         };
-        let covered = |name: Sym| want.is_wildcard() || want.names.contains(name) || aliased(name);
-        self.sent.take_full(ctx.catalog, ctx.compare, taken, covered)
+        let covered =
+            |name: Sym| subscribed.is_wildcard() || subscribed.names.contains(name) || aliased(name);
+        self.sent.apply_full(ctx.catalog, ctx.compare, incoming, covered)
     }
 
-    /// Delta: returns the entries that repeat a resource unchanged and unrequested, and whether the
-    /// client claimed to have them (docs/protocol.md#f-17, docs/protocol.md#f-35).
-    fn as_they_were(&self, catalog: &Catalog, list: &List) -> Vec<(Sym, bool)> {
-        let mut out = Vec::new();
+    /// Delta: returns the entries that repeat a resource unchanged and unrequested
+    /// (docs/protocol.md#f-17, docs/protocol.md#f-35).
+    fn resent_unchanged(&self, catalog: &Catalog, list: &List) -> ResentResources {
+        let mut out = ResentResources::default();
         for id in list.blobs() {
             let (name, entry) = (key(catalog, *id), catalog.entry(*id));
             let Some(slot) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else { continue };
@@ -297,21 +341,22 @@ impl Track {
             let payload = known.map_or(kept, |known| known.payload == entry.payload);
             let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
             if same && payload && entry.payload.is_some() && !timed && self.waiting.get(name).is_none() {
-                out.push((name, kept));
+                let names = if kept { &mut out.claimed } else { &mut out.repeated };
+                names.push(name);
             }
         }
         out
     }
 
     /// Whether the client neither has, nor had, nor wants the name.
-    fn is_stranger(&self, catalog: &Catalog, name: Sym) -> bool {
+    fn is_unknown(&self, catalog: &Catalog, name: Sym) -> bool {
         let name = self.canonical(catalog, name);
         let slot = self.sent.get(catalog, name);
         slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }
 
     /// Counts the resources of a response that the client has from an earlier stream.
-    fn kept_among(&self, catalog: &Catalog, list: &List) -> usize {
+    fn count_kept(&self, catalog: &Catalog, list: &List) -> usize {
         if self.carried.unmentioned == 0 {
             return 0;
         }
@@ -323,7 +368,7 @@ impl Track {
     /// docs/protocol.md#f-28).
     fn remove(&mut self, ctx: &mut Context<'_>, raw: Sym, order: Order, removed: &mut Vec<Sym>) {
         let name = self.canonical(ctx.catalog, raw);
-        if xdstp::is_glob(ctx.catalog.text(name)) && self.want.names.contains(name) {
+        if xdstp::is_glob(ctx.catalog.text(name)) && self.subscribed.names.contains(name) {
             let text = ctx.catalog.text(name).to_owned();
             let slots = self.sent.slots(ctx.catalog).into_iter();
             let members = slots.filter(|(member, slot)| {
@@ -335,7 +380,7 @@ impl Track {
         }
         let slot = self.sent.get(ctx.catalog, name);
         let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
-            || self.waiting.get(name).is_some_and(|asked| asked.held);
+            || self.waiting.get(name).is_some_and(|request| request.has_resource);
         let state = match slot.map(|slot| slot.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
@@ -351,14 +396,14 @@ impl Track {
         let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
-        self.waiting.done(raw);
+        self.waiting.remove(raw);
     }
 
     /// Clears what is known of a name that is not present any more.
     fn forget(&mut self, name: Sym) {
-        self.waiting.done(name);
+        self.waiting.remove(name);
         self.deadlines.shift_remove(&name);
-        self.unasked.remove(&name);
+        self.unrequested.remove(&name);
     }
 
     /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a
@@ -427,21 +472,21 @@ impl Track {
 
     /// Records which names a response delivers, their aliases and times to live.
     fn delivered(&mut self, ctx: &mut Context<'_>, list: &List, change: &Change) {
-        if self.want.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
-            let asked = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
-            if !change.added.iter().all(asked) {
+        if self.subscribed.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
+            let is_named = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
+            if !change.added.iter().all(is_named) {
                 // The server treats the request as a wildcard (docs/protocol.md#f-21).
-                self.want.wildcard = Wildcard::Legacy;
+                self.subscribed.wildcard = Wildcard::Legacy;
             }
         }
-        if ctx.specials.any() || self.waiting.any_held() {
+        if ctx.specials.any() || self.waiting.has_requested_again() {
             self.delivered_specials(ctx, list);
         }
-        self.waiting.done_all(&change.added);
-        if !self.want.is_wildcard() {
+        self.waiting.remove_all(&change.added);
+        if !self.subscribed.is_wildcard() {
             for name in &change.added {
                 if !self.covers(ctx.catalog, *name, self.sent.get(ctx.catalog, *name).as_ref()) {
-                    self.unasked.insert(*name);
+                    self.unrequested.insert(*name);
                 }
             }
         }
@@ -471,17 +516,17 @@ impl Track {
                 self.set_deadline(ctx, name, ttl);
             }
             if !self.waiting.is_empty() {
-                self.waiting.done(name);
+                self.waiting.remove(name);
                 if let Some(glob) = self.glob_of(ctx.catalog, name) {
-                    self.waiting.done(glob);
+                    self.waiting.remove(glob);
                 }
             }
-            let spelled = match self.want.names.contains(name) {
+            let spelled = match self.subscribed.names.contains(name) {
                 true => None,
                 false => self.spelled(ctx.catalog, name),
             };
             for alias in aliases.into_iter().chain(spelled) {
-                self.waiting.done(alias);
+                self.waiting.remove(alias);
                 self.aliases.insert(alias, name);
             }
         }
@@ -497,5 +542,25 @@ impl Track {
     /// Recounts the resources from an earlier stream after more were added.
     pub(crate) fn recount_kept(&mut self) {
         self.carried.unmentioned = self.sent.count();
+    }
+}
+
+/// Returns the kind of a response.
+fn response_kind(
+    push: &ResponseView<'_>,
+    scope: ResponseScope,
+    change: &Change,
+    hollow: &[(Sym, Hollow)],
+) -> MessageKind {
+    let is_heartbeat = scope == ResponseScope::Hollow
+        && push.removed.is_empty()
+        && hollow.iter().all(|(_, kind)| *kind != Hollow::NotFound);
+    let is_unchanged = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
+    if is_heartbeat {
+        MessageKind::Heartbeat
+    } else if is_unchanged && !push.resources.is_empty() {
+        MessageKind::Resend
+    } else {
+        MessageKind::Push
     }
 }

@@ -7,21 +7,30 @@ use crate::wire::event::{Code, Seq, Time};
 /// The kind of a message, the first that applies (`kind` of the JSON contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MessageKind {
+    /// Refuses a response.
     Nack,
+    /// Accepts a response.
     Ack,
+    /// Adds names or the wildcard.
     Subscribe,
+    /// Removes names or the wildcard.
     Unsubscribe,
     /// A request that changes and answers nothing.
     Repeat,
+    /// A response with new, changed or removed resources.
     Push,
     /// A response with unchanged content.
     Resend,
+    /// A response that only extends times to live.
     Heartbeat,
+    /// A stream opens.
     Open,
+    /// A stream closes.
     Close,
 }
 
 impl MessageKind {
+    /// All kinds.
     pub const ALL: [MessageKind; 10] = [
         MessageKind::Nack,
         MessageKind::Ack,
@@ -35,6 +44,7 @@ impl MessageKind {
         MessageKind::Close,
     ];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             MessageKind::Nack => "nack",
@@ -138,13 +148,21 @@ impl RequestClass {
 /// States of a type on a stream: of several that apply, the first counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TypeState {
+    /// The stream is closed.
     Closed,
+    /// The client refuses the newest responses.
     Nack,
+    /// A response has had no verdict for longer than `--stale-after`.
     Stale,
+    /// A requested resource was not sent within `--resource-timeout`.
     Miss,
+    /// A response waits for its verdict.
     Sent,
+    /// A requested resource was not sent, and the time limit is not over.
     Wait,
+    /// The client has accepted a response, and nothing is outstanding.
     Synced,
+    /// Nothing was sent or accepted, and nothing is outstanding.
     Idle,
     /// State of a server or client that cannot be reached, never of a type.
     Down,
@@ -163,6 +181,7 @@ impl TypeState {
         TypeState::Idle,
     ];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             TypeState::Closed => "closed",
@@ -178,9 +197,11 @@ impl TypeState {
     }
 }
 
+/// The wildcard subscription of a client to a type (`wildcard` of the JSON contract).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Wildcard {
     #[default]
+    /// No wildcard.
     None,
     /// By empty list, before any name was sent (docs/protocol.md#e-39).
     Legacy,
@@ -191,9 +212,11 @@ pub enum Wildcard {
 }
 
 impl Wildcard {
+    /// All kinds of wildcard.
     pub const ALL: [Wildcard; 4] =
         [Wildcard::None, Wildcard::Legacy, Wildcard::Explicit, Wildcard::Ambiguous];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             Wildcard::None => "none",
@@ -207,18 +230,28 @@ impl Wildcard {
 /// The state of a resource (`resource` of the JSON contract).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResourceState {
+    /// Requested and not sent.
     Waiting,
+    /// Sent on this stream.
     Present,
+    /// Sent on an earlier stream, and not on this one.
     Kept,
+    /// Removed by the server.
     Removed,
+    /// Does not exist, or was not sent in time.
     Absent,
+    /// Its time to live is over.
     Expired,
+    /// Refers to another resource name.
     Redirected,
+    /// The client has unsubscribed.
     Released,
+    /// In force, but no other resource of the client refers to it.
     Orphan,
 }
 
 impl ResourceState {
+    /// All states.
     pub const ALL: [ResourceState; 9] = [
         ResourceState::Waiting,
         ResourceState::Present,
@@ -231,6 +264,7 @@ impl ResourceState {
         ResourceState::Orphan,
     ];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             ResourceState::Waiting => "waiting",
@@ -249,15 +283,19 @@ impl ResourceState {
 /// The source of the information that a resource is absent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AbsentBy {
+    /// The server reports it as removed or missing.
     Server,
+    /// The server has not sent it in time.
     Timer,
     /// An entry without a payload (docs/protocol.md#l-12).
     Legacy,
 }
 
 impl AbsentBy {
+    /// All sources.
     pub const ALL: [AbsentBy; 3] = [AbsentBy::Server, AbsentBy::Timer, AbsentBy::Legacy];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             AbsentBy::Server => "server",
@@ -270,15 +308,21 @@ impl AbsentBy {
 /// Why a resource was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
+    /// The client subscribes to its name.
     Named,
+    /// The client has a wildcard subscription.
     Wildcard,
+    /// The client subscribes to a glob collection with the resource.
     Glob,
+    /// The client has not requested it.
     Unrequested,
 }
 
 impl Origin {
+    /// All reasons.
     pub const ALL: [Origin; 4] = [Origin::Named, Origin::Wildcard, Origin::Glob, Origin::Unrequested];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             Origin::Named => "named",
@@ -292,15 +336,21 @@ impl Origin {
 /// One NACK of a type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NackFact {
+    /// The request that is the NACK.
     pub n: Seq,
+    /// When the request was sent.
     pub at: Time,
     /// The refused response.
     pub refused: Option<Seq>,
+    /// Nonce of the refused response.
     pub nonce: Arc<str>,
     /// Version of the refused response.
     pub version: Arc<str>,
+    /// The code in `error_detail`.
     pub code: Code,
+    /// The message in `error_detail`.
     pub message: Arc<str>,
+    /// The request carries an older version, but no `error_detail`.
     pub implied: bool,
 }
 
@@ -309,11 +359,17 @@ pub struct NackFact {
 pub struct PushFact {
     /// Its message number.
     pub n: u64,
+    /// When it was sent.
     pub at: Time,
+    /// Resources that are new to the client.
     pub added: u64,
+    /// Resources whose content differs from the last one sent.
     pub changed: u64,
+    /// Removed resources.
     pub removed: u64,
+    /// Resources sent again unchanged.
     pub same: u64,
+    /// Protobuf bytes of the response.
     pub bytes: u64,
     /// Bytes of the resources re-sent unchanged.
     pub bytes_same: u64,
@@ -325,7 +381,9 @@ pub struct ReconnectFact {
     /// Names that the client claimed to have (delta), or had at the end of the previous stream
     /// (SotW).
     pub claimed: u64,
+    /// Resources that the server sent again.
     pub resent: u64,
+    /// Resources that the server removed.
     pub removed: u64,
     /// Names that the client had and did not request again.
     pub left_behind: u64,

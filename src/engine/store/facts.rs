@@ -18,19 +18,27 @@ use crate::wire::{NodeInfo, Open, Tls};
 /// The common part of all facts about a row of the timeline. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
 pub struct RowFact {
+    /// Number of the message.
     pub n: Option<Seq>,
+    /// When the message was sent, or the stream opened or closed.
     pub at: Time,
+    /// The stream.
     pub stream: StreamId,
     /// Node id, once known on the stream.
     pub node: Option<Arc<str>>,
+    /// The direction of a message.
     pub dir: Option<Dir>,
     /// Type URL, taken from the method if the message has none; empty for `open` and `close`.
     pub type_url: TypeUrl,
+    /// The kind of row.
     pub kind: MessageKind,
+    /// How a request relates to the responses of its type.
     pub class: Option<RequestClass>,
     /// A NACK by version alone (docs/protocol.md#e-22).
     pub implied: bool,
+    /// `version_info` of a request or SotW response, or `system_version_info`.
     pub version: Arc<str>,
+    /// Nonce of a response, or the one that a request carries.
     pub nonce: Arc<str>,
     /// The response that a request answers, or the request that a response is the first answer to.
     pub answers: Option<Seq>,
@@ -42,6 +50,7 @@ pub struct RowFact {
     pub count: u64,
     /// Protobuf bytes.
     pub size: u64,
+    /// `error_detail` of a request.
     pub error: Option<(Code, Arc<str>)>,
     /// Whether the start of the stream is missing.
     pub partial: bool,
@@ -52,6 +61,7 @@ pub struct RowFact {
 /// One row of the timeline (`message` of the JSON contract), with its names.
 #[derive(Clone, Debug)]
 pub struct MessageFact {
+    /// The common part.
     pub row: RowFact,
     /// Request: its names (SotW list, delta subscribe). Response: names of its resources.
     pub names: Vec<Arc<str>>,
@@ -66,9 +76,13 @@ pub struct MessageFact {
 /// One row without its names: a [`MessageFact`] with counts in their place.
 #[derive(Clone, Debug)]
 pub struct LineFact {
+    /// The common part.
     pub row: RowFact,
+    /// Number of added names or resources.
     pub added: u64,
+    /// Number of changed resources.
     pub changed: u64,
+    /// Number of removed names or resources.
     pub removed: u64,
     /// The name, if exactly one was added or removed.
     pub one: Option<Arc<str>>,
@@ -109,66 +123,96 @@ impl MessageFact {
 /// One stream and type (`state` of the JSON contract). Types that were never requested have none.
 #[derive(Clone, Debug)]
 pub struct StateFact {
+    /// The stream.
     pub stream: StreamId,
+    /// Node id, once known on the stream.
     pub node: Option<Arc<str>>,
+    /// The variant of the protocol.
     pub variant: Variant,
+    /// The type.
     pub type_url: TypeUrl,
+    /// The state of the type.
     pub state: TypeState,
     /// State of a closed stream before it closed.
     pub last_state: Option<TypeState>,
     /// When the state began.
     pub since: Time,
+    /// The version that the client has accepted last.
     pub in_force: Option<Arc<str>>,
+    /// The request that accepted this version, and its time.
     pub in_force_since: Option<(Seq, Time)>,
+    /// The version of the newest response.
     pub offered: Option<Arc<str>>,
+    /// The `version_info` of the newest request.
     pub reported: Option<Arc<str>>,
     /// Newest nonce issued.
     pub nonce: Option<Arc<str>>,
+    /// Nonces of the responses without a verdict.
     pub pending: Vec<Arc<str>>,
+    /// The wildcard subscription.
     pub wildcard: Wildcard,
+    /// The subscribed names.
     pub names: Vec<Arc<str>>,
     /// `Some` only if it differs from `names`; `*` stands for a wildcard.
     pub effective: Option<Vec<Arc<str>>>,
+    /// Requested names that were never sent.
     pub missing: Vec<Arc<str>>,
+    /// Requested names that the server has removed or reported as missing.
     pub absent: Vec<Arc<str>>,
     /// Present resources: sent and not removed.
     pub resources: u64,
+    /// The newest NACKs.
     pub nacks: Vec<NackFact>,
+    /// Number of all NACKs.
     pub nack_count: u64,
+    /// The newest NACK, unless a later response was accepted.
     pub open_nack: Option<Seq>,
     /// NACKs since the last ACK of a later response.
     pub open_nacks: u64,
     /// Median and 99th percentile of the time from response to verdict, in milliseconds.
     pub ack_ms: Option<(f64, f64)>,
+    /// Number of responses.
     pub pushes: u64,
     /// Bytes of responses.
     pub bytes: u64,
     /// Bytes of resources sent again unchanged.
     pub bytes_same: u64,
+    /// The newest response.
     pub last_push: Option<PushFact>,
 }
 
 /// A stream (`stream` of the JSON contract), of xDS or another protocol.
 #[derive(Clone, Debug)]
 pub struct StreamFact {
+    /// The id of the stream.
     pub stream: StreamId,
+    /// The node, once known on the stream.
     pub node: Option<Arc<NodeInfo>>,
+    /// Path of the gRPC method.
     pub method: String,
     /// `None` for a stream that is not xDS.
     pub variant: Option<Variant>,
+    /// The version of the transport API.
     pub transport: Option<ApiVersion>,
+    /// Address of the client.
     pub peer: Option<String>,
+    /// Address of the server.
     pub server: Option<String>,
     /// Parameters of TLS on each leg of the connection.
     pub tls: Tls,
+    /// Identifier of the control plane.
     pub control_plane: Option<Arc<str>>,
+    /// When the stream opened, or when its first frame was recorded.
     pub opened: Time,
+    /// When the stream closed.
     pub closed: Option<Time>,
+    /// How the stream ended.
     pub end: Option<EndFact>,
     /// The previous stream of the session.
     pub reconnect_of: Option<StreamId>,
     /// Fates of the client's resources after a reconnect.
     pub account: Option<ReconnectFact>,
+    /// Number of messages in both directions.
     pub messages: u64,
     /// Bytes from client to server.
     pub bytes_in: u64,
@@ -176,39 +220,59 @@ pub struct StreamFact {
     pub bytes_out: u64,
     /// Messages lost in the copy.
     pub gaps: u64,
+    /// Whether the start of the stream is missing.
     pub partial: bool,
+    /// When the newest message was sent.
     pub last_message: Option<Time>,
     /// Keepalive of the connection (docs/protocol.md#i-12).
     pub keepalive: Option<Keepalive>,
 }
 
+/// The end of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndFact {
+    /// The side that ended the stream.
     pub by: Option<Side>,
+    /// The gRPC status.
     pub code: Option<Code>,
+    /// The message of the gRPC status.
     pub message: Option<String>,
+    /// The HTTP/2 error code of a reset.
     pub reset: Option<u32>,
+    /// The reason, if the connection broke.
     pub note: Option<String>,
 }
 
 /// One resource on one stream.
 #[derive(Clone, Debug)]
 pub struct ResourceFact {
+    /// The stream.
     pub stream: StreamId,
+    /// Node id, once known on the stream.
     pub node: Option<Arc<str>>,
+    /// The type.
     pub type_url: TypeUrl,
+    /// The name, or the start of the content hash if the name is unknown.
     pub name: Arc<str>,
+    /// Other names of the resource.
     pub aliases: Vec<Arc<str>>,
+    /// The version that was sent last.
     pub version: Option<Arc<str>>,
+    /// The version that the client has accepted last.
     pub acked_version: Option<Arc<str>>,
+    /// The state of the resource.
     pub state: ResourceState,
     /// Whether the newest content was refused.
     pub refused: bool,
+    /// The source of the information that the resource is absent.
     pub absent_by: Option<AbsentBy>,
+    /// Why the resource was sent.
     pub origin: Origin,
     /// Content hash in hex: equal within one source for equal content.
     pub hash: Option<String>,
+    /// Bytes of the newest content.
     pub size: u64,
+    /// When the resource expires.
     pub ttl_deadline: Option<Time>,
     /// The newest content, for [`crate::wire::content::Catalog::bytes`].
     pub content: Option<crate::wire::content::BlobId>,
@@ -239,21 +303,31 @@ impl ResourceFact {
 /// A [`StateFact`] without its names: a cell of the matrix of nodes by types.
 #[derive(Clone, Debug)]
 pub struct SummaryFact {
+    /// The stream.
     pub stream: StreamId,
+    /// Node id, once known on the stream.
     pub node: Option<Arc<str>>,
+    /// The variant of the protocol.
     pub variant: Variant,
+    /// The type.
     pub type_url: TypeUrl,
+    /// The state of the type.
     pub state: TypeState,
+    /// State of a closed stream before it closed.
     pub last_state: Option<TypeState>,
+    /// When the state began.
     pub since: Time,
     /// NACKs since the last ACK of a later response.
     pub open_nacks: u64,
+    /// The newest NACK, unless a later response was accepted, and its time.
     pub last_nack: Option<(Seq, Time)>,
     /// Requested names that were never sent, in time or overdue.
     pub missing: u64,
     /// Missing names that are overdue.
     pub overdue: u64,
+    /// Number of subscribed names.
     pub names: u64,
+    /// Number of present resources.
     pub resources: u64,
     /// Resources whose newest content was refused.
     pub refused: u64,

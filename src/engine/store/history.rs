@@ -11,10 +11,10 @@ use super::line::{Names, TimelineLine, Which, which};
 use super::rows::key_text;
 
 /// Compressed messages that are cached unpacked: screens read them repeatedly.
-const LATELY: usize = 16;
+const MAX_CACHED_MESSAGES: usize = 16;
 
-/// Fraction of the memory for uncompressed messages; the rest is for compressed ones.
-const FRESH: usize = 4;
+/// One part in this many of the memory is for uncompressed messages, the rest for compressed ones.
+const UNPACKED_DIVISOR: usize = 4;
 
 /// One row of the timeline, compact: texts are resolved on demand.
 pub(super) struct Row {
@@ -46,6 +46,43 @@ struct UnpackedMessage {
 }
 
 impl Row {
+    /// Makes the row of an outcome, without the message.
+    fn new(stream: usize, outcome: &Outcome, message: Option<&Message>) -> Row {
+        let mut row = Row {
+            at: outcome.at,
+            unpacked: None,
+            stream: small(stream),
+            id: outcome.stream,
+            seq: outcome.seq.map_or(0, |seq| small(seq.0)),
+            answers: 0,
+            same: 0,
+            track: outcome.track.and_then(|track| u16::try_from(track).ok()),
+            kind: MessageKind::Open,
+            class: None,
+            implied: false,
+        };
+        match &outcome.what {
+            SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
+            SessionEvent::Close => row.kind = MessageKind::Close,
+            SessionEvent::Aside => {
+                let is_request = message.is_some_and(|message| message.dir() == Dir::Req);
+                row.kind = if is_request { MessageKind::Repeat } else { MessageKind::Push };
+            }
+            SessionEvent::Request(request) => {
+                row.kind = request.kind;
+                row.class = request.class;
+                row.implied = request.implied;
+                row.answers = request.answers.map_or(0, |seq| small(seq.0));
+            }
+            SessionEvent::Response(response) => {
+                row.kind = response.kind;
+                row.answers = response.answers.map_or(0, |seq| small(seq.0));
+                row.same = small(response.same);
+            }
+        }
+        row
+    }
+
     pub(super) fn n(&self) -> Option<Seq> {
         (self.seq > 0).then_some(Seq(self.seq.into()))
     }
@@ -67,12 +104,12 @@ pub(super) struct History {
     bytes: usize,
     budget: usize,
     /// The first row whose message is not compressed.
-    first_fresh: usize,
+    first_unpacked: usize,
     /// Compressed messages by their numbers minus one. The oldest are dropped beyond the limit.
     messages: Packed,
     /// Compressed lines by their numbers minus one. They are never dropped.
     lines: Packed,
-    lately: RefCell<VecDeque<(Seq, Arc<Message>)>>,
+    unpacked_cache: RefCell<VecDeque<(Seq, Arc<Message>)>>,
     last_list: u128,
 }
 
@@ -95,10 +132,10 @@ impl History {
             by_seq: Vec::new(),
             bytes: 0,
             budget,
-            first_fresh: 0,
+            first_unpacked: 0,
             messages: Packed::new(0),
             lines: Packed::new(0),
-            lately: RefCell::default(),
+            unpacked_cache: RefCell::default(),
             last_list: 0,
         }
     }
@@ -117,34 +154,36 @@ impl History {
     }
 
     pub(super) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
-        self.held(self.rows.get(self.row_of(n)?)?, catalog)
+        self.message_of(self.rows.get(self.row_of(n)?)?, catalog)
     }
 
     /// Returns the message of a row; `None` if it has none, or it was dropped.
-    pub(super) fn held(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
-        if let Some(fresh) = &row.unpacked {
-            return Some(fresh.message.clone());
+    pub(super) fn message_of(&self, row: &Row, catalog: &Catalog) -> Option<Arc<Message>> {
+        if let Some(unpacked) = &row.unpacked {
+            return Some(unpacked.message.clone());
         }
         let n = row.n()?;
-        let mut lately = self.lately.borrow_mut();
-        if let Some((_, message)) = lately.iter().find(|(other, _)| *other == n) {
+        let mut unpacked_cache = self.unpacked_cache.borrow_mut();
+        if let Some((_, message)) = unpacked_cache.iter().find(|(other, _)| *other == n) {
             return Some(message.clone());
         }
         let message = Arc::new(Message::unpack(&self.messages.get(row.seq - 1)?, catalog)?);
-        lately.truncate(LATELY - 1);
-        lately.push_front((n, message.clone()));
+        unpacked_cache.truncate(MAX_CACHED_MESSAGES - 1);
+        unpacked_cache.push_front((n, message.clone()));
         Some(message)
     }
 
-    /// Whether [`held`](History::held) returns the message.
-    pub(super) fn is_held(&self, row: &Row) -> bool {
+    /// Whether [`message_of`](History::message_of) returns the message.
+    pub(super) fn has_message(&self, row: &Row) -> bool {
         row.unpacked.is_some() || row.seq > self.messages.first()
     }
 
     /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
     pub(super) fn line(&self, row: &Row) -> Option<TimelineLine> {
         match &row.unpacked {
-            Some(fresh) => Some(TimelineLine::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref())),
+            Some(unpacked) => {
+                Some(TimelineLine::of(&unpacked.message, unpacked.note.as_ref(), unpacked.names.as_ref()))
+            }
             None => TimelineLine::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
@@ -152,7 +191,7 @@ impl History {
     /// Whether a row removes a name.
     pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
         let names = match &row.unpacked {
-            Some(fresh) => fresh.names.clone(),
+            Some(unpacked) => unpacked.names.clone(),
             None => self.line(row).and_then(|line| line.names),
         };
         names.is_some_and(|names| names.removed.contains(&name))
@@ -160,17 +199,21 @@ impl History {
 
     /// Returns the frame of a message, also if an earlier checkpoint was restored.
     pub(super) fn frame(&self, n: Seq, catalog: &Catalog) -> Option<Frame> {
-        let row = self.came(n)?;
-        Some(Frame { at: row.at, stream: row.id, what: FramePayload::Message(self.held(row, catalog)?) })
+        let row = self.any_row(n)?;
+        Some(Frame {
+            at: row.at,
+            stream: row.id,
+            what: FramePayload::Message(self.message_of(row, catalog)?),
+        })
     }
 
     /// Returns the time of a message.
     pub(super) fn time_of(&self, n: Seq) -> Option<Time> {
-        Some(self.came(n)?.at)
+        Some(self.any_row(n)?.at)
     }
 
     /// Returns the row of a message, also if an earlier checkpoint was restored.
-    fn came(&self, n: Seq) -> Option<&Row> {
+    fn any_row(&self, n: Seq) -> Option<&Row> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
         self.rows.get(*self.by_seq.get(at)? as usize)
     }
@@ -198,46 +241,13 @@ impl History {
         if self.shown.rows <= self.rows.len() {
             return;
         }
-        let mut row = Row {
-            at: outcome.at,
-            unpacked: None,
-            stream: small(stream),
-            id: outcome.stream,
-            seq: outcome.seq.map_or(0, |seq| small(seq.0)),
-            answers: 0,
-            same: 0,
-            track: outcome.track.and_then(|track| u16::try_from(track).ok()),
-            kind: MessageKind::Open,
-            class: None,
-            implied: false,
+        let mut row = Row::new(stream, outcome, message.as_deref());
+        let names = changed_names(outcome, message.as_deref());
+        let remark = match &outcome.what {
+            SessionEvent::Request(_) => note,
+            SessionEvent::Response(response) => response_remark(response, catalog),
+            _ => None,
         };
-        let (mut names, mut odd) = (Names::default(), None);
-        match &outcome.what {
-            SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
-            SessionEvent::Close => row.kind = MessageKind::Close,
-            SessionEvent::Aside => {
-                let request = message.as_ref().is_some_and(|message| message.dir() == Dir::Req);
-                row.kind = if request { MessageKind::Repeat } else { MessageKind::Push };
-            }
-            SessionEvent::Request(request) => {
-                row.kind = request.kind;
-                row.class = request.class;
-                row.implied = request.implied;
-                row.answers = request.answers.map_or(0, |seq| small(seq.0));
-                odd = note;
-                names.added = which(&request.added, message.as_deref());
-                names.removed = request.removed.as_slice().into();
-            }
-            SessionEvent::Response(response) => {
-                row.kind = response.kind;
-                row.answers = response.answers.map_or(0, |seq| small(seq.0));
-                odd = oddities(response, catalog);
-                row.same = small(response.same);
-                names.added = which(&response.added, message.as_deref());
-                names.changed = response.changed.as_slice().into();
-                names.removed = response.removed.as_slice().into();
-            }
-        }
         if row.seq > 0 {
             self.by_seq.push(small(self.rows.len()));
         }
@@ -246,7 +256,7 @@ impl History {
                 matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
             let weight = self.weight(&message, &names);
             self.bytes += weight;
-            let (note, names) = (odd.map(Arc::from), (!none).then(|| Arc::new(names)));
+            let (note, names) = (remark.map(Arc::from), (!none).then(|| Arc::new(names)));
             row.unpacked = Some(Box::new(UnpackedMessage { message, note, names, weight }));
         }
         self.rows.push(row);
@@ -277,7 +287,7 @@ impl History {
     }
 
     /// Restores an end. Later rows are kept: the frames that follow are those that followed before.
-    pub(super) fn back_to(&mut self, end: End) {
+    pub(super) fn restore(&mut self, end: End) {
         self.shown = end;
     }
 
@@ -288,12 +298,12 @@ impl History {
     }
 
     /// Whether the next row is known from before a checkpoint was restored.
-    pub(super) fn is_back(&self) -> bool {
+    pub(super) fn is_replaying(&self) -> bool {
         self.shown.rows < self.rows.len()
     }
 
     fn make_room(&mut self, catalog: &Catalog) {
-        while self.bytes > self.budget / FRESH && self.first_fresh + 1 < self.rows.len() {
+        while self.bytes > self.budget / UNPACKED_DIVISOR && self.first_unpacked + 1 < self.rows.len() {
             self.compress(catalog);
         }
         while self.size() > self.budget && self.messages.forget() {}
@@ -301,23 +311,40 @@ impl History {
 
     /// Compresses the oldest uncompressed message.
     fn compress(&mut self, catalog: &Catalog) {
-        let Some(row) = self.rows.get_mut(self.first_fresh) else { return };
-        self.first_fresh += 1;
-        let Some(fresh) = row.unpacked.take() else { return };
-        self.bytes -= fresh.weight;
-        self.messages.put(&fresh.message.pack(catalog));
-        let line = TimelineLine::of(&fresh.message, fresh.note.as_ref(), fresh.names.as_ref());
+        let Some(row) = self.rows.get_mut(self.first_unpacked) else { return };
+        self.first_unpacked += 1;
+        let Some(unpacked) = row.unpacked.take() else { return };
+        self.bytes -= unpacked.weight;
+        self.messages.put(&unpacked.message.pack(catalog));
+        let line = TimelineLine::of(&unpacked.message, unpacked.note.as_ref(), unpacked.names.as_ref());
         self.lines.put(&line.pack(row.track.is_some()));
+    }
+}
+
+/// Returns the names that a message added, changed and removed.
+fn changed_names(outcome: &Outcome, message: Option<&Message>) -> Names {
+    match &outcome.what {
+        SessionEvent::Request(request) => Names {
+            added: which(&request.added, message),
+            changed: Box::default(),
+            removed: request.removed.as_slice().into(),
+        },
+        SessionEvent::Response(response) => Names {
+            added: which(&response.added, message),
+            changed: response.changed.as_slice().into(),
+            removed: response.removed.as_slice().into(),
+        },
+        _ => Names::default(),
     }
 }
 
 /// Returns the remark on a response: repeated names or a reused nonce (docs/protocol.md#e-43,
 /// docs/protocol.md#f-03).
-fn oddities(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
+fn response_remark(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
     let mut notes = Vec::new();
-    if !response.twice.is_empty() {
-        let names = response.twice.iter().take(3).map(|name| key_text(catalog, *name).to_string());
-        let more = if response.twice.len() > 3 { ", …" } else { "" };
+    if !response.duplicates.is_empty() {
+        let names = response.duplicates.iter().take(3).map(|name| key_text(catalog, *name).to_string());
+        let more = if response.duplicates.len() > 3 { ", …" } else { "" };
         notes.push(format!("more than once: {}{more}", names.collect::<Vec<_>>().join(", ")));
     }
     if response.nonce_reused {

@@ -8,15 +8,15 @@ use crate::wire::event::Kind;
 /// Returns `nonce of #4, which is not the newest`; `None` if the nonce is in order.
 pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
     let SessionEvent::Request(request) = &outcome.what else { return None };
-    let about = || request.about.map(|about| format!("nonce of #{}", about.seq.0));
+    let nonce = || request.referenced.map(|response| format!("nonce of #{}", response.seq.0));
     let text = match request.class? {
         RequestClass::NonceDropped => "no nonce, after one was used".to_owned(),
         RequestClass::UnknownNonce => crossed(stream, outcome.track?, message),
-        RequestClass::OlderNonce => format!("{}, older than one used before", about()?),
+        RequestClass::OlderNonce => format!("{}, older than one used before", nonce()?),
         RequestClass::StaleNonce if request.answers.is_none() => {
-            format!("{}, which is not the newest", about()?)
+            format!("{}, which is not the newest", nonce()?)
         }
-        RequestClass::SettledNonce => format!("{}, which is settled", about()?),
+        RequestClass::SettledNonce => format!("{}, which is settled", nonce()?),
         _ => return None,
     };
     Some(text.into())

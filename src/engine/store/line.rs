@@ -56,7 +56,7 @@ impl TimelineLine {
         }
     }
 
-    /// Encodes the line for [`Line::unpack`]. The type is left out if the row has it.
+    /// Encodes the line for [`TimelineLine::unpack`]. The type is left out if the row has it.
     pub(super) fn pack(&self, typed: bool) -> Vec<u8> {
         let mut put = Put::default();
         put.flag(self.dir == Dir::Req);
@@ -83,7 +83,7 @@ impl TimelineLine {
         put.0
     }
 
-    /// Decodes a line of [`Line::pack`]; `None` for other bytes.
+    /// Decodes a line of [`TimelineLine::pack`]; `None` for other bytes.
     pub(super) fn unpack(bytes: &[u8]) -> Option<TimelineLine> {
         let take = &mut Take::new(bytes);
         Some(TimelineLine {

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Asked, Presence, ResourceEntry, Stream, Track};
+use crate::engine::session::{NameRequest, Presence, ResourceEntry, Stream, Track};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
 
@@ -32,6 +32,7 @@ pub enum MissingAnswerCause {
 }
 
 impl MissingAnswerCause {
+    /// All causes.
     pub const ALL: [MissingAnswerCause; 6] = [
         MissingAnswerCause::StaleNonce,
         MissingAnswerCause::AlreadySent,
@@ -41,6 +42,7 @@ impl MissingAnswerCause {
         MissingAnswerCause::Unsubscribed,
     ];
 
+    /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
             MissingAnswerCause::StaleNonce => "stale-nonce",
@@ -56,7 +58,9 @@ impl MissingAnswerCause {
 /// A likely reason, and the names that it applies to: none for the wildcard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingAnswer {
+    /// The likely cause.
     pub reason: MissingAnswerCause,
+    /// The names.
     pub names: Vec<Arc<str>>,
     /// The version, or the first name that was left out.
     pub what: Option<Arc<str>>,
@@ -89,8 +93,8 @@ impl Store {
             let at = track.traffic.last_request;
             out.push(MissingAnswer { reason, names: name.into_iter().collect(), what, at });
         };
-        for (name, asked) in track.waiting.iter() {
-            if let Some(reason) = look.reason(name, asked) {
+        for (name, request) in track.waiting.iter() {
+            if let Some(reason) = look.reason(name, request) {
                 add(reason, Some(name));
             }
         }
@@ -110,11 +114,11 @@ impl Store {
         let stream = self.engine.stream(stream).filter(|stream| stream.closed.is_none())?;
         let track = stream.find(type_url)?;
         let name = self.catalog.strings().find(name)?;
-        if let Some(asked) = track.waiting.get(name) {
-            return Look::new(&self.catalog, stream, track).reason(name, &asked);
+        if let Some(request) = track.waiting.get(name) {
+            return Look::new(&self.catalog, stream, track).reason(name, &request);
         }
         let slot = track.sent.get(&self.catalog, name)?;
-        let gone = !track.covers(&self.catalog, name, Some(&slot)) && !track.unasked.contains(&name);
+        let gone = !track.covers(&self.catalog, name, Some(&slot)) && !track.unrequested.contains(&name);
         gone.then_some(MissingAnswerCause::Unsubscribed)
     }
 }
@@ -137,48 +141,50 @@ impl<'a> Look<'a> {
         let reported = track.traffic.reported_version.as_ref().filter(|version| sotw && !version.is_empty());
         let same_version =
             reported.is_some_and(|version| last.is_none_or(|response| response.version == *version));
-        let subset = sotw && !track.want.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
+        let subset = sotw && !track.subscribed.is_wildcard() && !track.kind.is_some_and(Kind::full_state);
         let left_out = || {
             let slots = track.sent.slots(catalog);
-            let held = |name: &Sym, slot: &ResourceEntry| {
+            let is_left_out = |name: &Sym, slot: &ResourceEntry| {
                 slot.is_present()
                     && !track.covers(catalog, *name, Some(slot))
-                    && !track.unasked.contains(name)
+                    && !track.unrequested.contains(name)
             };
-            slots.iter().find(|(name, slot)| held(name, slot)).map(|(name, _)| *name)
+            slots.iter().find(|(name, slot)| is_left_out(name, slot)).map(|(name, _)| *name)
         };
         let left_out = if subset && track.subscription.has_released { left_out() } else { None };
         Look { catalog, track, answered: last.map(|response| response.seq), same_version, left_out }
     }
 
-    fn reason(&self, name: Sym, asked: &Asked) -> Option<MissingAnswerCause> {
+    fn reason(&self, name: Sym, request: &NameRequest) -> Option<MissingAnswerCause> {
         let slot = self.track.sent.get(self.catalog, name);
         let sent = |state| match state {
             Presence::Again => true,
             // Requested again while present (docs/protocol.md#e-36, docs/protocol.md#f-14).
-            Presence::Present => asked.held,
+            Presence::Present => request.has_resource,
             _ => false,
         };
         let effective = self.track.subscription.effective.as_ref();
-        if effective.is_some_and(|want| !want.is_wildcard() && !want.names.contains(name)) {
+        if effective.is_some_and(|subscribed| !subscribed.is_wildcard() && !subscribed.names.contains(name)) {
             return Some(MissingAnswerCause::StaleNonce);
         }
         if slot.is_some_and(|slot| sent(slot.state)) {
             return Some(MissingAnswerCause::AlreadySent);
         }
-        if asked.held { None } else { self.of_request(asked.first) }
+        if request.has_resource { None } else { self.of_request(request.first) }
     }
 
     /// Returns the reason for a request after which no response came. A response without the name
     /// is an answer too.
-    fn of_request(&self, asked: Seq) -> Option<MissingAnswerCause> {
-        if self.answered.is_some_and(|answered| answered > asked) {
+    fn of_request(&self, request: Seq) -> Option<MissingAnswerCause> {
+        if self.answered.is_some_and(|answered| answered > request) {
             return None;
         }
-        match () {
-            () if self.left_out.is_some() => Some(MissingAnswerCause::NotSuperset),
-            () if self.same_version => Some(MissingAnswerCause::SameVersion),
-            () => None,
+        if self.left_out.is_some() {
+            Some(MissingAnswerCause::NotSuperset)
+        } else if self.same_version {
+            Some(MissingAnswerCause::SameVersion)
+        } else {
+            None
         }
     }
 }

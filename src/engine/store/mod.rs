@@ -2,12 +2,14 @@
 //!
 //! Queries return facts: plain data with resolved texts.
 
-mod asked;
+#![warn(missing_docs)]
+
 mod facts;
 mod history;
 mod ledger;
 mod line;
 mod missing_answer;
+mod pending_name;
 mod problems;
 mod query;
 mod rows;
@@ -18,13 +20,13 @@ mod unreachable;
 mod versions;
 mod view;
 
-pub use crate::engine::session::SharedSemantics;
-pub use asked::AskedFact;
+pub use crate::engine::session::{RequestSpan, SharedSemantics};
 pub use facts::*;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
-pub use problems::{AskedTimes, OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
+pub use pending_name::PendingNameFact;
+pub use problems::{OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
 pub use snapshot::{StreamsSnapshot, Waited};
-pub use versions::{AcceptedFact, Verdict, VersionFact, Versions};
+pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
 
 use std::sync::Arc;
@@ -78,6 +80,7 @@ pub struct Store {
 }
 
 impl Store {
+    /// Makes an empty store. `catalog` stores the contents, and `clock` is that of the source.
     pub fn new(catalog: Catalog, clock: Clock, options: Options) -> Store {
         let timed = !clock.untimed;
         let limits = Limits {
@@ -88,6 +91,7 @@ impl Store {
         let (engine, history) = (Engine::new(timed), History::new(options.history));
         Store { catalog, clock, now: Time::ZERO, limits, engine, history, latest: None, states_only: false }
     }
+
     /// Keeps streams and states only, without rows, and compares pushes by bytes.
     ///
     /// Call before the first frame.
@@ -95,14 +99,16 @@ impl Store {
         self.engine.compare_by_bytes();
         self.states_only = true;
     }
+
     /// Compares resources whose bytes differ by their descriptors. Call before the first frame.
     pub fn set_meaning(&mut self, meaning: SharedSemantics) {
         self.engine.set_meaning(meaning);
     }
+
     /// Handles the next frame. Frames come in recorded order; time does not go backwards.
     pub fn handle(&mut self, frame: Frame) {
         self.advance(frame.at);
-        let outcome = self.engine.handle(&mut self.catalog, &frame, self.history.is_back());
+        let outcome = self.engine.handle(&mut self.catalog, &frame, self.history.is_replaying());
         if self.states_only {
             self.latest = Some(outcome);
             return;
@@ -118,101 +124,131 @@ impl Store {
         self.history.push(stream, &outcome, message, note, &self.catalog);
         self.latest = Some(outcome);
     }
+
     /// Returns a checkpoint of the current state.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { engine: self.engine.clone(), end: self.history.end(), now: self.now }
     }
+
     /// Restores a checkpoint, earlier or later than the current state.
     ///
     /// The frames that follow must be those that followed before. The catalog keeps all contents.
     pub fn restore(&mut self, checkpoint: &Checkpoint) {
         self.engine = checkpoint.engine.clone();
-        self.history.back_to(checkpoint.end);
+        self.history.restore(checkpoint.end);
         self.now = checkpoint.now;
     }
+
     /// Advances the clock, on which overdue states depend.
     pub fn advance(&mut self, now: Time) {
         self.now = self.now.max(now);
     }
+
     /// Returns the effect of the newest frame, for rules.
     pub(crate) fn latest(&self) -> Option<&Outcome> {
         self.latest.as_ref()
     }
+
     /// Returns the streams and tracks, for rules.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
     }
+
+    /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].
     pub fn now(&self) -> Time {
         self.now
     }
+
+    /// Returns the clock of the source.
     pub fn clock(&self) -> Clock {
         self.clock
     }
+
     /// Returns the catalog and drops everything else.
     pub fn into_catalog(self) -> Catalog {
         self.catalog
     }
+
+    /// Returns the contents and names of the source.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
     }
+
+    /// Returns the contents and names of the source, to add some.
     pub fn catalog_mut(&mut self) -> &mut Catalog {
         &mut self.catalog
     }
+
     /// Returns the number of rows of the timeline: messages, openings and closings of streams.
     pub fn rows(&self) -> usize {
         self.history.len()
     }
+
     /// Returns a row of the timeline, from 0.
     pub fn row(&self, index: usize) -> Option<MessageFact> {
         self.history.get(index).and_then(|row| self.message_fact(row))
     }
+
     /// Returns a row without its names, in constant time.
     pub fn line(&self, index: usize) -> Option<LineFact> {
         self.history.get(index).and_then(|row| self.line_fact(row))
     }
+
     /// Returns the stream and the type of a row.
     pub fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
         self.history.get(index).and_then(|row| self.row_place(row))
     }
+
     /// Returns the row of message `n`.
     pub fn row_of(&self, n: Seq) -> Option<usize> {
         self.history.row_of(n)
     }
+
     /// Returns the number of messages, which is that of the last one.
     pub fn messages(&self) -> u64 {
         self.engine.messages()
     }
+
     /// Returns message `n`; `None` once the history has dropped it.
     pub fn message(&self, n: Seq) -> Option<Arc<Message>> {
         self.history.message(n, &self.catalog)
     }
+
     /// Returns the frame of message `n`, also if an earlier checkpoint was restored.
     pub fn frame(&self, n: Seq) -> Option<Frame> {
         self.history.frame(n, &self.catalog)
     }
+
     /// Returns the time of message `n`, also if an earlier checkpoint was restored.
     pub fn time_of(&self, n: Seq) -> Option<Time> {
         self.history.time_of(n)
     }
+
     /// Returns the number of messages that the history has dropped.
     pub fn dropped(&self) -> u64 {
         self.history.dropped()
     }
+
+    /// Returns all streams in the order of their openings.
     pub fn streams(&self) -> Vec<StreamFact> {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()
     }
+
     /// Returns the ids of all streams in the order of their openings.
     pub fn stream_ids(&self) -> impl ExactSizeIterator<Item = StreamId> {
         self.engine.streams().iter().map(|stream| stream.id)
     }
+
     /// Returns the ids of the open streams.
     pub fn open_stream_ids(&self) -> impl Iterator<Item = StreamId> {
         self.engine.streams().iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.id)
     }
+
     /// Returns the number of messages lost in the copy, on all streams.
     pub fn gaps(&self) -> u64 {
         self.engine.streams().iter().map(|stream| stream.gaps).sum()
     }
+
     /// Returns a stream and the open streams with an equal node id.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
         let own = self.engine.stream(stream).and_then(|of| of.node_id.as_deref());
@@ -220,44 +256,54 @@ impl Store {
         let same = |of: &&Stream| of.id == stream || is_own(of);
         self.engine.streams().iter().filter(same).map(|of| of.id).collect()
     }
+
+    /// Returns one stream.
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.engine.stream(stream).map(|stream| self.stream_fact(stream))
     }
+
     /// Returns the states of all types, in order of streams, then of types. Closed streams are
     /// included.
     pub fn states(&self) -> Vec<StateFact> {
         self.tracks().map(|(stream, track)| self.state_fact(stream, track)).collect()
     }
+
     /// Returns the state of one type of a stream.
     pub fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == *type_url)?;
         Some(self.state_fact(stream, track))
     }
+
     /// Returns all states without their names.
     pub fn summaries(&self) -> Vec<SummaryFact> {
         self.tracks().map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
+
     /// Returns the states of one stream without their names.
     pub fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
         let stream = self.engine.stream(stream).into_iter();
         let tracks = stream.flat_map(|stream| stream.tracks_in_order().into_iter().map(move |t| (stream, t)));
         tracks.map(|(stream, track)| self.summary_fact(stream, track)).collect()
     }
+
     /// Returns the numbers of the kept NACKs of all types.
     pub fn nacks(&self) -> Vec<Seq> {
         let refused = |stream: &&Stream| stream.tracks.iter().any(|track| !track.verdicts.nacks.is_empty());
         let tracks = self.engine.streams().iter().filter(refused).flat_map(|stream| stream.tracks_in_order());
         tracks.flat_map(|track| track.verdicts.nacks.iter().map(|nack| nack.n)).collect()
     }
+
     /// Returns the resources of a type in order of their first appearance, then the missing names.
     pub fn resources(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         self.resource_facts(stream, type_url)
     }
+
     /// Returns one resource by name or alias.
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
     }
+
     /// Returns unreachable peers, then states that need attention, then resources that are still in
     /// time, each with the newest first.
     pub fn problems(&self) -> Vec<ProblemFact> {

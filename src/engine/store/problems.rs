@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Asked, Stream, Track};
+use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
@@ -75,22 +75,11 @@ pub struct OwedResources {
     /// How many more names there are.
     pub more: usize,
     /// The requests for the first name, once the time limit is over.
-    pub asked: Option<AskedTimes>,
+    pub requests: Option<RequestSpan>,
     /// The server has not sent a response of this type on the stream.
     pub is_first: bool,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
-}
-
-/// The requests that asked for a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct AskedTimes {
-    /// How many there are.
-    pub times: u64,
-    /// The first of them.
-    pub first: Seq,
-    /// The newest of them.
-    pub last: Seq,
 }
 
 /// Attempts to connect through the tap since the last one that had a stream.
@@ -156,13 +145,13 @@ impl Store {
     }
 
     fn owed(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-        let waited = || track.waiting.iter().filter(|(_, asked)| !asked.held);
-        let Some((_, first)) = waited().min_by_key(|(_, asked)| asked.since) else {
+        let waited = || track.waiting.iter().filter(|(_, request)| !request.has_resource);
+        let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
             let (at, n) = track.subscription.wildcard_owed?;
             let owed = OwedResources {
                 names: Vec::new(),
                 more: 0,
-                asked: None,
+                requests: None,
                 is_first: true,
                 limit: self.time_limit(at),
             };
@@ -174,12 +163,12 @@ impl Store {
             ));
         };
         let state = self.waiting_state(first.since);
-        let alike = waited().filter(|(_, asked)| self.waiting_state(asked.since) == state);
+        let alike = waited().filter(|(_, request)| self.waiting_state(request.since) == state);
         let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
         let owed = OwedResources {
             names: names.iter().take(MAX_LISTED_NAMES).map(|name| self.text(*name)).collect(),
             more: names.len().saturating_sub(MAX_LISTED_NAMES),
-            asked: (state == TypeState::Miss).then(|| asked_times(stream, track, first)),
+            requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
             is_first: track.traffic.pushes == 0,
             limit: self.time_limit(first.since),
         };
@@ -240,8 +229,7 @@ fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
     ))
 }
 
-fn asked_times(stream: &Stream, track: &Track, asked: &Asked) -> AskedTimes {
+fn request_span(stream: &Stream, track: &Track, request: &NameRequest) -> RequestSpan {
     let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
-    let (times, first, last) = track.times_asked(asked, is_delta);
-    AskedTimes { times, first, last }
+    track.request_span(request, is_delta)
 }

@@ -2,12 +2,21 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Presence, ResourceEntry, Stream, Track, Want};
+use crate::engine::session::{Condition, Presence, ResourceEntry, Stream, SubscribedNames, Track};
 use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
     EndFact, ReconnectFact, ResourceFact, ResourceState, StateFact, Store, StreamFact, SummaryFact, TypeState,
 };
+
+/// The state of a track.
+struct CurrentState {
+    state: TypeState,
+    /// The state before the stream closed.
+    last_state: Option<TypeState>,
+    /// When the state began.
+    since: Time,
+}
 
 impl Store {
     /// Returns each stream and type that has a state.
@@ -71,18 +80,17 @@ impl Store {
         Some(sum)
     }
 
-    /// Returns the state of a track, its last state if the stream is closed, and when the state
-    /// began.
-    pub(super) fn word(&self, stream: &Stream, track: &Track) -> (TypeState, Option<TypeState>, Time) {
-        let condition = track.condition(stream.clock(self.now), self.limits);
+    /// Returns the state of a track.
+    fn state_of(&self, stream: &Stream, track: &Track) -> CurrentState {
+        let Condition { state, since } = track.condition(stream.clock(self.now), self.limits);
         match &stream.closed {
-            Some((at, _)) => (TypeState::Closed, Some(condition.state), *at),
-            None => (condition.state, None, condition.since),
+            Some((at, _)) => CurrentState { state: TypeState::Closed, last_state: Some(state), since: *at },
+            None => CurrentState { state, last_state: None, since },
         }
     }
 
     pub(super) fn summary_fact(&self, stream: &Stream, track: &Track) -> SummaryFact {
-        let (state, last_state, since) = self.word(stream, track);
+        let CurrentState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
         let owed = track.owed(now, self.limits);
         SummaryFact {
@@ -97,14 +105,14 @@ impl Store {
             last_nack: track.verdicts.open_nack.map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
-            names: track.want.names.len() as u64,
+            names: track.subscribed.names.len() as u64,
             resources: track.present(&self.catalog, now, self.limits),
             refused: track.refused.len() as u64,
         }
     }
 
     pub(super) fn state_fact(&self, stream: &Stream, track: &Track) -> StateFact {
-        let (state, last_state, since) = self.word(stream, track);
+        let CurrentState { state, last_state, since } = self.state_of(stream, track);
         let now = stream.clock(self.now);
         let last = track.responses.last();
         let nonces = track.responses.pending().map(|response| &response.nonce);
@@ -124,11 +132,11 @@ impl Store {
             reported: track.traffic.reported_version.as_ref().map(|version| text(version.as_str())),
             nonce: last.map(|response| text(response.nonce.as_str())),
             pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
-            wildcard: track.want.wildcard,
-            names: self.names(&track.want),
-            effective: track.subscription.effective.as_ref().map(|want| {
-                let mut names = self.names(want);
-                if want.is_wildcard() {
+            wildcard: track.subscribed.wildcard,
+            names: self.names(&track.subscribed),
+            effective: track.subscription.effective.as_ref().map(|subscribed| {
+                let mut names = self.names(subscribed);
+                if subscribed.is_wildcard() {
                     names.push(text("*"));
                 }
                 names
@@ -148,14 +156,14 @@ impl Store {
         }
     }
 
-    fn names(&self, want: &Want) -> Vec<Arc<str>> {
-        want.names.iter().map(|name| self.text(name)).collect()
+    fn names(&self, subscribed: &SubscribedNames) -> Vec<Arc<str>> {
+        subscribed.names.iter().map(|name| self.text(name)).collect()
     }
 
     /// Returns the requested names that were never sent, and those that do not exist or were
     /// removed.
     fn missing_and_absent(&self, track: &Track) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let waited = track.waiting.iter().filter(|(_, asked)| !asked.held);
+        let waited = track.waiting.iter().filter(|(_, request)| !request.has_resource);
         let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {
@@ -215,7 +223,7 @@ impl Store {
             if slot.is_none() && track.waiting.get(name).is_none() {
                 return None;
             }
-            Some(wanted(&self.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now)))
+            Some(wanted(&self.fact_without_hash((stream, track), name, slot.as_ref(), self.now)))
         };
         (0..names.len()).filter(|at| names.get(*at).and_then(&mut picks) == Some(true)).collect()
     }
@@ -227,13 +235,13 @@ impl Store {
         name: Sym,
         slot: Option<&ResourceEntry>,
     ) -> ResourceFact {
-        let fact = self.fact_to_pick_by((stream, track), name, slot, self.now);
+        let fact = self.fact_without_hash((stream, track), name, slot, self.now);
         let hash = fact.content.map(|id| format!("{:032x}", self.catalog.blob(id).hash));
         ResourceFact { hash, ..fact }
     }
 
     /// Returns the fact without its content hash.
-    pub(super) fn fact_to_pick_by(
+    pub(super) fn fact_without_hash(
         &self,
         (stream, track): (&Stream, &Track),
         name: Sym,

@@ -19,7 +19,7 @@ impl Store {
     /// Returns the fact of a row with its names.
     fn line_of(&self, row: &Row) -> Option<(LineFact, Option<Arc<Names>>)> {
         let stream = self.engine.streams().get(row.stream as usize)?;
-        let asked = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
+        let answered = row.answers().and_then(|n| self.history.get(self.history.row_of(n)?));
         let mut fact = RowFact {
             n: row.n(),
             at: row.at,
@@ -33,7 +33,7 @@ impl Store {
             version: Arc::from(""),
             nonce: Arc::from(""),
             answers: row.answers(),
-            latency: asked.filter(|_| !self.clock.untimed).map(|asked| row.at.since(asked.at)),
+            latency: answered.filter(|_| !self.clock.untimed).map(|answered| row.at.since(answered.at)),
             same: u64::from(row.same),
             count: 0,
             size: 0,
@@ -45,7 +45,6 @@ impl Store {
             fact.note = Some(life(stream, row.kind));
             return Some((LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None }, None));
         };
-        let held = self.history.is_held(row);
         fact.type_url = type_of(stream, row, || line.type_url);
         fact.dir = Some(line.dir);
         fact.version = line.version;
@@ -54,35 +53,41 @@ impl Store {
         fact.size = line.size;
         fact.error = line.error.map(|(code, message)| (Code(code), message));
         fact.note = line.note.map(|note| note.to_string());
-        if !held {
+        if !self.history.has_message(row) {
             fact.note.get_or_insert_with(|| "its content is not kept any more".into());
         }
         let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
         if let Some(names) = &line.names {
-            fact.added = match &names.added {
-                // Without the message, the names are unknown.
-                Which::All if held => fact.count,
-                Which::Nothing | Which::All => 0,
-                Which::These(names) => names.len() as u64,
-            };
-            fact.changed = names.changed.len() as u64;
-            fact.removed = names.removed.len() as u64;
-            let one = match (fact.added, &names.added, &names.removed[..]) {
-                (0, _, [one]) => Some(*one),
-                (1, Which::These(added), []) => added.first().copied(),
-                (1, Which::All, []) => {
-                    self.history.held(row, &self.catalog).and_then(|message| self.carried(&message).next())
-                }
-                _ => None,
-            };
-            fact.one = one.map(|name| self.text(name));
+            self.add_changes(&mut fact, row, names);
         }
         Some((fact, line.names))
     }
 
+    /// Adds the counts of changed names to a fact, and the name if there is exactly one.
+    fn add_changes(&self, fact: &mut LineFact, row: &Row, names: &Names) {
+        fact.added = match &names.added {
+            // Without the message, the names are unknown.
+            Which::All if self.history.has_message(row) => fact.row.count,
+            Which::Nothing | Which::All => 0,
+            Which::These(names) => names.len() as u64,
+        };
+        fact.changed = names.changed.len() as u64;
+        fact.removed = names.removed.len() as u64;
+        let one = match (fact.added, &names.added, &names.removed[..]) {
+            (0, _, [one]) => Some(*one),
+            (1, Which::These(added), []) => added.first().copied(),
+            (1, Which::All, []) => {
+                let message = self.history.message_of(row, &self.catalog);
+                message.and_then(|message| self.carried(&message).next())
+            }
+            _ => None,
+        };
+        fact.one = one.map(|name| self.text(name));
+    }
+
     pub(super) fn message_fact(&self, row: &Row) -> Option<MessageFact> {
         let (line, changes) = self.line_of(row)?;
-        let message = self.history.held(row, &self.catalog);
+        let message = self.history.message_of(row, &self.catalog);
         let carried = message.iter().flat_map(|message| self.carried(message));
         let names: Vec<_> = carried.map(|name| self.text(name)).collect();
         let changes = changes.unwrap_or_default();

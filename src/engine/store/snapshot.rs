@@ -20,13 +20,14 @@ pub type Waited = (ResourceFact, Option<(Time, Seq)>);
 
 impl Store {
     /// Takes a snapshot of streams.
-    pub fn glance(&self, streams: &[StreamId]) -> StreamsSnapshot {
+    pub fn snapshot(&self, streams: &[StreamId]) -> StreamsSnapshot {
         let streams = streams.iter().filter_map(|id| self.engine.stream(*id)).cloned().collect();
         StreamsSnapshot { now: self.now, streams, at: (0, 0), left: None }
     }
 }
 
 impl StreamsSnapshot {
+    /// Returns the time at which the snapshot was taken.
     pub fn now(&self) -> Time {
         self.now
     }
@@ -37,6 +38,7 @@ impl StreamsSnapshot {
         tracks.map(|track| track.sent.count() + track.waiting.len()).sum()
     }
 
+    /// Whether there are no resources.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -44,7 +46,7 @@ impl StreamsSnapshot {
     /// Returns the types, and whether each has a wildcard subscription.
     pub fn wildcards(&self) -> impl Iterator<Item = (&TypeUrl, Wildcard)> {
         let tracks = self.streams.iter().flat_map(Stream::tracks_shown);
-        tracks.map(|track| (&track.type_url, track.want.wildcard))
+        tracks.map(|track| (&track.type_url, track.subscribed.wildcard))
     }
 
     /// Returns the types and the newest version offered of each.
@@ -71,14 +73,10 @@ impl StreamsSnapshot {
                 let waiting = track.waiting.iter().map(|(name, _)| name).filter(bare);
                 slots.chain(waiting.map(|name| (name, None))).collect::<Vec<_>>().into_iter()
             });
-            let delta = stream.variant().is_some_and(|variant| variant.is_delta());
             let fact = |(name, slot): (Sym, Option<ResourceEntry>)| {
-                let fact = store.fact_to_pick_by((stream, track), name, slot.as_ref(), self.now);
-                let asked = track.waiting.get(name).map(|asked| {
-                    let (_, by, _) = track.times_asked(&asked, delta);
-                    (asked.since, by)
-                });
-                (fact, asked)
+                let fact = store.fact_without_hash((stream, track), name, slot.as_ref(), self.now);
+                let requested = track.waiting.get(name).map(|request| (request.since, request.first));
+                (fact, requested)
             };
             let facts: Vec<Waited> = left.by_ref().take(most).map(fact).collect();
             if !facts.is_empty() {

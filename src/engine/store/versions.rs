@@ -14,13 +14,41 @@ use super::history::Row;
 use super::line::version_and_nonce;
 
 /// Rows that are searched backwards; older ones are not searched.
-const ROWS: usize = 1 << 18;
+const MAX_SEARCHED_ROWS: usize = 1 << 18;
 
 /// The verdict of the client on a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
+    /// The client sent an ACK.
     Accepted,
+    /// The client sent a NACK.
     Refused,
+}
+
+/// A verdict, and the request that gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VerdictFact {
+    /// The verdict.
+    pub verdict: Verdict,
+    /// The request.
+    pub n: Seq,
+    /// Time of the request.
+    pub at: Time,
+}
+
+/// A track and its indices.
+struct TrackPlace<'a> {
+    /// Index of the stream in the engine.
+    stream: u32,
+    /// Index of the track on the stream.
+    index: u16,
+    track: &'a Track,
+}
+
+impl TrackPlace<'_> {
+    fn has(&self, row: &Row) -> bool {
+        row.stream == self.stream && row.track == Some(self.index)
+    }
 }
 
 /// One content of a resource on one stream, pushed once or several times in a row.
@@ -30,13 +58,16 @@ pub struct VersionFact {
     pub version: Arc<str>,
     /// Nonce of the newest push.
     pub nonce: Arc<str>,
+    /// The first push.
     pub first: Seq,
+    /// The newest push.
     pub last: Seq,
     /// Time of the first push.
     pub at: Time,
+    /// Number of pushes.
     pub pushes: u64,
-    /// The newest verdict on a push, with number and time of the request.
-    pub verdict: Option<(Verdict, Seq, Time)>,
+    /// The newest verdict on a push.
+    pub verdict: Option<VerdictFact>,
     /// The content; `None` if the resource was removed.
     pub content: Option<BlobId>,
 }
@@ -46,6 +77,7 @@ pub struct VersionFact {
 pub struct AcceptedFact {
     /// The request that accepted it.
     pub n: Seq,
+    /// Time of the request.
     pub at: Time,
     /// Version of the response.
     pub version: Arc<str>,
@@ -58,13 +90,17 @@ pub struct Versions {
     pub versions: Vec<VersionFact>,
     /// Rows that remain to be searched.
     rows: Range<usize>,
-    verdicts: HashMap<Seq, (Verdict, Seq, Time)>,
+    verdicts: HashMap<Seq, VerdictFact>,
 }
 
 impl Versions {
     /// Prepares a search of the rows before `row`.
     pub fn before(row: usize) -> Versions {
-        Versions { versions: Vec::new(), rows: row.saturating_sub(ROWS)..row, verdicts: HashMap::new() }
+        Versions {
+            versions: Vec::new(),
+            rows: row.saturating_sub(MAX_SEARCHED_ROWS)..row,
+            verdicts: HashMap::new(),
+        }
     }
 
     /// Whether all rows were searched.
@@ -74,17 +110,21 @@ impl Versions {
 }
 
 impl Store {
-    fn place(&self, stream: StreamId, url: &TypeUrl) -> Option<(u32, u16, &Track)> {
-        let index = self.engine.index(stream)?;
-        let tracks = &self.engine.streams().get(index)?.tracks;
-        let at = tracks.iter().position(|track| track.type_url == *url)?;
-        Some((u32::try_from(index).ok()?, u16::try_from(at).ok()?, tracks.get(at)?))
+    fn place(&self, stream: StreamId, url: &TypeUrl) -> Option<TrackPlace<'_>> {
+        let stream = self.engine.index(stream)?;
+        let tracks = &self.engine.streams().get(stream)?.tracks;
+        let index = tracks.iter().position(|track| track.type_url == *url)?;
+        Some(TrackPlace {
+            stream: u32::try_from(stream).ok()?,
+            index: u16::try_from(index).ok()?,
+            track: tracks.get(index)?,
+        })
     }
 
     /// Returns the contents of a resource on a stream, newest first, as far as messages are kept.
     pub fn versions(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Vec<VersionFact> {
         let mut found = Versions::before(self.rows());
-        self.more_versions(stream, url, name, ROWS, &mut found);
+        self.more_versions(stream, url, name, MAX_SEARCHED_ROWS, &mut found);
         found.versions
     }
 
@@ -100,15 +140,13 @@ impl Store {
         let to = found.rows.end.min(self.rows());
         let from = found.rows.start.max(to.saturating_sub(rows));
         found.rows.end = from;
-        let (Some((stream, at, track)), Some(name)) =
-            (self.place(stream, url), self.catalog.strings().find(name))
-        else {
+        let (Some(place), Some(name)) = (self.place(stream, url), self.catalog.strings().find(name)) else {
             return;
         };
-        let name = track.canonical(&self.catalog, name);
+        let name = place.track.canonical(&self.catalog, name);
         let (verdicts, out) = (&mut found.verdicts, &mut found.versions);
         for row in (from..to).rev().filter_map(|row| self.history.get(row)) {
-            if row.stream != stream || row.track != Some(at) {
+            if !place.has(row) {
                 continue;
             }
             let verdict = match row.kind {
@@ -117,12 +155,12 @@ impl Store {
                 _ => None,
             };
             if let (Some(verdict), Some(answers), Some(n)) = (verdict, row.answers(), row.n()) {
-                verdicts.insert(answers, (verdict, n, row.at));
+                verdicts.insert(answers, VerdictFact { verdict, n, at: row.at });
             }
             if !matches!(row.kind, MessageKind::Push | MessageKind::Resend | MessageKind::Heartbeat) {
                 continue;
             }
-            if let Some((n, message)) = row.n().zip(self.history.held(row, &self.catalog)) {
+            if let Some((n, message)) = row.n().zip(self.history.message_of(row, &self.catalog)) {
                 self.version((n, row), &message, name, verdicts.get(&n).copied(), out);
             }
         }
@@ -133,7 +171,7 @@ impl Store {
         (n, row): (Seq, &Row),
         message: &Message,
         name: Sym,
-        verdict: Option<(Verdict, Seq, Time)>,
+        verdict: Option<VerdictFact>,
         out: &mut Vec<VersionFact>,
     ) {
         let found = message.resources().and_then(|list| list.find(&self.catalog, name));
@@ -171,10 +209,11 @@ impl Store {
 
     /// Returns the first ACK of a type after message `n`.
     pub fn accepted_after(&self, stream: StreamId, url: &TypeUrl, n: Seq) -> Option<AcceptedFact> {
-        let (stream, track, _) = self.place(stream, url)?;
+        let place = self.place(stream, url)?;
         let from = self.history.row_of(n)? + 1;
-        let rows = (from..self.history.len().min(from + ROWS)).filter_map(|row| self.history.get(row));
-        let mut rows = rows.filter(|row| row.stream == stream && row.track == Some(track));
+        let rows =
+            (from..self.history.len().min(from + MAX_SEARCHED_ROWS)).filter_map(|row| self.history.get(row));
+        let mut rows = rows.filter(|row| place.has(row));
         let ack = rows.find(|row| row.kind == MessageKind::Ack)?;
         let response = self.history.get(self.history.row_of(ack.answers()?)?)?;
         let version = self.history.line(response).map_or_else(|| Arc::from(""), |line| line.version);
@@ -205,7 +244,7 @@ impl Store {
 
     /// Returns the first names of a type.
     pub fn first_resource_names(&self, stream: StreamId, url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
-        let Some((_, _, track)) = self.place(stream, url) else { return Vec::new() };
+        let Some(TrackPlace { track, .. }) = self.place(stream, url) else { return Vec::new() };
         let sent = track.sent.slots(&self.catalog);
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
@@ -214,20 +253,18 @@ impl Store {
 
     /// Returns a number that changes whenever the names of a type can have changed.
     pub fn names_mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
-        self.place(stream, url).map_or(0, |(_, _, track)| track.traffic.name_changes + 1)
+        self.place(stream, url).map_or(0, |place| place.track.traffic.name_changes + 1)
     }
 
     /// Whether one of the rows affects a resource: a response with the resource, its removal, or a
     /// verdict.
     pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
-        let (Some((stream, at, track)), Some(name)) =
-            (self.place(stream, url), self.catalog.strings().find(name))
-        else {
+        let (Some(place), Some(name)) = (self.place(stream, url), self.catalog.strings().find(name)) else {
             return true;
         };
-        let name = track.canonical(&self.catalog, name);
+        let name = place.track.canonical(&self.catalog, name);
         let has = |row: &Row| {
-            self.history.held(row, &self.catalog).is_none_or(|message| {
+            self.history.message_of(row, &self.catalog).is_none_or(|message| {
                 message.resources().is_some_and(|list| list.find(&self.catalog, name).is_some())
                     || self.history.removes(row, name)
             })
@@ -240,12 +277,12 @@ impl Store {
             _ => has(row),
         };
         let rows = rows.filter_map(|row| self.history.get(row));
-        rows.filter(|row| row.stream == stream && row.track == Some(at)).any(news)
+        rows.filter(|row| place.has(row)).any(news)
     }
 
     /// Returns a number that changes whenever the resources of a type can have changed.
     pub fn mark(&self, stream: StreamId, url: &TypeUrl) -> u64 {
-        let Some((_, _, track)) = self.place(stream, url) else { return 0 };
+        let Some(TrackPlace { track, .. }) = self.place(stream, url) else { return 0 };
         (track.traffic.pushes << 32) + (u64::from(track.traffic.requests) << 1) + 1
     }
 }

@@ -25,38 +25,48 @@ impl Store {
 }
 
 impl StateView<'_> {
+    /// Returns the stream.
     pub fn stream(&self) -> StreamId {
         self.stream.id
     }
 
+    /// Returns the node id, once known on the stream.
     pub fn node(&self) -> Option<&Arc<str>> {
         self.stream.node_id.as_ref()
     }
 
+    /// Returns the type.
     pub fn type_url(&self) -> &TypeUrl {
         &self.track.type_url
     }
 
+    /// Returns the newest NACK, unless a later response was accepted.
     pub fn open_nack(&self) -> Option<Seq> {
         self.track.verdicts.open_nack.map(|open| open.n)
     }
 
+    /// Returns the state of the type.
     pub fn state(&self) -> TypeState {
         self.summary.state
     }
 
+    /// Returns when the state began.
     pub fn since(&self) -> Time {
         self.summary.since
     }
 
+    /// Returns the median and 99th percentile of the time from response to verdict, in
+    /// milliseconds.
     pub fn ack_ms(&self) -> Option<(f64, f64)> {
         if self.store.clock.untimed { None } else { self.track.latencies() }
     }
 
+    /// Returns the bytes of all responses.
     pub fn bytes(&self) -> u64 {
         self.track.traffic.bytes
     }
 
+    /// Returns the number of present resources.
     pub fn resources(&self) -> u64 {
         self.track.present(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
     }
@@ -87,14 +97,14 @@ impl StateView<'_> {
             Some(_) => see(&self.store.text(name)),
             None => see(catalog.text(name)),
         };
-        if track.want.names.iter().any(&mut sees) {
+        if track.subscribed.names.iter().any(&mut sees) {
             return true;
         }
-        let mut missing = track.waiting.iter().filter(|(_, asked)| !asked.held);
+        let mut missing = track.waiting.iter().filter(|(_, request)| !request.has_resource);
         if missing.any(|(name, _)| sees(name)) {
             return true;
         }
-        let ended = |held| matches!(held, Presence::Removed | Presence::Absent(_));
+        let ended = |presence| matches!(presence, Presence::Removed | Presence::Absent(_));
         let mut absent = track.sent.exceptions().filter(|(_, slot)| ended(slot.state));
         absent.any(|(name, slot)| track.names(catalog, name, Some(slot)) && sees(name))
     }

@@ -1,4 +1,4 @@
-use crate::engine::store::{AskedTimes, OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
+use crate::engine::store::{OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, UnreachablePeer};
 use crate::wire::event::{Clock, Kind, Time};
 
 /// One sentence that says who owes what to whom: `server owes EDS ledger-v2, asked twice (#489
@@ -45,8 +45,8 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
     if owed.more > 0 {
         text.push_str(&format!(" and {} more", owed.more));
     }
-    match &owed.asked {
-        Some(asked) => text.push_str(&format!(", asked {}", asked_times(asked))),
+    match &owed.requests {
+        Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
         None if owed.is_first => text.push_str(", nothing sent yet"),
         None => {}
     }
@@ -57,11 +57,11 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
 }
 
 /// `twice (#489 #491)`.
-fn asked_times(asked: &AskedTimes) -> String {
-    match asked.times {
-        1 => format!("once (#{})", asked.first.0),
-        2 => format!("twice (#{} #{})", asked.first.0, asked.last.0),
-        n => format!("{n} times (#{} … #{})", asked.first.0, asked.last.0),
+fn asked_times(span: &RequestSpan) -> String {
+    match span.count {
+        1 => format!("once (#{})", span.first.0),
+        2 => format!("twice (#{} #{})", span.first.0, span.last.0),
+        n => format!("{n} times (#{} … #{})", span.first.0, span.last.0),
     }
 }
 

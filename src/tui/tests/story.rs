@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::store::{
-    AskedTimes, EndFact, LineFact, MessageFact, MessageKind, NackFact, OwedResources, Problem, ProblemFact,
-    PushFact, ReconnectFact, RefusedPush, RowFact, StateFact, StreamFact, SummaryFact, TypeState, Wildcard,
+    EndFact, LineFact, MessageFact, MessageKind, NackFact, OwedResources, Problem, ProblemFact, PushFact,
+    ReconnectFact, RefusedPush, RequestSpan, RowFact, StateFact, StreamFact, SummaryFact, TypeState,
+    Wildcard,
 };
 use crate::tui::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
 use crate::wire::event::{ApiVersion, Clock, Code, Dir, Kind, Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -450,15 +451,15 @@ fn problems() -> Vec<ProblemFact> {
         in_force: Some("41".into()),
         message: Some(ERROR.into()),
     };
-    let asked = AskedTimes { times: 2, first: Seq(489), last: Seq(491) };
+    let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {
         names: vec![name.into()],
         more: 0,
-        asked: None,
+        requests: None,
         is_first: true,
         limit: None,
     };
-    let missing = OwedResources { asked: Some(asked), ..owed("ledger-v2") };
+    let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
     let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433) };
     vec![

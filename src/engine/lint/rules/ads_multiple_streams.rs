@@ -38,7 +38,7 @@ use crate::wire::content::Catalog;
 ///
 /// docs/protocol.md#k-25
 fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> Option<BTreeSet<&'a str>> {
-    let names = stream.tracks.iter().flat_map(|track| track.want.names.iter());
+    let names = stream.tracks.iter().flat_map(|track| track.subscribed.names.iter());
     names.map(|name| Name::parse(catalog.text(name)).map(|name| name.authority)).collect()
 }
 

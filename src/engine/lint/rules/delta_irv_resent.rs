@@ -25,7 +25,7 @@ pub(super) static RULE: Rule = Rule {
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = &response.outcome.held;
+    let names = &response.outcome.claimed_resent;
     if !names.is_empty() {
         let text = "sent at the version that the client already holds".to_owned();
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });

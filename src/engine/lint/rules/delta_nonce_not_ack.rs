@@ -30,7 +30,7 @@ use crate::engine::session::RequestClass;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::SettledNonce) {
         let text = format!("the response with nonce {} already has a verdict", request.nonce());
-        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

@@ -31,7 +31,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let aliases =
             slot.and_then(|slot| slot.blob).map_or(&[][..], |blob| ctx.catalog().entry(blob).aliases);
         request.track.covers(ctx.catalog(), name, None)
-            || aliases.iter().any(|alias| request.track.want.names.contains(*alias))
+            || aliases.iter().any(|alias| request.track.subscribed.names.contains(*alias))
     };
     let claimed = body.initial_resource_versions.keys().copied();
     let names: Vec<_> = claimed.filter(|name| !covered(*name)).collect();

@@ -28,7 +28,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 use crate::engine::session::Status;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(about) = request.outcome.about.filter(|about| about.was == Status::Nacked) else { return };
+    let Some(about) = request.outcome.referenced.filter(|about| about.was == Status::Nacked) else { return };
     let Some(body) = request.sotw().filter(|body| body.error_detail.is_none()) else { return };
     let refused = request.answered_version().filter(|version| !version.is_empty());
     if refused == Some(&body.version_info) {

@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let wanted = |name: &crate::wire::event::Sym| {
             now.is_some_and(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
         };
-        let names: Vec<_> = track.want.names.iter().filter(|name| !wanted(name)).collect();
+        let names: Vec<_> = track.subscribed.names.iter().filter(|name| !wanted(name)).collect();
         if !names.is_empty() {
             let text = format!(
                 "{} requested on stream {}, but not since",

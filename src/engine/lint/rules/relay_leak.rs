@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let tracks = stream.tracks.iter().filter(|track| track.type_url == response.track.type_url);
         tracks
             .into_iter()
-            .any(|track| track.want.names.contains(name) || track.subscription.globs.iter().any(glob))
+            .any(|track| track.subscribed.names.contains(name) || track.subscription.globs.iter().any(glob))
     };
     let mut names = Vec::new();
     for id in &response.scan.structured {

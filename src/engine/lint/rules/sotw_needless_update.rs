@@ -66,7 +66,7 @@ pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>
     let known =
         |id: &crate::wire::content::BlobId| before.list.find(catalog, catalog.entry(*id).name).is_some();
     let alike = response.is_unchanged() && before.list.len() == response.view.resources.len();
-    alike && response.outcome.twice.is_empty() && response.view.resources.blobs().iter().all(known)
+    alike && response.outcome.duplicates.is_empty() && response.view.resources.blobs().iter().all(known)
 }
 
 /// Whether a recently requested name is still missing.

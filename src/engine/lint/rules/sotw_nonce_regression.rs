@@ -32,7 +32,7 @@ use crate::engine::session::RequestClass;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::OlderNonce) {
         let text = format!("nonce {} is older than the nonce of an earlier request", request.nonce());
-        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

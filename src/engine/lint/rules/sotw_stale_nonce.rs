@@ -32,7 +32,7 @@ use crate::engine::session::RequestClass;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.has_class(RequestClass::StaleNonce) && request.outcome.answers.is_none() {
         let text = format!("nonce {} is not the newest: the request is stale", request.nonce());
-        let evidence: Vec<_> = request.outcome.about.iter().map(|about| about.seq).collect();
+        let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }
 }

@@ -43,7 +43,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
-    let named = response.outcome.added.iter().filter(|name| response.track.want.names.contains(**name));
+    let named = response.outcome.added.iter().filter(|name| response.track.subscribed.names.contains(**name));
     for name in named {
         if ctx.state.unreferenced.len() < MAX_NAMES {
             ctx.state.unreferenced.insert(*name, ctx.at);
@@ -58,7 +58,7 @@ fn due(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
     let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
-    let held = |name: Sym| track.want.names.contains(name) && track.sent.is_present(catalog, name);
+    let held = |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
     ctx.state.unreferenced.retain(|name, _| held(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
     let mut watched: Vec<(Sym, Time)> = ctx.state.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();

@@ -41,14 +41,14 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Names in the response that no request covers, as far as known.
 pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
-    if track.want.is_wildcard() || track.traffic.requests == 0 || !ctx.has_full_history() {
+    if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !ctx.has_full_history() {
         return Vec::new();
     }
     let catalog = ctx.catalog();
     let mut names = Vec::new();
     for id in response.view.resources.blobs() {
         let name = crate::engine::session::key(catalog, *id);
-        if crate::engine::session::nameless(name).is_some() || track.want.names.contains(name) {
+        if crate::engine::session::nameless(name).is_some() || track.subscribed.names.contains(name) {
             continue;
         }
         let slot = track.sent.get(catalog, name);

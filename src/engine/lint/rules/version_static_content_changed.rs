@@ -47,7 +47,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         // came first.
         let is_recent = |at| ctx.at.since(at) < ctx.options.timers.answer;
         let asked = ctx.state.names_added_at.is_some_and(is_recent);
-        let late = |name: &&Sym| !(asked && response.track.want.names.contains(**name));
+        let late = |name: &&Sym| !(asked && response.track.subscribed.names.contains(**name));
         names.extend(response.outcome.added.iter().filter(late).chain(&response.outcome.removed));
     }
     raise(ctx, response, &names, None);

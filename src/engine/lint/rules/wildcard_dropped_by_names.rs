@@ -33,7 +33,7 @@ use crate::wire::content::BlobId;
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };
     let was = request.outcome.was != Wildcard::None && !request.outcome.first;
-    if was && !request.track.want.is_wildcard() {
+    if was && !request.track.subscribed.is_wildcard() {
         let text =
             "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it"
                 .to_owned();
@@ -50,7 +50,7 @@ fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     else {
         return;
     };
-    let (catalog, want) = (ctx.catalog(), &response.track.want);
+    let (catalog, want) = (ctx.catalog(), &response.track.subscribed);
     if want.is_wildcard() {
         ctx.state.wildcard_finding = None;
         return;

@@ -30,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     // Wildcards are common for scoped routes, virtual hosts and endpoints of localities.
     let named =
         matches!(request.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));
-    let begins = request.outcome.was == Wildcard::None && request.track.want.is_wildcard();
+    let begins = request.outcome.was == Wildcard::None && request.track.subscribed.is_wildcard();
     if named && begins && !request.outcome.partial {
         let text = format!("wildcard for {}", super::support::type_label(&request.track.type_url));
         ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });

@@ -52,5 +52,5 @@ fn is_healthy(ctx: &RuleContext<'_>, canonical: &str) -> bool {
         let own = stream.id == ctx.stream.id || (node.is_some() && stream.node_id.as_ref() == node);
         own && stream.closed.is_none() && stream.tracks.iter().any(|track| track.traffic.pushes > 0)
     });
-    open.any(|stream| stream.tracks.iter().any(|track| track.want.names.iter().any(same)))
+    open.any(|stream| stream.tracks.iter().any(|track| track.subscribed.names.iter().any(same)))
 }

@@ -53,7 +53,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 pub(super) fn near(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> Option<Sym> {
     let catalog = ctx.catalog();
     let own = Name::parse(catalog.text(name))?;
-    track.want.names.iter().find(|wanted| {
+    track.subscribed.names.iter().find(|wanted| {
         let text = catalog.text(*wanted);
         let Some(wanted) = Name::parse(text) else { return false };
         let path = match is_glob(text) {

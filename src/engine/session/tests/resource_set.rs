@@ -1,10 +1,14 @@
 //! Resource sets compared with a plain map.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
 use super::*;
+use crate::engine::session::compare::hollow;
+use crate::engine::session::responses::Order;
+use crate::wire::content::List;
 use crate::wire::event::{ApiVersion, Kind};
 use crate::wire::pb::put_len_field;
 
@@ -132,8 +136,8 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
             }
             Op::Accept => {
                 if let Some((list, version, order, full)) = last.take() {
-                    let taken = IncomingResponse { list: &list, version, order };
-                    accepted.accept(&mut catalog, &sent, taken, full);
+                    let incoming = IncomingResponse { list: &list, version, order };
+                    accepted.accept(&mut catalog, &sent, incoming, full);
                     let names: Model = seen(&catalog, &accepted);
                     prop_assert_eq!(names, taken_in.clone());
                 }
@@ -143,10 +147,10 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
         let list = list(&mut catalog, items);
         let wanted: Model =
             items.iter().map(|(name, content)| (*name, (*content, format!("v{order}")))).collect();
-        let taken = IncomingResponse { list: &list, version, order };
+        let incoming = IncomingResponse { list: &list, version, order };
         let change = match full {
-            true => sent.take_full(&mut catalog, None, taken, |_| true),
-            false => sent.take_partial(&mut catalog, None, taken),
+            true => sent.apply_full(&mut catalog, None, incoming, |_| true),
+            false => sent.apply_partial(&mut catalog, None, incoming),
         };
         let added = wanted.keys().filter(|name| !model.contains_key(name)).copied().collect();
         let differs = |name: &&u16| model.get(name).is_some_and(|was| was.0 != wanted[*name].0);
@@ -161,8 +165,8 @@ fn check(ops: &[Op]) -> Result<(), TestCaseError> {
         }
         let mut count = BTreeMap::new();
         items.iter().for_each(|(name, _)| *count.entry(*name).or_insert(0) += 1);
-        let twice = count.iter().filter(|(_, n)| **n > 1).map(|(name, _)| *name).collect();
-        prop_assert_eq!(texts(&catalog, &change.twice), twice);
+        let duplicates = count.iter().filter(|(_, n)| **n > 1).map(|(name, _)| *name).collect();
+        prop_assert_eq!(texts(&catalog, &change.duplicates), duplicates);
         model.extend(wanted.clone());
         // The accepted set has the acknowledged responses only.
         if full {

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::engine::session::subscription::Want;
+use crate::engine::session::subscription::SubscribedNames;
 use crate::engine::session::{PushFact, ReconnectFact};
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 
@@ -21,7 +21,7 @@ pub(crate) struct Subscription {
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
     /// The names that the server works from, where they differ (docs/protocol.md#e-09).
-    pub(crate) effective: Option<Want>,
+    pub(crate) effective: Option<SubscribedNames>,
     /// When a wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_owed: Option<(Time, Seq)>,
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::session::compare::{hollow, key};
+use crate::engine::session::compare::{hollow, is_all_hollow, key};
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact};
@@ -59,7 +59,7 @@ pub(crate) struct OpenNack {
 impl Track {
     /// Handles a verdict on a pending response. `nack` has the error, `implied` marks a NACK by
     /// version.
-    pub(crate) fn judge(
+    pub(crate) fn apply_verdict(
         &mut self,
         ctx: &mut Context<'_>,
         order: Order,
@@ -120,7 +120,12 @@ impl Track {
     }
 
     /// Handles a verdict on a response from before the recording.
-    pub(crate) fn judge_unseen(&mut self, ctx: &Context<'_>, nonce: &str, nack: Option<&ErrorDetail>) {
+    pub(crate) fn apply_unseen_verdict(
+        &mut self,
+        ctx: &Context<'_>,
+        nonce: &str,
+        nack: Option<&ErrorDetail>,
+    ) {
         self.verdicts.last_at = Some(ctx.at);
         let Some(nack) = nack else {
             self.verdicts.has_unseen = true;
@@ -141,10 +146,9 @@ impl Track {
     }
 
     fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
-        let taken = IncomingResponse { list: &body.list, version: body.version, order };
-        let beat = body.list.blobs().first().is_some_and(|id| hollow(ctx.catalog, *id));
-        if !(beat && body.list.blobs().iter().all(|id| hollow(ctx.catalog, *id))) {
-            self.accepted.accept(ctx.catalog, &self.sent, taken, body.full);
+        let incoming = IncomingResponse { list: &body.list, version: body.version, order };
+        if !is_all_hollow(ctx.catalog, &body.list) {
+            self.accepted.accept(ctx.catalog, &self.sent, incoming, body.full);
         }
         for name in &body.removed {
             if let Some(slot) = self.accepted.get(ctx.catalog, *name) {

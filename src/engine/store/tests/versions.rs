@@ -1,4 +1,4 @@
-use crate::engine::store::{Store, Verdict, Versions};
+use crate::engine::store::{Store, Verdict, VersionFact, Versions};
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 
 use super::replay;
@@ -8,12 +8,14 @@ fn url(kind: Kind) -> TypeUrl {
 }
 
 /// Version, pushes, verdict and whether it is a removal, newest first.
-fn told(store: &Store, kind: Kind, name: &str) -> Vec<(String, u64, Option<Verdict>, bool)> {
+fn contents(store: &Store, kind: Kind, name: &str) -> Vec<(String, u64, Option<Verdict>, bool)> {
     let versions = store.versions(StreamId(1), &url(kind), name);
-    let verdict = |v: Option<(Verdict, Seq, crate::wire::event::Time)>| v.map(|(verdict, ..)| verdict);
+    let verdict = |version: &VersionFact| version.verdict.map(|by| by.verdict);
     versions
         .iter()
-        .map(|v| (v.version.to_string(), v.pushes, verdict(v.verdict), v.content.is_none()))
+        .map(|version| {
+            (version.version.to_string(), version.pushes, verdict(version), version.content.is_none())
+        })
         .collect()
 }
 
@@ -27,7 +29,7 @@ fn lists_versions_of_resource() {
     use Verdict::{Accepted, Refused};
     let store = replay(SOTW);
     assert_eq!(
-        told(&store, Kind::Cds, "x"),
+        contents(&store, Kind::Cds, "x"),
         [
             ("3".to_owned(), 1, Some(Accepted), false),
             ("2".to_owned(), 2, Some(Refused), false),
@@ -35,9 +37,9 @@ fn lists_versions_of_resource() {
         ]
     );
     // A full-state push removes the resources that it leaves out.
-    assert_eq!(told(&store, Kind::Cds, "y")[0], ("3".to_owned(), 1, Some(Accepted), true));
-    assert_eq!(told(&store, Kind::Cds, "z"), []);
-    assert_eq!(told(&store, Kind::Eds, "x"), []);
+    assert_eq!(contents(&store, Kind::Cds, "y")[0], ("3".to_owned(), 1, Some(Accepted), true));
+    assert_eq!(contents(&store, Kind::Cds, "z"), []);
+    assert_eq!(contents(&store, Kind::Eds, "x"), []);
 }
 
 #[test]
@@ -46,11 +48,11 @@ fn lists_delta_versions_of_resource() {
         "node a\nstream 1 delta-ads\n> cds sub=[*]\n< cds n=1 [x@1 y@1]\n> cds n=1\n\
          < cds n=2 [x~2@2]\n> cds n=2\n< cds n=3 rm=[x]\n< cds n=4 [y@1 unset ttl=30s]\n",
     );
-    let x = told(&store, Kind::Cds, "x");
+    let x = contents(&store, Kind::Cds, "x");
     let versions: Vec<_> = x.iter().map(|(version, _, _, gone)| (version.as_str(), *gone)).collect();
     assert_eq!(versions, [("", true), ("2", false), ("1", false)]);
     assert_eq!((x[0].2, x[1].2), (None, Some(Verdict::Accepted)));
-    assert_eq!(told(&store, Kind::Cds, "y").len(), 1, "a heartbeat is no version");
+    assert_eq!(contents(&store, Kind::Cds, "y").len(), 1, "a heartbeat is not a version");
 }
 
 #[test]

@@ -228,9 +228,8 @@ fn last_good(common: &Common, subject: &RefusedResource) -> (String, Role) {
     let Some((version, _)) = &subject.good else {
         return (format!("none: {name} was never accepted on this stream"), Role::Muted);
     };
-    let by = version.verdict.filter(|(verdict, ..)| *verdict == Verdict::Accepted);
-    let by =
-        by.map(|(_, n, at)| format!(", acked {} (#{})", time_of_day(at, common.clock, &common.zone), n.0));
+    let by = version.verdict.filter(|by| by.verdict == Verdict::Accepted);
+    let by = by.map(|by| format!(", acked {} (#{})", time_of_day(by.at, common.clock, &common.zone), by.n.0));
     (format!("{name} {}{}", version.version, by.unwrap_or_default()), Role::Ok)
 }
 

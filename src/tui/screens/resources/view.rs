@@ -206,9 +206,9 @@ fn holder_line(screen: &ResourcesScreen, holder: &ResourceFact) -> StyledLine {
 
 fn version_line(common: &Common, version: &VersionFact) -> StyledLine {
     let glyphs = common.theme.glyphs();
-    let (symbol, role) = match version.verdict {
-        Some((Verdict::Accepted, ..)) => (glyphs.ok, Role::Ok),
-        Some((Verdict::Refused, ..)) => (glyphs.bad, Role::Bad),
+    let (symbol, role) = match version.verdict.map(|by| by.verdict) {
+        Some(Verdict::Accepted) => (glyphs.ok, Role::Ok),
+        Some(Verdict::Refused) => (glyphs.bad, Role::Bad),
         None => (glyphs.sent, Role::Pending),
     };
     let text = display_safe(&version.version).into_owned();

@@ -57,7 +57,7 @@ impl SubscriptionsScreen {
     /// Opens the request for the selected name.
     fn open_request(&self) -> Outcome {
         let row = self.row();
-        let n = row.and_then(|row| row.waits.map(|asked| asked.by).or(row.asked.map(|(n, _)| n)));
+        let n = row.and_then(|row| row.waits.map(|waits| waits.requests.first).or(row.asked.map(|(n, _)| n)));
         let scope = Scope { stream: self.stream, type_url: self.selected.clone() };
         Outcome::Open(Destination::Messages { scope, n })
     }
@@ -127,7 +127,7 @@ impl SubscriptionsScreen {
             (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
         let row = |name: Arc<str>| NameRow {
             fact: store.resource(stream, &url, &name),
-            waits: store.asked(stream, &url, &name),
+            waits: store.pending_name(stream, &url, &name),
             asked: self.asked.get(&name).copied(),
             came: self.came.get(&name).copied(),
             name,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{AskedFact, ResourceFact, SummaryFact, Wildcard};
+use crate::engine::store::{PendingNameFact, ResourceFact, SummaryFact, Wildcard};
 use crate::present::json::type_word;
 use crate::tui::common::Sort;
 use crate::tui::data::{AppliedFilter, Data};
@@ -41,7 +41,7 @@ pub struct NameRow {
     pub name: Arc<str>,
     pub fact: Option<ResourceFact>,
     /// The request for the name, while it is not answered.
-    pub waits: Option<AskedFact>,
+    pub waits: Option<PendingNameFact>,
     pub asked: Option<(Seq, Time)>,
     /// The time of the first response after the request.
     pub came: Option<Time>,

@@ -203,14 +203,17 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     let mut add = |label: &str, value: String| {
         lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
     };
-    let missing = row.waits.filter(|waits| !waits.held);
+    let missing = row.waits.filter(|waits| !waits.has_resource);
     match (&missing, row.asked) {
         (Some(waits), _) => {
-            let again = match waits.times {
+            let again = match waits.requests.count {
                 1 => String::new(),
-                n => format!(", {n} times, last by #{}", waits.last.0),
+                n => format!(", {n} times, last by #{}", waits.requests.last.0),
             };
-            add("asked by", format!("#{} {label} request at {}{again}", waits.by.0, time(waits.since)));
+            add(
+                "asked by",
+                format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.since)),
+            );
         }
         (None, Some((n, at))) => add("asked by", format!("#{} {label} request at {}", n.0, time(at))),
         (None, None) if of.wildcard != Wildcard::None => {

@@ -1,52 +1,53 @@
-use crate::wire::event::{Seq, Sym};
+use crate::wire::event::{Kind, Sym};
 
 use super::resource_set::{Presence, ResourceEntry};
-use super::subscription::Asked;
+use super::subscription::{NameRequest, RequestSpan};
 use super::track::Track;
 use super::{Context, xdstp};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
-    pub(crate) fn asked(&self, ctx: &Context<'_>) -> Asked {
-        Asked {
+    /// Returns the current message as a first request for a name.
+    pub(crate) fn name_request(&self, ctx: &Context<'_>) -> NameRequest {
+        NameRequest {
             since: ctx.at,
             first: ctx.seq,
             last: ctx.seq,
-            nth: self.traffic.requests,
-            times: 1,
-            held: false,
+            requests_before: self.traffic.requests,
+            count: 1,
+            has_resource: false,
         }
     }
 
     /// Adds a name to the subscription. `covered`: the wildcard or a glob covered the name before.
-    pub(crate) fn begin(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
+    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
         if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
             self.subscription.globs.push(name);
         }
-        let asked = self.asked(ctx);
+        let request = self.name_request(ctx);
         let canonical = self.canonical(ctx.catalog, name);
         match self.sent.get(ctx.catalog, canonical) {
-            Some(slot) if slot.is_present() && (covered || self.unasked.remove(&canonical)) => {
+            Some(slot) if slot.is_present() && (covered || self.unrequested.remove(&canonical)) => {
                 // The server owes the resource although the client has it (docs/protocol.md#e-36,
                 // docs/protocol.md#f-14), except for a SotW member of the wildcard that is now
                 // named.
                 if delta || !covered {
-                    self.waiting.ask(canonical, Asked { held: true, ..asked });
+                    self.waiting.add(canonical, NameRequest { has_resource: true, ..request });
                 }
             }
             Some(slot) => {
                 self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
-                self.waiting.ask(canonical, asked);
+                self.waiting.add(canonical, request);
             }
-            None => self.waiting.ask(name, asked),
+            None => self.waiting.add(name, request),
         }
     }
 
     /// Removes a name from the subscription.
-    pub(crate) fn end(&mut self, ctx: &mut Context<'_>, name: Sym) {
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
         self.subscription.globs.retain(|glob| *glob != name);
-        self.waiting.done(name);
+        self.waiting.remove(name);
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
             self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });
         }
@@ -54,12 +55,12 @@ impl Track {
 
     /// Records that the wildcard was added or removed.
     pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: bool) {
-        self.subscription.was_wildcard |= self.want.is_wildcard();
-        self.subscription.has_released |= was && !self.want.is_wildcard();
-        match (was, self.want.is_wildcard()) {
+        self.subscription.was_wildcard |= self.subscribed.is_wildcard();
+        self.subscription.has_released |= was && !self.subscribed.is_wildcard();
+        match (was, self.subscribed.is_wildcard()) {
             // A client without on-demand routes opens VHDS with an empty request, which is not a
             // wildcard (docs/protocol.md#a-05).
-            (false, true) if self.kind != Some(crate::wire::event::Kind::Vhds) => {
+            (false, true) if self.kind != Some(Kind::Vhds) => {
                 self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
             (true, false) => self.subscription.wildcard_owed = None,
@@ -67,21 +68,22 @@ impl Track {
         }
     }
 
-    /// Counts a request. `news`: the request asks for something new.
-    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, news: bool) {
+    /// Counts a request. `expects_response`: the request asks for something new.
+    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool) {
         self.traffic.requests += 1;
         self.traffic.last_request = Some(ctx.seq);
-        if news {
+        if expects_response {
             self.traffic.unanswered = Some(ctx.seq);
         }
     }
 
-    /// The requests that asked for a waiting name: their number, the first and the last.
-    pub(crate) fn times_asked(&self, asked: &Asked, delta: bool) -> (u64, Seq, Seq) {
-        if delta {
-            return (u64::from(asked.times), asked.first, asked.last);
+    /// Returns the requests for a waiting name. Each SotW request restates all names.
+    pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
+        if is_delta {
+            return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
         }
-        let last = self.traffic.last_request.unwrap_or(asked.last);
-        (u64::from(self.traffic.requests.saturating_sub(asked.nth).max(1)), asked.first, last)
+        let count = self.traffic.requests.saturating_sub(request.requests_before).max(1);
+        let last = self.traffic.last_request.unwrap_or(request.last);
+        RequestSpan { count: u64::from(count), first: request.first, last }
     }
 }

@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use crate::engine::session::compare::{key, nameless, version};
+use crate::engine::session::responses::Order;
+use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::event::Sym;
+
+use super::change::{IncomingResponse, own_version};
+use super::entry::{Presence, ResourceEntry};
+
+/// The entry list of one large response, shared with the catalog and with other sets.
+#[derive(Clone, Debug)]
+pub(super) struct Base {
+    /// The entries, without repeated names and without entries that have no payload.
+    pub(super) list: Arc<List>,
+    /// Version of entries that have none of their own.
+    pub(super) version: Sym,
+    /// Version of each entry, if they differ.
+    pub(super) versions: Option<Arc<[Sym]>>,
+    pub(super) order: Order,
+    pub(super) state: Presence,
+}
+
+impl Base {
+    /// Makes a base of entries with the versions under which they were sent.
+    pub(super) fn new(
+        catalog: &mut Catalog,
+        blobs: Vec<BlobId>,
+        versions: Vec<Sym>,
+        order: Order,
+        state: Presence,
+    ) -> Base {
+        let first = versions.first().copied().unwrap_or_default();
+        let mut pairs = blobs.iter().zip(&versions);
+        let mixed = pairs.any(|(id, own)| *own != first && version(catalog, *id) == Sym::EMPTY);
+        let versions = mixed.then(|| versions.into());
+        Base { list: catalog.intern_list(blobs), version: first, versions, order, state }
+    }
+
+    /// Makes a base of the entries of a response.
+    pub(super) fn of(incoming: IncomingResponse<'_>, list: Arc<List>) -> Base {
+        Base {
+            list,
+            version: incoming.version,
+            versions: None,
+            order: incoming.order,
+            state: Presence::Present,
+        }
+    }
+
+    /// Returns the state of an entry; `at` returns its index.
+    pub(super) fn slot(
+        &self,
+        catalog: &Catalog,
+        blob: BlobId,
+        at: impl FnOnce() -> Option<usize>,
+    ) -> ResourceEntry {
+        let version = self.versions.as_ref().and_then(|versions| versions.get(at()?).copied());
+        let version = own_version(catalog, blob, version.unwrap_or(self.version));
+        ResourceEntry { state: self.state, blob: Some(blob), version, order: self.order }
+    }
+
+    /// Returns the state of a name.
+    pub(super) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
+        let blobs = self.list.blobs();
+        let blob = match nameless(name) {
+            Some(blob) => blobs.contains(&blob).then_some(blob),
+            // Entries without a name have keys of their own: the empty name is not the name of any
+            // of them.
+            None if name == Sym::EMPTY => None,
+            // The index is worth its memory for long lists only.
+            // Entries without a name share the empty name in the index, and have keys of their own.
+            None if blobs.len() > 8 => self.list.find(catalog, name).filter(|id| key(catalog, *id) == name),
+            None => blobs.iter().copied().find(|id| key(catalog, *id) == name),
+        }?;
+        Some(self.slot(catalog, blob, || blobs.iter().position(|id| *id == blob)))
+    }
+}
