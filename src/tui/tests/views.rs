@@ -167,7 +167,7 @@ fn lists_missing_names_first() {
     let real = Real::gateway();
     let mut model = typed(&real, "7");
     let row = model.screens.subscriptions.row().expect("a name");
-    assert_eq!((&*row.name, row.waits.map(|waits| waits.by.0)), ("ledger-v2", Some(7)));
+    assert_eq!((&*row.name, row.waits.map(|waits| waits.requests.first.0)), ("ledger-v2", Some(7)));
     assert!(shown(&model).contains("missing"));
     let copied = type_keys(&mut model, &real.data(), "yc");
     let Some(Effect::Copy(line)) = copied.first() else { panic!("{copied:?}") };

@@ -42,7 +42,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let first = ctx.stream.first_request;
     let new = overdue
         .iter()
-        .filter(|overdue| Some(overdue.requested_in) == first && !prior.want.names.contains(overdue.name));
+        .filter(|overdue| Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name));
     let names: Vec<_> = new.map(|overdue| overdue.name).collect();
     if !names.is_empty() {
         let text = "new after the reconnect, but never sent".to_owned();
