@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use super::order::{StreamPiece, StreamReassembler};
+use super::order::{StreamPiece, StreamReassembler, StreamSegment};
 use super::packet::Segment;
 use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use crate::wire::Frame;
@@ -131,7 +131,8 @@ impl Connections {
         }
         let first = seq.wrapping_add(u32::from(syn));
         if !bytes.is_empty() || missing > 0 || fin {
-            connection.put(at, side, (first, bytes, missing, fin), &mut self.observed, to);
+            let segment = StreamSegment { seq: first, bytes, missing, fin };
+            connection.put(at, side, segment, &mut self.observed, to);
         }
         connection.check_gaps(at, &mut self.observed, to);
         if rst {
@@ -232,11 +233,11 @@ impl CapturedConnection {
         &mut self,
         at: Time,
         side: usize,
-        (seq, bytes, missing, fin): (u32, &[u8], u32, bool),
+        segment: StreamSegment<'_>,
         observed: &mut ObservedTraffic,
         to: &mut FrameOutput<'_>,
     ) {
-        self.run(at, side, observed, to, |half, out| half.take(seq, bytes, missing, fin, out));
+        self.run(at, side, observed, to, |half, out| half.take(segment, out));
         while observed.waiting_bytes > MAX_WAITING_BYTES && self.halves[side].waiting_bytes() > 0 {
             self.run(at, side, observed, to, |half, out| half.give_up(out));
         }

@@ -40,6 +40,18 @@ impl WaitingPiece {
     }
 }
 
+/// The part of a TCP segment that belongs to the stream of bytes.
+#[derive(Default)]
+pub(super) struct StreamSegment<'a> {
+    /// The sequence number of the first byte.
+    pub(super) seq: u32,
+    pub(super) bytes: &'a [u8],
+    /// The number of bytes after `bytes` that were not captured.
+    pub(super) missing: u32,
+    /// Whether the stream ends after this segment.
+    pub(super) fin: bool,
+}
+
 /// One direction of a connection, which puts TCP segments in order.
 ///
 /// If bytes were sent twice, the first copy is used. Positions are sequence numbers without
@@ -94,15 +106,9 @@ impl StreamReassembler {
         next.wrapping_add_signed(i64::from(ahead))
     }
 
-    /// Handles a segment: `missing` bytes at its end were not captured.
-    pub(super) fn take(
-        &mut self,
-        seq: u32,
-        bytes: &[u8],
-        missing: u32,
-        fin: bool,
-        out: &mut dyn FnMut(StreamPiece<'_>),
-    ) {
+    /// Handles a segment.
+    pub(super) fn take(&mut self, segment: StreamSegment<'_>, out: &mut dyn FnMut(StreamPiece<'_>)) {
+        let StreamSegment { seq, bytes, missing, fin } = segment;
         let next = *self.next.get_or_insert(FIRST_POSITION | u64::from(seq));
         let place = StreamReassembler::position(next, seq);
         let len = bytes.len() as u64;

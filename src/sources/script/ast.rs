@@ -289,16 +289,23 @@ fn rest_noun(kind: Kind) -> &'static str {
     }
 }
 
+/// The words of a stream line that a path stands for.
+pub(super) struct StreamKind {
+    pub(super) variant: Variant,
+    pub(super) ty: TypeRef,
+    pub(super) transport: ApiVersion,
+}
+
 /// Parses a path that is not gRPC: the reverse of [`ScriptStream::path`].
-pub(super) fn parse_path(path: &str) -> Option<(Variant, TypeRef, ApiVersion)> {
+pub(super) fn parse_path(path: &str) -> Option<StreamKind> {
     if let Some(url) = path.strip_prefix("file:") {
         let ty =
             Kind::of_type_url(url).map_or_else(|| TypeRef::Url(url.into()), |(kind, _)| TypeRef::Word(kind));
         let transport = Kind::of_type_url(url).map_or(ApiVersion::V3, |(_, version)| version);
-        return Some((Variant::File, ty, transport));
+        return Some(StreamKind { variant: Variant::File, ty, transport });
     }
     let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
     let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
     let kind = Kind::all().find(|kind| rest_noun(*kind) == noun)?;
-    Some((Variant::Rest, TypeRef::Word(kind), transport))
+    Some(StreamKind { variant: Variant::Rest, ty: TypeRef::Word(kind), transport })
 }
