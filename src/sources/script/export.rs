@@ -14,6 +14,7 @@ use crate::wire::{End, ErrorDetail, Frame, FramePayload, MessageShape, Open};
 
 /// A session exported as a script.
 pub struct Exported {
+    /// The script.
     pub script: Script,
     /// Descriptions of what a script can't express and was left out.
     pub notices: Vec<String>,
