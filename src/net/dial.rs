@@ -83,8 +83,12 @@ impl Dial<'_> {
     }
 
     /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
-    pub(super) async fn hear(&self, first: &FirstBytes, secured: Option<&Secured>) -> Result<(), DialError> {
-        let Err(instead) = first.hear(self.timeout).await else { return Ok(()) };
+    pub(super) async fn wait_for_http2(
+        &self,
+        first: &FirstBytes,
+        secured: Option<&Secured>,
+    ) -> Result<(), DialError> {
+        let Err(instead) = first.wait_for_http2(self.timeout).await else { return Ok(()) };
         let address = self.address;
         let alert = match &instead {
             NotHttp2::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
@@ -156,7 +160,7 @@ impl Dial<'_> {
         let channel = channel.map_err(|error| {
             DialError::new(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
         })?;
-        self.hear(&first, secured.as_deref()).await?;
+        self.wait_for_http2(&first, secured.as_deref()).await?;
         Ok((channel, secured))
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn ask(
     channel: &Channel,
     metadata: &MetadataMap,
     node: &[u8],
-    most: Duration,
+    limit: Duration,
 ) -> Vec<DoctorStep> {
     let mut streams = JoinSet::new();
     for (at, variant) in VARIANTS.into_iter().enumerate() {
@@ -81,15 +81,15 @@ async fn stream(
     path: &str,
     variant: Variant,
     metadata: MetadataMap,
-    asked: Vec<Bytes>,
-    most: Duration,
+    first_requests: Vec<Bytes>,
+    limit: Duration,
 ) -> StreamResult {
     let begun = Instant::now();
     let (mut came, mut first) = (Vec::new(), Duration::ZERO);
-    let wanted = asked.len();
-    let talk = async {
+    let wanted = first_requests.len();
+    let exchange = async {
         let (requests, ready) = mpsc::channel(wanted.max(1));
-        for request in asked {
+        for request in first_requests {
             // The receiver is held until the stream has been examined.
             let _ = requests.send(request).await;
         }
@@ -105,7 +105,7 @@ async fn stream(
         drop(requests);
         Ok(())
     };
-    match tokio::time::timeout(most, talk).await {
+    match tokio::time::timeout(limit, exchange).await {
         Ok(Err(status)) if came.is_empty() => StreamResult::Refused(status),
         _ if came.is_empty() => StreamResult::Open,
         _ => StreamResult::Answers(came, first),
@@ -154,21 +154,21 @@ fn step<'a>(
         (true, false) => State::Failed,
         (true, true) => State::None,
     };
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if !answers.is_empty() {
-        said.push(format!("answers: {}", answers.join(", ")));
+        lines.push(format!("answers: {}", answers.join(", ")));
     }
     if !open.is_empty() {
-        said.push(format!("open, without an answer: {}", open.join(" ")));
+        lines.push(format!("open, without an answer: {}", open.join(" ")));
     }
     if !none.is_empty() && state != State::None {
-        said.push(format!("not there: {}", none.join(" ")));
+        lines.push(format!("not there: {}", none.join(" ")));
     }
     let denied = refused.iter().any(|text| text.starts_with("UNAUTH") || text.starts_with("PERMISSION"));
-    said.extend(refused);
+    lines.extend(refused);
     if state == State::None {
-        said.push("not there (UNIMPLEMENTED)".into());
+        lines.push("not there (UNIMPLEMENTED)".into());
     }
     let next = denied.then(|| "-H 'authorization: Bearer TOKEN'".to_owned());
-    DoctorStep { name: variant.word(), state, said, took, next }
+    DoctorStep { name: variant.word(), state, lines, took, next }
 }

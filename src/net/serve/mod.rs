@@ -77,7 +77,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
     Tap::run("serve", &listen, queue.map(|bytes| (bytes, BATCH_POLICY)), move |listeners, watch, stopped| {
         let counters = watch.counters.clone();
-        let shared = Shared { watch, tls, control, say, clock: RunClock(Instant::now()) };
+        let shared = ServeContext { watch, tls, control, say, clock: RunClock(Instant::now()) };
         let serve = move |accepted| connection::serve(accepted, shared.clone());
         let own = |listener: Listener| {
             let address = listener.address();
@@ -89,7 +89,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
 
 /// State that all connections share.
 #[derive(Clone)]
-struct Shared {
+struct ServeContext {
     watch: Watch,
     tls: Option<Arc<tls::Server>>,
     control: Control,

@@ -23,7 +23,7 @@ const UNAVAILABLE: &str = "14";
 ///
 /// The answer is a gRPC status or an HTTP/1.1 response. A client of another protocol gets none.
 pub(in crate::net) async fn refuse(client: Leg, why: &str) {
-    let told = tokio::time::timeout(ANSWER_TIMEOUT, async {
+    let answered = tokio::time::timeout(ANSWER_TIMEOUT, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
         match speaks(&first) {
             Speaks::Http2 => http2(client, why).await.map_err(io::Error::other),
@@ -31,8 +31,8 @@ pub(in crate::net) async fn refuse(client: Leg, why: &str) {
             Speaks::Tls | Speaks::Other => Ok(()),
         }
     });
-    if let Ok(Err(error)) = told.await {
-        tracing::debug!(%error, "a client went away before it was told why");
+    if let Ok(Err(error)) = answered.await {
+        tracing::debug!(%error, "a client disconnected before it received the reason");
     }
 }
 

@@ -5,12 +5,10 @@
 //! HTTP/1.1 and anything else pass alike.
 //!
 //! Only `-H` and `--authority` change bytes: the headers of requests. The copies are then of what
-//! was
-//! sent to the server.
+//! was sent to the server.
 //!
 //! TLS ends at the tap on each side, with the server name and protocol that the client asked for.
-//! The
-//! tap answers by itself only where the server cannot answer at all, to tell the client why.
+//! The tap answers by itself only where the server cannot answer at all, to tell the client why.
 
 mod accept;
 mod address;
@@ -78,8 +76,7 @@ pub const MAX_QUEUED_BYTES: usize = 96 << 20;
 /// Batching of the tap's copies.
 ///
 /// Waking the analysis for each of many chunks would cost the traffic. Copies that wait for long
-/// have
-/// left the processor's cache, and their buffers too.
+/// have left the processor's cache, and their buffers too.
 const BATCH_POLICY: BatchPolicy = BatchPolicy { time: Duration::from_millis(20), bytes: 1 << 20 };
 
 /// The address that cannot be listened on.
@@ -129,7 +126,7 @@ impl Tap {
                 if watch.copies.is_some() {
                     buffers.warm();
                 }
-                let shared = relay::Shared { watch, buffers, timeout, tls, changes };
+                let shared = relay::RelayContext { watch, buffers, timeout, tls, changes };
                 let relay = move |accepted| relay::relay(accepted, shared.clone());
                 accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
             },

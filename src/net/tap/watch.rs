@@ -11,9 +11,9 @@ pub(in crate::net) struct Watch {
 }
 
 impl Watch {
-    pub(in crate::net) fn tell(&self, conn: ConnId, what: TapEvent) {
+    pub(in crate::net) fn report(&self, conn: ConnId, event: TapEvent) {
         if let Some(copies) = &self.copies {
-            copies.push(conn, copies.now(), what);
+            copies.push(conn, copies.now(), event);
         }
     }
 }

@@ -84,6 +84,10 @@ impl ClientTls {
     ///
     /// `host` is the host in the server's address, `sni` the name that the tap's client asked for,
     /// `alpn` the protocols to offer.
+    ///
+    /// # Errors
+    ///
+    /// The handshake failed. The failure holds the facts that are known nevertheless.
     pub async fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         io: IO,
@@ -169,6 +173,10 @@ impl Server {
     }
 
     /// Reads the ClientHello, and no further.
+    ///
+    /// # Errors
+    ///
+    /// The client sent something else, or the connection broke.
     pub async fn hello<IO: AsyncRead + AsyncWrite + Unpin>(&self, io: IO) -> Result<Hello<IO>, Failure> {
         match LazyConfigAcceptor::new(rustls::server::Acceptor::default(), io).await {
             Ok(start) => {
@@ -182,6 +190,10 @@ impl Server {
     }
 
     /// Answers a ClientHello. `alpn`: the protocol to agree on.
+    ///
+    /// # Errors
+    ///
+    /// The handshake failed. The failure holds the facts that are known nevertheless.
     pub async fn accept<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         hello: Hello<IO>,

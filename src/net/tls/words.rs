@@ -85,13 +85,13 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
     match error {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             let names = presented.as_ref().map(|c| c.names.clone()).unwrap_or_default();
-            let asked = match error {
+            let expected = match error {
                 CertificateError::NotValidForNameContext { expected, .. } => expected.to_str().into_owned(),
                 _ => seen.sni.clone().unwrap_or_default(),
             };
             let valid = if names.is_empty() { "no name at all".into() } else { names.join(", ") };
             let next = names.first().map(|name| format!("--servername {name}"));
-            (format!("wrong name: the {who}'s certificate is for {valid}, not for {asked}"), next)
+            (format!("wrong name: the {who}'s certificate is for {valid}, not for {expected}"), next)
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             let at = presented.as_ref().map(|c| format!(" on {}", date(c.not_after))).unwrap_or_default();
@@ -187,7 +187,7 @@ fn alert_word(alert: AlertDescription) -> String {
 mod tests {
     use super::*;
 
-    fn said(of: Side, error: Error, seen: Secured) -> String {
+    fn explain(of: Side, error: Error, seen: Secured) -> String {
         Failure::of(of, &io::Error::other(error), seen).to_string()
     }
 
@@ -196,25 +196,25 @@ mod tests {
         let asked = || Secured { asked: true, ..Secured::default() };
         let plaintext = Error::InvalidMessage(InvalidMessage::InvalidContentType);
         assert_eq!(
-            said(Side::Server, plaintext.clone(), asked()),
+            explain(Side::Server, plaintext.clone(), asked()),
             "the server answered in plaintext; --plaintext"
         );
-        assert_eq!(said(Side::Client, plaintext, asked()), "the client spoke plaintext");
+        assert_eq!(explain(Side::Client, plaintext, asked()), "the client spoke plaintext");
         let alert = |alert| Error::AlertReceived(alert);
         assert!(
-            said(Side::Server, alert(AlertDescription::CertificateRequired), asked())
+            explain(Side::Server, alert(AlertDescription::CertificateRequired), asked())
                 .starts_with("client certificate required")
         );
         assert!(
-            said(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
+            explain(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
                 .contains("requests one and none was sent (alert handshake_failure)")
         );
         assert!(
-            said(Side::Client, alert(AlertDescription::UnknownCA), asked())
+            explain(Side::Client, alert(AlertDescription::UnknownCA), asked())
                 .starts_with("the client refused the tap's certificate: unknown_ca")
         );
         assert!(
-            said(Side::Client, Error::NoCertificatesPresented, asked())
+            explain(Side::Client, Error::NoCertificatesPresented, asked())
                 .starts_with("the client presented no certificate")
         );
         let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), asked());

@@ -265,7 +265,8 @@ impl CapturedConnection {
         run: impl FnOnce(&mut StreamReassembler, &mut dyn FnMut(StreamPiece<'_>)),
     ) {
         let Some(half) = self.halves.get_mut(side) else { return };
-        let (ends, client, whole, reading) = (&self.ends, self.client, self.has_handshake, &mut self.reading);
+        let (ends, client, has_handshake, reading) =
+            (&self.ends, self.client, self.has_handshake, &mut self.reading);
         let before = half.waiting_bytes();
         let dir = if client.unwrap_or(0) == side { Dir::Req } else { Dir::Resp };
         run(half, &mut |piece| {
@@ -274,7 +275,7 @@ impl CapturedConnection {
                 observed.counts.missing += bytes;
             }
             if matches!(reading, Routing::Pending) {
-                *reading = observed.open(at, ends, client, whole, &piece, to);
+                *reading = observed.open(at, ends, client, has_handshake, &piece, to);
             }
             let Routing::Observed(conn) = *reading else { return };
             match piece {
@@ -317,13 +318,13 @@ impl ObservedTraffic {
         at: Time,
         ends: &[SocketAddr; 2],
         client: Option<usize>,
-        whole: bool,
+        has_handshake: bool,
         first: &StreamPiece<'_>,
         to: &mut FrameOutput<'_>,
     ) -> Routing {
         let bytes = if let StreamPiece::Bytes(bytes) = first { *bytes } else { &[] };
         let tls = is_tls(bytes);
-        let begun = !tls && !whole && client_end(bytes, 0).is_none();
+        let begun = !tls && !has_handshake && client_end(bytes, 0).is_none();
         let sideless = begun && client.is_none();
         let readable = !tls && !sideless;
         self.counts.tls += u64::from(tls);

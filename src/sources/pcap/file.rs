@@ -146,12 +146,12 @@ impl<R: Read> CaptureFile<R> {
             CaptureFormat::Pcap(header) => (if header.is_modified_format() { 24 } else { 16 }, "packet"),
             CaptureFormat::PcapNg { .. } => (12, "block"),
         };
-        let whole = self.fill(head)?;
+        let has_head = self.fill(head)?;
         if self.start == self.end {
             return Ok(None);
         }
         let len = match &mut self.form {
-            _ if !whole => 0,
+            _ if !has_head => 0,
             CaptureFormat::Pcap(header) => {
                 let big = header.is_bigendian();
                 self.number(8, big).saturating_add(head)
@@ -165,13 +165,13 @@ impl<R: Read> CaptureFile<R> {
                 self.number(4, big)
             }
         };
-        if whole && (len < head || len > MAX_RECORD_BYTES) {
+        if has_head && (len < head || len > MAX_RECORD_BYTES) {
             let (at, len) = (count(self.offset), count(len as u64));
             return Ok(
                 self.stop(format!("the {what} at byte {at} claims an impossible length of {len} bytes"))
             );
         }
-        if !whole || !self.fill(len)? {
+        if !has_head || !self.fill(len)? {
             let (at, there) = (count(self.offset), plural((self.end - self.start) as u64, "byte"));
             return Ok(self.stop(format!("the file ends within the {what} at byte {at}, after {there}")));
         }

@@ -167,16 +167,16 @@ impl StreamReassembler {
         }
     }
 
-    fn keep(&mut self, place: u64, held: WaitingPiece) {
-        self.waiting_bytes += held.cost();
-        self.waiting.insert(place, held);
+    fn keep(&mut self, place: u64, piece: WaitingPiece) {
+        self.waiting_bytes += piece.cost();
+        self.waiting.insert(place, piece);
     }
 
     /// Returns how many bytes from `place` on have arrived and, if none, how many have not.
     fn overlap_and_room(&self, place: u64) -> (u64, u64) {
         let next = self.next.unwrap_or(0);
         let before = self.waiting.range(..=place).next_back();
-        let taken = before.map_or(next, |(at, held)| (at + held.len()).max(next));
+        let taken = before.map_or(next, |(at, piece)| (at + piece.len()).max(next));
         let room = self.waiting.range(place..).next().map_or(u64::MAX, |(at, _)| at - place);
         (taken.saturating_sub(place), room)
     }
@@ -184,9 +184,9 @@ impl StreamReassembler {
     /// Passes on waiting pieces whose turn has come.
     fn drain(&mut self, out: &mut dyn FnMut(StreamPiece<'_>)) {
         while let Some(entry) = self.waiting.first_entry().filter(|entry| Some(*entry.key()) == self.next) {
-            let held = entry.remove();
-            self.waiting_bytes = self.waiting_bytes.saturating_sub(held.cost());
-            match &held {
+            let piece = entry.remove();
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(piece.cost());
+            match &piece {
                 WaitingPiece::Bytes(bytes) => self.pass(bytes, 0, out),
                 WaitingPiece::Missing(len) => {
                     self.next = self.next.map(|next| next + len);

@@ -9,7 +9,7 @@ pub(super) enum Http1Error {
     LongHead,
     #[error("a header line without a colon")]
     HeaderLine,
-    #[error("a content-length that is none")]
+    #[error("a content-length that is not a number")]
     ContentLength,
     #[error("a chunk without a size")]
     ChunkSize,

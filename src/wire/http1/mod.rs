@@ -171,8 +171,8 @@ impl ConnectionObserver {
         }
         loop {
             let method = self.waiting.front().map(|(_, method)| method.clone());
-            let whole = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
-            let Some((head, body)) = whole else { return Ok(None) };
+            let message = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
+            let Some((head, body)) = message else { return Ok(None) };
             match head.status() {
                 Some(101) => return Err(Http1Error::Upgrade),
                 // An interim response; the final one follows.
