@@ -43,7 +43,7 @@ pub(super) async fn serve(
     shared: ServeContext,
 ) {
     let stream = respond.stream_id().into();
-    let reporter = Reporter { conn, stream, shared: shared.clone() };
+    let reporter = StreamReporter { conn, stream, shared: shared.clone() };
     let (head, body) = request.into_parts();
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
     reporter.report(StreamEvent::Open(Head {
@@ -81,15 +81,15 @@ fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// Reports the events of this stream.
-struct Reporter {
+struct StreamReporter {
     conn: ConnId,
     stream: u32,
     shared: ServeContext,
 }
 
-impl Reporter {
+impl StreamReporter {
     fn report(&self, event: StreamEvent) {
-        self.shared.watch.report(self.conn, TapEvent::Stream { stream: self.stream, event });
+        self.shared.reporter.report(self.conn, TapEvent::Stream { stream: self.stream, event });
     }
 }
 
@@ -98,7 +98,7 @@ struct Exchange {
     stream: ServerStream,
     requests: Requests,
     out: ResponseWriter,
-    reporter: Reporter,
+    reporter: StreamReporter,
     shared: ServeContext,
 }
 

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::accept::Accepted;
-use super::answer::{self, Speaks};
+use super::answer::{self, ClientProtocol};
 use super::buffers::Buffers;
 use super::leg::Leg;
 use super::secure::{self, Handshakes, Legs};
-use super::{Tls, Watch};
+use super::{EventReporter, Tls};
 use crate::net::tls;
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
@@ -29,7 +29,7 @@ const MAX_EARLY_BYTES: usize = 128 << 10;
 /// State that all connections of a tap share.
 #[derive(Clone)]
 pub(super) struct RelayContext {
-    pub(super) watch: Watch,
+    pub(super) reporter: EventReporter,
     pub(super) buffers: Buffers,
     /// The timeout of each step of connecting to the upstream.
     pub(super) timeout: Duration,
@@ -40,7 +40,7 @@ pub(super) struct RelayContext {
 
 /// Relays between a client and its upstream until either is gone.
 pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: RelayContext) {
-    shared.watch.report(conn, TapEvent::Opened { peer, server: upstream.to_string() });
+    shared.reporter.report(conn, TapEvent::Opened { peer, server: upstream.to_string() });
     let handshakes = Handshakes { conn, upstream: &upstream, shared: &shared };
     let Some(Legs { client, server, server_tls }) = handshakes.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
@@ -84,7 +84,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         server.reset();
     }
     drop(server);
-    shared.watch.report(
+    shared.reporter.report(
         conn,
         match &words {
             Some(why) if unchanged => TapEvent::Failed { step: ConnectStep::Headers, error: why.clone() },
@@ -211,13 +211,13 @@ impl Pump {
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
-        self.shared.watch.report(self.conn, TapEvent::Finished { dir: self.dir });
+        self.shared.reporter.report(self.conn, TapEvent::Finished { dir: self.dir });
         Ok(())
     }
 
     /// Sends bytes on, then counts them and queues a copy.
     async fn pass(&mut self, bytes: Bytes) -> io::Result<()> {
-        let Watch { copies, counters } = &self.shared.watch;
+        let EventReporter { copies, counters } = &self.shared.reporter;
         let at = copies.as_ref().map(|copies| copies.now());
         self.to.write_all(&bytes).await?;
         // TLS may hold back some bytes.
@@ -248,9 +248,9 @@ impl Pump {
                 let early = self.early.get_or_insert_default();
                 let goes_on = early.len() + bytes.len() <= MAX_EARLY_BYTES && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
-                let next = match answer::speaks(early) {
-                    Speaks::Http2 if goes_on => RelayPhase::ClientHello,
-                    Speaks::Tls if goes_on => RelayPhase::Hello,
+                let next = match answer::client_protocol(early) {
+                    ClientProtocol::Http2 if goes_on => RelayPhase::ClientHello,
+                    ClientProtocol::Tls if goes_on => RelayPhase::Hello,
                     _ => RelayPhase::Talking,
                 };
                 self.phase.set(next);

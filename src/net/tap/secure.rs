@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::{self, Speaks};
+use super::answer::{self, ClientProtocol};
 use super::relay::RelayContext;
 use super::{Address, Leg};
 use crate::net::tls::{self, Failure};
@@ -65,34 +65,39 @@ impl Handshakes<'_> {
             Ok(None) => return self.client_left(None),
             Err(error) => return self.client_left(Some(error)),
         };
-        let speaks = answer::speaks(&first);
-        let (what, next) = match speaks {
-            Speaks::Http2 => return Some(client),
-            Speaks::Tls => {
+        let protocol = answer::client_protocol(&first);
+        let (what, next) = match protocol {
+            ClientProtocol::Http2 => return Some(client),
+            ClientProtocol::Tls => {
                 ("TLS through the tap, which cannot read it", "--listen-cert FILE --listen-key FILE")
             }
-            Speaks::Http1 => ("HTTP/1.1, not HTTP/2", PASSES_UNCHANGED),
-            Speaks::Other => ("another protocol than HTTP/2", PASSES_UNCHANGED),
+            ClientProtocol::Http1 => ("HTTP/1.1, not HTTP/2", PASSES_UNCHANGED),
+            ClientProtocol::Other => ("another protocol than HTTP/2", PASSES_UNCHANGED),
         };
         let (what, next) = (format!("the client speaks {what}"), Some(next.to_owned()));
         let why = self.failed(ConnectStep::Headers, &Failure { what, next, seen: Box::default() });
-        match speaks {
-            Speaks::Tls => answer::alert(client).await,
+        match protocol {
+            ClientProtocol::Tls => answer::alert(client).await,
             _ => answer::refuse(client, &why).await,
         }
         None
     }
 
     /// Handles a client of a plaintext listener.
-    async fn plaintext(&self, client: Leg, speaks: Speaks, dial: Option<&tls::ClientTls>) -> Option<Legs> {
-        if speaks == Speaks::Tls {
+    async fn plaintext(
+        &self,
+        client: Leg,
+        protocol: ClientProtocol,
+        dial: Option<&tls::ClientTls>,
+    ) -> Option<Legs> {
+        if protocol == ClientProtocol::Tls {
             let what = "the client spoke TLS, and this listener is plaintext".to_owned();
             let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
             self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
             answer::alert(client).await;
             return None;
         }
-        let alpn: &[u8] = if speaks == Speaks::Http1 { b"http/1.1" } else { b"h2" };
+        let alpn: &[u8] = if protocol == ClientProtocol::Http1 { b"http/1.1" } else { b"h2" };
         let hello = ClientHello { sni: None, alpn: &[alpn.to_vec()] };
         let server = self.connect().await?;
         match self.dial(server, dial, hello).await {
@@ -115,9 +120,9 @@ impl Handshakes<'_> {
             Ok(None) => return self.client_left(None),
             Err(error) => return self.client_left(Some(error)),
         };
-        let speaks = answer::speaks(&first);
-        let Some(listen) = listen else { return self.plaintext(client, speaks, dial).await };
-        if speaks != Speaks::Tls {
+        let protocol = answer::client_protocol(&first);
+        let Some(listen) = listen else { return self.plaintext(client, protocol, dial).await };
+        if protocol != ClientProtocol::Tls {
             let what = "the client spoke plaintext, and this listener requires TLS".to_owned();
             let next = Some("use TLS in the client, or omit --listen-cert".to_owned());
             let why = self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
@@ -166,7 +171,7 @@ impl Handshakes<'_> {
         match Leg::connect(self.upstream, self.shared.timeout).await {
             Ok(server) => Some(server),
             Err((step, error)) => {
-                self.shared.watch.report(self.conn, TapEvent::Failed { step, error: error.to_string() });
+                self.shared.reporter.report(self.conn, TapEvent::Failed { step, error: error.to_string() });
                 None
             }
         }
@@ -210,7 +215,7 @@ impl Handshakes<'_> {
 
     fn report_tls(&self, side: Side, facts: Secured) -> Arc<Secured> {
         let facts = Arc::new(facts);
-        self.shared.watch.report(self.conn, TapEvent::Secured { side, facts: facts.clone() });
+        self.shared.reporter.report(self.conn, TapEvent::Secured { side, facts: facts.clone() });
         facts
     }
 
@@ -218,7 +223,7 @@ impl Handshakes<'_> {
     fn client_left<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
         self.shared
-            .watch
+            .reporter
             .report(self.conn, TapEvent::Closed { by, error: error.map(|error| error.to_string()) });
         None
     }
@@ -226,7 +231,7 @@ impl Handshakes<'_> {
     /// Reports a failed step. Returns the message for the client.
     fn failed(&self, step: ConnectStep, failure: &Failure) -> String {
         let error = failure.to_string();
-        self.shared.watch.report(self.conn, TapEvent::Failed { step, error: error.clone() });
+        self.shared.reporter.report(self.conn, TapEvent::Failed { step, error: error.clone() });
         match step {
             ConnectStep::Accept => format!("xdscope tap: {error}"),
             ConnectStep::Headers => format!("xdscope tap: {} failed: {error}", step.word()),

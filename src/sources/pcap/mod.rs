@@ -213,8 +213,7 @@ impl<R: Read> CaptureReader<R> {
             )
         });
         say(counts.without_client, &|| {
-            let connections = plural(counts.without_client, "connection");
-            format!("{connections} begun before the capture whose client is unknown")
+            format!("the client of {} is unknown", plural(counts.without_client, "connection"))
         });
         say(counts.unlisted, &|| {
             format!("{} more that can't be read", plural(counts.unlisted, "connection"))
