@@ -103,7 +103,8 @@ impl Dial<'_> {
                 (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT.to_owned()))
             }
             NotHttp2::Closed | NotHttp2::Broken(_)
-                if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+                if secured
+                    .is_some_and(|seen| seen.is_client_certificate_requested && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
                 let text = "client certificate required: the server requests one and none was sent";

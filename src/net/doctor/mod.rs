@@ -198,7 +198,7 @@ impl DoctorTarget<'_> {
                 if seen.unverified {
                     lines.push("not verified (--insecure)".into());
                 }
-                if seen.asked {
+                if seen.is_client_certificate_requested {
                     let own = seen.client.as_ref().map_or("none was sent".into(), |own| own.name());
                     lines.push(format!("the server requests a client certificate: {own}"));
                 }
@@ -255,7 +255,7 @@ impl DoctorTarget<'_> {
                 failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT))
             }
             PrefaceAnswer::Broken(_) | PrefaceAnswer::Closed
-                if seen.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+                if seen.is_some_and(|seen| seen.is_client_certificate_requested && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
                 let line = "client certificate required: the server requests one and none was sent";

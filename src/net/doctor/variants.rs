@@ -35,6 +35,15 @@ enum StreamResult {
     Refused(Status),
 }
 
+/// The result of one stream of a variant.
+struct VariantResult {
+    /// The position in [`VARIANTS`].
+    variant: usize,
+    /// The types requested on the stream.
+    kinds: Vec<Kind>,
+    result: StreamResult,
+}
+
 /// Adds a step for each variant.
 pub(super) async fn ask(
     channel: &Channel,
@@ -52,14 +61,15 @@ pub(super) async fn ask(
                 kinds.iter().filter_map(|kind| request(variant, *kind, node)).collect();
             let (channel, metadata) = (channel.clone(), metadata.clone());
             streams.spawn(async move {
-                let came = stream(channel, &path, variant, metadata, requests, most.min(OPEN_AFTER)).await;
-                (at, kinds, came)
+                let limit = limit.min(OPEN_AFTER);
+                let result = stream(channel, &path, variant, metadata, requests, limit).await;
+                VariantResult { variant: at, kinds, result }
             });
         }
     }
-    let mut came = streams.join_all().await;
-    came.sort_by_key(|(at, kinds, _)| (*at, kinds.first().copied()));
-    let of = |at: usize| came.iter().filter(move |(of, ..)| *of == at);
+    let mut results = streams.join_all().await;
+    results.sort_by_key(|result| (result.variant, result.kinds.first().copied()));
+    let of = |at: usize| results.iter().filter(move |result| result.variant == at);
     VARIANTS.into_iter().enumerate().map(|(at, variant)| step(variant, of(at))).collect()
 }
 
@@ -84,8 +94,8 @@ async fn stream(
     first_requests: Vec<Bytes>,
     limit: Duration,
 ) -> StreamResult {
-    let begun = Instant::now();
-    let (mut came, mut first) = (Vec::new(), Duration::ZERO);
+    let start = Instant::now();
+    let (mut received, mut first) = (Vec::new(), Duration::ZERO);
     let wanted = first_requests.len();
     let exchange = async {
         let (requests, ready) = mpsc::channel(wanted.max(1));
@@ -94,21 +104,21 @@ async fn stream(
             let _ = requests.send(request).await;
         }
         let mut responses = rpc::open_with(channel, path, metadata, ready).await?;
-        while came.len() < wanted {
+        while received.len() < wanted {
             let Some(bytes) = responses.message().await? else { break };
-            if came.is_empty() {
-                first = begun.elapsed();
+            if received.is_empty() {
+                first = start.elapsed();
             }
-            came.extend(response(variant, &bytes));
+            received.extend(response(variant, &bytes));
         }
         // Dropped last, so that the server does not see the client leave.
         drop(requests);
         Ok(())
     };
     match tokio::time::timeout(limit, exchange).await {
-        Ok(Err(status)) if came.is_empty() => StreamResult::Refused(status),
-        _ if came.is_empty() => StreamResult::Open,
-        _ => StreamResult::Answers(came, first),
+        Ok(Err(status)) if received.is_empty() => StreamResult::Refused(status),
+        _ if received.is_empty() => StreamResult::Open,
+        _ => StreamResult::Answers(received, first),
     }
 }
 
@@ -123,15 +133,12 @@ fn response(variant: Variant, bytes: &[u8]) -> Option<(Kind, usize)> {
     Some((kind, fields(DiscoveryField::Resources).count()))
 }
 
-fn step<'a>(
-    variant: Variant,
-    came: impl Iterator<Item = &'a (usize, Vec<Kind>, StreamResult)>,
-) -> DoctorStep {
+fn step<'a>(variant: Variant, results: impl Iterator<Item = &'a VariantResult>) -> DoctorStep {
     let (mut answers, mut open, mut none) = (Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut took) = (Vec::new(), None);
-    for (_, kinds, came) in came {
+    for VariantResult { kinds, result, .. } in results {
         let words = kinds.iter().map(|kind| kind.word().to_owned());
-        match came {
+        match result {
             StreamResult::Answers(found, first) => {
                 let mut found = found.clone();
                 found.sort();
@@ -149,10 +156,12 @@ fn step<'a>(
             }
         }
     }
-    let state = match (answers.is_empty() && open.is_empty(), refused.is_empty()) {
-        (false, _) => State::Ok,
-        (true, false) => State::Failed,
-        (true, true) => State::None,
+    let state = if !answers.is_empty() || !open.is_empty() {
+        State::Ok
+    } else if refused.is_empty() {
+        State::None
+    } else {
+        State::Failed
     };
     let mut lines = Vec::new();
     if !answers.is_empty() {

@@ -115,12 +115,14 @@ fn unanswered_error(error: &io::Error, seen: Option<&Secured>) -> String {
             format!("{error}; --cacert FILE, or --insecure")
         }
         None => format!("{silent}; if it requires TLS: --cacert FILE or --insecure"),
-        Some(seen) if seen.asked && seen.client.is_none() => {
+        Some(seen) if seen.is_client_certificate_requested && seen.client.is_none() => {
             format!(
                 "client certificate required? The server requested one and none was sent; {silent}; --cert FILE --key FILE"
             )
         }
-        Some(seen) if seen.asked => format!("{silent}; it may reject the tap's certificate"),
+        Some(seen) if seen.is_client_certificate_requested => {
+            format!("{silent}; it may reject the tap's certificate")
+        }
         Some(_) => silent,
     }
 }

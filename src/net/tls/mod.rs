@@ -119,8 +119,8 @@ impl ClientTls {
         config.alpn_protocols = alpn.to_vec();
         let result = TlsConnector::from(Arc::new(config)).connect(server, io).await;
         seen.server = verifier.seen();
-        seen.asked = presents.asked();
-        if seen.asked {
+        seen.is_client_certificate_requested = presents.is_requested();
+        if seen.is_client_certificate_requested {
             seen.client = self.own.as_ref().and_then(|own| own.cert.first()).map(facts::certificate);
         }
         match result {
@@ -199,8 +199,12 @@ impl Server {
         hello: Hello<IO>,
         alpn: Option<Vec<u8>>,
     ) -> Result<(TlsStream<IO>, Secured), Failure> {
-        let mut seen =
-            Secured { sni: hello.sni, server: self.own.clone(), asked: self.asks, ..Secured::default() };
+        let mut seen = Secured {
+            sni: hello.sni,
+            server: self.own.clone(),
+            is_client_certificate_requested: self.asks,
+            ..Secured::default()
+        };
         let mut config = self.config.clone();
         config.alpn_protocols = alpn.into_iter().collect();
         match hello.start.into_stream(Arc::new(config)).into_fallible().await {

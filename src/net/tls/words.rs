@@ -142,10 +142,17 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             format!("client certificate required: the {who} requires one (alert {word})"),
             Some("--cert FILE --key FILE".into()),
         ),
-        _ if wants_one && seen.asked && (about_certificate || alert == A::HandshakeFailure) => (
-            format!("client certificate required: the {who} requests one and none was sent (alert {word})"),
-            Some("--cert FILE --key FILE".into()),
-        ),
+        _ if wants_one
+            && seen.is_client_certificate_requested
+            && (about_certificate || alert == A::HandshakeFailure) =>
+        {
+            (
+                format!(
+                    "client certificate required: the {who} requests one and none was sent (alert {word})"
+                ),
+                Some("--cert FILE --key FILE".into()),
+            )
+        }
         _ if about_certificate => {
             let whose = shown.as_ref().map(|c| format!(" ({})", c.name())).unwrap_or_default();
             let next = match of {
@@ -193,31 +200,31 @@ mod tests {
 
     #[test]
     fn explains_each_tls_failure() {
-        let asked = || Secured { asked: true, ..Secured::default() };
+        let requested = || Secured { is_client_certificate_requested: true, ..Secured::default() };
         let plaintext = Error::InvalidMessage(InvalidMessage::InvalidContentType);
         assert_eq!(
-            explain(Side::Server, plaintext.clone(), asked()),
+            explain(Side::Server, plaintext.clone(), requested()),
             "the server answered in plaintext; --plaintext"
         );
-        assert_eq!(explain(Side::Client, plaintext, asked()), "the client spoke plaintext");
+        assert_eq!(explain(Side::Client, plaintext, requested()), "the client spoke plaintext");
         let alert = |alert| Error::AlertReceived(alert);
         assert!(
-            explain(Side::Server, alert(AlertDescription::CertificateRequired), asked())
+            explain(Side::Server, alert(AlertDescription::CertificateRequired), requested())
                 .starts_with("client certificate required")
         );
         assert!(
-            explain(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
+            explain(Side::Server, alert(AlertDescription::HandshakeFailure), requested())
                 .contains("requests one and none was sent (alert handshake_failure)")
         );
         assert!(
-            explain(Side::Client, alert(AlertDescription::UnknownCA), asked())
+            explain(Side::Client, alert(AlertDescription::UnknownCA), requested())
                 .starts_with("the client refused the tap's certificate: unknown_ca")
         );
         assert!(
-            explain(Side::Client, Error::NoCertificatesPresented, asked())
+            explain(Side::Client, Error::NoCertificatesPresented, requested())
                 .starts_with("the client presented no certificate")
         );
-        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), asked());
+        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), requested());
         assert!(eof.what.starts_with("the server ended the TLS handshake"), "{}", eof.what);
     }
 }
