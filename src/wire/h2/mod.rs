@@ -324,16 +324,14 @@ impl ConnectionObserver {
                 half.headers.push(block, MAX_BLOCK_BYTES)?;
             }
             PUSH_PROMISE => {
-                let block =
-                    unpadded(payload, head.flags).ok_or(Http2Error::PushPromisePadding)?;
+                let block = unpadded(payload, head.flags).ok_or(Http2Error::PushPromisePadding)?;
                 half.headers.begin_push(head.stream);
                 half.headers.push(block.get(4..).ok_or(Http2Error::ShortPushPromise)?, MAX_BLOCK_BYTES)?;
             }
             CONTINUATION if half.headers.is_open() => half.headers.push(payload, MAX_BLOCK_BYTES)?,
             CONTINUATION => return Err(Http2Error::UnexpectedContinuation),
             RST_STREAM => {
-                let code =
-                    payload.try_into().map(u32::from_be_bytes).map_err(|_| Http2Error::ResetLength)?;
+                let code = payload.try_into().map(u32::from_be_bytes).map_err(|_| Http2Error::ResetLength)?;
                 self.reset(dir, head.stream, code, out);
                 return Ok(());
             }
