@@ -12,7 +12,7 @@ fn kb(bytes: u64) -> f64 {
     bytes as f64 / 1e3
 }
 
-/// Returns the XXH3 hash of all messages of a recording, joined.
+/// Returns the XXH3 hash of all messages of a recording, joined, and their total size in bytes.
 fn messages(loaded: &Loaded) -> (u64, u64) {
     let (mut hash, mut bytes) = (twox_hash::XxHash3_64::new(), 0);
     for frame in &loaded.frames {
@@ -25,6 +25,7 @@ fn messages(loaded: &Loaded) -> (u64, u64) {
     (hash.finish(), bytes)
 }
 
+/// Measures pushes of all clusters with one of them changed.
 pub fn churn(quick: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("churn.xdsrec");
@@ -44,6 +45,7 @@ pub fn churn(quick: bool) {
     }
 }
 
+/// Measures ACKs that repeat a large node.
 pub fn acks(quick: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("acks.xdsrec");
@@ -67,6 +69,7 @@ pub fn acks(quick: bool) {
     ));
 }
 
+/// Measures delta updates of one resource each, at several rates.
 pub fn deltas(quick: bool) {
     let dir = tempfile::tempdir().expect("a directory");
     let path = dir.path().join("deltas.xdsrec");
@@ -79,7 +82,7 @@ pub fn deltas(quick: bool) {
             let packed = zstd::bulk::compress(&frames, 3).expect("zstd").len();
             let loaded = open(&path).expect("a recording");
             let (_, bytes) = messages(&loaded);
-            assert_eq!(bytes + 10 * updates as u64, frames.len() as u64, "all of it comes back");
+            assert_eq!(bytes + 10 * updates as u64, frames.len() as u64, "the recording holds all frames");
             say(&format!(
                 "delta updates of {clusters} clusters, {word}: {:.1} KB, {:.2} x the frames zstd -3",
                 kb(size),

@@ -9,6 +9,7 @@ use crate::clusters::{any, cluster, grpc, message, response, text};
 const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 const LISTENER: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
 const ROUTE: &str = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration";
+
 /// Returns the initial configuration of a sidecar, CDS, EDS, LDS and RDS of `count` services, and
 /// then an update of one cluster.
 pub fn start(count: usize) -> Vec<Bytes> {

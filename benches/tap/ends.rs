@@ -46,7 +46,7 @@ pub enum Pace {
 
 /// Pushes of each connection and their pace.
 #[derive(Clone)]
-pub struct Work {
+pub struct Workload {
     pub pushes: Vec<Bytes>,
     pub connections: usize,
     pub pace: Pace,
@@ -54,9 +54,9 @@ pub struct Work {
     pub window: u32,
 }
 
-impl Work {
-    pub fn acked(pushes: Vec<Bytes>) -> Work {
-        Work { pushes, connections: 1, pace: Pace::Acked, delta: false, window: WINDOW }
+impl Workload {
+    pub fn acked(pushes: Vec<Bytes>) -> Workload {
+        Workload { pushes, connections: 1, pace: Pace::Acked, delta: false, window: WINDOW }
     }
 }
 
@@ -103,9 +103,9 @@ async fn send(stream: &mut SendStream<Bytes>, message: Bytes) -> Result<(), h2::
     stream.send_data(message, false)
 }
 
-type Job = (Work, mpsc::Sender<Times>);
+type Job = (Workload, mpsc::Sender<Times>);
 
-/// Work of a server.
+/// A control plane that processes workloads.
 pub struct Server {
     pub address: SocketAddr,
     secure: Option<Secure>,
@@ -134,7 +134,7 @@ impl Server {
     }
 
     /// Connects clients to `to` and pushes to them.
-    pub fn run(&self, to: SocketAddr, work: Work) -> Times {
+    pub fn run(&self, to: SocketAddr, work: Workload) -> Times {
         let (done, times) = mpsc::channel();
         let count = work.pushes.len() * work.connections;
         self.jobs.send((work.clone(), done)).expect("the server lives");
@@ -160,7 +160,7 @@ impl Server {
     }
 }
 
-async fn fleet(listener: &TcpListener, work: Work, secure: Option<&Secure>) -> Times {
+async fn fleet(listener: &TcpListener, work: Workload, secure: Option<&Secure>) -> Times {
     let mut streams = JoinSet::new();
     for _ in 0..work.connections {
         let (socket, _) = listener.accept().await.expect("a client");
@@ -169,7 +169,7 @@ async fn fleet(listener: &TcpListener, work: Work, secure: Option<&Secure>) -> T
     let mut answers = Vec::new();
     let (mut first, mut last) = (None::<Instant>, None::<Instant>);
     while let Some(done) = streams.join_next().await {
-        let (start, end, times) = done.expect("a stream");
+        let StreamTimes { start, end, answers: times } = done.expect("a stream");
         first = Some(first.map_or(start, |known| known.min(start)));
         last = Some(last.map_or(end, |known| known.max(end)));
         answers.extend(times);
@@ -178,8 +178,18 @@ async fn fleet(listener: &TcpListener, work: Work, secure: Option<&Secure>) -> T
     Times { answers, wall }
 }
 
-/// Serves one connection; returns when its pushes began and ended, and the delay of each ACK.
-async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instant, Instant, Vec<Duration>) {
+/// Measurements of one connection.
+struct StreamTimes {
+    /// Time of the first push.
+    start: Instant,
+    /// Time of the last ACK.
+    end: Instant,
+    /// Time from each push to its ACK.
+    answers: Vec<Duration>,
+}
+
+/// Serves one connection.
+async fn serve(socket: TcpStream, secure: Option<Secure>, work: Workload) -> StreamTimes {
     let socket = secure::accepted(socket, secure.as_ref()).await;
     let mut builder = h2::server::Builder::new();
     builder
@@ -196,7 +206,7 @@ async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instan
     let mut incoming = Incoming { stream: request.into_body(), buffer: BytesMut::new() };
     incoming.skip().await;
     let start = Instant::now();
-    let times = match work.pace {
+    let answers = match work.pace {
         Pace::Acked => acked(&mut out, &mut incoming, work.pushes).await,
         Pace::Every(interval) => paced(&mut out, incoming, work.pushes, Some(interval)).await,
         Pace::Flood => paced(&mut out, incoming, work.pushes, None).await,
@@ -206,7 +216,7 @@ async fn serve(socket: TcpStream, secure: Option<Secure>, work: Work) -> (Instan
     trailers.insert("grpc-status", http::HeaderValue::from_static("0"));
     let _ = out.send_trailers(trailers);
     let _ = driver.await;
-    (start, end, times)
+    StreamTimes { start, end, answers }
 }
 
 async fn acked(out: &mut SendStream<Bytes>, incoming: &mut Incoming, pushes: Vec<Bytes>) -> Vec<Duration> {

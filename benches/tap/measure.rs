@@ -6,7 +6,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use crate::data;
-use crate::ends::{DEFAULT_WINDOW, Pace, Server, Work};
+use crate::ends::{DEFAULT_WINDOW, Pace, Server, Workload};
 use crate::secure::Certs;
 
 /// The traffic that is pushed through the hops.
@@ -71,22 +71,24 @@ impl Scenario {
         matches!(self, Scenario::Ping | Scenario::Delta)
     }
 
-    fn work(self, plan: Plan) -> Work {
+    fn work(self, plan: Plan) -> Workload {
         let churn = || (1..=50).map(|v| data::push(plan.clusters / 10, v, v * 7)).collect();
         let delta = |count| (1..=count).map(data::delta_push).collect();
-        let base = Work::acked(Vec::new());
+        let base = Workload::acked(Vec::new());
         match self {
-            Scenario::Ping => Work::acked((1..=plan.pings).map(|v| data::push(1, v, 0)).collect()),
+            Scenario::Ping => Workload::acked((1..=plan.pings).map(|v| data::push(1, v, 0)).collect()),
             Scenario::Delta => {
                 let pace = Pace::Every(Duration::from_millis(1));
-                Work { pushes: delta(plan.pings / 2), pace, delta: true, ..base }
+                Workload { pushes: delta(plan.pings / 2), pace, delta: true, ..base }
             }
-            Scenario::Push => Work::acked(vec![data::push(plan.clusters, 1, 0)]),
-            Scenario::Churn => Work::acked(churn()),
-            Scenario::Windows => Work { window: DEFAULT_WINDOW, ..Work::acked(churn()) },
-            Scenario::Fleet => Work { connections: plan.clusters / 100, ..Work::acked(data::start(100)) },
+            Scenario::Push => Workload::acked(vec![data::push(plan.clusters, 1, 0)]),
+            Scenario::Churn => Workload::acked(churn()),
+            Scenario::Windows => Workload { window: DEFAULT_WINDOW, ..Workload::acked(churn()) },
+            Scenario::Fleet => {
+                Workload { connections: plan.clusters / 100, ..Workload::acked(data::start(100)) }
+            }
             Scenario::Flood => {
-                Work { pushes: delta(plan.clusters / 2), pace: Pace::Flood, delta: true, ..base }
+                Workload { pushes: delta(plan.clusters / 2), pace: Pace::Flood, delta: true, ..base }
             }
         }
     }
@@ -202,7 +204,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-fn round(server: &Server, hop: Option<&Hop>, work: &Work) -> Figures {
+fn round(server: &Server, hop: Option<&Hop>, work: &Workload) -> Figures {
     let to = hop.map_or(server.address, |hop| hop.address);
     let idle = hop.map_or(0.0, |hop| hop.memory("VmRSS"));
     let before = hop.map_or(0.0, Hop::cpu);
@@ -237,7 +239,7 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
                 let hop = (*kind != "direct").then(|| Hop::start(kind, server.address, certs.as_ref()));
                 if let Some(hop) = &hop {
                     // Warm-up: the first connection pays for threads and pages.
-                    server.run(hop.address, Work::acked(vec![data::push(1, 1, 0); 20]));
+                    server.run(hop.address, Workload::acked(vec![data::push(1, 1, 0); 20]));
                 }
                 all[i].push(round(&server, hop.as_ref(), &work));
                 if let Some(hop) = hop {

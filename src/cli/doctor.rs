@@ -56,7 +56,7 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let steps = steps.into_iter().map(|step| StepOf {
         step: step.name,
         state: step.state.word(),
-        said: step.said,
+        said: step.lines,
         ms: step.took.map(|took| took.as_secs_f64() * 1000.0),
         next: step.next,
     });

@@ -1,6 +1,5 @@
 //! The streams and REST polls of an xDS client: opens them, sends and receives messages as bytes,
-//! and
-//! reports how they ended.
+//! and reports how they ended.
 //!
 //! [`crate::peers::client`] decides what is sent and when a stream is opened again.
 
@@ -114,15 +113,15 @@ pub struct ClientReport {
 }
 
 /// The sender of a stream's events.
-pub(super) struct Line {
+pub(super) struct EventSender {
     events: mpsc::Sender<ClientReport>,
     lane: u32,
     turn: u64,
 }
 
-impl Line {
+impl EventSender {
     /// Waits for room in the queue. Returns false if the receiver is gone.
-    pub(super) async fn say(&self, what: Event) -> bool {
+    pub(super) async fn send(&self, what: Event) -> bool {
         self.events.send(ClientReport { lane: self.lane, turn: self.turn, what }).await.is_ok()
     }
 }
@@ -158,7 +157,7 @@ pub struct Streams {
     /// Each server with its fallbacks, by number.
     servers: Vec<Vec<Arc<Server>>>,
     /// Routes by lane.
-    ways: HashMap<u32, LaneRoute>,
+    routes: HashMap<u32, LaneRoute>,
     events: mpsc::Sender<ClientReport>,
     open: HashMap<u32, Stream>,
     turns: u64,
@@ -179,28 +178,28 @@ impl Streams {
         let servers = servers.into_iter().map(in_turn).collect();
         let keepalive = Arc::new(AtomicU64::new(every));
         let streams =
-            Streams { servers, ways: HashMap::new(), events, open: HashMap::new(), turns: 0, keepalive };
+            Streams { servers, routes: HashMap::new(), events, open: HashMap::new(), turns: 0, keepalive };
         (streams, receive)
     }
 
     /// The server that a lane is connected to; `None` for an unknown lane or server.
     pub fn server(&self, lane: u32) -> Option<&Arc<Server>> {
-        let way = self.ways.get(&lane)?;
-        self.servers.get(way.server as usize)?.get(way.at)
+        let route = self.routes.get(&lane)?;
+        self.servers.get(route.server as usize)?.get(route.at)
     }
 
     /// The gRPC path or URL path of a lane.
     pub fn path(&self, lane: u32) -> Option<&str> {
-        self.ways.get(&lane).map(|way| way.path.as_str())
+        self.routes.get(&lane).map(|route| route.path.as_str())
     }
 
     /// Connects to the next fallback server. Returns false if there is none.
     pub fn fall_back(&mut self, lane: u32) -> bool {
-        let Some(way) = self.ways.get_mut(&lane) else { return false };
-        if self.servers.get(way.server as usize).is_none_or(|servers| way.at + 1 >= servers.len()) {
+        let Some(route) = self.routes.get_mut(&lane) else { return false };
+        if self.servers.get(route.server as usize).is_none_or(|servers| route.at + 1 >= servers.len()) {
             return false;
         }
-        way.at += 1;
+        route.at += 1;
         self.connect(lane);
         true
     }
@@ -209,7 +208,7 @@ impl Streams {
     ///
     /// An unknown `server` opens nothing.
     pub fn open(&mut self, lane: u32, server: u32, path: String) {
-        self.ways.insert(lane, LaneRoute { server, at: 0, path, timeout: None });
+        self.routes.insert(lane, LaneRoute { server, at: 0, path, timeout: None });
         self.connect(lane);
     }
 
@@ -218,33 +217,35 @@ impl Streams {
     /// The caller sends the next request after the answer to the previous one. A poll without an
     /// answer within `timeout` ends the lane.
     pub fn poll(&mut self, lane: u32, server: u32, path: String, timeout: Duration) {
-        self.ways.insert(lane, LaneRoute { server, at: 0, path, timeout: Some(timeout) });
+        self.routes.insert(lane, LaneRoute { server, at: 0, path, timeout: Some(timeout) });
         self.connect(lane);
     }
 
     fn connect(&mut self, lane: u32) {
         self.close(lane);
-        let (Some(server), Some(way)) = (self.server(lane).cloned(), self.ways.get(&lane)) else { return };
-        let (path, timeout) = (way.path.clone(), way.timeout);
+        let (Some(server), Some(route)) = (self.server(lane).cloned(), self.routes.get(&lane)) else {
+            return;
+        };
+        let (path, timeout) = (route.path.clone(), route.timeout);
         self.turns += 1;
         let turn = self.turns;
         tracing::debug!(lane, turn, server = %server.address, path, "connecting");
         let (requests, ready) = mpsc::channel(MAX_QUEUED_REQUESTS);
-        let line = Line { events: self.events.clone(), lane, turn };
+        let sender = EventSender { events: self.events.clone(), lane, turn };
         let keepalive = self.keepalive.clone();
         let task = tokio::spawn(async move {
             if let Some(timeout) = timeout {
-                return super::poll::run(&server, &path, timeout, ready, &line).await;
+                return super::poll::run(&server, &path, timeout, ready, &sender).await;
             }
-            let end = server.carry(&path, ready, &line, &keepalive).await;
-            line.say(end.map_or_else(Event::Failed, Event::Ended)).await;
+            let end = server.carry(&path, ready, &sender, &keepalive).await;
+            sender.send(end.map_or_else(Event::Failed, Event::Ended)).await;
         });
         self.open.insert(lane, Stream { turn, requests, task: task.abort_handle() });
     }
 
     /// Returns whether an event belongs to the lane's current stream.
-    pub fn is_current(&self, happened: &ClientReport) -> bool {
-        self.open.get(&happened.lane).is_some_and(|stream| stream.turn == happened.turn)
+    pub fn is_current(&self, report: &ClientReport) -> bool {
+        self.open.get(&report.lane).is_some_and(|stream| stream.turn == report.turn)
     }
 
     /// Queues a request.
@@ -274,6 +275,17 @@ impl Server {
         }
     }
 
+    /// Returns the URI of a path and the headers of a request that starts now.
+    fn request_head(&self, path: &str) -> Result<(http::Uri, http::HeaderMap), DialError> {
+        let mut parts = self.dial().origin()?.into_parts();
+        parts.path_and_query = path.parse().ok();
+        let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
+        let headers = self.headers_now();
+        let headers = headers.map_err(|error| DialError::new(error.to_string(), &["token"], None))?;
+        let headers = dial::metadata(&headers).map_err(|error| refused(error.to_string()))?;
+        Ok((uri, headers.into_headers()))
+    }
+
     /// Connects, and carries one stream to its end.
     ///
     /// # Errors
@@ -282,44 +294,37 @@ impl Server {
         &self,
         path: &str,
         requests: mpsc::Receiver<Bytes>,
-        line: &Line,
+        events: &EventSender,
         keepalive: &AtomicU64,
     ) -> Result<End, DialError> {
         let dial = self.dial();
         let (leg, secured) = dial.leg(b"h2").await?;
-        let mut parts = dial.origin()?.into_parts();
-        parts.path_and_query = path.parse().ok();
-        let refused = |what: String| DialError::new(what, &["port ok", "HTTP/2"], None);
-        let uri = http::Uri::from_parts(parts).map_err(|error| refused(format!("{path}: {error}")))?;
-        let headers = self.headers_now();
-        let headers = headers.map_err(|error| DialError::new(error.to_string(), &["token"], None))?;
-        let headers = dial::metadata(&headers).map_err(|error| refused(error.to_string()))?;
-        let (heard, first) = Sniffed::new(leg);
+        let (uri, headers) = self.request_head(path)?;
+        let (sniffed, first) = Sniffed::new(leg);
         let mut builder = h2::client::Builder::new();
         builder
             .initial_window_size(WINDOW_BYTES)
             .initial_connection_window_size(WINDOW_BYTES)
             .enable_push(false);
-        let broke = |error: h2::Error| refused(format!("cannot reach {}: {error}", self.address));
-        let (send, mut connection) = builder.handshake::<_, Bytes>(heard).await.map_err(broke)?;
+        let broken = |error: h2::Error| refused(format!("cannot reach {}: {error}", self.address));
+        let (send, mut connection) = builder.handshake::<_, Bytes>(sniffed).await.map_err(broken)?;
         let pings = connection.ping_pong();
         let mut connection = std::pin::pin!(connection);
         tokio::select! {
             biased;
-            heard = dial.hear(&first, secured.as_deref()) => heard?,
+            verified = dial.wait_for_http2(&first, secured.as_deref()) => verified?,
             // Tells what the server sent instead of HTTP/2.
             over = &mut connection => {
-                dial.hear(&first, secured.as_deref()).await?;
+                dial.wait_for_http2(&first, secured.as_deref()).await?;
                 let why = over.err().and_then(|error| stream::broken(&error).note);
                 let why = why.unwrap_or_else(|| "the server closed the connection".into());
                 return Err(refused(format!("cannot reach {}: HTTP/2 failed, {why}", self.address)));
             }
         }
-        if !line.say(Event::Opened { tls: secured }).await {
+        if !events.send(Event::Opened { tls: secured }).await {
             return Ok(End::default());
         }
-        let carry =
-            Carry { uri, headers: headers.into_headers(), max_message: self.max_message, requests, line };
+        let carry = Carry { uri, headers, max_message: self.max_message, requests, events };
         let mut carried = std::pin::pin!(carry.run(send));
         let alive = async {
             match pings {
@@ -337,13 +342,7 @@ impl Server {
                     keepalive.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |every| every.checked_mul(2)).ok();
                 }
                 let end = tokio::time::timeout(END_TIMEOUT, carried).await.ok();
-                let of_connection = || error.as_ref().map(stream::broken);
-                let said = |end: &End| end.status.is_some() || end.reset.is_some();
-                Ok(end.filter(said).or_else(of_connection).unwrap_or_else(|| End {
-                    by: Some(Side::Server),
-                    note: Some("the server closed the connection".into()),
-                    ..End::default()
-                }))
+                Ok(end_of_connection(error.as_ref(), end))
             }
             () = alive => {
                 let note = format!("keepalive: no answer to a PING in {:?}", self.keepalive_timeout);
@@ -351,4 +350,19 @@ impl Server {
             }
         }
     }
+}
+
+/// An error after the connection was established.
+fn refused(what: String) -> DialError {
+    DialError::new(what, &["port ok", "HTTP/2"], None)
+}
+
+/// The end of a stream whose connection has ended. `end` is the end that the stream itself reported.
+fn end_of_connection(error: Option<&h2::Error>, end: Option<End>) -> End {
+    let has_reason = |end: &End| end.status.is_some() || end.reset.is_some();
+    end.filter(has_reason).or_else(|| error.map(stream::broken)).unwrap_or_else(|| End {
+        by: Some(Side::Server),
+        note: Some("the server closed the connection".into()),
+        ..End::default()
+    })
 }

@@ -83,8 +83,12 @@ impl Dial<'_> {
     }
 
     /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
-    pub(super) async fn hear(&self, first: &FirstBytes, secured: Option<&Secured>) -> Result<(), DialError> {
-        let Err(instead) = first.hear(self.timeout).await else { return Ok(()) };
+    pub(super) async fn wait_for_http2(
+        &self,
+        first: &FirstBytes,
+        secured: Option<&Secured>,
+    ) -> Result<(), DialError> {
+        let Err(instead) = first.wait_for_http2(self.timeout).await else { return Ok(()) };
         let address = self.address;
         let alert = match &instead {
             NotHttp2::Broken(error) => secured.and_then(|seen| tls::broken(error, seen)),
@@ -99,7 +103,8 @@ impl Dial<'_> {
                 (format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT.to_owned()))
             }
             NotHttp2::Closed | NotHttp2::Broken(_)
-                if secured.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+                if secured
+                    .is_some_and(|seen| seen.is_client_certificate_requested && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
                 let text = "client certificate required: the server requests one and none was sent";
@@ -156,7 +161,7 @@ impl Dial<'_> {
         let channel = channel.map_err(|error| {
             DialError::new(format!("cannot reach {address}: {error}"), &["port ok", "HTTP/2"], None)
         })?;
-        self.hear(&first, secured.as_deref()).await?;
+        self.wait_for_http2(&first, secured.as_deref()).await?;
         Ok((channel, secured))
     }
 }

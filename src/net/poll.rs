@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::client::{Answer, DialError, Event, Line, Server};
+use super::client::{Answer, DialError, Event, EventSender, Server};
 use crate::wire::event::Side;
 use crate::wire::{End, Secured};
 
@@ -42,17 +42,17 @@ pub(super) async fn run(
     path: &str,
     timeout: Duration,
     mut requests: mpsc::Receiver<Bytes>,
-    line: &Line,
+    events: &EventSender,
 ) {
     let mut connection = match server.http1().await {
         Ok((connection, tls)) => {
-            if !line.say(Event::Opened { tls }).await {
+            if !events.send(Event::Opened { tls }).await {
                 return;
             }
             Some(connection)
         }
         Err(error) => {
-            line.say(Event::Failed(error)).await;
+            events.send(Event::Failed(error)).await;
             return;
         }
     };
@@ -67,7 +67,7 @@ pub(super) async fn run(
             }
         };
         let goes_on = matches!(event, Event::Answer(_));
-        if !line.say(event).await || !goes_on {
+        if !events.send(event).await || !goes_on {
             return;
         }
     }

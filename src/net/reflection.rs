@@ -61,8 +61,11 @@ impl Server<'_> {
     /// imports.
     ///
     /// `symbols` are full names. Returns an encoded `FileDescriptorSet`. `known` returns files that
-    /// the
-    /// server need not send, by name.
+    /// the server need not send, by name.
+    ///
+    /// # Errors
+    ///
+    /// The server is unreachable, has no reflection, or does not know a symbol.
     pub fn descriptors(
         &self,
         symbols: &[String],
@@ -72,30 +75,30 @@ impl Server<'_> {
         let runtime = runtime.map_err(|error| self.fail(error.to_string(), &[], None))?;
         runtime.block_on(async {
             let channel = self.connect().await?;
-            let mut asked = Err(Status::unimplemented("not asked"));
+            let mut opened = Err(Status::unimplemented("not asked"));
             for path in PATHS {
-                asked = ReflectionStream::open(self, channel.clone(), path).await;
-                if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
+                opened = ReflectionStream::open(self, channel.clone(), path).await;
+                if !matches!(&opened, Err(status) if status.code() == Code::Unimplemented) {
                     break;
                 }
             }
-            let (mut info, services) = asked.map_err(|status| self.ended(&status))?;
+            let (mut info, services) = opened.map_err(|status| self.ended(&status))?;
             info.collect(services, symbols, known).await
         })
     }
 
     /// Returns the protocol version and the number of services that the server lists.
     pub(super) async fn services(&self, channel: Channel) -> Result<(&'static str, usize), Status> {
-        let mut asked = Err(Status::unimplemented("not asked"));
+        let mut opened = Err(Status::unimplemented("not asked"));
         for (path, version) in PATHS.into_iter().zip(["v1", "v1alpha"]) {
-            asked = ReflectionStream::open(self, channel.clone(), path)
+            opened = ReflectionStream::open(self, channel.clone(), path)
                 .await
                 .map(|(_, listed)| (version, listed.len()));
-            if !matches!(&asked, Err(status) if status.code() == Code::Unimplemented) {
+            if !matches!(&opened, Err(status) if status.code() == Code::Unimplemented) {
                 break;
             }
         }
-        asked
+        opened
     }
 
     fn fail(&self, what: String, tried: &[&str], next: Option<String>) -> ReflectionError {

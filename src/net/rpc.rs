@@ -58,6 +58,10 @@ pub type Responses = mpsc::Sender<Result<Bytes, Status>>;
 /// Opens a bidirectional stream at `path`.
 ///
 /// The end of `requests` half-closes the stream.
+///
+/// # Errors
+///
+/// The status with which the server refused the stream, or UNAVAILABLE without a connection.
 pub async fn open(
     channel: Channel,
     path: &str,
@@ -67,6 +71,10 @@ pub async fn open(
 }
 
 /// Opens a bidirectional stream at `path` with initial metadata.
+///
+/// # Errors
+///
+/// As for [`open`].
 pub async fn open_with(
     channel: Channel,
     path: &str,

@@ -51,14 +51,15 @@ pub(super) struct Sniffed<IO> {
 /// The first bytes of a connection, shared with the task that waits for them.
 #[derive(Default)]
 pub(super) struct FirstBytes {
-    said: Mutex<Said>,
-    told: Notify,
+    received: Mutex<ReceivedBytes>,
+    changed: Notify,
     /// Bytes received so far.
     bytes: AtomicU64,
 }
 
+/// The first bytes, and the end of the connection if that came early.
 #[derive(Default)]
-struct Said {
+struct ReceivedBytes {
     bytes: Vec<u8>,
     end: Option<io::Result<()>>,
 }
@@ -72,17 +73,17 @@ impl<IO> Sniffed<IO> {
 
 impl FirstBytes {
     /// Waits until the server has shown that it speaks HTTP/2, while another task reads.
-    pub(super) async fn hear(&self, timeout: Duration) -> Result<(), NotHttp2> {
-        let settled = async {
+    pub(super) async fn wait_for_http2(&self, timeout: Duration) -> Result<(), NotHttp2> {
+        let verdict = async {
             loop {
-                let told = self.told.notified();
+                let changed = self.changed.notified();
                 if let Some(verdict) = self.verdict() {
                     return verdict;
                 }
-                told.await;
+                changed.await;
             }
         };
-        tokio::time::timeout(timeout, settled).await.unwrap_or(Err(NotHttp2::Silent(timeout)))
+        tokio::time::timeout(timeout, verdict).await.unwrap_or(Err(NotHttp2::Silent(timeout)))
     }
 
     /// Returns the number of bytes received so far.
@@ -90,22 +91,22 @@ impl FirstBytes {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    fn said(&self) -> MutexGuard<'_, Said> {
-        self.said.lock().unwrap_or_else(PoisonError::into_inner)
+    fn received(&self) -> MutexGuard<'_, ReceivedBytes> {
+        self.received.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn verdict(&self) -> Option<Result<(), NotHttp2>> {
-        let mut said = self.said();
-        if let Some(Err(error)) = &mut said.end {
+        let mut received = self.received();
+        if let Some(Err(error)) = &mut received.end {
             let error = std::mem::replace(error, io::ErrorKind::ConnectionAborted.into());
             return Some(Err(NotHttp2::Broken(error)));
         }
-        read(&said.bytes, said.end.is_some())
+        classify(&received.bytes, received.end.is_some())
     }
 }
 
 /// Classifies the first bytes; `None`: there are too few.
-fn read(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
+fn classify(bytes: &[u8], ended: bool) -> Option<Result<(), NotHttp2>> {
     // A TLS alert is shorter than a frame header.
     if bytes.starts_with(&[0x15, 3]) {
         return Some(Err(NotHttp2::Tls));
@@ -137,25 +138,25 @@ impl<IO: AsyncRead + Unpin> AsyncRead for Sniffed<IO> {
         if self.known {
             return Poll::Ready(result);
         }
-        let mut said = self.first.said();
-        let room = MAX_SHOWN_BYTES.saturating_sub(said.bytes.len()).min(new.len());
-        said.bytes.extend_from_slice(new.get(..room).unwrap_or_default());
+        let mut received = self.first.received();
+        let room = MAX_SHOWN_BYTES.saturating_sub(received.bytes.len()).min(new.len());
+        received.bytes.extend_from_slice(new.get(..room).unwrap_or_default());
         let result = match result {
             Ok(()) if new.is_empty() => {
-                said.end = Some(Ok(()));
+                received.end = Some(Ok(()));
                 Ok(())
             }
             Ok(()) => Ok(()),
             Err(error) => {
                 let again = io::Error::new(error.kind(), error.to_string());
-                said.end = Some(Err(error));
+                received.end = Some(Err(error));
                 Err(again)
             }
         };
-        let known = said.end.is_some() || said.bytes.len() >= HEADER_BYTES;
-        drop(said);
+        let known = received.end.is_some() || received.bytes.len() >= HEADER_BYTES;
+        drop(received);
         self.known = known;
-        self.first.told.notify_waiters();
+        self.first.changed.notify_waiters();
         Poll::Ready(result)
     }
 }
@@ -169,9 +170,9 @@ impl<IO: AsyncRead + Unpin> Sniffed<IO> {
         let mut last = [0; MAX_SHOWN_BYTES];
         let read = Pin::new(&mut *self).poll_read(cx, &mut ReadBuf::new(&mut last));
         if read.is_pending() {
-            self.first.said().end = Some(Err(io::Error::new(error.kind(), error.to_string())));
+            self.first.received().end = Some(Err(io::Error::new(error.kind(), error.to_string())));
             self.known = true;
-            self.first.told.notify_waiters();
+            self.first.changed.notify_waiters();
         }
     }
 }
@@ -205,17 +206,17 @@ mod tests {
     #[test]
     fn classifies_the_first_bytes() {
         let http2 = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-        assert!(matches!(read(&http2, false), Some(Ok(()))));
-        assert!(read(http2.get(..8).unwrap_or_default(), false).is_none());
-        assert!(matches!(read(b"HTTP/1.1 400 Bad Request\r\n", false),
+        assert!(matches!(classify(&http2, false), Some(Ok(()))));
+        assert!(classify(http2.get(..8).unwrap_or_default(), false).is_none());
+        assert!(matches!(classify(b"HTTP/1.1 400 Bad Request\r\n", false),
             Some(Err(NotHttp2::Http1(line))) if line == "HTTP/1.1 400 Bad Request"));
-        assert!(matches!(read(&[0x15, 3, 1, 0, 2, 2, 22], false), Some(Err(NotHttp2::Tls))));
-        assert!(matches!(read(b"SSH-2.0-x\r\n", false), Some(Err(NotHttp2::Other(_)))));
-        assert!(matches!(read(b"no", true), Some(Err(NotHttp2::Other(_)))));
-        assert!(matches!(read(b"", true), Some(Err(NotHttp2::Closed))));
-        assert!(read(b"", false).is_none());
+        assert!(matches!(classify(&[0x15, 3, 1, 0, 2, 2, 22], false), Some(Err(NotHttp2::Tls))));
+        assert!(matches!(classify(b"SSH-2.0-x\r\n", false), Some(Err(NotHttp2::Other(_)))));
+        assert!(matches!(classify(b"no", true), Some(Err(NotHttp2::Other(_)))));
+        assert!(matches!(classify(b"", true), Some(Err(NotHttp2::Closed))));
+        assert!(classify(b"", false).is_none());
         // A SETTINGS acknowledgement of nothing, and SETTINGS of 16 MB.
-        assert!(matches!(read(&[0, 0, 0, 4, 1, 0, 0, 0, 0], false), Some(Err(_))));
-        assert!(matches!(read(&[255, 0, 0, 4, 0, 0, 0, 0, 0], false), Some(Err(_))));
+        assert!(matches!(classify(&[0, 0, 0, 4, 1, 0, 0, 0, 0], false), Some(Err(_))));
+        assert!(matches!(classify(&[255, 0, 0, 4, 0, 0, 0, 0, 0], false), Some(Err(_))));
     }
 }

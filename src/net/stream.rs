@@ -12,7 +12,7 @@ use h2::{Ping, PingPong, Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Method, Request, Version, header};
 use tokio::sync::mpsc;
 
-use super::client::{Event, Line};
+use super::client::{Event, EventSender};
 use super::sniff::FirstBytes;
 use crate::wire::discovery::fields::{any, status};
 use crate::wire::event::{Code, Side};
@@ -36,7 +36,7 @@ pub(super) struct Carry<'a> {
     pub max_message: u64,
     pub requests: mpsc::Receiver<Bytes>,
     /// The receiver of events. The server waits while its queue is full.
-    pub line: &'a Line,
+    pub events: &'a EventSender,
 }
 
 impl Carry<'_> {
@@ -113,7 +113,7 @@ impl Carry<'_> {
                 return End { by: Some(Side::Client), note: Some(note), ..End::default() };
             }
             for part in parts.drain(..) {
-                if !self.line.say(part).await {
+                if !self.events.send(part).await {
                     return End { by: Some(Side::Client), ..End::default() };
                 }
             }
@@ -172,13 +172,13 @@ fn finished(trailers: Trailers, headers: &HeaderMap) -> End {
     End { by: Some(Side::Server), status: trailers.status, reset: None, note }
 }
 
-/// Returns what a `google.rpc.Status` says beyond `text`: its own message and the texts in its
+/// Returns the content of a `google.rpc.Status` beyond `text`: its own message and the texts in its
 /// details.
 fn detailed(bytes: &[u8], text: &str) -> Option<String> {
-    let mut said = Vec::new();
+    let mut details = Vec::new();
     for field in Fields::new(bytes).map_while(Result::ok) {
         match (field.number, field.value) {
-            (status::MESSAGE, _) if field.text() != text => said.push(field.text().into_owned()),
+            (status::MESSAGE, _) if field.text() != text => details.push(field.text().into_owned()),
             (status::DETAILS, Value::Len(detail)) => {
                 let of =
                     |number| Fields::new(detail).map_while(Result::ok).find(|field| field.number == number);
@@ -188,13 +188,13 @@ fn detailed(bytes: &[u8], text: &str) -> Option<String> {
                 if let Some(Value::Len(value)) = of(any::VALUE).map(|value| value.value) {
                     texts_in(value, 4, &mut texts);
                 }
-                said.push(format!("{} {}", name.unwrap_or_default(), texts.join(", ")).trim().to_owned());
+                details.push(format!("{} {}", name.unwrap_or_default(), texts.join(", ")).trim().to_owned());
             }
             _ => {}
         }
     }
-    said.retain(|said| !said.is_empty());
-    (!said.is_empty()).then(|| format!("details: {}", said.join("; ")))
+    details.retain(|detail| !detail.is_empty());
+    (!details.is_empty()).then(|| format!("details: {}", details.join("; ")))
 }
 
 /// Collects the texts of a message of unknown type, down to `depth`.
@@ -234,16 +234,16 @@ async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
         (http::StatusCode::OK, None) => "the answer is not gRPC".into(),
         (status, _) => format!("HTTP status {}", status.as_u16()),
     };
-    let mut said = Vec::new();
-    while said.len() < MAX_SHOWN_BYTES {
+    let mut start = Vec::new();
+    while start.len() < MAX_SHOWN_BYTES {
         let Some(Ok(chunk)) = body.data().await else { break };
         let _ = body.flow_control().release_capacity(chunk.len());
-        said.extend_from_slice(&chunk);
+        start.extend_from_slice(&chunk);
     }
-    said.truncate(MAX_SHOWN_BYTES);
-    let said = String::from_utf8_lossy(&said);
-    if !said.trim().is_empty() {
-        text.push_str(&format!(": {}", said.split_whitespace().collect::<Vec<_>>().join(" ")));
+    start.truncate(MAX_SHOWN_BYTES);
+    let start = String::from_utf8_lossy(&start);
+    if !start.trim().is_empty() {
+        text.push_str(&format!(": {}", start.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
     End { by: Some(Side::Server), status: Some((Code(code), text)), ..End::default() }
 }

@@ -47,7 +47,9 @@ fn payload(store: &Store, schema: &Schema, id: BlobId, names: FieldNames) -> Opt
 
 /// Decoded content for the `has:` and `field:` terms of filters.
 pub struct Contents<'a> {
+    /// The store with the messages and their content.
     pub store: &'a Store,
+    /// The descriptors to decode with.
     pub schema: &'a Arc<Schema>,
 }
 

@@ -4,6 +4,8 @@
 //! hold in memory. All three recognise the format themselves. The folders below read and write one
 //! format each.
 
+#![warn(missing_docs)]
+
 pub mod bodies;
 mod fold;
 pub mod observe;
@@ -19,5 +21,7 @@ pub use open::{
     Source, SourceError, SourceFormat, Spec, VersionedResource, collect_resources, decoding_gaps, format_of,
     list_files, open, open_recording, open_script, parse_documents, read, read_dump, start_recording,
 };
-pub use replay_until::{Limit, PositionError, Replay, ReplayPosition, is_message, replay, replay_all, store};
+pub use replay_until::{
+    InvalidPosition, Limit, PositionError, Replay, ReplayPosition, is_message, replay, replay_all, store,
+};
 pub use schema_codec::SchemaCodec;

@@ -16,7 +16,9 @@ use crate::wire::{Frame, FramePayload};
 /// A position in a source, before the source is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayPosition {
+    /// Before the first frame.
     Start,
+    /// After the last frame.
     End,
     /// The first NACK.
     Nack,
@@ -24,16 +26,20 @@ pub enum ReplayPosition {
     Moment(FilterTime),
 }
 
+/// A text that does not name a position in a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("expected #487, 14:02:08, +30s, a date, start, end or nack")]
+pub struct InvalidPosition;
+
 impl std::str::FromStr for ReplayPosition {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = InvalidPosition;
+
+    fn from_str(text: &str) -> Result<Self, InvalidPosition> {
         match text {
             "start" => Ok(ReplayPosition::Start),
             "end" => Ok(ReplayPosition::End),
             "nack" => Ok(ReplayPosition::Nack),
-            text => FilterTime::parse(text)
-                .map(ReplayPosition::Moment)
-                .ok_or_else(|| "expected #487, 14:02:08, +30s, a date, start, end or nack".into()),
+            text => FilterTime::parse(text).map(ReplayPosition::Moment).ok_or(InvalidPosition),
         }
     }
 }
@@ -41,10 +47,18 @@ impl std::str::FromStr for ReplayPosition {
 /// Why a source has no such position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PositionError {
+    /// The source has no NACK.
     #[error("no message in this source is a NACK")]
     NoNack,
+    /// The source has no message with the wanted number.
     #[error("there is no message #{wanted}")]
-    NoMessage { wanted: u64, last: u64 },
+    NoMessage {
+        /// The number that was asked for; messages count from 1.
+        wanted: u64,
+        /// The number of the last message; 0 in an empty source.
+        last: u64,
+    },
+    /// The source has only times since its start, so that a date or time of day finds nothing.
     #[error("this source has no dates")]
     NoDates,
 }
@@ -52,6 +66,7 @@ pub enum PositionError {
 /// The last frame of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
+    /// The end of the source.
     All,
     /// Up to this message.
     Message(Seq),
@@ -63,6 +78,7 @@ impl Limit {
     /// Finds `position` in a source; times of day are read in `zone`.
     ///
     /// # Errors
+    ///
     /// The source has no such message, no NACK, or no dates.
     pub fn of(position: &ReplayPosition, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, PositionError> {
         match position {

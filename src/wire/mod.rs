@@ -4,6 +4,8 @@
 //! original bytes are kept. Only [`h2::Rewrite`] changes what passes. No channels, no clock, no
 //! async.
 
+#![warn(missing_docs)]
+
 mod assembler;
 mod builder;
 pub mod content;

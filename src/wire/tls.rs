@@ -23,7 +23,7 @@ pub struct Secured {
     /// Certificate of the connecting end.
     pub client: Option<Certificate>,
     /// The accepting end requested a certificate.
-    pub asked: bool,
+    pub is_client_certificate_requested: bool,
     /// The accepting end's certificate was not verified (`--insecure`).
     pub unverified: bool,
 }
@@ -74,7 +74,7 @@ impl Tls {
         let theirs = self.client.as_ref().and_then(|leg| leg.client.as_ref()).map(Certificate::name);
         let server = self.server.as_ref();
         let ours = server.and_then(|leg| leg.client.as_ref()).map(Certificate::name);
-        let asked = server.is_some_and(|leg| leg.asked);
+        let requested = server.is_some_and(|leg| leg.is_client_certificate_requested);
         match (theirs, ours) {
             (Some(theirs), Some(ours)) => Some(format!(
                 "the server sees the tap's certificate ({ours}), not the client's ({theirs}); what it grants by \
@@ -87,7 +87,7 @@ impl Tls {
             (None, Some(ours)) => {
                 Some(format!("the server sees the tap's certificate ({ours}) for every client"))
             }
-            (None, None) if asked => Some(
+            (None, None) if requested => Some(
                 "the server asked for a client certificate and got none; --cert and --key give the tap one"
                     .into(),
             ),
@@ -134,7 +134,9 @@ impl Secured {
         out.extend(self.server.as_ref().map(|certificate| ("server", certificate.words())));
         match &self.client {
             Some(certificate) => out.push(("client", certificate.words())),
-            None if self.asked => out.push(("client", "none, although requested".into())),
+            None if self.is_client_certificate_requested => {
+                out.push(("client", "none, although requested".into()))
+            }
             None => {}
         }
         out
@@ -169,14 +171,16 @@ mod tests {
 
     #[test]
     fn describes_changes_of_mutual_tls() {
-        let leg = |client, asked| Some(Arc::new(Secured { client, asked, ..Secured::default() }));
-        let said = |client, server| Tls { client, server }.not_kept().unwrap_or_default();
-        assert_eq!(said(leg(None, false), leg(None, false)), "");
-        assert_eq!(said(None, None), "");
-        let both = said(leg(certificate("edge"), true), leg(certificate("tap"), true));
+        let leg = |client, is_client_certificate_requested| {
+            Some(Arc::new(Secured { client, is_client_certificate_requested, ..Secured::default() }))
+        };
+        let explain = |client, server| Tls { client, server }.not_kept().unwrap_or_default();
+        assert_eq!(explain(leg(None, false), leg(None, false)), "");
+        assert_eq!(explain(None, None), "");
+        let both = explain(leg(certificate("edge"), true), leg(certificate("tap"), true));
         assert!(both.contains("(tap), not the client's (edge)"), "{both}");
-        assert!(said(leg(certificate("edge"), true), None).contains("(edge) cannot be forwarded"));
-        assert!(said(None, leg(certificate("tap"), true)).contains("(tap) for every client"));
-        assert!(said(None, leg(None, true)).contains("got none"));
+        assert!(explain(leg(certificate("edge"), true), None).contains("(edge) cannot be forwarded"));
+        assert!(explain(None, leg(certificate("tap"), true)).contains("(tap) for every client"));
+        assert!(explain(None, leg(None, true)).contains("got none"));
     }
 }

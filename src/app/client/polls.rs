@@ -11,7 +11,7 @@ use super::{Ingest, Work};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{FieldNames, Schema};
-use crate::sources::observe::rest::{FrameSink, RestCodec};
+use crate::sources::observe::rest::{PollOutput, RestCodec};
 use crate::wire::FramePayload;
 use crate::wire::event::{Dir, Method, Time, Variant};
 
@@ -73,7 +73,7 @@ impl Work {
         polled.asked = false;
         let read = self.polls.bodies.read(coding.as_deref(), &body, &polled.method, Dir::Resp);
         let (before, catalog) = (self.out.len(), into.store.catalog_mut());
-        FrameSink { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
+        PollOutput { at: now, assembler: &mut self.assembler, catalog, out: &mut self.out }.put(
             id,
             Dir::Resp,
             read,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use serde_json::Value;
 
 use super::cursor::{Cursor, Position};
 use super::marks::{Marks, OverdueSampler};
@@ -21,7 +20,7 @@ use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::sources;
 use crate::sources::record::{Header, Loaded, Writer};
-use crate::sources::script::{self, Codec};
+use crate::sources::{SchemaCodec, script};
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Seq, Time};
@@ -31,21 +30,10 @@ mod opening;
 
 const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
 
-struct BySchema(Arc<Schema>);
-
-impl Codec for BySchema {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
-        self.0.encode(message, json).map_err(script::CodecError::new)
-    }
-    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
-        Some(self.0.message_to_json(message, bytes))
-    }
-}
-
 fn loaded(text: &str) -> Loaded {
     let script = script::parse(text, "test.xds").expect("a script");
     let catalog = Catalog::new(7, None, Box::new(MemoryBodies::default()));
-    script::load_into(&script, &BySchema(Schema::builtin()), catalog).expect("content")
+    script::load_into(&script, &SchemaCodec(Schema::builtin()), catalog).expect("content")
 }
 
 /// A source longer than two checkpoint intervals: streams that come and go, pushes, all kinds of

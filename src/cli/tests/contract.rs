@@ -143,7 +143,7 @@ fn under_tls(path: &std::path::Path) {
         sni: Some("cp.mesh".into()),
         server: Some(certificate("cp")),
         client: Some(certificate(client)),
-        asked: true,
+        is_client_certificate_requested: true,
         unverified: false,
     };
     let tls = Tls { client: Some(Arc::new(leg("edge"))), server: Some(Arc::new(leg("tap"))) };

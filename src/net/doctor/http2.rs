@@ -68,18 +68,18 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Pre
             return Ok(PrefaceAnswer::Tls);
         }
     }
-    let said = head.get(..have).unwrap_or_default();
-    if said.is_empty() {
+    let received = head.get(..have).unwrap_or_default();
+    if received.is_empty() {
         return Ok(PrefaceAnswer::Closed);
     }
-    if said.starts_with(b"HTTP/") {
-        return Ok(PrefaceAnswer::Http1(line(said, io).await));
+    if received.starts_with(b"HTTP/") {
+        return Ok(PrefaceAnswer::Http1(line(received, io).await));
     }
     match parse(head) {
-        Some((SETTINGS, flags, length)) if have == HEADER_BYTES && flags & ACK == 0 => {
+        Some(FrameHeader { kind: SETTINGS, flags, length }) if have == HEADER_BYTES && flags & ACK == 0 => {
             skip(io, length).await?;
         }
-        _ => return Ok(PrefaceAnswer::Other(said.to_vec())),
+        _ => return Ok(PrefaceAnswer::Other(received.to_vec())),
     }
     io.write_all(&frame(SETTINGS, ACK, &[])).await?;
     let mut trips = Vec::new();
@@ -90,7 +90,7 @@ async fn talk<IO: AsyncRead + AsyncWrite + Unpin>(io: &mut IO) -> io::Result<Pre
         loop {
             let mut head = [0; HEADER_BYTES];
             io.read_exact(&mut head).await?;
-            let Some((kind, flags, length)) = parse(head) else {
+            let Some(FrameHeader { kind, flags, length }) = parse(head) else {
                 return Ok(PrefaceAnswer::Other(head.to_vec()));
             };
             skip(io, length).await?;
@@ -112,21 +112,29 @@ fn frame(kind: u8, flags: u8, content: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Returns type, flags and length of a frame; `None`: not a valid frame.
-fn parse([a, b, c, kind, flags, ..]: [u8; HEADER_BYTES]) -> Option<(u8, u8, usize)> {
+/// The fields of a frame header that the handshake needs.
+struct FrameHeader {
+    kind: u8,
+    flags: u8,
+    /// Length of the payload, in bytes.
+    length: usize,
+}
+
+/// Parses the header of a frame; `None` for a frame over the size limit.
+fn parse([a, b, c, kind, flags, ..]: [u8; HEADER_BYTES]) -> Option<FrameHeader> {
     let length = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
-    (length <= MAX_FRAME_BYTES).then_some((kind, flags, length))
+    (length <= MAX_FRAME_BYTES).then_some(FrameHeader { kind, flags, length })
 }
 
 async fn skip<IO: AsyncRead + Unpin>(io: &mut IO, length: usize) -> io::Result<()> {
     io.read_exact(&mut vec![0; length]).await.map(|_| ())
 }
 
-/// Reads the first line, of which `said` has been read already.
-async fn line<IO: AsyncRead + Unpin>(said: &[u8], io: &mut IO) -> String {
+/// Reads the first line, which starts with `received`.
+async fn line<IO: AsyncRead + Unpin>(received: &[u8], io: &mut IO) -> String {
     let mut rest = [0; 128];
     let more = io.read(&mut rest).await.unwrap_or_default();
-    let all = [said, rest.get(..more).unwrap_or_default()].concat();
+    let all = [received, rest.get(..more).unwrap_or_default()].concat();
     String::from_utf8_lossy(&all).lines().next().unwrap_or_default().to_owned()
 }
 

@@ -53,19 +53,19 @@ pub struct DoctorStep {
     pub name: &'static str,
     pub state: State,
     /// The findings, a line each.
-    pub said: Vec<String>,
+    pub lines: Vec<String>,
     pub took: Option<Duration>,
     /// A flag or a change that may help.
     pub next: Option<String>,
 }
 
 impl DoctorStep {
-    fn new(name: &'static str, state: State, said: impl Into<String>) -> DoctorStep {
-        DoctorStep { name, state, said: vec![said.into()], took: None, next: None }
+    fn new(name: &'static str, state: State, line: impl Into<String>) -> DoctorStep {
+        DoctorStep { name, state, lines: vec![line.into()], took: None, next: None }
     }
 
-    fn failed(name: &'static str, said: impl Into<String>, next: Option<&str>) -> DoctorStep {
-        DoctorStep { next: next.map(str::to_owned), ..DoctorStep::new(name, State::Failed, said) }
+    fn failed(name: &'static str, line: impl Into<String>, next: Option<&str>) -> DoctorStep {
+        DoctorStep { next: next.map(str::to_owned), ..DoctorStep::new(name, State::Failed, line) }
     }
 
     fn took(self, begun: Instant) -> DoctorStep {
@@ -146,8 +146,8 @@ impl DoctorTarget<'_> {
                     return None;
                 }
                 Err(_) => {
-                    let said = format!("no answer in {:?}", self.timeout);
-                    steps.push(DoctorStep::failed("name", said, Some("an address instead")).took(begun));
+                    let line = format!("no answer in {:?}", self.timeout);
+                    steps.push(DoctorStep::failed("name", line, Some("an address instead")).took(begun));
                     return None;
                 }
             };
@@ -188,35 +188,35 @@ impl DoctorTarget<'_> {
         let handshake = client.connect(leg, self.address.host(), None, &alpn);
         match tokio::time::timeout(self.timeout, handshake).await {
             Ok(Ok((stream, seen))) => {
-                let mut said = vec![match &seen.alpn {
+                let mut lines = vec![match &seen.alpn {
                     Some(alpn) => format!("{}, ALPN {alpn}", seen.version),
                     None => format!("{}, no ALPN; some clients require h2", seen.version),
                 }];
-                said.extend(seen.server.iter().flat_map(described));
+                lines.extend(seen.server.iter().flat_map(described));
                 let chain = tls::chain(&stream);
-                said.extend(chain.iter().map(|above| format!("chain  {}", above.subject)));
+                lines.extend(chain.iter().map(|above| format!("chain  {}", above.subject)));
                 if seen.unverified {
-                    said.push("not verified (--insecure)".into());
+                    lines.push("not verified (--insecure)".into());
                 }
-                if seen.asked {
+                if seen.is_client_certificate_requested {
                     let own = seen.client.as_ref().map_or("none was sent".into(), |own| own.name());
-                    said.push(format!("the server requests a client certificate: {own}"));
+                    lines.push(format!("the server requests a client certificate: {own}"));
                 }
-                steps.push(DoctorStep { said, ..DoctorStep::new("TLS", State::Ok, "") }.took(begun));
+                steps.push(DoctorStep { lines, ..DoctorStep::new("TLS", State::Ok, "") }.took(begun));
                 Some((Leg::Tls(Box::new(stream)), Some(seen)))
             }
             Ok(Err(failure)) => {
                 let mut step = DoctorStep::failed("TLS", failure.what, failure.next.as_deref()).took(begun);
                 match &failure.seen.server {
-                    Some(certificate) => step.said.extend(described(certificate)),
+                    Some(certificate) => step.lines.extend(described(certificate)),
                     None => self.without_tls(&mut step).await,
                 }
                 steps.push(step);
                 None
             }
             Err(_) => {
-                let said = format!("no answer to the handshake in {:?}", self.timeout);
-                let mut step = DoctorStep::failed("TLS", said, Some(PLAINTEXT_HINT)).took(begun);
+                let line = format!("no answer to the handshake in {:?}", self.timeout);
+                let mut step = DoctorStep::failed("TLS", line, Some(PLAINTEXT_HINT)).took(begun);
                 self.without_tls(&mut step).await;
                 steps.push(step);
                 None
@@ -227,25 +227,25 @@ impl DoctorTarget<'_> {
     /// Checks for a plaintext server after TLS failed without a certificate.
     async fn without_tls(&self, step: &mut DoctorStep) {
         let Ok(mut leg) = Leg::connect(self.address, self.timeout).await else { return };
-        let (said, next) = match http2::greet(&mut leg, self.timeout).await {
+        let (line, next) = match http2::greet(&mut leg, self.timeout).await {
             PrefaceAnswer::Http2(_) => ("the server speaks HTTP/2 in plaintext", PLAINTEXT_HINT),
             PrefaceAnswer::Http1(_) => ("the server speaks HTTP/1 in plaintext", OTHER_PORT_HINT),
             _ => return,
         };
-        step.said.push(said.into());
+        step.lines.push(line.into());
         step.next = Some(next.into());
     }
 
     async fn greet(&self, mut leg: Leg, seen: Option<&Secured>, steps: &mut Vec<DoctorStep>) -> Option<()> {
         let begun = Instant::now();
         let answer = http2::greet(&mut leg, self.timeout).await;
-        let failed = |said: String, next: Option<&str>| DoctorStep::failed("HTTP/2", said, next).took(begun);
+        let failed = |line: String, next: Option<&str>| DoctorStep::failed("HTTP/2", line, next).took(begun);
         let step = match answer {
             PrefaceAnswer::Http2(trips) => {
                 let middle = trips.get(trips.len() / 2).copied().unwrap_or_default();
                 let least = trips.first().copied().unwrap_or_default();
-                let said = format!("round trip {} (least {})", millis(middle), millis(least));
-                steps.push(DoctorStep::new("HTTP/2", State::Ok, said).took(begun));
+                let line = format!("round trip {} (least {})", millis(middle), millis(least));
+                steps.push(DoctorStep::new("HTTP/2", State::Ok, line).took(begun));
                 return Some(());
             }
             PrefaceAnswer::Http1(line) => failed(format!("an HTTP/1 port: `{line}`"), Some(OTHER_PORT_HINT)),
@@ -255,22 +255,22 @@ impl DoctorTarget<'_> {
                 failed(format!("neither HTTP/2 nor HTTP/1 nor TLS: `{text}`"), Some(OTHER_PORT_HINT))
             }
             PrefaceAnswer::Broken(_) | PrefaceAnswer::Closed
-                if seen.is_some_and(|seen| seen.asked && seen.client.is_none()) =>
+                if seen.is_some_and(|seen| seen.is_client_certificate_requested && seen.client.is_none()) =>
             {
                 // The server's alert says so, if it has arrived.
-                let said = "client certificate required: the server requests one and none was sent";
-                failed(said.into(), Some("--cert FILE --key FILE"))
+                let line = "client certificate required: the server requests one and none was sent";
+                failed(line.into(), Some("--cert FILE --key FILE"))
             }
             PrefaceAnswer::Broken(error) => match seen.and_then(|seen| tls::broken(&error, seen)) {
-                Some(said) => failed(said, Some("--cert FILE --key FILE")),
+                Some(line) => failed(line, Some("--cert FILE --key FILE")),
                 None => self.perhaps_tls(failed(format!("the connection broke: {error}"), None)).await,
             },
             PrefaceAnswer::Closed => {
                 self.perhaps_tls(failed("the server closed the connection".into(), None)).await
             }
             PrefaceAnswer::Silent => {
-                let said = format!("no answer from the server in {:?}", self.timeout);
-                self.perhaps_tls(failed(said, None)).await
+                let line = format!("no answer from the server in {:?}", self.timeout);
+                self.perhaps_tls(failed(line, None)).await
             }
         };
         steps.push(step);
@@ -292,8 +292,8 @@ impl DoctorTarget<'_> {
             Err(_) => None,
         };
         if let Some(certificate) = certificate {
-            step.said.push("the server speaks TLS".into());
-            step.said.extend(described(&certificate));
+            step.lines.push("the server speaks TLS".into());
+            step.lines.extend(described(&certificate));
             step.next = Some(TLS_HINT.into());
         }
         step

@@ -35,12 +35,21 @@ enum StreamResult {
     Refused(Status),
 }
 
+/// The result of one stream of a variant.
+struct VariantResult {
+    /// The position in [`VARIANTS`].
+    variant: usize,
+    /// The types requested on the stream.
+    kinds: Vec<Kind>,
+    result: StreamResult,
+}
+
 /// Adds a step for each variant.
 pub(super) async fn ask(
     channel: &Channel,
     metadata: &MetadataMap,
     node: &[u8],
-    most: Duration,
+    limit: Duration,
 ) -> Vec<DoctorStep> {
     let mut streams = JoinSet::new();
     for (at, variant) in VARIANTS.into_iter().enumerate() {
@@ -52,14 +61,15 @@ pub(super) async fn ask(
                 kinds.iter().filter_map(|kind| request(variant, *kind, node)).collect();
             let (channel, metadata) = (channel.clone(), metadata.clone());
             streams.spawn(async move {
-                let came = stream(channel, &path, variant, metadata, requests, most.min(OPEN_AFTER)).await;
-                (at, kinds, came)
+                let limit = limit.min(OPEN_AFTER);
+                let result = stream(channel, &path, variant, metadata, requests, limit).await;
+                VariantResult { variant: at, kinds, result }
             });
         }
     }
-    let mut came = streams.join_all().await;
-    came.sort_by_key(|(at, kinds, _)| (*at, kinds.first().copied()));
-    let of = |at: usize| came.iter().filter(move |(of, ..)| *of == at);
+    let mut results = streams.join_all().await;
+    results.sort_by_key(|result| (result.variant, result.kinds.first().copied()));
+    let of = |at: usize| results.iter().filter(move |result| result.variant == at);
     VARIANTS.into_iter().enumerate().map(|(at, variant)| step(variant, of(at))).collect()
 }
 
@@ -81,34 +91,34 @@ async fn stream(
     path: &str,
     variant: Variant,
     metadata: MetadataMap,
-    asked: Vec<Bytes>,
-    most: Duration,
+    first_requests: Vec<Bytes>,
+    limit: Duration,
 ) -> StreamResult {
-    let begun = Instant::now();
-    let (mut came, mut first) = (Vec::new(), Duration::ZERO);
-    let wanted = asked.len();
-    let talk = async {
+    let start = Instant::now();
+    let (mut received, mut first) = (Vec::new(), Duration::ZERO);
+    let wanted = first_requests.len();
+    let exchange = async {
         let (requests, ready) = mpsc::channel(wanted.max(1));
-        for request in asked {
+        for request in first_requests {
             // The receiver is held until the stream has been examined.
             let _ = requests.send(request).await;
         }
         let mut responses = rpc::open_with(channel, path, metadata, ready).await?;
-        while came.len() < wanted {
+        while received.len() < wanted {
             let Some(bytes) = responses.message().await? else { break };
-            if came.is_empty() {
-                first = begun.elapsed();
+            if received.is_empty() {
+                first = start.elapsed();
             }
-            came.extend(response(variant, &bytes));
+            received.extend(response(variant, &bytes));
         }
         // Dropped last, so that the server does not see the client leave.
         drop(requests);
         Ok(())
     };
-    match tokio::time::timeout(most, talk).await {
-        Ok(Err(status)) if came.is_empty() => StreamResult::Refused(status),
-        _ if came.is_empty() => StreamResult::Open,
-        _ => StreamResult::Answers(came, first),
+    match tokio::time::timeout(limit, exchange).await {
+        Ok(Err(status)) if received.is_empty() => StreamResult::Refused(status),
+        _ if received.is_empty() => StreamResult::Open,
+        _ => StreamResult::Answers(received, first),
     }
 }
 
@@ -123,15 +133,12 @@ fn response(variant: Variant, bytes: &[u8]) -> Option<(Kind, usize)> {
     Some((kind, fields(DiscoveryField::Resources).count()))
 }
 
-fn step<'a>(
-    variant: Variant,
-    came: impl Iterator<Item = &'a (usize, Vec<Kind>, StreamResult)>,
-) -> DoctorStep {
+fn step<'a>(variant: Variant, results: impl Iterator<Item = &'a VariantResult>) -> DoctorStep {
     let (mut answers, mut open, mut none) = (Vec::new(), Vec::new(), Vec::new());
     let (mut refused, mut took) = (Vec::new(), None);
-    for (_, kinds, came) in came {
+    for VariantResult { kinds, result, .. } in results {
         let words = kinds.iter().map(|kind| kind.word().to_owned());
-        match came {
+        match result {
             StreamResult::Answers(found, first) => {
                 let mut found = found.clone();
                 found.sort();
@@ -149,26 +156,28 @@ fn step<'a>(
             }
         }
     }
-    let state = match (answers.is_empty() && open.is_empty(), refused.is_empty()) {
-        (false, _) => State::Ok,
-        (true, false) => State::Failed,
-        (true, true) => State::None,
+    let state = if !answers.is_empty() || !open.is_empty() {
+        State::Ok
+    } else if refused.is_empty() {
+        State::None
+    } else {
+        State::Failed
     };
-    let mut said = Vec::new();
+    let mut lines = Vec::new();
     if !answers.is_empty() {
-        said.push(format!("answers: {}", answers.join(", ")));
+        lines.push(format!("answers: {}", answers.join(", ")));
     }
     if !open.is_empty() {
-        said.push(format!("open, without an answer: {}", open.join(" ")));
+        lines.push(format!("open, without an answer: {}", open.join(" ")));
     }
     if !none.is_empty() && state != State::None {
-        said.push(format!("not there: {}", none.join(" ")));
+        lines.push(format!("not there: {}", none.join(" ")));
     }
     let denied = refused.iter().any(|text| text.starts_with("UNAUTH") || text.starts_with("PERMISSION"));
-    said.extend(refused);
+    lines.extend(refused);
     if state == State::None {
-        said.push("not there (UNIMPLEMENTED)".into());
+        lines.push("not there (UNIMPLEMENTED)".into());
     }
     let next = denied.then(|| "-H 'authorization: Bearer TOKEN'".to_owned());
-    DoctorStep { name: variant.word(), state, said, took, next }
+    DoctorStep { name: variant.word(), state, lines, took, next }
 }

@@ -8,8 +8,8 @@ use h2::server::Builder;
 use tokio::task::JoinSet;
 
 use super::gather::Gather;
-use super::{HANDSHAKE_TIMEOUT, Shared, stream};
-use crate::net::tap::{Accepted, Leg, Speaks, alert, refuse, speaks};
+use super::{HANDSHAKE_TIMEOUT, ServeContext, stream};
+use crate::net::tap::{Accepted, ClientProtocol, Leg, alert, client_protocol, refuse};
 use crate::net::tls::{Failure, Server};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
@@ -25,13 +25,13 @@ const END_TIMEOUT: Duration = Duration::from_secs(1);
 const WINDOW_BYTES: u32 = 4 << 20;
 
 /// Serves a client until it disconnects.
-pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: Shared) {
-    shared.watch.tell(conn, TapEvent::Opened { peer, server: own.to_string() });
+pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: ServeContext) {
+    shared.reporter.report(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
     let result = streams(conn, leg, &shared).await;
     let error = result.err().filter(|error| !is_disconnect(error)).map(|error| error.to_string());
     let by = error.is_some().then_some(Side::Client);
-    shared.watch.tell(conn, TapEvent::Closed { by, error });
+    shared.reporter.report(conn, TapEvent::Closed { by, error });
 }
 
 /// Returns whether the client has closed the connection, orderly or not.
@@ -40,7 +40,7 @@ fn is_disconnect(error: &h2::Error) -> bool {
     error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
 }
 
-async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::Error> {
+async fn streams(conn: ConnId, client: Leg, shared: &ServeContext) -> Result<(), h2::Error> {
     let mut builder = Builder::new();
     builder
         .initial_window_size(WINDOW_BYTES)
@@ -70,10 +70,10 @@ async fn streams(conn: ConnId, client: Leg, shared: &Shared) -> Result<(), h2::E
 /// Performs the TLS handshake, if any.
 ///
 /// Failures are reported, to the client too, and return `None`.
-async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
+async fn secure(conn: ConnId, client: Leg, shared: &ServeContext) -> Option<Leg> {
     let failed = |failure: &Failure| {
         let error = failure.to_string();
-        shared.watch.tell(conn, TapEvent::Failed { step: ConnectStep::Accept, error: error.clone() });
+        shared.reporter.report(conn, TapEvent::Failed { step: ConnectStep::Accept, error: error.clone() });
         format!("xdscope serve: {error}")
     };
     let other = |what: &str, next: &str| Failure {
@@ -84,18 +84,18 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
     let (first, client) = match client.first().await {
         Ok(Some(first)) => first,
         Ok(None) => {
-            shared.watch.tell(conn, TapEvent::Closed { by: None, error: None });
+            shared.reporter.report(conn, TapEvent::Closed { by: None, error: None });
             return None;
         }
         Err(error) => {
             let error = Some(error.to_string());
-            shared.watch.tell(conn, TapEvent::Closed { by: Some(Side::Client), error });
+            shared.reporter.report(conn, TapEvent::Closed { by: Some(Side::Client), error });
             return None;
         }
     };
-    match (&shared.tls, speaks(&first)) {
-        (None, Speaks::Http2) => Some(client),
-        (None, Speaks::Tls) => {
+    match (&shared.tls, client_protocol(&first)) {
+        (None, ClientProtocol::Http2) => Some(client),
+        (None, ClientProtocol::Tls) => {
             let what = "the client spoke TLS, and this listener is plaintext";
             failed(&other(what, "--listen-cert FILE --listen-key FILE, or a client in plaintext"));
             alert(client).await;
@@ -106,9 +106,11 @@ async fn secure(conn: ConnId, client: Leg, shared: &Shared) -> Option<Leg> {
             refuse(client, &why).await;
             None
         }
-        (Some(tls), Speaks::Tls) => match handshake(tls, client).await {
+        (Some(tls), ClientProtocol::Tls) => match handshake(tls, client).await {
             Ok((client, facts)) => {
-                shared.watch.tell(conn, TapEvent::Secured { side: Side::Client, facts: Arc::new(facts) });
+                shared
+                    .reporter
+                    .report(conn, TapEvent::Secured { side: Side::Client, facts: Arc::new(facts) });
                 Some(client)
             }
             Err(failure) => {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::sync::watch;
 
-use super::tap::{Address, BatchPolicy, ListenError, Listener, Tap, Watch, accept};
+use super::tap::{Address, BatchPolicy, EventReporter, ListenError, Listener, Tap, accept};
 use super::tls;
 use crate::peers::server::Plan;
 use crate::wire::event::Time;
@@ -75,22 +75,27 @@ impl Control {
 /// An address cannot be bound.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
     let Config { listen, queue, tls, control, say } = config;
-    Tap::run("serve", &listen, queue.map(|bytes| (bytes, BATCH_POLICY)), move |listeners, watch, stopped| {
-        let counters = watch.counters.clone();
-        let shared = Shared { watch, tls, control, say, clock: RunClock(Instant::now()) };
-        let serve = move |accepted| connection::serve(accepted, shared.clone());
-        let own = |listener: Listener| {
-            let address = listener.address();
-            (listener, address)
-        };
-        accept(listeners.into_iter().map(own), counters, stopped, serve)
-    })
+    Tap::run(
+        "serve",
+        &listen,
+        queue.map(|bytes| (bytes, BATCH_POLICY)),
+        move |listeners, reporter, stopped| {
+            let counters = reporter.counters.clone();
+            let shared = ServeContext { reporter, tls, control, say, clock: RunClock(Instant::now()) };
+            let serve = move |accepted| connection::serve(accepted, shared.clone());
+            let own = |listener: Listener| {
+                let address = listener.address();
+                (listener, address)
+            };
+            accept(listeners.into_iter().map(own), counters, stopped, serve)
+        },
+    )
 }
 
 /// State that all connections share.
 #[derive(Clone)]
-struct Shared {
-    watch: Watch,
+struct ServeContext {
+    reporter: EventReporter,
     tls: Option<Arc<tls::Server>>,
     control: Control,
     say: Say,

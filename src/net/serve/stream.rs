@@ -10,7 +10,7 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::{HeaderMap, HeaderValue, Request, Response};
 
-use super::Shared;
+use super::ServeContext;
 use crate::net::tap::percent;
 use crate::peers::server::{Next, ServerStream};
 use crate::sources::observe::{ConnId, StreamEvent, TapEvent};
@@ -35,17 +35,18 @@ const RESOURCE_EXHAUSTED: Code = Code(8);
 const UNIMPLEMENTED: Code = Code(12);
 const INTERNAL: Code = Code(13);
 
+/// Serves one stream until it ends, and reports its events.
 pub(super) async fn serve(
     conn: ConnId,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
-    shared: Shared,
+    shared: ServeContext,
 ) {
     let stream = respond.stream_id().into();
-    let tell = Reporter { conn, stream, shared: shared.clone() };
+    let reporter = StreamReporter { conn, stream, shared: shared.clone() };
     let (head, body) = request.into_parts();
     let header = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-    tell.tell(StreamEvent::Open(Head {
+    reporter.report(StreamEvent::Open(Head {
         method: head.method.to_string(),
         path: head.uri.path().to_owned(),
         authority: head.uri.authority().map(ToString::to_string).unwrap_or_default(),
@@ -58,10 +59,10 @@ pub(super) async fn serve(
         response.headers_mut().extend(trailers(UNIMPLEMENTED, why));
         // The client may have disconnected.
         let _ = respond.send_response(response, true);
-        return tell.tell(StreamEvent::End(ended(UNIMPLEMENTED, why)));
+        return reporter.report(StreamEvent::End(server_ended(UNIMPLEMENTED, why)));
     };
     let Ok(send) = respond.send_response(response, false) else {
-        return tell.tell(StreamEvent::End(gone(None)));
+        return reporter.report(StreamEvent::End(client_gone(None)));
     };
     let requests = Requests {
         body,
@@ -69,9 +70,9 @@ pub(super) async fn serve(
         partial: Vec::new(),
         ended: false,
     };
-    let mut talk = Exchange { stream, requests, out: ResponseWriter::new(send), tell, shared };
-    let Err(end) = talk.run().await;
-    talk.tell.tell(StreamEvent::End(end));
+    let mut exchange = Exchange { stream, requests, out: ResponseWriter::new(send), reporter, shared };
+    let Err(end) = exchange.run().await;
+    exchange.reporter.report(StreamEvent::End(end));
 }
 
 fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
@@ -80,24 +81,25 @@ fn metadata(headers: &HeaderMap) -> Vec<(String, String)> {
 }
 
 /// Reports the events of this stream.
-struct Reporter {
+struct StreamReporter {
     conn: ConnId,
     stream: u32,
-    shared: Shared,
+    shared: ServeContext,
 }
 
-impl Reporter {
-    fn tell(&self, what: StreamEvent) {
-        self.shared.watch.tell(self.conn, TapEvent::Stream { stream: self.stream, event: what });
+impl StreamReporter {
+    fn report(&self, event: StreamEvent) {
+        self.shared.reporter.report(self.conn, TapEvent::Stream { stream: self.stream, event });
     }
 }
 
+/// A stream, both directions.
 struct Exchange {
     stream: ServerStream,
     requests: Requests,
     out: ResponseWriter,
-    tell: Reporter,
-    shared: Shared,
+    reporter: StreamReporter,
+    shared: ServeContext,
 }
 
 impl Exchange {
@@ -107,28 +109,24 @@ impl Exchange {
         // The plan may have changed since the stream was opened.
         plan.mark_changed();
         let (clock, steps) = (self.shared.clock, self.shared.control.steps.clone());
-        let mut told = None;
+        let mut last_notice = None;
         loop {
-            let next = match self.out.full {
-                false => self.stream.next(clock.now()),
-                true => Next::Idle,
-            };
-            let (mut at, mut held) = (None, None);
+            let next = if self.out.full { Next::Idle } else { self.stream.next(clock.now()) };
+            let (mut wake_at, mut held_step) = (None, None);
             match next {
                 Next::Send(pieces) => {
                     self.out.put(&pieces)?;
-                    self.tell.tell(StreamEvent::Message { dir: Dir::Resp, pieces });
+                    self.reporter.report(StreamEvent::Message { dir: Dir::Resp, pieces });
                     continue;
                 }
                 Next::End(code, message) => return self.out.end(code, &message),
                 Next::Reset(code) => {
                     self.out.flush()?;
                     self.out.send.send_reset(Reason::from(code));
-                    let end = End { by: Some(Side::Server), reset: Some(code), ..End::default() };
-                    return Err(end);
+                    return Err(End { by: Some(Side::Server), reset: Some(code), ..End::default() });
                 }
-                Next::At(time) => at = Some(time),
-                Next::Held(what) => held = Some(what),
+                Next::At(time) => wake_at = Some(time),
+                Next::Held(step) => held_step = Some(step),
                 Next::Idle => {}
             }
             self.out.flush()?;
@@ -136,71 +134,76 @@ impl Exchange {
                 let end = self.out.end(OK, "");
                 return end.map_err(|end| End { by: Some(Side::Client), ..end });
             }
-            if let Some(what) = &held {
-                self.say(&mut told, format!("Enter sends {what}"));
+            if let Some(step) = &held_step {
+                self.notify(&mut last_notice, format!("Enter sends {step}"));
             }
-            let waits = self.stream.waits_for().filter(|_| !self.out.full);
-            let listens = !self.requests.ended && self.stream.queued() < MAX_QUEUED_RESPONSES;
+            let awaited = self.stream.waits_for().filter(|_| !self.out.full);
+            let reads_requests = !self.requests.ended && self.stream.queued() < MAX_QUEUED_RESPONSES;
             tokio::select! {
                 room = poll_fn(|cx| self.out.poll(cx)) => room?,
-                requests = self.requests.next(), if listens => {
-                    let now = clock.now();
-                    for request in requests.or_else(|failed| self.fail(failed))? {
-                        let request = Bytes::from(request);
-                        self.stream.handle_request(now, &request);
-                        self.tell.tell(StreamEvent::Message { dir: Dir::Req, pieces: vec![request] });
-                    }
+                requests = self.requests.next(), if reads_requests => {
+                    let requests = requests.or_else(|failed| self.fail(failed))?;
+                    self.handle_requests(requests);
                 }
                 changed = plan.changed() => {
                     // An error means that the server is stopping.
                     if changed.is_ok() {
-                        let now = plan.borrow_and_update().clone();
-                        self.stream.handle_plan(now);
+                        let plan = plan.borrow_and_update().clone();
+                        self.stream.handle_plan(plan);
                     }
                 }
-                () = clock.reach(at.unwrap_or_default()), if at.is_some() => {}
-                leave = steps.acquire(), if held.is_some() => {
-                    if let Ok(leave) = leave {
-                        leave.forget();
+                () = clock.reach(wake_at.unwrap_or_default()), if wake_at.is_some() => {}
+                permit = steps.acquire(), if held_step.is_some() => {
+                    if let Ok(permit) = permit {
+                        permit.forget();
                         self.stream.release();
                     }
                 }
-                () = tokio::time::sleep(REPORT_AFTER), if waits.is_some() => {
-                    let words = waits.unwrap_or_default();
-                    self.say(&mut told, format!("waiting for {words}, as in the recording"));
+                () = tokio::time::sleep(REPORT_AFTER), if awaited.is_some() => {
+                    let awaited = awaited.unwrap_or_default();
+                    self.notify(&mut last_notice, format!("waiting for {awaited}, as in the recording"));
                 }
             }
+        }
+    }
+
+    fn handle_requests(&mut self, requests: Vec<Vec<u8>>) {
+        let now = self.shared.clock.now();
+        for request in requests {
+            let request = Bytes::from(request);
+            self.stream.handle_request(now, &request);
+            self.reporter.report(StreamEvent::Message { dir: Dir::Req, pieces: vec![request] });
         }
     }
 
     /// Ends the stream after a request that cannot be handled.
     fn fail(&mut self, failed: RequestError) -> Result<Vec<Vec<u8>>, End> {
         match failed {
-            RequestError::Gone(error) => Err(gone(error.reason().filter(|_| error.is_reset()))),
+            RequestError::Gone(error) => Err(client_gone(error.reason().filter(|_| error.is_reset()))),
             RequestError::Bad { bytes, code, why } => {
-                self.tell.tell(StreamEvent::Lost { bytes });
+                self.reporter.report(StreamEvent::Lost { bytes });
                 self.out.end(code, &why).map(|never| match never {})
             }
         }
     }
 
     /// Reports a message unless it was the last one reported.
-    fn say(&self, told: &mut Option<String>, what: String) {
-        if told.as_ref() != Some(&what) {
-            (self.shared.say)(&what);
-            *told = Some(what);
+    fn notify(&self, last: &mut Option<String>, text: String) {
+        if last.as_ref() != Some(&text) {
+            (self.shared.say)(&text);
+            *last = Some(text);
         }
     }
 }
 
 /// The end of a stream that the client reset or whose connection it closed.
-fn gone(reset: Option<Reason>) -> End {
+fn client_gone(reset: Option<Reason>) -> End {
     let note = reset.is_none().then(|| "the connection was closed".to_owned());
     End { by: Some(Side::Client), status: None, reset: reset.map(u32::from), note }
 }
 
 /// The end of a stream that the server ended with a status.
-fn ended(code: Code, message: &str) -> End {
+fn server_ended(code: Code, message: &str) -> End {
     End { by: Some(Side::Server), status: Some((code, message.to_owned())), ..End::default() }
 }
 
@@ -293,7 +296,7 @@ impl ResponseWriter {
 
     /// Queues all bytes at once. h2 keeps references to them until the client takes them.
     fn data(&mut self, bytes: Bytes) -> Result<(), End> {
-        self.send.send_data(bytes, false).map_err(|_| gone(None))?;
+        self.send.send_data(bytes, false).map_err(|_| client_gone(None))?;
         self.send.reserve_capacity(1);
         self.full = self.send.capacity() == 0;
         Ok(())
@@ -302,7 +305,7 @@ impl ResponseWriter {
     /// Ready when there is room again or the stream has ended.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         if let Poll::Ready(reset) = self.send.poll_reset(cx) {
-            return Poll::Ready(Err(gone(reset.ok())));
+            return Poll::Ready(Err(client_gone(reset.ok())));
         }
         if !self.full {
             return Poll::Pending;
@@ -314,15 +317,15 @@ impl ResponseWriter {
                     self.full = false;
                     return Poll::Ready(Ok(()));
                 }
-                Some(Err(_)) | None => return Poll::Ready(Err(gone(None))),
+                Some(Err(_)) | None => return Poll::Ready(Err(client_gone(None))),
             }
         }
     }
 
     fn end(&mut self, code: Code, message: &str) -> Result<Infallible, End> {
         self.flush()?;
-        self.send.send_trailers(trailers(code, message)).map_err(|_| gone(None))?;
-        Err(ended(code, message))
+        self.send.send_trailers(trailers(code, message)).map_err(|_| client_gone(None))?;
+        Err(server_ended(code, message))
     }
 }
 

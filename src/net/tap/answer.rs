@@ -23,21 +23,22 @@ const UNAVAILABLE: &str = "14";
 ///
 /// The answer is a gRPC status or an HTTP/1.1 response. A client of another protocol gets none.
 pub(in crate::net) async fn refuse(client: Leg, why: &str) {
-    let told = tokio::time::timeout(ANSWER_TIMEOUT, async {
+    let answered = tokio::time::timeout(ANSWER_TIMEOUT, async {
         let Some((first, client)) = client.first().await? else { return Ok(()) };
-        match speaks(&first) {
-            Speaks::Http2 => http2(client, why).await.map_err(io::Error::other),
-            Speaks::Http1 => http1(client, why).await,
-            Speaks::Tls | Speaks::Other => Ok(()),
+        match client_protocol(&first) {
+            ClientProtocol::Http2 => http2(client, why).await.map_err(io::Error::other),
+            ClientProtocol::Http1 => http1(client, why).await,
+            ClientProtocol::Tls | ClientProtocol::Other => Ok(()),
         }
     });
-    if let Ok(Err(error)) = told.await {
-        tracing::debug!(%error, "a client went away before it was told why");
+    if let Ok(Err(error)) = answered.await {
+        tracing::debug!(%error, "a client disconnected before it received the reason");
     }
 }
 
+/// The protocol of a client, by its first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::net) enum Speaks {
+pub(in crate::net) enum ClientProtocol {
     Http2,
     Http1,
     /// A TLS handshake.
@@ -45,17 +46,17 @@ pub(in crate::net) enum Speaks {
     Other,
 }
 
-/// Tells the protocol of a client by its first bytes.
-pub(in crate::net) fn speaks(first: &[u8]) -> Speaks {
+/// Returns the protocol of a client by its first bytes.
+pub(in crate::net) fn client_protocol(first: &[u8]) -> ClientProtocol {
     if !first.is_empty() && PREFACE.starts_with(first.get(..PREFACE.len()).unwrap_or(first)) {
-        return Speaks::Http2;
+        return ClientProtocol::Http2;
     }
     if first.starts_with(&HANDSHAKE) {
-        return Speaks::Tls;
+        return ClientProtocol::Tls;
     }
     let word = first.split(|byte| *byte == b' ').next().unwrap_or_default();
     let method = (3..=7).contains(&word.len()) && word.iter().all(u8::is_ascii_uppercase);
-    if method && word.len() < first.len() { Speaks::Http1 } else { Speaks::Other }
+    if method && word.len() < first.len() { ClientProtocol::Http1 } else { ClientProtocol::Other }
 }
 
 /// Sends the fatal alert `handshake_failure`, for a client that speaks TLS to a plaintext listener.
@@ -113,13 +114,13 @@ mod tests {
 
     #[test]
     fn tells_protocols_by_their_first_bytes() {
-        assert_eq!(speaks(PREFACE), Speaks::Http2);
-        assert_eq!(speaks(b"PRI * HT"), Speaks::Http2);
-        assert_eq!(speaks(&[PREFACE, &[0; 40]].concat()), Speaks::Http2);
-        assert_eq!(speaks(b"POST /v3/discovery:clusters HTTP/1.1\r\n"), Speaks::Http1);
-        assert_eq!(speaks(&[22, 3, 1]), Speaks::Tls);
+        assert_eq!(client_protocol(PREFACE), ClientProtocol::Http2);
+        assert_eq!(client_protocol(b"PRI * HT"), ClientProtocol::Http2);
+        assert_eq!(client_protocol(&[PREFACE, &[0; 40]].concat()), ClientProtocol::Http2);
+        assert_eq!(client_protocol(b"POST /v3/discovery:clusters HTTP/1.1\r\n"), ClientProtocol::Http1);
+        assert_eq!(client_protocol(&[22, 3, 1]), ClientProtocol::Tls);
         for other in [&b""[..], &[22], b"hello", b"GET", b"\xff\xff\xff\xff "] {
-            assert_eq!(speaks(other), Speaks::Other, "{other:?}");
+            assert_eq!(client_protocol(other), ClientProtocol::Other, "{other:?}");
         }
     }
 

@@ -12,8 +12,7 @@ const MIN_FREE_BYTES: usize = 16 << 10;
 /// Buffers that are kept, to be reused when all copies of their bytes are gone.
 ///
 /// Together they hold a push of 39 MB: touching fresh pages would cost the traffic more than
-/// copying
-/// into them.
+/// copying into them.
 const MAX_KEPT_BUFFERS: usize = (48 << 20) / BUFFER_BYTES;
 
 /// The read buffers of all connections.

@@ -5,12 +5,10 @@
 //! HTTP/1.1 and anything else pass alike.
 //!
 //! Only `-H` and `--authority` change bytes: the headers of requests. The copies are then of what
-//! was
-//! sent to the server.
+//! was sent to the server.
 //!
 //! TLS ends at the tap on each side, with the server name and protocol that the client asked for.
-//! The
-//! tap answers by itself only where the server cannot answer at all, to tell the client why.
+//! The tap answers by itself only where the server cannot answer at all, to tell the client why.
 
 mod accept;
 mod address;
@@ -20,8 +18,8 @@ mod changes;
 mod copies;
 mod leg;
 mod relay;
+mod reporter;
 mod secure;
-mod watch;
 
 pub use address::{Address, AddressError};
 pub use changes::{NoChange, changes};
@@ -37,11 +35,11 @@ use tokio::sync::watch::{Receiver, Sender, channel};
 use tracing::error;
 
 pub(super) use accept::{Accepted, accept};
-pub(super) use answer::{Speaks, alert, percent, refuse, speaks};
+pub(super) use answer::{ClientProtocol, alert, client_protocol, percent, refuse};
 use buffers::Buffers;
 pub(super) use copies::BatchPolicy;
 pub(super) use leg::{Leg, Listener};
-pub(super) use watch::Watch;
+pub(super) use reporter::EventReporter;
 
 use super::tls;
 use crate::wire::h2::Changes;
@@ -78,8 +76,7 @@ pub const MAX_QUEUED_BYTES: usize = 96 << 20;
 /// Batching of the tap's copies.
 ///
 /// Waking the analysis for each of many chunks would cost the traffic. Copies that wait for long
-/// have
-/// left the processor's cache, and their buffers too.
+/// have left the processor's cache, and their buffers too.
 const BATCH_POLICY: BatchPolicy = BatchPolicy { time: Duration::from_millis(20), bytes: 1 << 20 };
 
 /// The address that cannot be listened on.
@@ -124,12 +121,12 @@ impl Tap {
             "tap",
             &listen,
             queue.map(|bytes| (bytes, BATCH_POLICY)),
-            move |listeners, watch, stopped| {
-                let (counters, buffers) = (watch.counters.clone(), Buffers::default());
-                if watch.copies.is_some() {
+            move |listeners, reporter, stopped| {
+                let (counters, buffers) = (reporter.counters.clone(), Buffers::default());
+                if reporter.copies.is_some() {
                     buffers.warm();
                 }
-                let shared = relay::Shared { watch, buffers, timeout, tls, changes };
+                let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes };
                 let relay = move |accepted| relay::relay(accepted, shared.clone());
                 accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)
             },
@@ -142,7 +139,7 @@ impl Tap {
         name: &str,
         listen: &[Address],
         queue: Option<(usize, BatchPolicy)>,
-        work: impl FnOnce(Vec<Listener>, Watch, Receiver<bool>) -> F + Send + 'static,
+        work: impl FnOnce(Vec<Listener>, EventReporter, Receiver<bool>) -> F + Send + 'static,
     ) -> Result<Tap, ListenError> {
         let fail = |address: &Address| {
             let address = address.clone();
@@ -159,13 +156,13 @@ impl Tap {
         let copies = queue.map(|(bytes, company)| Arc::new(CopyQueue::with(bytes, company)));
         let counters = Arc::new(Counters::default());
         let (stop, stopped) = channel(false);
-        let watch = Watch { copies: copies.clone(), counters: counters.clone() };
+        let reporter = EventReporter { copies: copies.clone(), counters: counters.clone() };
         let thread = std::thread::Builder::new()
             .name(name.into())
             .spawn(move || {
-                runtime.block_on(work(listeners, watch.clone(), stopped));
+                runtime.block_on(work(listeners, reporter.clone(), stopped));
                 drop(runtime);
-                if let Some(copies) = &watch.copies {
+                if let Some(copies) = &reporter.copies {
                     copies.close();
                 }
             })

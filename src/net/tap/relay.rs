@@ -9,11 +9,11 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::accept::Accepted;
-use super::answer::{self, Speaks};
+use super::answer::{self, ClientProtocol};
 use super::buffers::Buffers;
 use super::leg::Leg;
 use super::secure::{self, Handshakes, Legs};
-use super::{Tls, Watch};
+use super::{EventReporter, Tls};
 use crate::net::tls;
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
@@ -22,14 +22,14 @@ use crate::wire::h2::{Changes, Rewrite, Unchanged};
 
 /// Bytes of requests that are kept until the server answers.
 ///
-/// A client that sends more than this before the first byte of an answer cannot be told why there
-/// is
-/// none.
+/// A client that sends more before the first byte of an answer gets no error message if the server
+/// never answers.
 const MAX_EARLY_BYTES: usize = 128 << 10;
 
+/// State that all connections of a tap share.
 #[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) watch: Watch,
+pub(super) struct RelayContext {
+    pub(super) reporter: EventReporter,
     pub(super) buffers: Buffers,
     /// The timeout of each step of connecting to the upstream.
     pub(super) timeout: Duration,
@@ -39,10 +39,10 @@ pub(super) struct Shared {
 }
 
 /// Relays between a client and its upstream until either is gone.
-pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: Shared) {
-    shared.watch.tell(conn, TapEvent::Opened { peer, server: upstream.to_string() });
-    let meeting = Handshakes { conn, upstream: &upstream, shared: &shared };
-    let Some(Legs { client, server, server_tls }) = meeting.legs(client).await else { return };
+pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Accepted, shared: RelayContext) {
+    shared.reporter.report(conn, TapEvent::Opened { peer, server: upstream.to_string() });
+    let handshakes = Handshakes { conn, upstream: &upstream, shared: &shared };
+    let Some(Legs { client, server, server_tls }) = handshakes.legs(client).await else { return };
     let (client_read, client_write) = tokio::io::split(client);
     let (server_read, server_write) = tokio::io::split(server);
     let phase = SharedPhase::new(if server_tls.is_some() { RelayPhase::Secured } else { RelayPhase::Quiet });
@@ -65,21 +65,18 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         Ok(_) => (None, None),
         Err((side, error)) => (Some(side), Some(error)),
     };
-    let stood = phase.get();
-    let unanswered = by == Some(Side::Server) && stood.owes_answer();
+    let last_phase = phase.get();
+    let unanswered = by == Some(Side::Server) && last_phase.owes_answer();
     let early = unanswered.then(|| requests.early.take().unwrap_or_default());
     let unchanged = error.as_ref().is_some_and(is_unchanged);
-    let words = error.map(|error| {
-        let seen = server_tls.as_deref();
-        match seen.and_then(|seen| tls::broken(&error, seen)) {
-            Some(words) => words,
-            None if unchanged => format!("{error}; {}", secure::PASSES_UNCHANGED),
-            None if stood == RelayPhase::Hello => {
-                format!("{error}: the client spoke TLS, and the server may not")
-            }
-            None if early.is_some() => unanswered_error(&error, seen),
-            None => error.to_string(),
+    let words = error.map(|error| match server_tls.as_deref().and_then(|seen| tls::broken(&error, seen)) {
+        Some(words) => words,
+        None if unchanged => format!("{error}; {}", secure::PASSES_UNCHANGED),
+        None if last_phase == RelayPhase::Hello => {
+            format!("{error}: the client spoke TLS, and the server may not")
         }
+        None if unanswered => unanswered_error(&error, server_tls.as_deref()),
+        None => error.to_string(),
     });
     let client = requests.from.unsplit(responses.to);
     let server = responses.from.unsplit(requests.to);
@@ -87,7 +84,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         server.reset();
     }
     drop(server);
-    shared.watch.tell(
+    shared.reporter.report(
         conn,
         match &words {
             Some(why) if unchanged => TapEvent::Failed { step: ConnectStep::Headers, error: why.clone() },
@@ -95,7 +92,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         },
     );
     match (early, words) {
-        (Some(_), Some(_)) if stood == RelayPhase::Hello => answer::alert(client).await,
+        (Some(_), Some(_)) if last_phase == RelayPhase::Hello => answer::alert(client).await,
         (Some(early), Some(words)) => {
             let client = Leg::Again(early.into(), Box::new(client));
             answer::refuse(client, &format!("xdscope tap: {upstream}: {words}")).await;
@@ -118,12 +115,14 @@ fn unanswered_error(error: &io::Error, seen: Option<&Secured>) -> String {
             format!("{error}; --cacert FILE, or --insecure")
         }
         None => format!("{silent}; if it requires TLS: --cacert FILE or --insecure"),
-        Some(seen) if seen.asked && seen.client.is_none() => {
+        Some(seen) if seen.is_client_certificate_requested && seen.client.is_none() => {
             format!(
                 "client certificate required? The server requested one and none was sent; {silent}; --cert FILE --key FILE"
             )
         }
-        Some(seen) if seen.asked => format!("{silent}; it may reject the tap's certificate"),
+        Some(seen) if seen.is_client_certificate_requested => {
+            format!("{silent}; it may reject the tap's certificate")
+        }
         Some(_) => silent,
     }
 }
@@ -156,19 +155,19 @@ impl RelayPhase {
 struct SharedPhase(Arc<AtomicU8>);
 
 impl SharedPhase {
-    fn new(stand: RelayPhase) -> SharedPhase {
-        SharedPhase(Arc::new(AtomicU8::new(stand as u8)))
+    fn new(phase: RelayPhase) -> SharedPhase {
+        SharedPhase(Arc::new(AtomicU8::new(phase as u8)))
     }
 
     fn get(&self) -> RelayPhase {
         const ALL: [RelayPhase; 4] =
             [RelayPhase::Quiet, RelayPhase::Secured, RelayPhase::Hello, RelayPhase::ClientHello];
-        let stand = usize::from(self.0.load(Ordering::Relaxed));
-        ALL.get(stand).copied().unwrap_or(RelayPhase::Talking)
+        let phase = usize::from(self.0.load(Ordering::Relaxed));
+        ALL.get(phase).copied().unwrap_or(RelayPhase::Talking)
     }
 
-    fn set(&self, stand: RelayPhase) {
-        self.0.store(stand as u8, Ordering::Relaxed);
+    fn set(&self, phase: RelayPhase) {
+        self.0.store(phase as u8, Ordering::Relaxed);
     }
 }
 
@@ -178,7 +177,7 @@ struct Pump {
     to: WriteHalf<Leg>,
     dir: Dir,
     conn: ConnId,
-    shared: Shared,
+    shared: RelayContext,
     /// The phase of the connection, shared by both directions.
     phase: SharedPhase,
     /// The requests so far, until there is an answer.
@@ -214,13 +213,13 @@ impl Pump {
             }
         }
         self.to.shutdown().await.map_err(|error| (writing, error))?;
-        self.shared.watch.tell(self.conn, TapEvent::Finished { dir: self.dir });
+        self.shared.reporter.report(self.conn, TapEvent::Finished { dir: self.dir });
         Ok(())
     }
 
     /// Sends bytes on, then counts them and queues a copy.
     async fn pass(&mut self, bytes: Bytes) -> io::Result<()> {
-        let Watch { copies, counters } = &self.shared.watch;
+        let EventReporter { copies, counters } = &self.shared.reporter;
         let at = copies.as_ref().map(|copies| copies.now());
         self.to.write_all(&bytes).await?;
         // TLS may hold back some bytes.
@@ -245,24 +244,24 @@ impl Pump {
 
     /// Looks at bytes before the first answer, only to tell whether an HTTP/2 client can get one.
     fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let stood = self.phase.get();
+        let phase = self.phase.get();
         match self.dir {
             Dir::Req => {
                 let early = self.early.get_or_insert_default();
                 let goes_on = early.len() + bytes.len() <= MAX_EARLY_BYTES && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
-                let next = match answer::speaks(early) {
-                    Speaks::Http2 if goes_on => RelayPhase::ClientHello,
-                    Speaks::Tls if goes_on => RelayPhase::Hello,
+                let next = match answer::client_protocol(early) {
+                    ClientProtocol::Http2 if goes_on => RelayPhase::ClientHello,
+                    ClientProtocol::Tls if goes_on => RelayPhase::Hello,
                     _ => RelayPhase::Talking,
                 };
                 self.phase.set(next);
             }
-            Dir::Resp if stood.owes_answer() && bytes.is_empty() => {
+            Dir::Resp if phase.owes_answer() && bytes.is_empty() => {
                 return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
             }
             Dir::Resp
-                if stood == RelayPhase::Hello
+                if phase == RelayPhase::Hello
                     && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) =>
             {
                 return Err(io::Error::new(
@@ -270,7 +269,7 @@ impl Pump {
                     "the server answered TLS in plaintext",
                 ));
             }
-            Dir::Resp if stood == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {
+            Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {
                 let error = "the server requires TLS: it answered plaintext with a TLS alert";
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }

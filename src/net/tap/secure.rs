@@ -1,13 +1,12 @@
 //! The steps from an accepted client to two legs that can be relayed: TLS on either side, and
-//! failures
-//! that the client must be told.
+//! failures that the client must be told.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::answer::{self, Speaks};
-use super::relay::Shared;
+use super::answer::{self, ClientProtocol};
+use super::relay::RelayContext;
 use super::{Address, Leg};
 use crate::net::tls::{self, Failure};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
@@ -21,7 +20,7 @@ pub(super) const PASSES_UNCHANGED: &str = "omit -H and --authority to pass it un
 pub(super) struct Handshakes<'a> {
     pub conn: ConnId,
     pub upstream: &'a Address,
-    pub shared: &'a Shared,
+    pub shared: &'a RelayContext,
 }
 
 /// Both ends of a connection, ready to be relayed.
@@ -59,41 +58,46 @@ impl Handshakes<'_> {
         }
     }
 
-    /// Returns a client whose headers can be changed. Other clients are told that theirs cannot be.
+    /// Returns a client whose headers can be changed. Refuses other clients.
     async fn http2(&self, client: Leg) -> Option<Leg> {
         let (first, client) = match client.first().await {
             Ok(Some(first)) => first,
             Ok(None) => return self.client_left(None),
             Err(error) => return self.client_left(Some(error)),
         };
-        let speaks = answer::speaks(&first);
-        let (what, next) = match speaks {
-            Speaks::Http2 => return Some(client),
-            Speaks::Tls => {
+        let protocol = answer::client_protocol(&first);
+        let (what, next) = match protocol {
+            ClientProtocol::Http2 => return Some(client),
+            ClientProtocol::Tls => {
                 ("TLS through the tap, which cannot read it", "--listen-cert FILE --listen-key FILE")
             }
-            Speaks::Http1 => ("HTTP/1.1, not HTTP/2", PASSES_UNCHANGED),
-            Speaks::Other => ("another protocol than HTTP/2", PASSES_UNCHANGED),
+            ClientProtocol::Http1 => ("HTTP/1.1, not HTTP/2", PASSES_UNCHANGED),
+            ClientProtocol::Other => ("another protocol than HTTP/2", PASSES_UNCHANGED),
         };
         let (what, next) = (format!("the client speaks {what}"), Some(next.to_owned()));
         let why = self.failed(ConnectStep::Headers, &Failure { what, next, seen: Box::default() });
-        match speaks {
-            Speaks::Tls => answer::alert(client).await,
+        match protocol {
+            ClientProtocol::Tls => answer::alert(client).await,
             _ => answer::refuse(client, &why).await,
         }
         None
     }
 
     /// Handles a client of a plaintext listener.
-    async fn plaintext(&self, client: Leg, speaks: Speaks, dial: Option<&tls::ClientTls>) -> Option<Legs> {
-        if speaks == Speaks::Tls {
+    async fn plaintext(
+        &self,
+        client: Leg,
+        protocol: ClientProtocol,
+        dial: Option<&tls::ClientTls>,
+    ) -> Option<Legs> {
+        if protocol == ClientProtocol::Tls {
             let what = "the client spoke TLS, and this listener is plaintext".to_owned();
             let next = Some("--listen-cert FILE --listen-key FILE, or a client in plaintext".to_owned());
             self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
             answer::alert(client).await;
             return None;
         }
-        let alpn: &[u8] = if speaks == Speaks::Http1 { b"http/1.1" } else { b"h2" };
+        let alpn: &[u8] = if protocol == ClientProtocol::Http1 { b"http/1.1" } else { b"h2" };
         let hello = ClientHello { sni: None, alpn: &[alpn.to_vec()] };
         let server = self.connect().await?;
         match self.dial(server, dial, hello).await {
@@ -116,9 +120,9 @@ impl Handshakes<'_> {
             Ok(None) => return self.client_left(None),
             Err(error) => return self.client_left(Some(error)),
         };
-        let speaks = answer::speaks(&first);
-        let Some(listen) = listen else { return self.plaintext(client, speaks, dial).await };
-        if speaks != Speaks::Tls {
+        let protocol = answer::client_protocol(&first);
+        let Some(listen) = listen else { return self.plaintext(client, protocol, dial).await };
+        if protocol != ClientProtocol::Tls {
             let what = "the client spoke plaintext, and this listener requires TLS".to_owned();
             let next = Some("use TLS in the client, or omit --listen-cert".to_owned());
             let why = self.failed(ConnectStep::Accept, &Failure { what, next, seen: Box::default() });
@@ -135,23 +139,16 @@ impl Handshakes<'_> {
         };
         let server = self.connect().await?;
         let (sni, offered) = (hello.sni.clone(), hello.alpn.clone());
-        let asked = ClientHello { sni: sni.as_deref(), alpn: &offered };
-        let found = self.dial(server, dial, asked).await;
-        let agreed = match &found {
-            // The upstream's choice; for a plaintext upstream the client's first choice that can
-            // pass.
-            Ok((_, Some(facts))) => facts.alpn.as_ref().map(|alpn| alpn.clone().into_bytes()),
-            Ok((_, None)) | Err(_) => {
-                offered.iter().find(|alpn| [&b"h2"[..], b"http/1.1"].contains(&alpn.as_slice())).cloned()
-            }
-        };
+        let client_hello = ClientHello { sni: sni.as_deref(), alpn: &offered };
+        let found = self.dial(server, dial, client_hello).await;
+        let agreed = agreed_protocol(found.as_ref().ok().and_then(|(_, facts)| facts.as_deref()), &offered);
         let client = match self.with_timeout(Side::Client, listen.accept(hello, agreed)).await {
             Ok((client, facts)) => {
-                self.tell(Side::Client, facts);
+                self.report_tls(Side::Client, facts);
                 Leg::Tls(Box::new(client))
             }
             Err(failure) => {
-                self.tell(Side::Client, Secured::clone(&failure.seen));
+                self.report_tls(Side::Client, Secured::clone(&failure.seen));
                 match &found {
                     Ok(_) => self.failed(ConnectStep::Accept, &failure),
                     Err(first) => self.failed(ConnectStep::Tls, first),
@@ -174,7 +171,7 @@ impl Handshakes<'_> {
         match Leg::connect(self.upstream, self.shared.timeout).await {
             Ok(server) => Some(server),
             Err((step, error)) => {
-                self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.to_string() });
+                self.shared.reporter.report(self.conn, TapEvent::Failed { step, error: error.to_string() });
                 None
             }
         }
@@ -185,19 +182,19 @@ impl Handshakes<'_> {
         &self,
         server: Leg,
         dial: Option<&tls::ClientTls>,
-        asked: ClientHello<'_>,
+        hello: ClientHello<'_>,
     ) -> Result<(Leg, Option<Arc<Secured>>), Failure> {
         let Some(dial) = dial else { return Ok((server, None)) };
         let host = self.upstream.host();
         // A client that dials the tap as `localhost` does not mean a server elsewhere by that name.
-        let sni = asked.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
-        match self.with_timeout(Side::Server, dial.connect(server, host, sni, asked.alpn)).await {
+        let sni = hello.sni.filter(|sni| *sni != "localhost" || self.upstream.is_local());
+        match self.with_timeout(Side::Server, dial.connect(server, host, sni, hello.alpn)).await {
             Ok((server, facts)) => {
-                let facts = self.tell(Side::Server, facts);
+                let facts = self.report_tls(Side::Server, facts);
                 Ok((Leg::Tls(Box::new(server)), Some(facts)))
             }
             Err(failure) => {
-                self.tell(Side::Server, Secured::clone(&failure.seen));
+                self.report_tls(Side::Server, Secured::clone(&failure.seen));
                 Err(failure)
             }
         }
@@ -216,9 +213,9 @@ impl Handshakes<'_> {
         })
     }
 
-    fn tell(&self, side: Side, facts: Secured) -> Arc<Secured> {
+    fn report_tls(&self, side: Side, facts: Secured) -> Arc<Secured> {
         let facts = Arc::new(facts);
-        self.shared.watch.tell(self.conn, TapEvent::Secured { side, facts: facts.clone() });
+        self.shared.reporter.report(self.conn, TapEvent::Secured { side, facts: facts.clone() });
         facts
     }
 
@@ -226,19 +223,28 @@ impl Handshakes<'_> {
     fn client_left<T>(&self, error: Option<io::Error>) -> Option<T> {
         let by = error.is_some().then_some(Side::Client);
         self.shared
-            .watch
-            .tell(self.conn, TapEvent::Closed { by, error: error.map(|error| error.to_string()) });
+            .reporter
+            .report(self.conn, TapEvent::Closed { by, error: error.map(|error| error.to_string()) });
         None
     }
 
     /// Reports a failed step. Returns the message for the client.
     fn failed(&self, step: ConnectStep, failure: &Failure) -> String {
         let error = failure.to_string();
-        self.shared.watch.tell(self.conn, TapEvent::Failed { step, error: error.clone() });
+        self.shared.reporter.report(self.conn, TapEvent::Failed { step, error: error.clone() });
         match step {
             ConnectStep::Accept => format!("xdscope tap: {error}"),
             ConnectStep::Headers => format!("xdscope tap: {} failed: {error}", step.word()),
             step => format!("xdscope tap: {} {} failed: {error}", step.word(), self.upstream),
         }
+    }
+}
+
+/// Returns the protocol to agree on with a client: the choice of an upstream with TLS, otherwise the
+/// client's first offer that a tap can pass on.
+fn agreed_protocol(upstream: Option<&Secured>, offered: &[Vec<u8>]) -> Option<Vec<u8>> {
+    match upstream {
+        Some(facts) => facts.alpn.as_ref().map(|alpn| alpn.clone().into_bytes()),
+        None => offered.iter().find(|alpn| [&b"h2"[..], b"http/1.1"].contains(&alpn.as_slice())).cloned(),
     }
 }

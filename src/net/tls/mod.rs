@@ -84,6 +84,10 @@ impl ClientTls {
     ///
     /// `host` is the host in the server's address, `sni` the name that the tap's client asked for,
     /// `alpn` the protocols to offer.
+    ///
+    /// # Errors
+    ///
+    /// The handshake failed. The failure holds the facts that are known nevertheless.
     pub async fn connect<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         io: IO,
@@ -115,8 +119,8 @@ impl ClientTls {
         config.alpn_protocols = alpn.to_vec();
         let result = TlsConnector::from(Arc::new(config)).connect(server, io).await;
         seen.server = verifier.seen();
-        seen.asked = presents.asked();
-        if seen.asked {
+        seen.is_client_certificate_requested = presents.is_requested();
+        if seen.is_client_certificate_requested {
             seen.client = self.own.as_ref().and_then(|own| own.cert.first()).map(facts::certificate);
         }
         match result {
@@ -169,6 +173,10 @@ impl Server {
     }
 
     /// Reads the ClientHello, and no further.
+    ///
+    /// # Errors
+    ///
+    /// The client sent something else, or the connection broke.
     pub async fn hello<IO: AsyncRead + AsyncWrite + Unpin>(&self, io: IO) -> Result<Hello<IO>, Failure> {
         match LazyConfigAcceptor::new(rustls::server::Acceptor::default(), io).await {
             Ok(start) => {
@@ -182,13 +190,21 @@ impl Server {
     }
 
     /// Answers a ClientHello. `alpn`: the protocol to agree on.
+    ///
+    /// # Errors
+    ///
+    /// The handshake failed. The failure holds the facts that are known nevertheless.
     pub async fn accept<IO: AsyncRead + AsyncWrite + Unpin>(
         &self,
         hello: Hello<IO>,
         alpn: Option<Vec<u8>>,
     ) -> Result<(TlsStream<IO>, Secured), Failure> {
-        let mut seen =
-            Secured { sni: hello.sni, server: self.own.clone(), asked: self.asks, ..Secured::default() };
+        let mut seen = Secured {
+            sni: hello.sni,
+            server: self.own.clone(),
+            is_client_certificate_requested: self.asks,
+            ..Secured::default()
+        };
         let mut config = self.config.clone();
         config.alpn_protocols = alpn.into_iter().collect();
         match hello.start.into_stream(Arc::new(config)).into_fallible().await {

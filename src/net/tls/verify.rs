@@ -94,22 +94,22 @@ impl ServerCertVerifier for Verifier {
 #[derive(Debug)]
 pub(super) struct Presents {
     own: Option<Arc<CertifiedKey>>,
-    asked: AtomicBool,
+    is_requested: AtomicBool,
 }
 
 impl Presents {
     pub(super) fn new(own: Option<Arc<CertifiedKey>>) -> Self {
-        Presents { own, asked: AtomicBool::new(false) }
+        Presents { own, is_requested: AtomicBool::new(false) }
     }
 
-    pub(super) fn asked(&self) -> bool {
-        self.asked.load(Ordering::Relaxed)
+    pub(super) fn is_requested(&self) -> bool {
+        self.is_requested.load(Ordering::Relaxed)
     }
 }
 
 impl ResolvesClientCert for Presents {
     fn resolve(&self, _issuers: &[&[u8]], _schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        self.asked.store(true, Ordering::Relaxed);
+        self.is_requested.store(true, Ordering::Relaxed);
         self.own.clone()
     }
 

@@ -85,13 +85,13 @@ fn certificate(of: Side, error: &CertificateError, seen: &Secured) -> (String, O
     match error {
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             let names = presented.as_ref().map(|c| c.names.clone()).unwrap_or_default();
-            let asked = match error {
+            let expected = match error {
                 CertificateError::NotValidForNameContext { expected, .. } => expected.to_str().into_owned(),
                 _ => seen.sni.clone().unwrap_or_default(),
             };
             let valid = if names.is_empty() { "no name at all".into() } else { names.join(", ") };
             let next = names.first().map(|name| format!("--servername {name}"));
-            (format!("wrong name: the {who}'s certificate is for {valid}, not for {asked}"), next)
+            (format!("wrong name: the {who}'s certificate is for {valid}, not for {expected}"), next)
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             let at = presented.as_ref().map(|c| format!(" on {}", date(c.not_after))).unwrap_or_default();
@@ -142,10 +142,17 @@ fn refused(of: Side, alert: AlertDescription, seen: &Secured) -> (String, Option
             format!("client certificate required: the {who} requires one (alert {word})"),
             Some("--cert FILE --key FILE".into()),
         ),
-        _ if wants_one && seen.asked && (about_certificate || alert == A::HandshakeFailure) => (
-            format!("client certificate required: the {who} requests one and none was sent (alert {word})"),
-            Some("--cert FILE --key FILE".into()),
-        ),
+        _ if wants_one
+            && seen.is_client_certificate_requested
+            && (about_certificate || alert == A::HandshakeFailure) =>
+        {
+            (
+                format!(
+                    "client certificate required: the {who} requests one and none was sent (alert {word})"
+                ),
+                Some("--cert FILE --key FILE".into()),
+            )
+        }
         _ if about_certificate => {
             let whose = shown.as_ref().map(|c| format!(" ({})", c.name())).unwrap_or_default();
             let next = match of {
@@ -187,37 +194,37 @@ fn alert_word(alert: AlertDescription) -> String {
 mod tests {
     use super::*;
 
-    fn said(of: Side, error: Error, seen: Secured) -> String {
+    fn explain(of: Side, error: Error, seen: Secured) -> String {
         Failure::of(of, &io::Error::other(error), seen).to_string()
     }
 
     #[test]
     fn explains_each_tls_failure() {
-        let asked = || Secured { asked: true, ..Secured::default() };
+        let requested = || Secured { is_client_certificate_requested: true, ..Secured::default() };
         let plaintext = Error::InvalidMessage(InvalidMessage::InvalidContentType);
         assert_eq!(
-            said(Side::Server, plaintext.clone(), asked()),
+            explain(Side::Server, plaintext.clone(), requested()),
             "the server answered in plaintext; --plaintext"
         );
-        assert_eq!(said(Side::Client, plaintext, asked()), "the client spoke plaintext");
+        assert_eq!(explain(Side::Client, plaintext, requested()), "the client spoke plaintext");
         let alert = |alert| Error::AlertReceived(alert);
         assert!(
-            said(Side::Server, alert(AlertDescription::CertificateRequired), asked())
+            explain(Side::Server, alert(AlertDescription::CertificateRequired), requested())
                 .starts_with("client certificate required")
         );
         assert!(
-            said(Side::Server, alert(AlertDescription::HandshakeFailure), asked())
+            explain(Side::Server, alert(AlertDescription::HandshakeFailure), requested())
                 .contains("requests one and none was sent (alert handshake_failure)")
         );
         assert!(
-            said(Side::Client, alert(AlertDescription::UnknownCA), asked())
+            explain(Side::Client, alert(AlertDescription::UnknownCA), requested())
                 .starts_with("the client refused the tap's certificate: unknown_ca")
         );
         assert!(
-            said(Side::Client, Error::NoCertificatesPresented, asked())
+            explain(Side::Client, Error::NoCertificatesPresented, requested())
                 .starts_with("the client presented no certificate")
         );
-        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), asked());
+        let eof = Failure::of(Side::Server, &io::Error::from(io::ErrorKind::UnexpectedEof), requested());
         assert!(eof.what.starts_with("the server ended the TLS handshake"), "{}", eof.what);
     }
 }

@@ -19,7 +19,7 @@ fn leg(leg: &Secured) -> Value {
     out.put("sni", leg.sni.as_deref());
     out.put("server_certificate", leg.server.as_ref().map(certificate));
     out.put("client_certificate", leg.client.as_ref().map(certificate));
-    out.put("client_certificate_asked", leg.asked);
+    out.put("client_certificate_asked", leg.is_client_certificate_requested);
     out.put("verified", !leg.unverified);
     out.done()
 }

@@ -21,8 +21,11 @@ pub struct ConnId(pub u64);
 /// One event on one observed connection.
 #[derive(Clone, Debug)]
 pub struct TapCopy {
+    /// The connection.
     pub conn: ConnId,
+    /// The time of the event.
     pub at: Time,
+    /// The event.
     pub event: TapEvent,
 }
 
@@ -39,46 +42,94 @@ impl TapEvent {
     }
 }
 
+/// An event on a connection, as the tap or the server of this process reports it.
 #[derive(Clone, Debug)]
 pub enum TapEvent {
     /// A client connected. In a tap, the upstream connection is being established.
-    Opened { peer: String, server: String },
+    Opened {
+        /// Address of the client.
+        peer: String,
+        /// Address of the upstream, or of the listener on a connection that terminates here.
+        server: String,
+    },
     /// Client and upstream could not be connected. The client's connection is closed.
-    Failed { step: ConnectStep, error: String },
-    /// The TLS handshake of one leg, successful or not. `side` is the far end of that leg.
-    Secured { side: Side, facts: Arc<Secured> },
+    Failed {
+        /// The step that failed.
+        step: ConnectStep,
+        /// The error, as a message to the user.
+        error: String,
+    },
+    /// The TLS handshake of one leg, successful or not.
+    Secured {
+        /// The far end of the leg.
+        side: Side,
+        /// Version, names and certificates.
+        facts: Arc<Secured>,
+    },
     /// Bytes that were forwarded.
-    Bytes { dir: Dir, bytes: Bytes },
+    Bytes {
+        /// Direction of the bytes.
+        dir: Dir,
+        /// The bytes, decrypted.
+        bytes: Bytes,
+    },
     /// An HTTP/2 event on a connection that terminates here. No bytes have to be parsed for it.
-    Stream { stream: u32, event: StreamEvent },
+    Stream {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// The event on the stream.
+        event: StreamEvent,
+    },
     /// Forwarded bytes whose copy did not fit into the queue.
-    Lost { dir: Dir, bytes: u64, chunks: u64 },
+    Lost {
+        /// Direction of the bytes.
+        dir: Dir,
+        /// Number of lost bytes.
+        bytes: u64,
+        /// Number of reads from the socket that the bytes came from.
+        chunks: u64,
+    },
     /// One end has closed its sending direction, and the other end was notified.
-    Finished { dir: Dir },
-    /// Both directions have ended. `by` is the side whose connection broke, if either did.
-    Closed { by: Option<Side>, error: Option<String> },
+    Finished {
+        /// The direction that ended.
+        dir: Dir,
+    },
+    /// Both directions have ended.
+    Closed {
+        /// The side whose connection broke, if either did.
+        by: Option<Side>,
+        /// The error of that connection, as a message to the user.
+        error: Option<String>,
+    },
 }
 
 /// An event on one stream of a terminated connection.
 #[derive(Clone, Debug)]
 pub enum StreamEvent {
+    /// A request began.
     Open(Head),
     /// A complete message, in pieces that are shared with the sender.
     Message {
+        /// Direction of the message.
         dir: Dir,
+        /// The message without its gRPC prefix; joined, the pieces are the message.
         pieces: Vec<Bytes>,
     },
     /// A message without content: its copy did not fit, or it could not be decompressed.
     Lost {
+        /// Size of the message in bytes, as far as known.
         bytes: u64,
     },
+    /// The stream ended.
     End(End),
 }
 
 /// The steps that establish both legs of a tapped connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectStep {
+    /// Resolving the name of the upstream.
     Resolve,
+    /// The TCP connection to the upstream.
     Connect,
     /// The TLS handshake with the upstream.
     Tls,
@@ -89,6 +140,7 @@ pub enum ConnectStep {
 }
 
 impl ConnectStep {
+    /// Returns the words in front of `failed` in messages to the user.
     pub fn word(self) -> &'static str {
         match self {
             ConnectStep::Resolve => "resolve",

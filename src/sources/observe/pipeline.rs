@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::rest::{FrameSink, PollConnection, RestTracks};
+use super::rest::{PollConnection, PollOutput, RestTracks};
 use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
@@ -73,6 +73,7 @@ impl ObservedConnection {
 }
 
 impl Pipeline {
+    /// Creates a pipeline without connections, which redacts metadata with `clean`.
     pub fn new(clean: CleanMetadata) -> Self {
         Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean, rest: None }
     }
@@ -276,9 +277,9 @@ impl ConnectionContext<'_> {
                 };
                 self.connection.open(path, fields.into_iter().map(clean).collect())
             };
-            let mut sink =
-                FrameSink { at: self.at, assembler: self.assembler, catalog: self.catalog, out: self.out };
-            rest.event(&mut polls, event, &open, &mut sink);
+            let mut output =
+                PollOutput { at: self.at, assembler: self.assembler, catalog: self.catalog, out: self.out };
+            rest.event(&mut polls, event, &open, &mut output);
         }
         self.connection.polls = Some(polls);
     }
@@ -308,14 +309,7 @@ impl ConnectionContext<'_> {
                     self.assembler.missing(self.at, id, dir, (1, bytes), self.out);
                 }
             }
-            Event::Missing { stream: None, dir, bytes } => {
-                self.connection.unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
-                // Any stream may have lost some of the bytes; count them once.
-                let mut bytes = bytes;
-                for id in self.connection.streams.values() {
-                    self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
-                }
-            }
+            Event::Missing { stream: None, dir, bytes } => self.missing_anywhere(dir, bytes),
             Event::Data { stream: number, dir, bytes } => {
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     let known = stream.data(dir, bytes);
@@ -354,6 +348,15 @@ impl ConnectionContext<'_> {
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    /// Counts missing bytes of unknown streams.
+    fn missing_anywhere(&mut self, dir: Dir, mut bytes: u64) {
+        self.connection.unidentified.values_mut().for_each(|stream| stream.drop_incomplete(dir));
+        // Any stream may have lost some of the bytes; count them once.
+        for id in self.connection.streams.values() {
+            self.assembler.missing(self.at, *id, dir, (0, std::mem::take(&mut bytes)), self.out);
         }
     }
 

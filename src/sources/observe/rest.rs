@@ -41,7 +41,7 @@ pub(crate) struct RestTracks {
 }
 
 /// The destination of frames, with the time of the event that causes them.
-pub(crate) struct FrameSink<'a> {
+pub(crate) struct PollOutput<'a> {
     pub(crate) at: Time,
     pub(crate) assembler: &'a mut Assembler,
     pub(crate) catalog: &'a mut Catalog,
@@ -67,7 +67,7 @@ impl RestTracks {
         polls: &mut PollConnection,
         event: Event,
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
-        to: &mut FrameSink<'_>,
+        to: &mut PollOutput<'_>,
     ) {
         match event {
             Event::Request { number, head, body } => {
@@ -102,7 +102,7 @@ impl RestTracks {
         head: &Head,
         body: &[u8],
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
-        to: &mut FrameSink<'_>,
+        to: &mut PollOutput<'_>,
     ) -> Option<StreamId> {
         let json = serde_json::from_slice::<Value>(body).unwrap_or_default();
         let node =
@@ -128,6 +128,7 @@ impl RestTracks {
 }
 
 impl RestCodec {
+    /// Creates a codec over the descriptors of `schema`.
     pub fn new(schema: Arc<Schema>) -> RestCodec {
         RestCodec { schema }
     }
@@ -148,16 +149,16 @@ impl RestCodec {
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
             return DecodedBody::Unsupported(body.len() as u64);
         }
-        let as_it_is = || match body {
+        let undecoded = || match body {
             // An empty body is not an empty message.
             [] => DecodedBody::Bytes(b"\n".to_vec()),
             body => DecodedBody::Bytes(body.to_vec()),
         };
-        let Ok(json) = serde_json::from_slice::<Value>(body) else { return as_it_is() };
+        let Ok(json) = serde_json::from_slice::<Value>(body) else { return undecoded() };
         match self.schema.encode(&message_of(method, dir), &json) {
             Ok(bytes) => DecodedBody::Bytes(bytes),
             Err(_) if self.has_unknown_type(&json, 0) => DecodedBody::Unsupported(body.len() as u64),
-            Err(_) => as_it_is(),
+            Err(_) => undecoded(),
         }
     }
 
@@ -190,7 +191,7 @@ fn has_proto_names(json: &Value) -> bool {
     proto(json) || json.get("node").is_some_and(proto)
 }
 
-impl FrameSink<'_> {
+impl PollOutput<'_> {
     pub(crate) fn put(&mut self, id: StreamId, dir: Dir, read: DecodedBody) {
         match read {
             DecodedBody::Bytes(bytes) => {

@@ -11,46 +11,103 @@ use crate::sources::script::{LoadError, ScriptError};
 
 use super::SourceFormat;
 
-/// Why a source cannot be opened. `name` is the source as the user typed it.
+/// Why a source cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The file or pipe cannot be read, or raw JSONL breaks off.
     #[error("cannot read {name}")]
-    Io { name: String, source: io::Error },
+    Io {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// The recording is damaged at its start, or has an unknown version.
     #[error("cannot read {name}")]
-    Recording { name: String, source: RecordReadError },
+    Recording {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: RecordReadError,
+    },
     /// The packet capture has no usable header.
     #[error("cannot read {name}")]
-    Capture { name: String, source: CaptureError },
+    Capture {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: CaptureError,
+    },
     /// The arrow script is not UTF-8.
     #[error("cannot read {name}")]
-    Text { name: String, source: Utf8Error },
+    Text {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: Utf8Error,
+    },
     /// The arrow script has a syntax error.
     #[error("cannot read {name}")]
-    Script { name: String, source: ScriptError },
+    Script {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: ScriptError,
+    },
     /// The arrow script holds a message that cannot be encoded.
     #[error("cannot read {name}")]
-    Load { name: String, source: LoadError },
+    Load {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: LoadError,
+    },
     /// A config dump or CSDS response is cut or damaged.
     #[error("cannot read {name}, which looks like a dump of a client")]
-    Dump { name: String, source: DumpError },
+    Dump {
+        /// The source, as the user typed it.
+        name: String,
+        /// The cause.
+        source: DumpError,
+    },
     /// A CSDS response lists no client.
     #[error("{name} is a CSDS response without a client")]
-    NoClient { name: String },
+    NoClient {
+        /// The source, as the user typed it.
+        name: String,
+    },
     /// The file is a bootstrap, which has neither messages nor resources.
     #[error("{name} is a bootstrap: expected a session or a response")]
-    Bootstrap { name: String },
+    Bootstrap {
+        /// The source, as the user typed it.
+        name: String,
+    },
     /// The file has no format that is known.
     #[error("{name} is neither a recording nor a file of resources: {reasons}")]
-    NoResources { name: String, reasons: String },
+    NoResources {
+        /// The source, as the user typed it.
+        name: String,
+        /// Why no format fits.
+        reasons: String,
+    },
     /// A folder has no file whose name ends like that of a response.
     #[error("no files of resources in {}", dir.display())]
-    EmptyFolder { dir: PathBuf },
+    EmptyFolder {
+        /// The folder.
+        dir: PathBuf,
+    },
     /// The source lists applied resources, and the caller needs messages.
     #[error("{name} is a {}: it lists what a client has applied, and has no messages", format.word())]
-    NoMessages { name: String, format: SourceFormat },
+    NoMessages {
+        /// The source, as the user typed it.
+        name: String,
+        /// The recognised format.
+        format: SourceFormat,
+    },
     /// The caller needs `expect` lines, which only arrow scripts have.
     #[error("{name} is not an arrow script: it has no `expect` lines")]
-    NotScript { name: String },
+    NotScript {
+        /// The source, as the user typed it.
+        name: String,
+    },
 }

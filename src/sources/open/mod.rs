@@ -75,6 +75,7 @@ impl Spec {
 pub struct Source {
     /// Name for messages, as the user typed it.
     pub name: String,
+    /// The recognised format.
     pub format: SourceFormat,
     /// Size of the file in bytes; `None` for folders, pipes and servers.
     pub size: Option<u64>,

@@ -157,7 +157,9 @@ pub fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
 
 /// A resource as an object with `@type`, and the version that stands above it.
 pub struct VersionedResource {
+    /// The fields in protobuf JSON, and `@type`.
     pub fields: Map<String, Value>,
+    /// The version; `None` if the document has none.
     pub version: Option<Arc<str>>,
 }
 

@@ -3,7 +3,7 @@ use std::collections::{HashMap, HashSet};
 
 use foldhash::fast::RandomState;
 
-use super::order::{StreamPiece, StreamReassembler};
+use super::order::{StreamPiece, StreamReassembler, StreamSegment};
 use super::packet::Segment;
 use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use crate::wire::Frame;
@@ -131,7 +131,8 @@ impl Connections {
         }
         let first = seq.wrapping_add(u32::from(syn));
         if !bytes.is_empty() || missing > 0 || fin {
-            connection.put(at, side, (first, bytes, missing, fin), &mut self.observed, to);
+            let segment = StreamSegment { seq: first, bytes, missing, fin };
+            connection.put(at, side, segment, &mut self.observed, to);
         }
         connection.check_gaps(at, &mut self.observed, to);
         if rst {
@@ -232,11 +233,11 @@ impl CapturedConnection {
         &mut self,
         at: Time,
         side: usize,
-        (seq, bytes, missing, fin): (u32, &[u8], u32, bool),
+        segment: StreamSegment<'_>,
         observed: &mut ObservedTraffic,
         to: &mut FrameOutput<'_>,
     ) {
-        self.run(at, side, observed, to, |half, out| half.take(seq, bytes, missing, fin, out));
+        self.run(at, side, observed, to, |half, out| half.take(segment, out));
         while observed.waiting_bytes > MAX_WAITING_BYTES && self.halves[side].waiting_bytes() > 0 {
             self.run(at, side, observed, to, |half, out| half.give_up(out));
         }
@@ -264,7 +265,8 @@ impl CapturedConnection {
         run: impl FnOnce(&mut StreamReassembler, &mut dyn FnMut(StreamPiece<'_>)),
     ) {
         let Some(half) = self.halves.get_mut(side) else { return };
-        let (ends, client, whole, reading) = (&self.ends, self.client, self.has_handshake, &mut self.reading);
+        let (ends, client, has_handshake, reading) =
+            (&self.ends, self.client, self.has_handshake, &mut self.reading);
         let before = half.waiting_bytes();
         let dir = if client.unwrap_or(0) == side { Dir::Req } else { Dir::Resp };
         run(half, &mut |piece| {
@@ -273,7 +275,7 @@ impl CapturedConnection {
                 observed.counts.missing += bytes;
             }
             if matches!(reading, Routing::Pending) {
-                *reading = observed.open(at, ends, client, whole, &piece, to);
+                *reading = observed.open(at, ends, client, has_handshake, &piece, to);
             }
             let Routing::Observed(conn) = *reading else { return };
             match piece {
@@ -316,13 +318,13 @@ impl ObservedTraffic {
         at: Time,
         ends: &[SocketAddr; 2],
         client: Option<usize>,
-        whole: bool,
+        has_handshake: bool,
         first: &StreamPiece<'_>,
         to: &mut FrameOutput<'_>,
     ) -> Routing {
         let bytes = if let StreamPiece::Bytes(bytes) = first { *bytes } else { &[] };
         let tls = is_tls(bytes);
-        let begun = !tls && !whole && client_end(bytes, 0).is_none();
+        let begun = !tls && !has_handshake && client_end(bytes, 0).is_none();
         let sideless = begun && client.is_none();
         let readable = !tls && !sideless;
         self.counts.tls += u64::from(tls);

@@ -1,4 +1,5 @@
 use std::io::{self, Read};
+use std::ops::Range;
 
 use pcap_parser::pcapng::Block;
 use pcap_parser::{LegacyPcapBlock, PcapError, PcapHeader};
@@ -145,12 +146,12 @@ impl<R: Read> CaptureFile<R> {
             CaptureFormat::Pcap(header) => (if header.is_modified_format() { 24 } else { 16 }, "packet"),
             CaptureFormat::PcapNg { .. } => (12, "block"),
         };
-        let whole = self.fill(head)?;
+        let has_head = self.fill(head)?;
         if self.start == self.end {
             return Ok(None);
         }
         let len = match &mut self.form {
-            _ if !whole => 0,
+            _ if !has_head => 0,
             CaptureFormat::Pcap(header) => {
                 let big = header.is_bigendian();
                 self.number(8, big).saturating_add(head)
@@ -164,13 +165,13 @@ impl<R: Read> CaptureFile<R> {
                 self.number(4, big)
             }
         };
-        if whole && (len < head || len > MAX_RECORD_BYTES) {
+        if has_head && (len < head || len > MAX_RECORD_BYTES) {
             let (at, len) = (count(self.offset), count(len as u64));
             return Ok(
                 self.stop(format!("the {what} at byte {at} claims an impossible length of {len} bytes"))
             );
         }
-        if !whole || !self.fill(len)? {
+        if !has_head || !self.fill(len)? {
             let (at, there) = (count(self.offset), plural((self.end - self.start) as u64, "byte"));
             return Ok(self.stop(format!("the file ends within the {what} at byte {at}, after {there}")));
         }
@@ -192,8 +193,8 @@ impl<R: Read> CaptureFile<R> {
     /// Returns the next packet, or `None` at the end of the readable part.
     pub(super) fn next(&mut self) -> io::Result<Option<Packet<'_>>> {
         let found = if self.ahead.is_some() { self.ahead.take() } else { self.locate()? };
-        let Some(PacketLocation { at, link, range: within, missing }) = found else { return Ok(None) };
-        let bytes = self.buffer.get(within.0..within.1).unwrap_or_default();
+        let Some(PacketLocation { at, link, range, missing }) = found else { return Ok(None) };
+        let bytes = self.buffer.get(range).unwrap_or_default();
         Ok(Some(Packet { at, link, bytes, missing }))
     }
 
@@ -202,7 +203,7 @@ impl<R: Read> CaptureFile<R> {
         while self.damage.is_none() {
             let Some(len) = self.record()? else { return Ok(None) };
             let at = self.start;
-            let (place, packed) = (self.offset, at..at + len);
+            let (offset, packed) = (self.offset, at..at + len);
             self.consume(len);
             let Some(bytes) = self.buffer.get(packed.clone()) else { return Ok(None) };
             let found = match &mut self.form {
@@ -214,11 +215,11 @@ impl<R: Read> CaptureFile<R> {
             match found {
                 Ok(None) => {}
                 Ok(Some(found)) => {
-                    let within = (packed.start + found.range.0, packed.start + found.range.1);
-                    return Ok(Some(PacketLocation { range: within, ..found }));
+                    let range = packed.start + found.range.start..packed.start + found.range.end;
+                    return Ok(Some(PacketLocation { range, ..found }));
                 }
-                Err(()) => {
-                    self.stop(format!("the block at byte {} is damaged", count(place)));
+                Err(DamagedBlock) => {
+                    self.stop(format!("the block at byte {} is damaged", count(offset)));
                 }
             }
         }
@@ -230,23 +231,23 @@ impl<R: Read> CaptureFile<R> {
 struct PacketLocation {
     at: Option<u64>,
     link: i32,
-    range: (usize, usize),
+    range: Range<usize>,
     missing: u32,
 }
 
-fn locate_in_pcap(header: &PcapHeader, bytes: &[u8]) -> Result<PacketLocation, ()> {
+fn locate_in_pcap(header: &PcapHeader, bytes: &[u8]) -> Result<PacketLocation, DamagedBlock> {
     let parse = match header {
         header if header.is_modified_format() => parse_pcap_frame_modified,
         header if header.is_bigendian() => parse_pcap_frame_be,
         _ => parse_pcap_frame,
     };
-    let (_, LegacyPcapBlock { ts_sec, ts_usec, caplen, origlen, data }) = parse(bytes).map_err(|_| ())?;
+    let (_, LegacyPcapBlock { ts_sec, ts_usec, caplen, origlen, data }) = parse(bytes)?;
     let nanos = u64::from(ts_usec) * if header.is_nanosecond_precision() { 1 } else { 1000 };
     let at = Some(u64::from(ts_sec) * 1_000_000_000 + nanos).filter(|_| nanos < 1_000_000_000);
     // The upper bits say what follows each packet.
     let link = header.network.0 & 0xffff;
-    let within = (bytes.len() - data.len(), bytes.len());
-    Ok(PacketLocation { at, link, range: within, missing: origlen.saturating_sub(caplen) })
+    let range = bytes.len() - data.len()..bytes.len();
+    Ok(PacketLocation { at, link, range, missing: origlen.saturating_sub(caplen) })
 }
 
 /// Parses a block, and returns its packet if it holds one.
@@ -255,19 +256,19 @@ fn locate_in_pcapng(
     interfaces: &mut Vec<Interface>,
     bytes: &[u8],
     unread: &mut u64,
-) -> Result<Option<PacketLocation>, ()> {
+) -> Result<Option<PacketLocation>, DamagedBlock> {
     let block = match bytes {
         bytes if bytes.starts_with(&SECTION_MAGIC) => {
-            let (_, section) = parse_sectionheaderblock(bytes).map_err(gone)?;
+            let (_, section) = parse_sectionheaderblock(bytes)?;
             *big = section.big_endian();
             interfaces.clear();
             return Ok(None);
         }
-        bytes if *big => parse_block_be(bytes).map_err(gone)?.1,
-        bytes => parse_block_le(bytes).map_err(gone)?.1,
+        bytes if *big => parse_block_be(bytes)?.1,
+        bytes => parse_block_le(bytes)?.1,
     };
-    let within =
-        |data: &[u8]| (bytes.len().min(EPB_HEADER_BYTES), bytes.len().min(EPB_HEADER_BYTES + data.len()));
+    let range_of =
+        |data: &[u8]| bytes.len().min(EPB_HEADER_BYTES)..bytes.len().min(EPB_HEADER_BYTES + data.len());
     match block {
         Block::InterfaceDescription(description) => {
             let ticks = description.ts_resolution().filter(|ticks| *ticks > 0).unwrap_or(1_000_000);
@@ -277,19 +278,18 @@ fn locate_in_pcapng(
             }
         }
         Block::EnhancedPacket(packet) => {
-            let interface = interfaces.get(packet.if_id as usize).ok_or(())?;
+            let interface = interfaces.get(packet.if_id as usize).ok_or(DamagedBlock)?;
             let ticks = u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low);
             let missing = packet.origlen.saturating_sub(packet.caplen);
             let (at, link) = (interface.time(ticks), interface.link);
-            return Ok(Some(PacketLocation { at, link, range: within(packet.packet_data()), missing }));
+            return Ok(Some(PacketLocation { at, link, range: range_of(packet.packet_data()), missing }));
         }
         Block::SimplePacket(packet) => {
-            let interface = interfaces.first().ok_or(())?;
+            let interface = interfaces.first().ok_or(DamagedBlock)?;
             let data = packet.packet_data();
-            let start = 12;
             let missing = packet.origlen.saturating_sub(data.len() as u32);
-            let within = (start, start + data.len());
-            return Ok(Some(PacketLocation { at: None, link: interface.link, range: within, missing }));
+            let range = SPB_HEADER_BYTES..SPB_HEADER_BYTES + data.len();
+            return Ok(Some(PacketLocation { at: None, link: interface.link, range, missing }));
         }
         Block::Unknown(unknown) if unknown.block_type == PACKET_BLOCK => *unread += 1,
         _ => {}
@@ -299,10 +299,21 @@ fn locate_in_pcapng(
 
 /// Bytes in front of the data of an Enhanced Packet Block.
 const EPB_HEADER_BYTES: usize = 28;
+/// Bytes in front of the data of a Simple Packet Block.
+const SPB_HEADER_BYTES: usize = 12;
 /// The Packet Block, superseded by the Enhanced Packet Block in 2009.
 const PACKET_BLOCK: u32 = 2;
 
-fn gone(_: pcap_parser::nom::Err<PcapError<&[u8]>>) {}
+/// A block that is not what its type or the interfaces of its section promise.
+#[derive(Debug, thiserror::Error)]
+#[error("the block is damaged")]
+struct DamagedBlock;
+
+impl From<pcap_parser::nom::Err<PcapError<&[u8]>>> for DamagedBlock {
+    fn from(_: pcap_parser::nom::Err<PcapError<&[u8]>>) -> Self {
+        DamagedBlock
+    }
+}
 
 impl Interface {
     /// Converts ticks to nanoseconds since 1970.

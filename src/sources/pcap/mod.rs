@@ -40,10 +40,16 @@ use packet::PacketContent;
 /// Why a capture can't be opened. Damage behind the header is a notice, not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
+    /// Reading failed.
     #[error("can't read the capture")]
     Io(#[from] io::Error),
+    /// The file ends within its header.
     #[error("the capture is cut off at byte {at}, within its header, and can't be read")]
-    Cut { at: u64 },
+    Cut {
+        /// Length of the file, in bytes.
+        at: u64,
+    },
+    /// The file does not begin with a header of either format.
     #[error("not a packet capture: neither a pcap nor a pcapng header")]
     Header,
 }
@@ -207,10 +213,7 @@ impl<R: Read> CaptureReader<R> {
             )
         });
         say(counts.without_client, &|| {
-            format!(
-                "of {} it can't be told which end is the client",
-                plural(counts.without_client, "connection")
-            )
+            format!("the client of {} is unknown", plural(counts.without_client, "connection"))
         });
         say(counts.unlisted, &|| {
             format!("{} more that can't be read", plural(counts.unlisted, "connection"))

@@ -40,6 +40,18 @@ impl WaitingPiece {
     }
 }
 
+/// The part of a TCP segment that belongs to the stream of bytes.
+#[derive(Default)]
+pub(super) struct StreamSegment<'a> {
+    /// The sequence number of the first byte.
+    pub(super) seq: u32,
+    pub(super) bytes: &'a [u8],
+    /// The number of bytes after `bytes` that were not captured.
+    pub(super) missing: u32,
+    /// Whether the stream ends after this segment.
+    pub(super) fin: bool,
+}
+
 /// One direction of a connection, which puts TCP segments in order.
 ///
 /// If bytes were sent twice, the first copy is used. Positions are sequence numbers without
@@ -94,15 +106,9 @@ impl StreamReassembler {
         next.wrapping_add_signed(i64::from(ahead))
     }
 
-    /// Handles a segment: `missing` bytes at its end were not captured.
-    pub(super) fn take(
-        &mut self,
-        seq: u32,
-        bytes: &[u8],
-        missing: u32,
-        fin: bool,
-        out: &mut dyn FnMut(StreamPiece<'_>),
-    ) {
+    /// Handles a segment.
+    pub(super) fn take(&mut self, segment: StreamSegment<'_>, out: &mut dyn FnMut(StreamPiece<'_>)) {
+        let StreamSegment { seq, bytes, missing, fin } = segment;
         let next = *self.next.get_or_insert(FIRST_POSITION | u64::from(seq));
         let place = StreamReassembler::position(next, seq);
         let len = bytes.len() as u64;
@@ -161,16 +167,16 @@ impl StreamReassembler {
         }
     }
 
-    fn keep(&mut self, place: u64, held: WaitingPiece) {
-        self.waiting_bytes += held.cost();
-        self.waiting.insert(place, held);
+    fn keep(&mut self, place: u64, piece: WaitingPiece) {
+        self.waiting_bytes += piece.cost();
+        self.waiting.insert(place, piece);
     }
 
     /// Returns how many bytes from `place` on have arrived and, if none, how many have not.
     fn overlap_and_room(&self, place: u64) -> (u64, u64) {
         let next = self.next.unwrap_or(0);
         let before = self.waiting.range(..=place).next_back();
-        let taken = before.map_or(next, |(at, held)| (at + held.len()).max(next));
+        let taken = before.map_or(next, |(at, piece)| (at + piece.len()).max(next));
         let room = self.waiting.range(place..).next().map_or(u64::MAX, |(at, _)| at - place);
         (taken.saturating_sub(place), room)
     }
@@ -178,9 +184,9 @@ impl StreamReassembler {
     /// Passes on waiting pieces whose turn has come.
     fn drain(&mut self, out: &mut dyn FnMut(StreamPiece<'_>)) {
         while let Some(entry) = self.waiting.first_entry().filter(|entry| Some(*entry.key()) == self.next) {
-            let held = entry.remove();
-            self.waiting_bytes = self.waiting_bytes.saturating_sub(held.cost());
-            match &held {
+            let piece = entry.remove();
+            self.waiting_bytes = self.waiting_bytes.saturating_sub(piece.cost());
+            match &piece {
                 WaitingPiece::Bytes(bytes) => self.pass(bytes, 0, out),
                 WaitingPiece::Missing(len) => {
                     self.next = self.next.map(|next| next + len);

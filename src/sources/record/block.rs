@@ -127,14 +127,14 @@ impl<R: Read> BlockScanner<R> {
         BlockScanner { input, buffer: Vec::new(), from: 0, at, false_starts: 0 }
     }
 
-    /// Buffers at least `want` unused bytes, or fewer at the end of the file.
-    fn fill(&mut self, want: usize) -> io::Result<()> {
-        if self.buffer.len() - self.from >= want {
+    /// Buffers at least `len` unused bytes, or fewer at the end of the file.
+    fn fill(&mut self, len: usize) -> io::Result<()> {
+        if self.buffer.len() - self.from >= len {
             return Ok(());
         }
         self.buffer.drain(..self.from);
         self.from = 0;
-        let more = (want - self.buffer.len()).max(64 << 10) as u64;
+        let more = (len - self.buffer.len()).max(64 << 10) as u64;
         (&mut self.input).take(more).read_to_end(&mut self.buffer)?;
         Ok(())
     }

@@ -226,18 +226,25 @@ pub(super) fn ids(ids: &[u8], next: u32) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Returns direction (of traffic that is not xDS), messages and bytes.
-pub(super) fn counts(bytes: &[u8]) -> (Dir, u64, u64) {
-    let (mut dir, mut messages, mut size) = (Dir::Req, 0, 0);
+/// The size of traffic without content: of another protocol, or missing.
+pub(super) struct TrafficCounts {
+    /// Direction of traffic of another protocol.
+    pub(super) dir: Dir,
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+}
+
+pub(super) fn counts(bytes: &[u8]) -> TrafficCounts {
+    let mut counts = TrafficCounts { dir: Dir::Req, messages: 0, bytes: 0 };
     for field in fields(bytes) {
         match field.number {
-            3 if field.varint() != 0 => dir = Dir::Resp,
-            4 => messages = field.varint(),
-            5 => size = field.varint(),
+            3 if field.varint() != 0 => counts.dir = Dir::Resp,
+            4 => counts.messages = field.varint(),
+            5 => counts.bytes = field.varint(),
             _ => {}
         }
     }
-    (dir, messages, size)
+    counts
 }
 
 pub(super) fn end(bytes: &[u8]) -> End {

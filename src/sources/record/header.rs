@@ -31,6 +31,7 @@ pub struct Header {
     pub tool: String,
     /// A description of the source: `tap 127.0.0.1:18001 → 10.0.0.7:15010`.
     pub source: String,
+    /// The meaning of the times in the recording.
     pub clock: Clock,
 }
 

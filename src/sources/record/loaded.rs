@@ -4,7 +4,9 @@ use crate::wire::event::{Clock, Time};
 
 /// The content of a source that was read from a file of any format.
 pub struct Loaded {
+    /// The content that the frames refer to.
     pub catalog: Catalog,
+    /// The meaning of the times: dates, or offsets from the start.
     pub clock: Clock,
     /// All frames, in recorded order.
     pub frames: Vec<Frame>,

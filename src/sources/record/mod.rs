@@ -119,6 +119,7 @@ const DETECT: usize = 8 << 10;
 pub enum FileFormat {
     /// An .xdsrec of any version, an empty file, or a file that ends within the magic.
     Recording,
+    /// Raw JSONL.
     Raw,
     /// Another format: an arrow script, a config dump, a bootstrap.
     Other,

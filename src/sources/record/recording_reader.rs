@@ -70,6 +70,7 @@ impl<R: Read> RecordingReader<R> {
         ))
     }
 
+    /// Returns the meaning of the times in the recording.
     pub fn clock(&self) -> Clock {
         self.header.clock
     }

@@ -19,6 +19,7 @@ pub struct ResponseFile {
 }
 
 impl ResponseFile {
+    /// Creates a file that was not read yet, whose responses belong to `stream`.
     pub fn new(stream: StreamId, name: impl Into<String>) -> ResponseFile {
         ResponseFile { stream, name: name.into(), open: false }
     }

@@ -5,7 +5,7 @@ use bytes::Bytes;
 
 use super::block::Block;
 use super::bodies::{BodyLocation, BodySource, FileBodies};
-use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart};
+use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart, TrafficCounts};
 use super::encode;
 use super::header::Header;
 use crate::wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
@@ -334,11 +334,11 @@ impl SegmentReader {
             encode::OPEN => FramePayload::Open(Box::new(decode::open(bytes))),
             encode::MESSAGE => return self.message(bytes, state, catalog),
             encode::OPAQUE => {
-                let (dir, messages, bytes) = decode::counts(bytes);
+                let TrafficCounts { dir, messages, bytes } = decode::counts(bytes);
                 FramePayload::Opaque { dir, messages, bytes }
             }
             encode::GAP => {
-                let (_, messages, bytes) = decode::counts(bytes);
+                let TrafficCounts { messages, bytes, .. } = decode::counts(bytes);
                 FramePayload::Gap { messages, bytes }
             }
             encode::END => FramePayload::End(Box::new(decode::end(bytes))),

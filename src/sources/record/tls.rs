@@ -29,7 +29,7 @@ fn encoded(leg: &Secured) -> Vec<u8> {
             put_len_field(&mut out, number, &encoded_certificate(certificate));
         }
     }
-    put_u64(&mut out, 6, leg.asked.into());
+    put_u64(&mut out, 6, leg.is_client_certificate_requested.into());
     put_u64(&mut out, 7, leg.unverified.into());
     out
 }
@@ -57,7 +57,7 @@ pub(super) fn leg(bytes: &[u8]) -> Secured {
             3 => leg.sni = Some(text(&field)),
             4 => leg.server = Some(certificate(field.bytes())),
             5 => leg.client = Some(certificate(field.bytes())),
-            6 => leg.asked = field.varint() != 0,
+            6 => leg.is_client_certificate_requested = field.varint() != 0,
             7 => leg.unverified = field.varint() != 0,
             _ => {}
         }
@@ -105,7 +105,7 @@ mod tests {
             version: "TLSv1.3".into(),
             alpn: Some("h2".into()),
             client: Some(certificate("edge")),
-            asked: true,
+            is_client_certificate_requested: true,
             unverified: true,
             ..Secured::default()
         };

@@ -460,13 +460,13 @@ impl Writer {
         let number = |id: BlobId| self.numbers.get(id);
         let payload_near = payload.is_none_or(|id| number(id).is_some_and(|n| n >= segment.blobs));
         let body = catalog.body(id);
-        let whole = body.is_some() && payload.is_none_or(|id| catalog.body(id).is_some());
+        let has_content = body.is_some() && payload.is_none_or(|id| catalog.body(id).is_some());
         let record = encode::blob(encode::BlobRecord {
             blob,
             texts: catalog.strings(),
             payload: payload.and_then(number).map(|n| self.next_blob - n),
             body: body.as_deref(),
-            is_computable: whole && payload_near && !blob.redacted,
+            is_computable: has_content && payload_near && !blob.redacted,
         });
         put_len_field(&mut self.pending, encode::BLOB, &record);
         self.numbers.set(id, self.next_blob);

@@ -14,10 +14,12 @@ pub struct Script {
     pub lines: Vec<ScriptLine>,
 }
 
+/// A line of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptLine {
     /// The line number in the file, from 1.
     pub number: u32,
+    /// The content of the line.
     pub statement: Statement,
 }
 
@@ -30,47 +32,68 @@ pub enum Statement {
     Node(ScriptNode),
     /// The endpoint of the streams below.
     Server(String),
+    /// Opens a stream.
     Stream {
+        /// The time of the line; `None` is the time of the line above.
         at: Option<Time>,
+        /// The stream.
         stream: ScriptStream,
     },
     /// The stream was open before the session was recorded.
     Partial(u32),
     /// Advances the clock without a message.
     Advance(Duration),
+    /// A request or a response.
     Message {
+        /// The time of the line; `None` is 10 ms after the line above.
         at: Option<Time>,
         /// `None` refers to the stream opened last.
         stream: Option<u32>,
+        /// The message.
         body: MessageBody,
     },
+    /// Ends a stream.
     End {
+        /// The time of the line; `None` is 10 ms after the line above.
         at: Option<Time>,
+        /// `None` refers to the stream opened last.
         stream: Option<u32>,
+        /// How the stream ends.
         end: StreamEnd,
     },
+    /// An expectation at this point of the session.
     Expect(Expectation),
 }
 
+/// The node of a client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptNode {
+    /// `id`.
     pub id: String,
+    /// `cluster`.
     pub cluster: String,
     /// Region, zone, sub-zone.
     pub locality: [String; 3],
     /// Name and version, separated by `/`.
     pub agent: String,
+    /// `client_features`.
     pub features: Vec<String>,
+    /// `metadata`, as a JSON object.
     pub meta: Option<Value>,
 }
 
+/// A stream, as its `stream` line describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptStream {
+    /// The number of the stream in the script.
     pub number: u32,
+    /// The transport variant.
     pub variant: Variant,
     /// `Implied` for aggregated variants.
     pub ty: TypeRef,
+    /// The API version of the service.
     pub transport: ApiVersion,
+    /// `profile=`: the features of the client.
     pub profile: Option<Profile>,
     /// A path other than the published one.
     pub method: Option<String>,
@@ -88,9 +111,12 @@ pub enum TypeRef {
     Url(String),
 }
 
+/// The content of a message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MessageBody {
+    /// A request.
     Request(ScriptRequest),
+    /// A response.
     Response(ScriptResponse),
     /// `raw=`: the bytes of the message.
     Raw(Dir, Vec<u8>),
@@ -99,16 +125,23 @@ pub enum MessageBody {
 /// A SotW or delta request. Fields of the other variant stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptRequest {
+    /// The resource type.
     pub ty: TypeRef,
+    /// `v=`: `version_info` (SotW).
     pub version: String,
+    /// `n=`: `response_nonce`.
     pub nonce: String,
+    /// `resource_names` (SotW).
     pub names: Vec<String>,
+    /// `resource_names_subscribe` (delta).
     pub subscribe: Vec<String>,
+    /// `resource_names_unsubscribe` (delta).
     pub unsubscribe: Vec<String>,
     /// `initial_resource_versions`, in written order.
     pub initial: Vec<(String, String)>,
     /// Code and message of `error_detail`, whose presence makes the request a NACK.
     pub nack: Option<(i32, String)>,
+    /// Whether the request carries its node.
     pub node: NodeUse,
 }
 
@@ -118,7 +151,9 @@ pub enum NodeUse {
     /// With the first request of the stream; on REST, with each.
     #[default]
     Usual,
+    /// Sent, unlike usual.
     Sent,
+    /// Omitted, unlike usual.
     Without,
     /// Sent with these fields changed.
     Changed(Value),
@@ -127,14 +162,19 @@ pub enum NodeUse {
 /// A SotW or delta response. Fields of the other variant stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptResponse {
+    /// The resource type.
     pub ty: TypeRef,
     /// `v=`: `version_info` (SotW).
     pub version: String,
     /// `sys=`: `system_version_info` (delta).
     pub system_version: String,
+    /// `n=`: `nonce`.
     pub nonce: String,
+    /// `resources`, in order.
     pub resources: Vec<ScriptEntry>,
+    /// `removed_resources` (delta).
     pub removed: Vec<String>,
+    /// `control_plane.identifier`.
     pub control_plane: Option<String>,
     /// Names and messages of `resource_errors`.
     pub errors: Vec<(String, String)>,
@@ -147,26 +187,39 @@ pub struct ScriptResponse {
 pub enum ScriptEntry {
     /// The bytes of an `Any` (SotW) or a `Resource` (delta).
     Raw(Vec<u8>),
+    /// A resource in the usual form of the variant.
     Plain(ScriptResource),
     /// On SotW streams: a `Resource` within the `Any`.
     Wrapped(ScriptResource),
 }
 
+/// A resource of a response.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptResource {
     /// `type:` before the name: the type of the payload if it differs from the response's.
     pub ty: TypeRef,
+    /// The resource name.
     pub name: String,
+    /// The payload.
     pub content: ResourceContent,
+    /// The version of the resource.
     pub version: String,
+    /// The time to live.
     pub ttl: Option<Ttl>,
+    /// `aliases` (delta).
     pub aliases: Vec<String>,
 }
 
+/// The payload of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceContent {
     /// The smallest valid resource plus these fields, and a tag that makes the content distinct.
-    Fields { fields: Option<Value>, tag: Option<String> },
+    Fields {
+        /// The fields, as a JSON object.
+        fields: Option<Value>,
+        /// The tag.
+        tag: Option<String>,
+    },
     /// A ResourceLocator with this URI.
     Redirect(String),
     /// No payload.
@@ -190,35 +243,57 @@ pub enum StreamEnd {
     Close,
     /// The server ends the stream with a gRPC status.
     Status(i32, String),
+    /// A side resets the stream.
     Reset(Side),
 }
 
 /// An expectation at the time of its line.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expectation {
+    /// `lint RULE`: the rules report such a finding.
     Lint {
+        /// The finding.
         pattern: FindingPattern,
+        /// `sev=`: `error`, `warn` or `info`.
         severity: Option<String>,
     },
+    /// `no RULE`: the rules report no such finding.
     NoFinding(FindingPattern),
+    /// `lint none`: no findings but those of NACKs.
     LintNone,
+    /// `lint only`: no findings but those of NACKs and those that the script expects.
     LintOnly,
+    /// `message N`: the facts of a message.
     Message {
+        /// The message number, from 1.
         number: u64,
+        /// The kind of the message.
         kind: Option<String>,
+        /// Expected values by field of the JSON output.
         fields: Vec<(String, ExpectedValue)>,
     },
+    /// `state STREAM TYPE`: the state of a type on a stream.
     State {
+        /// The stream number.
         stream: u32,
+        /// The resource type.
         ty: TypeRef,
+        /// The state word.
         state: Option<String>,
+        /// Expected values by field of the JSON output.
         fields: Vec<(String, ExpectedValue)>,
     },
+    /// `resource STREAM TYPE NAME`: the state of one resource.
     Resource {
+        /// The stream number.
         stream: u32,
+        /// The resource type.
         ty: TypeRef,
+        /// The resource name.
         name: String,
+        /// The state word.
         state: Option<String>,
+        /// Expected values by field of the JSON output.
         fields: Vec<(String, ExpectedValue)>,
     },
 }
@@ -226,11 +301,15 @@ pub enum Expectation {
 /// The findings that a line refers to.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FindingPattern {
+    /// The id of the rule.
     pub rule: String,
+    /// `at N`: the message that the finding belongs to.
     pub at: Option<u64>,
+    /// `names=`: the resource names in the finding.
     pub names: Option<Vec<String>>,
 }
 
+/// The expected value of a field.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ExpectedValue {
     /// An expected text. The empty text matches empty, null and missing values.
@@ -289,16 +368,23 @@ fn rest_noun(kind: Kind) -> &'static str {
     }
 }
 
+/// The words of a stream line that a path stands for.
+pub(super) struct StreamKind {
+    pub(super) variant: Variant,
+    pub(super) ty: TypeRef,
+    pub(super) transport: ApiVersion,
+}
+
 /// Parses a path that is not gRPC: the reverse of [`ScriptStream::path`].
-pub(super) fn parse_path(path: &str) -> Option<(Variant, TypeRef, ApiVersion)> {
+pub(super) fn parse_path(path: &str) -> Option<StreamKind> {
     if let Some(url) = path.strip_prefix("file:") {
         let ty =
             Kind::of_type_url(url).map_or_else(|| TypeRef::Url(url.into()), |(kind, _)| TypeRef::Word(kind));
         let transport = Kind::of_type_url(url).map_or(ApiVersion::V3, |(_, version)| version);
-        return Some((Variant::File, ty, transport));
+        return Some(StreamKind { variant: Variant::File, ty, transport });
     }
     let (version, noun) = path.strip_prefix('/')?.split_once("/discovery:")?;
     let transport = [ApiVersion::V2, ApiVersion::V3].into_iter().find(|v| v.word() == version)?;
     let kind = Kind::all().find(|kind| rest_noun(*kind) == noun)?;
-    Some((Variant::Rest, TypeRef::Word(kind), transport))
+    Some(StreamKind { variant: Variant::Rest, ty: TypeRef::Word(kind), transport })
 }

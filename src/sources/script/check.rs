@@ -20,9 +20,11 @@ const FACT_RULES: [&str; 2] = ["nack", "nack-unexplained"];
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: expected `{expected}`, found {found}")]
 pub struct UnmetExpectation {
+    /// The line number in the file, from 1.
     pub line: u32,
     /// The line as a script writes it.
     pub expected: String,
+    /// The actual value, in the words of the expectation.
     pub found: String,
 }
 
@@ -115,12 +117,13 @@ impl Checker {
         };
         let Some(object) = object else { return Some("no such fact".into()) };
         let word = word.iter().map(|word| (key, ExpectedValue::Word(word.clone())));
-        let fields = fields.iter().map(|(key, want)| (key.as_str(), class_by_name(key, want, is_delta)));
+        let fields =
+            fields.iter().map(|(key, expected)| (key.as_str(), class_by_name(key, expected, is_delta)));
         let wrong: Vec<String> = word
             .chain(fields)
-            .filter_map(|(key, want)| {
+            .filter_map(|(key, expected)| {
                 let found = field(&object, key);
-                (!holds(&want, found)).then(|| format!("{key}={}", found.unwrap_or(&Value::Null)))
+                (!holds(&expected, found)).then(|| format!("{key}={}", found.unwrap_or(&Value::Null)))
             })
             .collect();
         (!wrong.is_empty()).then(|| wrong.join(" "))
@@ -173,12 +176,12 @@ impl Checker {
 }
 
 /// Returns the expected value of a field. The letter code of a request class becomes its name.
-fn class_by_name(key: &str, want: &ExpectedValue, is_delta: bool) -> ExpectedValue {
-    let class = match want {
+fn class_by_name(key: &str, expected: &ExpectedValue, is_delta: bool) -> ExpectedValue {
+    let class = match expected {
         ExpectedValue::Word(code) if key == "class" => RequestClass::from_code(code, is_delta),
         _ => None,
     };
-    class.map_or_else(|| want.clone(), |class| ExpectedValue::Word(class.word().to_owned()))
+    class.map_or_else(|| expected.clone(), |class| ExpectedValue::Word(class.word().to_owned()))
 }
 
 /// Returns the number of the message that completed a finding.
@@ -202,8 +205,8 @@ fn field<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, key| value.get(key))
 }
 
-fn holds(want: &ExpectedValue, found: Option<&Value>) -> bool {
-    match (want, found) {
+fn holds(expected: &ExpectedValue, found: Option<&Value>) -> bool {
+    match (expected, found) {
         (ExpectedValue::Word(word), None | Some(Value::Null)) => word.is_empty(),
         (ExpectedValue::Word(word), Some(Value::String(text))) => word == text,
         (ExpectedValue::Word(word), Some(Value::Bool(value))) => {
@@ -237,7 +240,7 @@ mod tests {
     fn compares_values_by_type() {
         let object =
             json!({ "v": "1", "n": 1.0, "b": true, "e": null, "l": ["b", "a"], "x": [], "o": { "code": 3 } });
-        let check = |want: ExpectedValue, key: &str| holds(&want, field(&object, key));
+        let check = |expected: ExpectedValue, key: &str| holds(&expected, field(&object, key));
         assert!(check(word("1"), "v") && check(word("1"), "n") && check(word("true"), "b"));
         assert!(
             check(word(""), "e")

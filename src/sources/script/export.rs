@@ -14,6 +14,7 @@ use crate::wire::{End, ErrorDetail, Frame, FramePayload, MessageShape, Open};
 
 /// A session exported as a script.
 pub struct Exported {
+    /// The script.
     pub script: Script,
     /// Descriptions of what a script can't express and was left out.
     pub notices: Vec<String>,
@@ -167,9 +168,9 @@ impl Exporter<'_> {
 
 /// Returns the stream line of an opening, or `None` if the method is not xDS.
 fn stream(number: u32, open: &Open) -> Option<ScriptStream> {
-    let (variant, ty, transport) = match Method::parse(&open.method) {
-        Some(method) => {
-            (method.variant, method.kind.map_or(TypeRef::Implied, TypeRef::Word), method.transport)
+    let StreamKind { variant, ty, transport } = match Method::parse(&open.method) {
+        Some(Method { variant, kind, transport, .. }) => {
+            StreamKind { variant, ty: kind.map_or(TypeRef::Implied, TypeRef::Word), transport }
         }
         None => parse_path(&open.method)?,
     };

@@ -4,12 +4,15 @@ use std::time::Duration;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: read {found}, expected {expected}")]
 pub struct ScriptError {
+    /// The name of the file.
     pub file: String,
     /// The line number, from 1.
     pub line: u32,
     /// The column in characters, from 1.
     pub column: usize,
+    /// The text that was read, in quotes or described.
     pub found: String,
+    /// A description of the valid texts.
     pub expected: String,
 }
 

@@ -14,8 +14,11 @@ use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {error}")]
 pub struct LoadError {
+    /// The name of the file.
     pub file: String,
+    /// The line number in the file, from 1.
     pub line: u32,
+    /// The reason.
     pub error: EncodeError,
 }
 

@@ -22,7 +22,7 @@ impl Timeline {
         self.now
     }
 
-    /// Advances to a message or the end of a stream: to its own time, or by [`STEP`].
+    /// Advances to a message or the end of a stream: to its own time, or by [`MESSAGE_INTERVAL`].
     pub(super) fn step(&mut self, at: Option<Time>) -> Time {
         if !self.untimed {
             self.now = at.unwrap_or_else(|| self.now.after(MESSAGE_INTERVAL)).max(self.now);

@@ -386,9 +386,9 @@ fn facts(first: Option<&str>, fields: &[(String, ExpectedValue)], out: &mut Stri
     if let Some(first) = first {
         put(out, format_args!(" {first}"));
     }
-    for (key, want) in fields {
+    for (key, expected) in fields {
         put(out, format_args!(" {key}="));
-        match want {
+        match expected {
             ExpectedValue::Word(text) if text.is_empty() => {}
             ExpectedValue::Word(text) => word(text, out),
             ExpectedValue::List(items) => words(items, out),

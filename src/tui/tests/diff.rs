@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use insta::assert_snapshot;
-use serde_json::Value;
 
 use crate::engine::diff::Op;
 use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
-use crate::sources::script;
+use crate::sources::{SchemaCodec, script};
 use crate::tui::data::{BodyFormat, BodyRenderer, Data, StoreData};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::diff::DiffRow;
@@ -24,18 +23,10 @@ use super::{PLAIN, drawn, model, screen_in, text, type_keys};
 
 const SCRIPT: &str = include_str!("../../../tests/fixtures/cli/diff.xds");
 
-struct Codec(Arc<Schema>);
+/// A renderer whose bodies are empty.
+struct NoBodies(Arc<Schema>);
 
-impl script::Codec for Codec {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
-        self.0.encode(message, json).map_err(script::CodecError::new)
-    }
-    fn decode(&self, _: &str, _: &[u8]) -> Option<Value> {
-        None
-    }
-}
-
-impl BodyRenderer for Codec {
+impl BodyRenderer for NoBodies {
     fn body(&self, _: &Store, _: Seq, _: BodyFormat, _: usize) -> Vec<String> {
         Vec::new()
     }
@@ -50,10 +41,10 @@ impl BodyRenderer for Codec {
     }
 }
 
-/// A store built from a script, with a codec.
+/// A store built from a script.
 struct World {
     store: Store,
-    codec: Codec,
+    bodies: NoBodies,
     /// Frames that are not handled yet.
     rest: std::collections::VecDeque<Frame>,
 }
@@ -67,11 +58,11 @@ impl World {
 
     /// The store up to message `n`.
     fn at(text: &str, n: u64) -> World {
-        let codec = Codec(Schema::builtin());
+        let schema = Schema::builtin();
         let script = script::parse(text, "test").unwrap();
-        let loaded = script::load(&script, &codec).unwrap();
+        let loaded = script::load(&script, &SchemaCodec(schema.clone())).unwrap();
         let store = Store::new(loaded.catalog, loaded.clock, Options::default());
-        let mut world = World { store, codec, rest: loaded.frames.into() };
+        let mut world = World { store, bodies: NoBodies(schema), rest: loaded.frames.into() };
         world.on_to(n);
         world
     }
@@ -85,7 +76,7 @@ impl World {
     }
 
     fn data(&self) -> StoreData<'_> {
-        StoreData { store: &self.store, findings: &[], bodies: &self.codec, applied: None }
+        StoreData { store: &self.store, findings: &[], bodies: &self.bodies, applied: None }
     }
 }
 

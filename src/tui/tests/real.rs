@@ -2,29 +2,16 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::app::analysis::{Analysis, rules};
 use crate::app::decoded::Decoded;
 use crate::engine::store::{Options, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
-use crate::sources::script::{self, Codec};
+use crate::sources::{SchemaCodec, script};
 use crate::tui::data::StoreData;
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Side, StreamId, Time};
 use crate::wire::{End, Frame, FramePayload, Open};
-
-struct BySchema(Arc<Schema>);
-
-impl Codec for BySchema {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
-        self.0.encode(message, json).map_err(script::CodecError::new)
-    }
-    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
-        Some(self.0.message_to_json(message, bytes))
-    }
-}
 
 pub struct Real {
     store: Analysis,
@@ -47,7 +34,7 @@ impl Real {
         let redact = Arc::new(Redactor::new(schema.clone(), 7));
         let catalog = Catalog::new(7, Some(redact), Box::new(MemoryBodies::default()));
         let script = script::parse(text, "a test").expect("a script");
-        let loaded = script::load_into(&script, &BySchema(schema.clone()), catalog).expect("content");
+        let loaded = script::load_into(&script, &SchemaCodec(schema.clone()), catalog).expect("content");
         let store = Store::new(loaded.catalog, loaded.clock, Options::default());
         let store = Analysis::new(store, rules(&schema));
         (Real { store, end: loaded.end, bodies: Decoded(schema) }, loaded.frames)

@@ -1,3 +1,5 @@
+use super::error::Http2Error;
+
 /// The head of a frame, its first nine bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameHead {
@@ -103,25 +105,20 @@ impl Frames {
     }
 
     /// Returns the next part, and advances `bytes` past it; `None` if more bytes are needed.
-    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, &'static str> {
+    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<FramePart<'a>>, Http2Error> {
         loop {
             match &mut self.state {
                 FrameState::Head => {
-                    let take = (9 - self.have).min(bytes.len());
-                    self.start[self.have..self.have + take].copy_from_slice(&bytes[..take]);
-                    self.have += take;
-                    *bytes = &bytes[take..];
-                    if self.have < 9 {
+                    if !self.take_head(bytes) {
                         return Ok(None);
                     }
-                    self.have = 0;
                     self.state = self.begin()?;
                 }
                 FrameState::PadLength { head, len } => {
                     let Some((pad, rest)) = bytes.split_first() else { return Ok(None) };
                     *bytes = rest;
                     let pad = usize::from(*pad);
-                    let left = (*len - 1).checked_sub(pad).ok_or("DATA with more padding than frame")?;
+                    let left = (*len - 1).checked_sub(pad).ok_or(Http2Error::DataPadding)?;
                     self.state = FrameState::Data { head: *head, left, pad };
                 }
                 FrameState::Data { head, left, pad } => {
@@ -171,16 +168,30 @@ impl Frames {
         }
     }
 
-    fn begin(&self) -> Result<FrameState, &'static str> {
+    /// Moves bytes into the frame head. Returns whether the head is complete.
+    fn take_head(&mut self, bytes: &mut &[u8]) -> bool {
+        let (head, rest) = bytes.split_at((self.start.len() - self.have).min(bytes.len()));
+        self.start[self.have..self.have + head.len()].copy_from_slice(head);
+        self.have += head.len();
+        *bytes = rest;
+        let is_complete = self.have == self.start.len();
+        if is_complete {
+            self.have = 0;
+        }
+        is_complete
+    }
+
+    /// Returns the state that follows the complete frame head.
+    fn begin(&self) -> Result<FrameState, Http2Error> {
         let head = FrameHead::parse(self.start);
         let FrameHead { kind, flags, len, .. } = head;
         let padded = flags & super::PADDED != 0;
         Ok(match kind {
-            super::DATA if padded && len == 0 => return Err("padded DATA without a padding length"),
+            super::DATA if padded && len == 0 => return Err(Http2Error::DataPaddingLength),
             super::DATA if padded => FrameState::PadLength { head, len },
             super::DATA => FrameState::Data { head, left: len, pad: 0 },
             super::HEADERS | super::CONTINUATION | super::PUSH_PROMISE if len > self.max => {
-                return Err("a header frame over the limit");
+                return Err(Http2Error::LongHeaderFrame);
             }
             // Hold the frame types of RFC 9113 and skip extensions.
             0..=9 if len <= self.max => FrameState::Whole { head, len, payload: Vec::new() },

@@ -1,5 +1,6 @@
 use loona_hpack::Decoder;
 
+use super::error::Http2Error;
 use crate::wire::event::Code;
 
 /// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
@@ -45,21 +46,28 @@ impl Headers {
         self.open.is_some()
     }
 
-    pub(super) fn begin(&mut self, stream: u32, ends: bool, pushed: bool) {
-        self.open = Some(Open { stream, ends, pushed, bytes: Vec::new() });
+    /// Begins the header block of a request or a response. `ends`: the stream ends with the block.
+    pub(super) fn begin(&mut self, stream: u32, ends: bool) {
+        self.open = Some(Open { stream, ends, pushed: false, bytes: Vec::new() });
     }
 
-    pub(super) fn push(&mut self, bytes: &[u8], max: usize) -> Result<(), &'static str> {
-        let open = self.open.as_mut().ok_or("CONTINUATION without a header block")?;
+    /// Begins the header block of a server push.
+    pub(super) fn begin_push(&mut self, stream: u32) {
+        self.open = Some(Open { stream, ends: false, pushed: true, bytes: Vec::new() });
+    }
+
+    pub(super) fn push(&mut self, bytes: &[u8], max: usize) -> Result<(), Http2Error> {
+        let open = self.open.as_mut().ok_or(Http2Error::UnexpectedContinuation)?;
         if open.bytes.len() + bytes.len() > max {
-            return Err("a header block over the limit");
+            return Err(Http2Error::LongHeaderBlock);
         }
         open.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    pub(super) fn finish(&mut self) -> Result<Block, ()> {
-        let Open { stream, ends, pushed, bytes } = self.open.take().ok_or(())?;
+    pub(super) fn finish(&mut self) -> Result<Block, Http2Error> {
+        let Open { stream, ends, pushed, bytes } =
+            self.open.take().ok_or(Http2Error::UnexpectedContinuation)?;
         let mut fields = Vec::new();
         let mut room = 4 * MAX_TABLE_BYTES;
         // Bound the output too: one byte can stand for a whole table entry.
@@ -77,7 +85,7 @@ impl Headers {
                 self.decoder = decoder();
                 fields.clear();
             }
-            Err(_) => return Err(()),
+            Err(_) => return Err(Http2Error::HeaderBlock),
         }
         Ok(Block { stream, ends, pushed, fields })
     }

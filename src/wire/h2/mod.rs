@@ -4,6 +4,7 @@
 //! writes or delays anything. A connection that cannot be followed becomes opaque, with the reason;
 //! the traffic is not affected. The limits are far above what peers accept.
 
+mod error;
 mod frames;
 mod headers;
 mod rewrite;
@@ -17,6 +18,7 @@ use crate::wire::event::{Dir, Side};
 
 use super::grpc::{Messages, Piece};
 use super::{End, MAX_FIELD_BYTES};
+use error::Http2Error;
 use frames::{FrameHead, FramePart, Frames, Missed};
 use headers::Headers;
 
@@ -228,7 +230,7 @@ impl ConnectionObserver {
             match half.frames.next(&mut bytes) {
                 Ok(Some(part)) => self.part(dir, part, out),
                 Ok(None) => return,
-                Err(why) => self.give_up(why.to_owned(), out),
+                Err(error) => self.give_up(error.to_string(), out),
             }
         }
     }
@@ -271,8 +273,8 @@ impl ConnectionObserver {
                 self.data(dir, head, bytes, last, out);
             }
             FramePart::Frame { head, payload } => {
-                if let Err(why) = self.frame(dir, head, &payload, out) {
-                    self.give_up(why.to_owned(), out);
+                if let Err(error) = self.frame(dir, head, &payload, out) {
+                    self.give_up(error.to_string(), out);
                 }
             }
         }
@@ -308,36 +310,34 @@ impl ConnectionObserver {
         head: FrameHead,
         payload: &[u8],
         out: &mut dyn FnMut(Event<'_>),
-    ) -> Result<(), &'static str> {
+    ) -> Result<(), Http2Error> {
         let half = &mut self.halves[index(dir)];
         if half.headers.is_open() && head.kind != CONTINUATION {
-            return Err("a header block is interrupted by another frame");
+            return Err(Http2Error::InterruptedHeaderBlock);
         }
         match head.kind {
             HEADERS => {
-                let block = unpadded(payload, head.flags).ok_or("HEADERS with more padding than frame")?;
+                let block = unpadded(payload, head.flags).ok_or(Http2Error::HeadersPadding)?;
                 let skip = if head.flags & PRIORITY != 0 { 5 } else { 0 };
-                let block = block.get(skip..).ok_or("HEADERS too short for its priority")?;
-                half.headers.begin(head.stream, head.flags & END_STREAM != 0, false);
+                let block = block.get(skip..).ok_or(Http2Error::ShortHeaders)?;
+                half.headers.begin(head.stream, head.flags & END_STREAM != 0);
                 half.headers.push(block, MAX_BLOCK_BYTES)?;
             }
             PUSH_PROMISE => {
-                let block =
-                    unpadded(payload, head.flags).ok_or("PUSH_PROMISE with more padding than frame")?;
-                half.headers.begin(head.stream, false, true);
-                half.headers.push(block.get(4..).ok_or("PUSH_PROMISE too short")?, MAX_BLOCK_BYTES)?;
+                let block = unpadded(payload, head.flags).ok_or(Http2Error::PushPromisePadding)?;
+                half.headers.begin_push(head.stream);
+                half.headers.push(block.get(4..).ok_or(Http2Error::ShortPushPromise)?, MAX_BLOCK_BYTES)?;
             }
             CONTINUATION if half.headers.is_open() => half.headers.push(payload, MAX_BLOCK_BYTES)?,
-            CONTINUATION => return Err("CONTINUATION without a header block"),
+            CONTINUATION => return Err(Http2Error::UnexpectedContinuation),
             RST_STREAM => {
-                let code =
-                    payload.try_into().map(u32::from_be_bytes).map_err(|_| "RST_STREAM of a wrong length")?;
+                let code = payload.try_into().map(u32::from_be_bytes).map_err(|_| Http2Error::ResetLength)?;
                 self.reset(dir, head.stream, code, out);
                 return Ok(());
             }
             GOAWAY => {
-                let code = payload.get(4..8).ok_or("GOAWAY too short")?;
-                let code = u32::from_be_bytes(code.try_into().map_err(|_| "GOAWAY too short")?);
+                let code = payload.get(4..8).ok_or(Http2Error::ShortGoAway)?;
+                let code = u32::from_be_bytes(code.try_into().map_err(|_| Http2Error::ShortGoAway)?);
                 let debug = String::from_utf8_lossy(&payload[8..]).into_owned();
                 out(Event::GoAway { by: sender(dir), code, debug });
                 return Ok(());
@@ -353,7 +353,7 @@ impl ConnectionObserver {
         }
         if head.flags & END_HEADERS != 0 {
             let half = &mut self.halves[index(dir)];
-            let block = half.headers.finish().map_err(|_| "a header block that is not HPACK")?;
+            let block = half.headers.finish()?;
             if !block.pushed {
                 self.headers(dir, block.stream, block.ends, block.fields, out);
             }

@@ -1,4 +1,5 @@
 use super::super::MAX_FIELD_BYTES;
+use super::error::Http1Error;
 use super::head::Head;
 
 /// The body of a message, as far as it has arrived.
@@ -26,12 +27,12 @@ enum Rest {
 const MAX_LINE_BYTES: usize = 8 << 10;
 
 impl BodyReader {
-    pub(super) fn of_request(head: &Head) -> Result<BodyReader, String> {
+    pub(super) fn of_request(head: &Head) -> Result<BodyReader, Http1Error> {
         BodyReader::new(head, Rest::Bytes(0))
     }
 
     /// Creates the body of a response to a request with this method.
-    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<BodyReader, String> {
+    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<BodyReader, Http1Error> {
         let none = method == Some("HEAD") || matches!(head.status(), Some(100..200 | 204 | 304));
         if none {
             Ok(BodyReader { bytes: Vec::new(), rest: Rest::Bytes(0) })
@@ -40,15 +41,13 @@ impl BodyReader {
         }
     }
 
-    fn new(head: &Head, without: Rest) -> Result<BodyReader, String> {
+    fn new(head: &Head, without: Rest) -> Result<BodyReader, Http1Error> {
         let chunked = head.field("transfer-encoding").is_some_and(|codings| {
             codings.rsplit(',').next().is_some_and(|last| last.trim().eq_ignore_ascii_case("chunked"))
         });
         let rest = match (chunked, head.field("content-length")) {
             (true, _) => Rest::Chunk,
-            (false, Some(length)) => {
-                Rest::Bytes(length.parse().map_err(|_| "a content-length that is none")?)
-            }
+            (false, Some(length)) => Rest::Bytes(length.parse().map_err(|_| Http1Error::ContentLength)?),
             (false, None) => without,
         };
         Ok(BodyReader { bytes: Vec::new(), rest })
@@ -67,7 +66,7 @@ impl BodyReader {
     }
 
     /// Reads the bytes at the start of `buffer` that belong to the body, and returns their number.
-    pub(super) fn take(&mut self, buffer: &[u8]) -> Result<usize, String> {
+    pub(super) fn take(&mut self, buffer: &[u8]) -> Result<usize, Http1Error> {
         let mut used = 0;
         loop {
             let input = buffer.get(used..).unwrap_or_default();
@@ -89,7 +88,7 @@ impl BodyReader {
                         let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
                         let digits = String::from_utf8_lossy(digits);
                         let size =
-                            usize::from_str_radix(digits.trim(), 16).map_err(|_| "a chunk without a size")?;
+                            usize::from_str_radix(digits.trim(), 16).map_err(|_| Http1Error::ChunkSize)?;
                         self.rest = if size == 0 { Rest::Trailers } else { Rest::InChunk(size) };
                     }
                 }
@@ -122,16 +121,16 @@ impl BodyReader {
         }
     }
 
-    fn within(&self, used: usize) -> Result<usize, String> {
-        if self.bytes.len() > MAX_FIELD_BYTES { Err("a body that is too large".into()) } else { Ok(used) }
+    fn within(&self, used: usize) -> Result<usize, Http1Error> {
+        if self.bytes.len() > MAX_FIELD_BYTES { Err(Http1Error::LargeBody) } else { Ok(used) }
     }
 }
 
 /// Returns the line at the start of `input` without its end; `None` while incomplete.
-fn line(input: &[u8]) -> Result<Option<&[u8]>, String> {
+fn line(input: &[u8]) -> Result<Option<&[u8]>, Http1Error> {
     match memchr::memmem::find(input, b"\r\n") {
         Some(end) => Ok(input.get(..end)),
-        None if input.len() > MAX_LINE_BYTES => Err("a line that is too long".into()),
+        None if input.len() > MAX_LINE_BYTES => Err(Http1Error::LongLine),
         None => Ok(None),
     }
 }

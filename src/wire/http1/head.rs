@@ -1,3 +1,5 @@
+use super::error::Http1Error;
+
 /// The first line and the header fields of a request or a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Head {
@@ -16,16 +18,16 @@ pub(super) fn end(buffer: &[u8]) -> Option<usize> {
 
 impl Head {
     /// Parses a head, up to and including the empty line.
-    pub(super) fn read(bytes: &[u8]) -> Result<Head, String> {
+    pub(super) fn read(bytes: &[u8]) -> Result<Head, Http1Error> {
         let text = String::from_utf8_lossy(bytes);
         let mut lines = text.split("\r\n");
         let first = lines.next().unwrap_or_default().to_owned();
         if !first.contains("HTTP/1.") {
-            return Err("not HTTP/1.1".into());
+            return Err(Http1Error::Protocol);
         }
         let mut fields = Vec::new();
         for line in lines.filter(|line| !line.is_empty()).take(MAX_HEADER_FIELDS) {
-            let (name, value) = line.split_once(':').ok_or("a header line without a colon")?;
+            let (name, value) = line.split_once(':').ok_or(Http1Error::HeaderLine)?;
             fields.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }
         Ok(Head { first, fields })

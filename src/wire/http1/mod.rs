@@ -5,6 +5,7 @@
 //! that cannot be followed becomes opaque, with the reason.
 
 mod body;
+mod error;
 mod head;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use std::collections::VecDeque;
 
 use crate::wire::event::Dir;
 use body::BodyReader;
+use error::Http1Error;
 
 /// Longest head, in bytes.
 const MAX_HEAD_BYTES: usize = 64 << 10;
@@ -78,14 +80,11 @@ impl Half {
     /// Returns the next complete message; `None` until there is one.
     fn next(
         &mut self,
-        body_of: impl FnOnce(&Head) -> Result<BodyReader, String>,
-    ) -> Result<Option<(Head, Vec<u8>)>, String> {
+        body_of: impl FnOnce(&Head) -> Result<BodyReader, Http1Error>,
+    ) -> Result<Option<(Head, Vec<u8>)>, Http1Error> {
         if self.open.is_none() {
             let Some(end) = head::end(&self.buffer) else {
-                return match self.buffer.len() {
-                    length if length > MAX_HEAD_BYTES => Err("a head of more than 64 KiB".into()),
-                    _ => Ok(None),
-                };
+                return if self.buffer.len() > MAX_HEAD_BYTES { Err(Http1Error::LongHead) } else { Ok(None) };
             };
             let head = Head::read(self.buffer.get(..end).unwrap_or_default())?;
             self.buffer.drain(..end);
@@ -122,7 +121,7 @@ impl ConnectionObserver {
             match self.step(dir) {
                 Ok(Some(event)) => out(event),
                 Ok(None) => return,
-                Err(why) => return self.give_up(why, out),
+                Err(error) => return self.give_up(error.to_string(), out),
             }
         }
     }
@@ -157,13 +156,13 @@ impl ConnectionObserver {
         out(Event::Opaque { why });
     }
 
-    fn step(&mut self, dir: Dir) -> Result<Option<Event>, String> {
+    fn step(&mut self, dir: Dir) -> Result<Option<Event>, Http1Error> {
         if dir == Dir::Req {
             let Some((head, body)) = self.requests.next(BodyReader::of_request)? else {
                 return Ok(None);
             };
             if self.waiting.len() >= MAX_PIPELINED_REQUESTS {
-                return Err("too many requests without a response".into());
+                return Err(Http1Error::TooManyRequests);
             }
             let number = self.next;
             self.next += 1;
@@ -172,14 +171,14 @@ impl ConnectionObserver {
         }
         loop {
             let method = self.waiting.front().map(|(_, method)| method.clone());
-            let whole = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
-            let Some((head, body)) = whole else { return Ok(None) };
+            let message = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
+            let Some((head, body)) = message else { return Ok(None) };
             match head.status() {
-                Some(101) => return Err("switches to another protocol".into()),
+                Some(101) => return Err(Http1Error::Upgrade),
                 // An interim response; the final one follows.
                 Some(100..200) => {}
                 _ => {
-                    let (number, _) = self.waiting.pop_front().ok_or("a response without a request")?;
+                    let (number, _) = self.waiting.pop_front().ok_or(Http1Error::UnexpectedResponse)?;
                     return Ok(Some(Event::Response { number, head, body }));
                 }
             }

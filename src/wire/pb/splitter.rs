@@ -9,7 +9,7 @@ pub struct Splitter {
     /// Bytes of a field that the previous chunk left incomplete.
     cut: Vec<u8>,
     /// Bytes that `cut` needs before it can hold a complete field; zero if not known yet.
-    want: usize,
+    needed: usize,
     /// `cut` holds a complete field that was returned already.
     given: bool,
 }
@@ -95,14 +95,14 @@ impl Splitter {
         if self.given {
             self.given = false;
             self.cut.clear();
-            self.want = 0;
+            self.needed = 0;
         }
         while !self.cut.is_empty() && !chunk.is_empty() {
-            let need = if self.want > self.cut.len() { self.want - self.cut.len() } else { 1 };
+            let need = if self.needed > self.cut.len() { self.needed - self.cut.len() } else { 1 };
             let (part, rest) = chunk.split_at(need.min(chunk.len()));
             self.cut.extend_from_slice(part);
             *chunk = rest;
-            if self.cut.len() < self.want {
+            if self.cut.len() < self.needed {
                 break;
             }
             match measure(&self.cut, limit) {
@@ -110,7 +110,7 @@ impl Splitter {
                     self.given = true;
                     return Ok(Some(&self.cut));
                 }
-                Ok(Need::More(want)) => self.want = want,
+                Ok(Need::More(needed)) => self.needed = needed,
                 Err(error) => return Err(self.fail(chunk, error)),
             }
         }
@@ -123,9 +123,9 @@ impl Splitter {
                 *chunk = rest;
                 Ok(Some(field))
             }
-            Ok(Need::More(want)) => {
+            Ok(Need::More(needed)) => {
                 self.cut.extend_from_slice(chunk);
-                self.want = want;
+                self.needed = needed;
                 *chunk = &[];
                 Ok(None)
             }

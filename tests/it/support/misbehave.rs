@@ -6,7 +6,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use serde_json::Value;
 use tokio::{
     net::TcpListener,
     runtime::Runtime,
@@ -23,7 +22,7 @@ use tonic::{
 };
 use xdscope::net::rpc::{self, Handler, Responses, Streams};
 use xdscope::schema::Schema;
-use xdscope::sources::script::{self, Codec};
+use xdscope::sources::{SchemaCodec, script};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Dir, Side, StreamId, Sym, Time};
 use xdscope::wire::{End, Frame, FramePayload, Message, MessageBody, MessageShape};
@@ -37,20 +36,6 @@ const MEANT: Duration = Duration::from_millis(500);
 pub fn schema() -> &'static Arc<Schema> {
     static SCHEMA: OnceLock<Arc<Schema>> = OnceLock::new();
     SCHEMA.get_or_init(Schema::builtin)
-}
-
-/// Encodes the content of scripts by the descriptors.
-pub struct ByDescriptors;
-
-impl Codec for ByDescriptors {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {
-        schema().encode(message, json).map_err(script::CodecError::new)
-    }
-
-    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
-        schema().message(message)?;
-        Some(schema().message_to_json(message, bytes))
-    }
 }
 
 /// A script, ready to be played.
@@ -67,7 +52,8 @@ impl Play {
     /// Panics if the text is not a script.
     pub fn new(name: &str, text: &str) -> Self {
         let script = script::parse(text, name).unwrap_or_else(|error| panic!("{error}"));
-        let loaded = script::load(&script, &ByDescriptors).unwrap_or_else(|error| panic!("{error}"));
+        let loaded =
+            script::load(&script, &SchemaCodec(schema().clone())).unwrap_or_else(|error| panic!("{error}"));
         Self { frames: loaded.frames, catalog: loaded.catalog, end: loaded.end }
     }
 

@@ -31,8 +31,9 @@ use xdscope::net::rpc::{Handler, Responses, Streams};
 use xdscope::peers::client::{Config, FallbackServer, Ruling, ServerProfile};
 use xdscope::present::json;
 use xdscope::schema::{FieldNames, Schema};
+use xdscope::sources::SchemaCodec;
 use xdscope::sources::record::Loaded;
-use xdscope::sources::script::{self, Codec, Expectation, MessageBody, Script, ScriptLine, Statement};
+use xdscope::sources::script::{self, Expectation, MessageBody, Script, ScriptLine, Statement};
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{ApiVersion, Dir, Kind, StreamId, Sym, TypeUrl, Variant};
 use xdscope::wire::{self, FramePayload, Message, MessageShape};
@@ -41,20 +42,6 @@ use super::wait::{PATIENCE, wait_for};
 
 /// Silence required after the last line.
 const SILENCE: Duration = Duration::from_millis(150);
-
-/// Encodes the content of scripts by the descriptors.
-struct SchemaCodec(Arc<Schema>);
-
-impl Codec for SchemaCodec {
-    fn encode(&self, message: &str, json: &serde_json::Value) -> Result<Vec<u8>, script::CodecError> {
-        self.0.encode(message, json).map_err(script::CodecError::new)
-    }
-
-    fn decode(&self, message: &str, bytes: &[u8]) -> Option<serde_json::Value> {
-        self.0.message(message)?;
-        Some(self.0.message_to_json(message, bytes))
-    }
-}
 
 /// A stream that the client opened.
 struct Opened {

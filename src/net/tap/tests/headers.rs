@@ -64,8 +64,18 @@ fn changes_requests_and_copies_what_was_sent() {
     assert!(matches!(all.last().unwrap().event, TapEvent::Closed { by: None, error: None }));
 }
 
-/// Returns what the client was answered, what the server received, and the error that was reported.
-fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
+/// The outcome of a connection that the tap refused.
+struct Refusal {
+    /// Bytes that the client received.
+    answer: Vec<u8>,
+    /// Bytes that the server received.
+    forwarded: Vec<u8>,
+    /// The error that was reported.
+    error: String,
+}
+
+/// Sends bytes to a tap that refuses them. `closes`: the client closes its direction afterwards.
+fn refuse(client: &[u8], closes: bool) -> Refusal {
     let (upstream, server) = reverser();
     let tap = tap_with(&upstream, Some(MAX_QUEUED_BYTES), changes());
     let mut stream = dial(&tap);
@@ -73,50 +83,53 @@ fn refused(client: &[u8], closes: bool) -> (Vec<u8>, Vec<u8>, String) {
     if closes {
         stream.shutdown(Shutdown::Write).unwrap();
     }
-    let mut told = Vec::new();
+    let mut answer = Vec::new();
     // Ends orderly or by a reset.
-    let _ = stream.read_to_end(&mut told);
+    let _ = stream.read_to_end(&mut answer);
     let all = drain(&tap);
     // The server sees a reset, or an end without a byte.
-    let got = server.join().unwrap_or_default();
-    (told, got, failed(&all))
+    let forwarded = server.join().unwrap_or_default();
+    Refusal { answer, forwarded, error: failed(&all) }
 }
 
 #[test]
 fn answers_http1_clients_whose_headers_cannot_change() {
-    let (told, got, words) = refused(b"POST /v3/discovery:clusters HTTP/1.1\r\n\r\n", true);
-    let told = String::from_utf8(told).unwrap();
+    let Refusal { answer, forwarded, error } = refuse(b"POST /v3/discovery:clusters HTTP/1.1\r\n\r\n", true);
+    let answer = String::from_utf8(answer).unwrap();
     let text = "the client speaks HTTP/1.1, not HTTP/2; omit -H and --authority to pass it unchanged";
-    assert_eq!(words, text);
-    assert!(told.starts_with("HTTP/1.1 502 ") && told.contains(text), "{told}");
-    assert!(told.contains("xdscope tap: changing headers failed: ") && !told.contains("hunter2"), "{told}");
-    assert!(got.is_empty());
+    assert_eq!(error, text);
+    assert!(answer.starts_with("HTTP/1.1 502 ") && answer.contains(text), "{answer}");
+    assert!(
+        answer.contains("xdscope tap: changing headers failed: ") && !answer.contains("hunter2"),
+        "{answer}"
+    );
+    assert!(forwarded.is_empty());
 }
 
 #[test]
 fn alerts_clients_whose_tls_would_pass_unread() {
-    let (told, got, words) = refused(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false);
-    assert_eq!(told[..2], [21, 3]);
-    assert!(words.contains("cannot read it; --listen-cert FILE --listen-key FILE"), "{words}");
-    assert!(got.is_empty());
+    let Refusal { answer, forwarded, error } = refuse(&[22, 3, 1, 0, 5, 1, 0, 0, 1, 0], false);
+    assert_eq!(answer[..2], [21, 3]);
+    assert!(error.contains("cannot read it; --listen-cert FILE --listen-key FILE"), "{error}");
+    assert!(forwarded.is_empty());
 }
 
 #[test]
 fn blocks_other_protocols_when_headers_change() {
-    let (told, got, words) = refused(b"hello there", false);
-    assert!(told.is_empty() && got.is_empty());
-    assert!(words.starts_with("the client speaks another protocol than HTTP/2; "), "{words}");
+    let Refusal { answer, forwarded, error } = refuse(b"hello there", false);
+    assert!(answer.is_empty() && forwarded.is_empty());
+    assert!(error.starts_with("the client speaks another protocol than HTTP/2; "), "{error}");
 }
 
 #[test]
 fn closes_the_connection_on_an_unreadable_header_block() {
     // The header block refers to a table entry that does not exist.
     let client = [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &[0xc0])].concat();
-    let (told, _, words) = refused(&client, false);
-    assert!(told.is_empty());
+    let Refusal { answer, error, .. } = refuse(&client, false);
+    assert!(answer.is_empty());
     let text =
         "the client sends a header block that is not HPACK; omit -H and --authority to pass it unchanged";
-    assert_eq!(words, text);
+    assert_eq!(error, text);
 }
 
 #[test]

@@ -142,7 +142,7 @@ fn reports_both_sides_when_the_server_name_is_wrong() {
     thread.join().unwrap();
 
     let all = drain(&tap);
-    let told: Vec<String> = all
+    let reports: Vec<String> = all
         .iter()
         .filter_map(|copied| match &copied.event {
             TapEvent::Secured { side, facts } => Some(format!("{side:?} {}", facts.version)),
@@ -150,5 +150,5 @@ fn reports_both_sides_when_the_server_name_is_wrong() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, ["Server ", "Client TLSv1.3", "failed TLS to"]);
+    assert_eq!(reports, ["Server ", "Client TLSv1.3", "failed TLS to"]);
 }

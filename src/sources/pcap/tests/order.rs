@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use crate::sources::pcap::order::{StreamPiece, StreamReassembler};
+use crate::sources::pcap::order::{StreamPiece, StreamReassembler, StreamSegment};
 use crate::wire::event::Time;
 
 /// The output: the bytes, and the offset and length of each gap.
@@ -19,13 +19,18 @@ impl Got {
     }
 }
 
+/// Returns a segment that was captured whole.
+fn segment_at(seq: u32, bytes: &[u8]) -> StreamSegment<'_> {
+    StreamSegment { seq, bytes, ..StreamSegment::default() }
+}
+
 /// Reassembles segments, given by position and length, of a stream that starts at `first`.
 fn run(first: u32, stream: &[u8], segments: &[(usize, usize)]) -> Got {
     let (mut half, mut got) = (StreamReassembler::default(), Got::default());
     half.begin(first);
     for (at, len) in segments {
         let seq = first.wrapping_add(*at as u32);
-        half.take(seq, &stream[*at..at + len], 0, false, &mut |piece| got.take(piece));
+        half.take(segment_at(seq, &stream[*at..at + len]), &mut |piece| got.take(piece));
     }
     half.finish(&mut |piece| got.take(piece));
     assert_eq!(half.waiting_bytes(), 0);
@@ -95,7 +100,7 @@ proptest! {
     ) {
         let (mut half, stream) = (StreamReassembler::default(), stream(2000));
         for (i, (seq, len, missing, fin, ack)) in segments.into_iter().enumerate() {
-            half.take(seq, &stream[..len], missing, fin, &mut |_| ());
+            half.take(StreamSegment { seq, bytes: &stream[..len], missing, fin }, &mut |_| ());
             half.acknowledge(ack);
             half.check_gap(Time(i as u64 * 100_000_000), &mut |_| ());
         }
@@ -109,7 +114,7 @@ fn keeps_first_of_differing_copies() {
     let (mut half, mut got) = (StreamReassembler::default(), Got::default());
     half.begin(10);
     for (seq, bytes) in [(12, "cd"), (11, "XXXX"), (14, "YY"), (10, "aZ")] {
-        half.take(seq, bytes.as_bytes(), 0, false, &mut |piece| got.take(piece));
+        half.take(segment_at(seq, bytes.as_bytes()), &mut |piece| got.take(piece));
     }
     assert_eq!(String::from_utf8_lossy(&got.bytes), "aXcdXY");
     assert_eq!(got.gaps, []);
@@ -119,8 +124,8 @@ fn keeps_first_of_differing_copies() {
 fn gives_up_acknowledged_gap() {
     let (mut half, mut got) = (StreamReassembler::default(), Got::default());
     half.begin(0);
-    half.take(0, b"ab", 0, false, &mut |piece| got.take(piece));
-    half.take(5, b"fg", 0, false, &mut |piece| got.take(piece));
+    half.take(segment_at(0, b"ab"), &mut |piece| got.take(piece));
+    half.take(segment_at(5, b"fg"), &mut |piece| got.take(piece));
     half.check_gap(Time(0), &mut |piece| got.take(piece));
     half.check_gap(Time(10_000_000_000), &mut |piece| got.take(piece));
     assert_eq!(got.gaps, [], "nothing is acknowledged");
@@ -136,7 +141,7 @@ fn does_not_count_unseen_fin_as_gap() {
     for (acked, gaps) in [(3, vec![]), (4, vec![(2, 2)])] {
         let (mut half, mut got) = (StreamReassembler::default(), Got::default());
         half.begin(0);
-        half.take(0, b"ab", 0, false, &mut |piece| got.take(piece));
+        half.take(segment_at(0, b"ab"), &mut |piece| got.take(piece));
         half.acknowledge(acked);
         half.finish(&mut |piece| got.take(piece));
         assert_eq!(got.gaps, gaps);
@@ -149,7 +154,7 @@ fn bounds_waiting_bytes() {
     half.begin(0);
     let segment = vec![1; 60_000];
     for i in 0..2000u32 {
-        half.take(1000 + i * 60_001, &segment, 0, false, &mut |piece| got.take(piece));
+        half.take(segment_at(1000 + i * 60_001, &segment), &mut |piece| got.take(piece));
         assert!(half.waiting_bytes() < 5 << 20, "{}", half.waiting_bytes());
     }
     assert!(got.gaps.len() > 1900, "holes were given up");
@@ -159,8 +164,8 @@ fn bounds_waiting_bytes() {
 fn ends_with_last_byte() {
     let mut half = StreamReassembler::default();
     half.begin(7);
-    half.take(9, b"c", 0, true, &mut |_| ());
+    half.take(StreamSegment { fin: true, ..segment_at(9, b"c") }, &mut |_| ());
     assert!(!half.is_over());
-    half.take(7, b"ab", 0, false, &mut |_| ());
+    half.take(segment_at(7, b"ab"), &mut |_| ());
     assert!(half.is_over());
 }

@@ -114,7 +114,7 @@ fn knows_stream_whose_opening_is_lost() {
 fn reads_flushed_frames() {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
-    let file = Shared::default();
+    let file = SharedFile::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, &catalog).unwrap();
@@ -130,7 +130,7 @@ fn reads_flushed_frames() {
 #[test]
 fn counts_frames_lost_to_full_disk() {
     #[derive(Clone)]
-    struct Disk(Shared, std::sync::Arc<std::sync::atomic::AtomicBool>);
+    struct Disk(SharedFile, std::sync::Arc<std::sync::atomic::AtomicBool>);
     impl Write for Disk {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             if self.1.load(std::sync::atomic::Ordering::Relaxed) {
@@ -146,7 +146,7 @@ fn counts_frames_lost_to_full_disk() {
     }
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
     let frames = session(&mut catalog);
-    let disk = Disk(Shared::default(), Default::default());
+    let disk = Disk(SharedFile::default(), Default::default());
     let mut writer = Writer::new(disk.clone(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         disk.1.store(i == 6, std::sync::atomic::Ordering::Relaxed);

@@ -27,7 +27,7 @@ fn round_trips_session() {
 
 #[test]
 fn ends_after_last_frame() {
-    let file = Shared::default();
+    let file = SharedFile::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     writer.write(&frame(1, 1, opened(ADS)), &Catalog::in_memory()).unwrap();
     writer.advance(Time(9_000_000));

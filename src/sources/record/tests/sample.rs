@@ -15,15 +15,15 @@ pub(in crate::sources::record) const CDS: &str = "type.googleapis.com/envoy.conf
 
 /// A file in memory that can be read while it is written.
 #[derive(Clone, Default)]
-pub(super) struct Shared(Arc<Mutex<Vec<u8>>>);
+pub(super) struct SharedFile(Arc<Mutex<Vec<u8>>>);
 
-impl Shared {
+impl SharedFile {
     pub(in crate::sources::record) fn bytes(&self) -> Vec<u8> {
         self.0.lock().unwrap().clone()
     }
 }
 
-impl Write for Shared {
+impl Write for SharedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.lock().unwrap().extend_from_slice(bytes);
         Ok(bytes.len())
@@ -200,7 +200,7 @@ pub(in crate::sources::record) fn session(catalog: &mut Catalog) -> Vec<Frame> {
 
 /// Records the frames, flushing after each `every`th.
 pub(in crate::sources::record) fn record(frames: &[Frame], catalog: &Catalog, every: usize) -> Vec<u8> {
-    let file = Shared::default();
+    let file = SharedFile::default();
     let mut writer = Writer::new(file.clone(), header()).unwrap();
     for (i, frame) in frames.iter().enumerate() {
         writer.write(frame, catalog).unwrap();

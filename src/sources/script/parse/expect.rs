@@ -106,11 +106,11 @@ fn facts(lexer: &mut Lexer<'_>, what: &str) -> Result<Facts> {
             return Err(lexer.error(format!("{what} or `FIELD=VALUE`")));
         }
         if lexer.eat("=") {
-            let want = match lexer.peek() {
+            let expected = match lexer.peek() {
                 Some('[') => ExpectedValue::List(lexer.list()?),
                 _ => ExpectedValue::Word(lexer.value()?),
             };
-            fields.push((key.into(), want));
+            fields.push((key.into(), expected));
         } else if word.is_none() && fields.is_empty() {
             word = Some(key.into());
         } else {

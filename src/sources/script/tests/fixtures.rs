@@ -1,23 +1,9 @@
-use std::sync::Arc;
-
 use super::files::scripts;
 use super::*;
 use crate::app::analysis;
 use crate::engine::store::Options;
 use crate::schema::Schema;
-
-/// A codec over the descriptors.
-struct Real(Arc<Schema>);
-
-impl Codec for Real {
-    fn encode(&self, message: &str, json: &Value) -> Result<Vec<u8>, CodecError> {
-        self.0.encode(message, json).map_err(CodecError::new)
-    }
-
-    fn decode(&self, message: &str, bytes: &[u8]) -> Option<Value> {
-        Some(self.0.message_to_json(message, bytes))
-    }
-}
+use crate::sources::SchemaCodec;
 
 #[test]
 fn repository_scripts_meet_their_expectations() {
@@ -30,7 +16,7 @@ fn repository_scripts_meet_their_expectations() {
         expectations +=
             script.lines.iter().filter(|line| matches!(line.statement, Statement::Expect(_))).count();
         let failures =
-            check(&script, &Real(schema.clone()), Options::default(), analysis::rules(&schema), None);
+            check(&script, &SchemaCodec(schema.clone()), Options::default(), analysis::rules(&schema), None);
         let failures = failures.unwrap_or_else(|error| panic!("{error}"));
         wrong.extend(failures.into_iter().map(|failure| format!("{file}: {failure}")));
     }

@@ -5,15 +5,15 @@ use crate::sources::observe::{ConnId, TapEvent};
 
 /// Reports the events of connections to the queue of copies.
 #[derive(Clone)]
-pub(in crate::net) struct Watch {
+pub(in crate::net) struct EventReporter {
     pub(in crate::net) copies: Option<Arc<CopyQueue>>,
     pub(in crate::net) counters: Arc<Counters>,
 }
 
-impl Watch {
-    pub(in crate::net) fn tell(&self, conn: ConnId, what: TapEvent) {
+impl EventReporter {
+    pub(in crate::net) fn report(&self, conn: ConnId, event: TapEvent) {
         if let Some(copies) = &self.copies {
-            copies.push(conn, copies.now(), what);
+            copies.push(conn, copies.now(), event);
         }
     }
 }
