@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::applied::{self, AppliedState, DumpError};
+use crate::present::applied::dump_notice;
 use crate::schema::Schema;
 
 use super::error::CliError;
@@ -40,7 +41,8 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, Cl
 /// Lists what could not be read, and clients that the source does not have.
 pub(super) fn notices(path: &Path, beside: &AppliedState, nodes: &HashSet<&str>) -> Vec<String> {
     let name = path.display();
-    let mut out: Vec<String> = beside.dump.notices.iter().map(|notice| format!("{name}: {notice}")).collect();
+    let notices = beside.dump.notices.iter().map(dump_notice);
+    let mut out: Vec<String> = notices.map(|notice| format!("{name}: {notice}")).collect();
     let of = beside.nodes();
     if !of.is_empty() && !of.iter().any(|node| nodes.contains(node)) {
         out.push(format!("{name} is of {}: no stream of this source has that node", of.join(", ")));

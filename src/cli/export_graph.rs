@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::engine::graph::{self, Graph};
+use crate::present::graph::{dot, mermaid};
 use crate::present::report;
 use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::event::StreamId;
@@ -50,8 +51,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let node = picked.streams.iter().find(|stream| streams.contains(&stream.stream));
     let title = node.map(report::node_name).unwrap_or_default();
     let text = match args.to {
-        ExportTo::Mermaid => graph::mermaid(&graph, &title),
-        _ => graph::dot(&graph, &title),
+        ExportTo::Mermaid => mermaid(&graph, &title),
+        _ => dot(&graph, &title),
     };
     match &args.output {
         None => io.stdout.write_all(text.as_bytes())?,

@@ -2,8 +2,27 @@
 
 use std::sync::Arc;
 
-use crate::engine::applied::AppliedDiff;
-use crate::wire::text::{count, plural};
+use crate::engine::applied::{AppliedDiff, DumpNotice, DumpedResource};
+use crate::wire::text::{count, plural, type_label};
+
+/// Returns a notice about a part of a dump that was left out.
+pub fn dump_notice(notice: &DumpNotice) -> String {
+    match notice {
+        DumpNotice::InvalidNode(error) => format!("invalid node: {error}"),
+        DumpNotice::UnknownField(resource, error) => {
+            format!("{}: left out an unknown field: {error}", dumped_resource(resource))
+        }
+        DumpNotice::InvalidResource(resource, error) => {
+            format!("{} is invalid: {error}", dumped_resource(resource))
+        }
+        DumpNotice::More => "further parts of the dump are invalid".to_owned(),
+    }
+}
+
+fn dumped_resource(resource: &DumpedResource) -> String {
+    let name = resource.name.as_deref().unwrap_or("without a name");
+    format!("{} {name}", type_label(&resource.type_url))
+}
 
 /// Summarizes a comparison, such as `118 of 119, 1 warming`.
 pub fn applied_summary(diff: &AppliedDiff) -> String {
@@ -42,6 +61,27 @@ fn states(diff: &AppliedDiff) -> [(&[Arc<str>], &'static str); 6] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::EncodeError;
+
+    #[test]
+    fn names_the_omitted_part() {
+        let resource = |name: Option<&str>| DumpedResource {
+            type_url: "type.googleapis.com/envoy.config.cluster.v3.Cluster".into(),
+            name: name.map(Arc::from),
+        };
+        let error = || EncodeError::UnknownType("x".into());
+        let notices = [
+            DumpNotice::UnknownField(resource(Some("a")), error()),
+            DumpNotice::InvalidResource(resource(None), error()),
+        ];
+        assert_eq!(
+            notices.each_ref().map(dump_notice),
+            [
+                "CDS a: left out an unknown field: unknown type x",
+                "CDS without a name is invalid: unknown type x"
+            ]
+        );
+    }
 
     #[test]
     fn summarizes_each_state() {

@@ -2,6 +2,7 @@
 
 pub mod applied;
 pub mod authority;
+pub mod graph;
 pub mod json;
 pub mod logs;
 pub mod partial_use;

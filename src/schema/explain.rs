@@ -11,9 +11,16 @@ pub enum ExplainError {
     /// The path starts with an unknown message.
     #[error("unknown message {0}")]
     NoMessage(String),
-    /// A message lacks the field. `known` lists its fields.
+    /// A message lacks the field.
     #[error("{message} has no field {field}; its fields are {known}")]
-    NoField { message: String, field: String, known: String },
+    NoField {
+        /// Full name of the message.
+        message: String,
+        /// The unknown field.
+        field: String,
+        /// The fields of the message, separated by commas.
+        known: String,
+    },
     /// The path continues behind a field that is not a message.
     #[error("{0} is not a message and has no fields")]
     NoInside(String),

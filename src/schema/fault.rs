@@ -6,9 +6,12 @@ pub enum Fault {
     /// A string that is not valid UTF-8.
     #[error("invalid UTF-8")]
     InvalidUtf8,
-    /// Bytes that are not a protobuf field, at a byte offset.
+    /// Bytes that are not a protobuf field.
     #[error("not a protobuf field at byte {offset}")]
-    Damaged { offset: usize },
+    Damaged {
+        /// Byte offset in the message.
+        offset: usize,
+    },
     /// An `Any` whose type is unknown.
     #[error("no descriptor for {0}")]
     UnknownType(String),

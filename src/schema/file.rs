@@ -9,7 +9,7 @@ use super::{Fault, FaultAt, Schema};
 
 /// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileFormat {
+pub enum MessageFormat {
     /// Protobuf JSON.
     Json,
     /// Protobuf JSON in YAML syntax.
@@ -20,27 +20,28 @@ pub enum FileFormat {
     Binary,
 }
 
-impl FileFormat {
-    pub const ALL: [FileFormat; 4] =
-        [FileFormat::Json, FileFormat::Yaml, FileFormat::Text, FileFormat::Binary];
+impl MessageFormat {
+    /// All formats, in the order in which they are tried.
+    pub const ALL: [MessageFormat; 4] =
+        [MessageFormat::Json, MessageFormat::Yaml, MessageFormat::Text, MessageFormat::Binary];
 
     /// Returns the name of the format for messages to users.
     pub fn word(self) -> &'static str {
         match self {
-            FileFormat::Json => "JSON",
-            FileFormat::Yaml => "YAML",
-            FileFormat::Text => "protobuf text",
-            FileFormat::Binary => "binary protobuf",
+            MessageFormat::Json => "JSON",
+            MessageFormat::Yaml => "YAML",
+            MessageFormat::Text => "protobuf text",
+            MessageFormat::Binary => "binary protobuf",
         }
     }
 
     /// Returns the format that a file name extension stands for.
-    pub fn from_file_name(name: &str) -> Option<FileFormat> {
+    pub fn from_file_name(name: &str) -> Option<MessageFormat> {
         Some(match name.rsplit_once('.')?.1 {
-            "json" => FileFormat::Json,
-            "yaml" | "yml" => FileFormat::Yaml,
-            "pb_text" | "pbtxt" | "textproto" | "txtpb" | "prototxt" => FileFormat::Text,
-            "pb" | "binpb" | "bin" => FileFormat::Binary,
+            "json" => MessageFormat::Json,
+            "yaml" | "yml" => MessageFormat::Yaml,
+            "pb_text" | "pbtxt" | "textproto" | "txtpb" | "prototxt" => MessageFormat::Text,
+            "pb" | "binpb" | "bin" => MessageFormat::Binary,
             _ => return None,
         })
     }
@@ -61,7 +62,7 @@ pub struct FormatError {
 #[error("{}: {error}", .format.word())]
 pub struct FormatAttempt {
     /// The format that was tried.
-    pub format: FileFormat,
+    pub format: MessageFormat,
     /// The error of this format.
     pub error: ReadError,
 }
@@ -96,7 +97,7 @@ impl ReadError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileMessage {
     /// The format of the file.
-    pub format: FileFormat,
+    pub format: MessageFormat,
     /// The serialized message.
     pub bytes: Vec<u8>,
 }
@@ -112,10 +113,10 @@ impl Schema {
     pub fn read_file(
         &self,
         message: &str,
-        extension: Option<FileFormat>,
+        extension: Option<MessageFormat>,
         content: &[u8],
     ) -> Result<FileMessage, FormatError> {
-        let rest = FileFormat::ALL.into_iter().filter(|format| Some(*format) != extension);
+        let rest = MessageFormat::ALL.into_iter().filter(|format| Some(*format) != extension);
         let mut attempts = Vec::new();
         for format in extension.into_iter().chain(rest) {
             match self.read_as(message, format, content) {
@@ -130,7 +131,7 @@ impl Schema {
     pub(crate) fn read_as(
         &self,
         message: &str,
-        format: FileFormat,
+        format: MessageFormat,
         content: &[u8],
     ) -> Result<Vec<u8>, ReadError> {
         let text = || std::str::from_utf8(content).map_err(ReadError::syntax);
@@ -138,9 +139,9 @@ impl Schema {
             if value.is_object() { Ok(self.encode(message, &value)?) } else { Err(ReadError::NotAnObject) }
         };
         match format {
-            FileFormat::Json => encode_object(serde_json::from_slice(content).map_err(ReadError::syntax)?),
-            FileFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
-            FileFormat::Text => {
+            MessageFormat::Json => encode_object(serde_json::from_slice(content).map_err(ReadError::syntax)?),
+            MessageFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
+            MessageFormat::Text => {
                 let descriptor = self.message(message);
                 let descriptor = descriptor.ok_or_else(|| EncodeError::UnknownType(message.to_owned()))?;
                 let text = text()?;
@@ -150,8 +151,8 @@ impl Schema {
                 let read = DynamicMessage::parse_text_format(descriptor, text);
                 Ok(read.map_err(ReadError::syntax)?.encode_to_vec())
             }
-            FileFormat::Binary if content.is_empty() => Err(ReadError::Empty),
-            FileFormat::Binary => match self.faults(message, content).into_iter().next() {
+            MessageFormat::Binary if content.is_empty() => Err(ReadError::Empty),
+            MessageFormat::Binary => match self.faults(message, content).into_iter().next() {
                 Some(fault) if !matches!(fault.fault, Fault::UnknownType(_)) => Err(ReadError::Fault(fault)),
                 _ => Ok(content.to_vec()),
             },
@@ -165,8 +166,8 @@ mod tests {
 
     const RESPONSE: &str = "envoy.service.discovery.v3.DiscoveryResponse";
 
-    fn read(name: &str, content: &[u8]) -> Result<(FileFormat, Vec<u8>), FormatError> {
-        let read = Schema::builtin().read_file(RESPONSE, FileFormat::from_file_name(name), content);
+    fn read(name: &str, content: &[u8]) -> Result<(MessageFormat, Vec<u8>), FormatError> {
+        let read = Schema::builtin().read_file(RESPONSE, MessageFormat::from_file_name(name), content);
         read.map(|message| (message.format, message.bytes))
     }
 
@@ -175,22 +176,22 @@ mod tests {
     fn reads_the_same_message_in_all_formats() {
         let json = br#"{"versionInfo": "1", "resources": [{"@type": "type.googleapis.com/envoy.config.cluster.v3.Cluster", "name": "c"}]}"#;
         let (format, bytes) = read("x.json", json).unwrap();
-        assert_eq!(format, FileFormat::Json);
+        assert_eq!(format, MessageFormat::Json);
         let yaml = b"version_info: \"1\"\nresources:\n- \"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster\n  name: c\n";
-        assert_eq!(read("x.yaml", yaml).unwrap(), (FileFormat::Yaml, bytes.clone()));
+        assert_eq!(read("x.yaml", yaml).unwrap(), (MessageFormat::Yaml, bytes.clone()));
         let text = b"version_info: \"1\"\nresources { [type.googleapis.com/envoy.config.cluster.v3.Cluster] { name: \"c\" } }";
-        assert_eq!(read("x.pb_text", text).unwrap(), (FileFormat::Text, bytes.clone()));
-        assert_eq!(read("x.pb", &bytes).unwrap(), (FileFormat::Binary, bytes.clone()));
+        assert_eq!(read("x.pb_text", text).unwrap(), (MessageFormat::Text, bytes.clone()));
+        assert_eq!(read("x.pb", &bytes).unwrap(), (MessageFormat::Binary, bytes.clone()));
         // The extension is wrong or missing.
-        assert_eq!(read("x.json", yaml).unwrap(), (FileFormat::Yaml, bytes.clone()));
-        assert_eq!(read("x", &bytes).unwrap(), (FileFormat::Binary, bytes.clone()));
-        assert_eq!(read("x.pb", text).unwrap().0, FileFormat::Text);
+        assert_eq!(read("x.json", yaml).unwrap(), (MessageFormat::Yaml, bytes.clone()));
+        assert_eq!(read("x", &bytes).unwrap(), (MessageFormat::Binary, bytes.clone()));
+        assert_eq!(read("x.pb", text).unwrap().0, MessageFormat::Text);
     }
 
     #[test]
     fn reports_the_error_of_each_format() {
         let error = read("x.yaml", b"{\"resources\": [").unwrap_err();
-        assert_eq!(error.attempts.first().map(|attempt| attempt.format), Some(FileFormat::Yaml));
+        assert_eq!(error.attempts.first().map(|attempt| attempt.format), Some(MessageFormat::Yaml));
         assert_eq!(error.attempts.len(), 4);
         for bytes in [b"" as &[u8], b"\xff\xff", b"resources: 1", b"null"] {
             assert!(read("x", bytes).is_err(), "{bytes:?}");

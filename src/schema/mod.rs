@@ -5,6 +5,8 @@
 //! unknown types, damage, unknown fields, deep nesting and invalid UTF-8 appear in the output under
 //! names that begin with `@`.
 
+#![warn(missing_docs)]
+
 pub mod bootstrap;
 mod builtin;
 mod differ;
@@ -37,7 +39,7 @@ use serde_json::Value;
 pub use encode::{EncodeError, LenientEncoding};
 pub use explain::ExplainError;
 pub use fault::{Fault, FaultAt};
-pub use file::{FileFormat, FileMessage, FormatAttempt, FormatError, ReadError};
+pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
 pub use user::UserSetError;
 pub use validate::{Unchecked, Violation};
 pub use yaml::to_yaml;

@@ -12,19 +12,23 @@ use super::{Schema, builtin};
 /// An error of loading descriptors from a user.
 #[derive(Debug, thiserror::Error)]
 pub enum UserSetError {
+    /// A file is not a descriptor set.
     #[error(
         "{file} is not a descriptor set; make one with protoc --include_imports --descriptor_set_out, or buf build -o"
     )]
-    /// A file is not a descriptor set.
     NotADescriptorSet {
+        /// Name of the file.
         file: String,
+        /// The error of the decoder.
         #[source]
         source: prost_reflect::DescriptorError,
     },
     /// The descriptors from a reflection service do not form a set.
     #[error("the descriptors from the reflection service of {server} are inconsistent")]
     Reflected {
+        /// Address of the server.
         server: String,
+        /// The inconsistency.
         #[source]
         source: prost_reflect::DescriptorError,
     },

@@ -29,6 +29,16 @@ pub(super) struct RawField<'b> {
     pub value: Value<'b>,
 }
 
+/// The last member of a oneof in a message.
+struct OneofWinner {
+    /// Index of the oneof in the message.
+    oneof: u16,
+    /// Index of the member in the message table.
+    order: u32,
+    /// Whether the member has replaced another member.
+    has_replaced: bool,
+}
+
 /// Sorts unknown fields last.
 const UNKNOWN: u32 = u32::MAX;
 
@@ -77,6 +87,35 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         path: &FieldPath,
     ) {
         let base = self.scratch.len();
+        let damage = self.read_fields(table, bytes);
+        let mut at = base;
+        while let Some(raw) = self.scratch.get(at).copied().filter(|raw| raw.order != UNKNOWN) {
+            let more = self.scratch.iter().skip(at).take_while(|other| other.order == raw.order).count();
+            if let Some(field) = table.fields.get(raw.order as usize) {
+                self.field(pool, field, at..at + more, raw, path);
+            }
+            at += more;
+        }
+        if at < self.scratch.len() {
+            let mut unknown = self.scratch.split_off(at);
+            self.faults.add(path, || Fault::UnknownFields(unknown.len()));
+            self.sink.name("@unknown");
+            self.sink.begin_object();
+            self.wire_fields(&mut unknown, path.depth);
+            self.sink.end_object();
+        }
+        if let Some(offset) = damage {
+            self.faults.add(path, || Fault::Damaged { offset });
+            self.damage(bytes, offset);
+        }
+        self.scratch.truncate(base);
+    }
+
+    /// Adds the fields of a message to `scratch`, in the order of the message table.
+    ///
+    /// Returns the byte offset of the damage if the message is damaged.
+    fn read_fields(&mut self, table: &MessageTable, bytes: &'b [u8]) -> Option<usize> {
+        let base = self.scratch.len();
         let (mut ascending, mut last, mut conflict, mut oneofs) = (true, 0, false, 0u64);
         let mut damage = None;
         for field in Fields::new(bytes) {
@@ -107,45 +146,25 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
         if table.has_oneofs && conflict {
             self.resolve_oneofs(table, base);
         }
-        if let (false, Some(fields)) = (ascending, self.scratch.get_mut(base..)) {
+        if !ascending && let Some(fields) = self.scratch.get_mut(base..) {
             fields.sort_by_key(|raw| raw.order);
         }
-        let mut at = base;
-        while let Some(raw) = self.scratch.get(at).copied().filter(|raw| raw.order != UNKNOWN) {
-            let more = self.scratch.iter().skip(at).take_while(|other| other.order == raw.order).count();
-            if let Some(field) = table.fields.get(raw.order as usize) {
-                self.field(pool, field, at..at + more, raw, path);
-            }
-            at += more;
-        }
-        if at < self.scratch.len() {
-            let mut unknown = self.scratch.split_off(at);
-            self.faults.add(path, || Fault::UnknownFields(unknown.len()));
-            self.sink.name("@unknown");
-            self.sink.begin_object();
-            self.wire_fields(&mut unknown, path.depth);
-            self.sink.end_object();
-        }
-        if let Some(offset) = damage {
-            self.faults.add(path, || Fault::Damaged { offset });
-            self.damage(bytes, offset);
-        }
-        self.scratch.truncate(base);
+        damage
     }
 
     /// Keeps only the last member of each oneof, as protobuf parsers do.
     fn resolve_oneofs(&mut self, table: &MessageTable, base: usize) {
         let fields = self.scratch.split_off(base);
-        let mut winners: Vec<(u16, u32, bool)> = Vec::new();
+        let mut winners: Vec<OneofWinner> = Vec::new();
         let mut kept: Vec<RawField> = Vec::with_capacity(fields.len());
         for raw in fields.into_iter().rev() {
             if let Some(oneof) = table.fields.get(raw.order as usize).and_then(|field| field.oneof) {
-                match winners.iter_mut().find(|winner| winner.0 == oneof) {
-                    None => winners.push((oneof, raw.order, false)),
-                    Some((_, order, closed)) => {
-                        // A member before another one that replaced it does not come back.
-                        *closed |= *order != raw.order;
-                        if *closed {
+                match winners.iter_mut().find(|winner| winner.oneof == oneof) {
+                    None => winners.push(OneofWinner { oneof, order: raw.order, has_replaced: false }),
+                    Some(winner) => {
+                        // Earlier values of the member were discarded with the replaced member.
+                        winner.has_replaced |= winner.order != raw.order;
+                        if winner.has_replaced {
                             continue;
                         }
                     }
@@ -181,7 +200,9 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
             return;
         }
         self.sink.name(name);
-        if let (FieldKind::Message(place), true) = (&field.kind, run.len() > 1) {
+        if let FieldKind::Message(place) = &field.kind
+            && run.len() > 1
+        {
             // Concatenating the occurrences of a message field merges the messages.
             let pieces = self.scratch.get(run).unwrap_or_default();
             let merged: Vec<u8> = pieces.iter().flat_map(|raw| message_bytes(&raw.value)).copied().collect();

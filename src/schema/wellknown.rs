@@ -161,25 +161,40 @@ pub(super) fn timestamp((seconds, nanos): (i64, i32)) -> Option<String> {
     if !(-62_135_596_800..=253_402_300_799).contains(&seconds) {
         return None;
     }
-    let (year, month, day) = civil(seconds.div_euclid(86_400));
+    let CivilDate { year, month, day } = CivilDate::from_days(seconds.div_euclid(86_400));
     let time = seconds.rem_euclid(86_400);
     let (hour, minute, second) = (time / 3600, time / 60 % 60, time % 60);
     let fraction = fraction(nanos);
     Some(format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}{fraction}Z"))
 }
 
-/// Converts days since 1970-01-01 to year, month and day in the Gregorian calendar.
-fn civil(days: i64) -> (i64, i64, i64) {
-    // Count from 0000-03-01, so that the leap day is the last day of a year. 400 years have 146,097
-    // days.
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day = days.rem_euclid(146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let in_year = day - (365 * year + year / 4 - year / 100);
-    let shifted = (5 * in_year + 2) / 153;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    (era * 400 + year + i64::from(month <= 2), month, in_year - (153 * shifted + 2) / 5 + 1)
+/// A date in the Gregorian calendar.
+struct CivilDate {
+    year: i64,
+    /// Counts from 1.
+    month: i64,
+    /// Counts from 1.
+    day: i64,
+}
+
+impl CivilDate {
+    /// Converts days since 1970-01-01.
+    fn from_days(days: i64) -> CivilDate {
+        // Count from 0000-03-01, so that the leap day is the last day of a year. 400 years have
+        // 146,097 days.
+        let days = days + 719_468;
+        let era = days.div_euclid(146_097);
+        let day = days.rem_euclid(146_097);
+        let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+        let in_year = day - (365 * year + year / 4 - year / 100);
+        let shifted = (5 * in_year + 2) / 153;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        CivilDate {
+            year: era * 400 + year + i64::from(month <= 2),
+            month,
+            day: in_year - (153 * shifted + 2) / 5 + 1,
+        }
+    }
 }
 
 /// Formats a field mask such as `user.displayName,photo`.

@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::schema::FileFormat;
+use crate::schema::MessageFormat;
 
 /// The largest file, in bytes.
 const MAX_FILE_BYTES: u64 = 512 << 20;
@@ -140,7 +140,7 @@ fn listed(path: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(path).into_iter().flatten().filter_map(Result::ok);
     let is_response = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or(".");
-        !name.starts_with('.') && FileFormat::from_file_name(name).is_some() && path.is_file()
+        !name.starts_with('.') && MessageFormat::from_file_name(name).is_some() && path.is_file()
     };
     entries.map(|entry| entry.path()).filter(is_response).take(MAX_FILES).collect()
 }

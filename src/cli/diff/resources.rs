@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::engine::applied::{self, Dump};
+use crate::present::applied::dump_notice;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::{self, VersionedResource, record};
@@ -70,7 +71,7 @@ pub(super) fn read(
         if let Some(dump) = sources::read_dump(&file.to_string_lossy(), text.as_bytes(), schema)? {
             let of_dump = of_dump(&dump, schema, redact.as_deref());
             members.extend(of_dump.into_iter().filter(|member| met.insert(member.key())));
-            notices.extend(dump.notices);
+            notices.extend(dump.notices.iter().map(dump_notice));
             continue;
         }
         let mut found = Vec::new();

@@ -12,7 +12,7 @@ use crate::schema::redact::Redactor;
 use crate::wire::content::Redact;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 
-use super::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
 /// The resources of one type on a stream, by their state at the client. Names are in order of
 /// appearance.
@@ -56,6 +56,7 @@ pub struct AppliedState {
 }
 
 impl AppliedState {
+    /// Creates the comparison of a dump. `schema` decodes the resources of both sides.
     pub fn new(dump: Dump, schema: Arc<Schema>) -> AppliedState {
         let index = |client: &DumpClient| {
             let entries = client.entries.iter().enumerate();
@@ -107,9 +108,9 @@ impl AppliedState {
     ) -> AppliedDiff {
         let mut diff = AppliedDiff::default();
         let mut sent: BTreeSet<Arc<str>> = BTreeSet::new();
-        let entry = |name: &Arc<str>| -> Option<&DumpEntry> {
-            let place = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
-            client.entries.get(*place)
+        let entry_of = |name: &Arc<str>| -> Option<&DumpEntry> {
+            let index = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
+            client.entries.get(*index)
         };
         for fact in store.resources(state.stream, &state.type_url) {
             use ResourceState::*;
@@ -118,21 +119,21 @@ impl AppliedState {
             }
             diff.total += 1;
             sent.insert(fact.name.clone());
-            let held = entry(&fact.name);
+            let entry = entry_of(&fact.name);
             let is = |content: Option<&DumpContent>| {
                 content.is_some_and(|content| self.is_newest(content, &fact, store))
             };
             let name = fact.name.clone();
-            if is(held.and_then(|entry| entry.active.as_ref())) {
+            if is(entry.and_then(|entry| entry.active.as_ref())) {
                 diff.applied += 1;
                 if fact.refused {
                     diff.despite_nack.push(name);
                 }
-            } else if is(held.and_then(|entry| entry.warming.as_ref())) {
+            } else if is(entry.and_then(|entry| entry.warming.as_ref())) {
                 diff.warming.push(name);
-            } else if fact.refused || held.is_some_and(|entry| entry.refused.is_some()) {
+            } else if fact.refused || entry.is_some_and(|entry| entry.refused.is_some()) {
                 diff.refused.push(name);
-            } else if held.is_some_and(|entry| entry.active.is_some() || entry.warming.is_some()) {
+            } else if entry.is_some_and(|entry| entry.active.is_some() || entry.warming.is_some()) {
                 diff.differing.push(name);
             } else {
                 diff.missing.push(name);

@@ -6,49 +6,81 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use crate::schema::bootstrap::fields::{field, list};
 use crate::wire::event::{ApiVersion, Kind};
 
-use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, DumpResource, field, list, text};
+use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};
+use super::reader::{DumpReader, DumpResource, text};
+
+/// A section of a config dump.
+struct Section {
+    /// Short name of the message.
+    message: &'static str,
+    /// Type of the resources.
+    kind: Kind,
+    lists: &'static [EntryList],
+}
 
 /// A list of resources in a section.
 struct EntryList {
     list: &'static str,
     /// Field of an item that holds the resource.
     inner: &'static str,
-    /// Whether the resources are warming.
-    warming: bool,
+    usage: Usage,
 }
 
-const fn place(list: &'static str, inner: &'static str, warming: bool) -> EntryList {
-    EntryList { list, inner, warming }
+/// The use that Envoy makes of a resource.
+#[derive(Clone, Copy)]
+enum Usage {
+    Active,
+    Warming,
 }
 
-/// Message names of the sections, with the type and lists of resources.
-const SECTIONS: [(&str, Kind, &[EntryList]); 7] = [
-    ("ListenersConfigDump", Kind::Lds, &[place("dynamic_listeners", "listener", false)]),
-    (
-        "ClustersConfigDump",
-        Kind::Cds,
-        &[
-            place("dynamic_active_clusters", "cluster", false),
-            place("dynamic_warming_clusters", "cluster", true),
+const fn active(list: &'static str, inner: &'static str) -> EntryList {
+    EntryList { list, inner, usage: Usage::Active }
+}
+
+const fn warming(list: &'static str, inner: &'static str) -> EntryList {
+    EntryList { list, inner, usage: Usage::Warming }
+}
+
+const SECTIONS: [Section; 7] = [
+    Section {
+        message: "ListenersConfigDump",
+        kind: Kind::Lds,
+        lists: &[active("dynamic_listeners", "listener")],
+    },
+    Section {
+        message: "ClustersConfigDump",
+        kind: Kind::Cds,
+        lists: &[
+            active("dynamic_active_clusters", "cluster"),
+            warming("dynamic_warming_clusters", "cluster"),
         ],
-    ),
-    ("RoutesConfigDump", Kind::Rds, &[place("dynamic_route_configs", "route_config", false)]),
-    (
-        "ScopedRoutesConfigDump",
-        Kind::Srds,
-        &[place("dynamic_scoped_route_configs", "scoped_route_configs", false)],
-    ),
-    ("EndpointsConfigDump", Kind::Eds, &[place("dynamic_endpoint_configs", "endpoint_config", false)]),
-    (
-        "SecretsConfigDump",
-        Kind::Sds,
-        &[place("dynamic_active_secrets", "secret", false), place("dynamic_warming_secrets", "secret", true)],
-    ),
-    ("EcdsConfigDump", Kind::Ecds, &[place("ecds_filters", "ecds_filter", false)]),
+    },
+    Section {
+        message: "RoutesConfigDump",
+        kind: Kind::Rds,
+        lists: &[active("dynamic_route_configs", "route_config")],
+    },
+    Section {
+        message: "ScopedRoutesConfigDump",
+        kind: Kind::Srds,
+        lists: &[active("dynamic_scoped_route_configs", "scoped_route_configs")],
+    },
+    Section {
+        message: "EndpointsConfigDump",
+        kind: Kind::Eds,
+        lists: &[active("dynamic_endpoint_configs", "endpoint_config")],
+    },
+    Section {
+        message: "SecretsConfigDump",
+        kind: Kind::Sds,
+        lists: &[active("dynamic_active_secrets", "secret"), warming("dynamic_warming_secrets", "secret")],
+    },
+    Section { message: "EcdsConfigDump", kind: Kind::Ecds, lists: &[active("ecds_filters", "ecds_filter")] },
 ];
 
 /// The version of a secret that Envoy has requested but not received.
@@ -73,11 +105,11 @@ pub(super) fn client(dump: &Value, reader: &mut DumpReader<'_>) -> DumpClient {
             [name] => section(name, config, &mut client, reader),
             // `/config_dump?resource=...` gives the items alone.
             [name, _] => {
-                if let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| known == name)
-                    && let Some(place) = places.first()
+                if let Some(section) = SECTIONS.iter().find(|section| section.message == *name)
+                    && let Some(list) = section.lists.first()
                 {
-                    about(*kind, None, &mut client);
-                    item(*kind, config, place, &mut client, reader);
+                    add_type(section.kind, None, &mut client);
+                    item(section.kind, config, list, &mut client, reader);
                 }
             }
             _ => {}
@@ -114,24 +146,26 @@ fn by_eds(dump: &Value) -> Option<BTreeSet<&str>> {
     Some(names.collect())
 }
 
-fn about(kind: Kind, version: Option<Arc<str>>, client: &mut DumpClient) {
+fn add_type(kind: Kind, version: Option<Arc<str>>, client: &mut DumpClient) {
     if let Some(url) = kind.type_url(ApiVersion::V3) {
-        client.about(url, version);
+        client.add_type(url, version);
     }
 }
 
 /// Reads a section of a config dump or of CSDS. `name` is the message name.
-pub(super) fn section(name: &str, section: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
-    let Some((_, kind, places)) = SECTIONS.iter().find(|(known, ..)| *known == name) else { return };
-    about(*kind, text(field(section, "version_info")), client);
-    for place in *places {
-        for found in list(field(section, place.list)) {
-            item(*kind, found, place, client, reader);
+pub(super) fn section(name: &str, value: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
+    let Some(Section { kind, lists, .. }) = SECTIONS.iter().find(|section| section.message == name) else {
+        return;
+    };
+    add_type(*kind, text(field(value, "version_info")), client);
+    for entries in *lists {
+        for found in list(field(value, entries.list)) {
+            item(*kind, found, entries, client, reader);
         }
     }
 }
 
-fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
+fn item(kind: Kind, item: &Value, list: &EntryList, client: &mut DumpClient, reader: &mut DumpReader<'_>) {
     let refused = reader.refused(field(item, "error_state"));
     let absence = match field(item, "client_status").as_str() {
         Some("REQUESTED" | "TIMEOUT" | "RECEIVED_ERROR") => Some(Absence::Requested),
@@ -140,9 +174,9 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
     };
     let name = text(&item["name"]);
     let mut found: Vec<DumpEntry> = Vec::new();
-    let mut hold = |state: &Value, inner: &str, warming: bool, reader: &mut DumpReader<'_>| {
+    let mut add = |state: &Value, usage: Usage, reader: &mut DumpReader<'_>| {
         let version = text(field(state, "version_info"));
-        let resources = match field(state, inner) {
+        let resources = match field(state, list.inner) {
             Value::Array(items) => items.as_slice(),
             Value::Null => &[],
             one => std::slice::from_ref(one),
@@ -156,19 +190,20 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
             let mut entry = DumpEntry::new(type_url, name);
             if version.as_deref() == Some(UNINITIALIZED) {
                 entry.absence = Some(Absence::Requested);
-            } else if warming {
-                entry.warming = content;
             } else {
-                entry.active = content;
+                match usage {
+                    Usage::Active => entry.active = content,
+                    Usage::Warming => entry.warming = content,
+                }
             }
             found.push(entry);
         }
     };
     if kind == Kind::Lds {
-        hold(field(item, "active_state"), place.inner, false, reader);
-        hold(field(item, "warming_state"), place.inner, true, reader);
+        add(field(item, "active_state"), Usage::Active, reader);
+        add(field(item, "warming_state"), Usage::Warming, reader);
     } else {
-        hold(item, place.inner, place.warming, reader);
+        add(item, list.usage, reader);
     }
     let url = found.first().map(|entry| entry.type_url.clone()).or_else(|| kind.type_url(ApiVersion::V3));
     let name = name.or_else(|| found.first().map(|entry| entry.name.clone())).or_else(|| {
@@ -182,34 +217,4 @@ fn item(kind: Kind, item: &Value, place: &EntryList, client: &mut DumpClient, re
     {
         client.entries.push(DumpEntry { refused, absence, ..DumpEntry::new(url, name) });
     }
-}
-
-/// Removes the values that Envoy adds to dumped endpoints: good health, weights and other defaults.
-pub(super) fn remove_additions(assignment: &mut Value) {
-    let is = |fields: &Map<String, Value>, name: &str, value: &Value| fields.get(name) == Some(value);
-    let empty = Value::Object(Map::new());
-    let drop = |of: &mut Value, name: &str, values: &[Value]| {
-        if let Some(fields) = of.as_object_mut() {
-            let spelled = if fields.contains_key(name) { name.to_owned() } else { super::camel(name) };
-            if values.iter().any(|value| is(fields, &spelled, value)) {
-                fields.shift_remove(&spelled);
-            }
-        }
-    };
-    for locality in assignment["endpoints"].as_array_mut().into_iter().flatten() {
-        drop(locality, "locality", std::slice::from_ref(&empty));
-        drop(locality, "load_balancing_weight", &[0.into()]);
-        let endpoints = if locality.get("lbEndpoints").is_some() { "lbEndpoints" } else { "lb_endpoints" };
-        for endpoint in locality[endpoints].as_array_mut().into_iter().flatten() {
-            drop(endpoint, "health_status", &["HEALTHY".into()]);
-            drop(endpoint, "load_balancing_weight", &[1.into()]);
-            if let Some(inner) = endpoint.get_mut("endpoint") {
-                drop(inner, "health_check_config", std::slice::from_ref(&empty));
-            }
-        }
-    }
-    if let Some(policy) = assignment.get_mut("policy") {
-        drop(policy, "overprovisioning_factor", &[140.into()]);
-    }
-    drop(assignment, "policy", &[empty]);
 }

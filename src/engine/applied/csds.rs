@@ -5,9 +5,12 @@
 
 use serde_json::Value;
 
+use crate::schema::bootstrap::fields::{field, list};
 use crate::wire::event::TypeUrl;
 
-use super::{Absence, DumpClient, DumpContent, DumpEntry, DumpReader, config_dump, field, list, text};
+use super::config_dump;
+use super::dump::{Absence, DumpClient, DumpContent, DumpEntry};
+use super::reader::{DumpReader, text};
 
 /// Fields of `PerXdsConfig` with the message names of the sections.
 const SECTIONS: [(&str, &str); 6] = [
@@ -26,27 +29,27 @@ pub(super) fn clients(response: &Value, reader: &mut DumpReader<'_>) -> Vec<Dump
     for config in list(&response["config"]) {
         let (node, id) = reader.node(&config["node"]);
         let known = clients.iter_mut().find(|client| client.id.is_some() && client.id == id);
-        let mut of = DumpClient { node, id, ..DumpClient::default() };
+        let mut client = DumpClient { node, id, ..DumpClient::default() };
         for per_type in list(field(config, "xds_config")) {
             for (name, section) in SECTIONS {
                 let value = field(per_type, name);
                 if value.is_object() {
-                    config_dump::section(section, value, &mut of, reader);
+                    config_dump::section(section, value, &mut client, reader);
                 }
             }
         }
         for generic in list(field(config, "generic_xds_configs")) {
-            resource(generic, &mut of, reader);
+            resource(generic, &mut client, reader);
         }
         match known {
             Some(known) => {
-                of.types.into_iter().for_each(|(url, version)| known.about(url, version));
-                known.entries.append(&mut of.entries);
+                client.types.into_iter().for_each(|(url, version)| known.add_type(url, version));
+                known.entries.append(&mut client.entries);
                 known.merge();
             }
             None => {
-                of.merge();
-                clients.push(of);
+                client.merge();
+                clients.push(client);
             }
         }
     }
@@ -64,13 +67,14 @@ fn resource(generic: &Value, client: &mut DumpClient, reader: &mut DumpReader<'_
     } else {
         TypeUrl::new(format!("type.googleapis.com/{url}"))
     };
-    client.about(url.clone(), None);
-    let held = field(generic, "xds_config");
-    let any = if held.is_object() { reader.resource(held).and_then(|resource| resource.any) } else { None };
+    client.add_type(url.clone(), None);
+    let config = field(generic, "xds_config");
+    let any =
+        if config.is_object() { reader.resource(config).and_then(|resource| resource.any) } else { None };
     let refused = reader.refused(field(generic, "error_state"));
     let status = field(generic, "client_status").as_str().unwrap_or_default();
     let mut entry = DumpEntry::new(url, name);
-    if held.is_object() {
+    if config.is_object() {
         entry.active = Some(DumpContent { version: text(field(generic, "version_info")), any });
     }
     entry.refused = refused;

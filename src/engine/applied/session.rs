@@ -9,7 +9,7 @@ use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFiel
 use crate::wire::event::{Method, StreamId, Time, TypeUrl};
 use crate::wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
-use super::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
+use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
 /// The gRPC status code UNKNOWN, because dumps do not contain status codes of rejections.
 const UNKNOWN: i32 = 2;
@@ -111,10 +111,10 @@ impl SessionWriter<'_> {
         url: &str,
         version: &str,
         nonce: &str,
-        held: &[(&DumpEntry, &DumpContent)],
+        active: &[(&DumpEntry, &DumpContent)],
         gone: &[&str],
     ) {
-        let resources = held.iter().filter(|(_, content)| content.any.is_some());
+        let resources = active.iter().filter(|(_, content)| content.any.is_some());
         let resources = resources.map(|(entry, content)| {
             let fields = ResourceFields {
                 version: content.version.as_deref().unwrap_or_default(),

@@ -8,6 +8,7 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Time};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const ENDPOINTS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
 const SECRET: &str = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret";
 
 fn cluster(name: &str, timeout: &str) -> Value {
@@ -136,9 +137,9 @@ fn compares_applied_with_sent_resources() {
             }),
         ),
     ]);
-    let beside = AppliedState::new(has, Schema::builtin());
+    let applied = AppliedState::new(has, Schema::builtin());
     let state = &store.states()[0];
-    let account = beside.compare(state, &store).unwrap();
+    let diff = applied.compare(state, &store).unwrap();
     let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
     let expected = AppliedDiff {
         total: 4,
@@ -149,17 +150,16 @@ fn compares_applied_with_sent_resources() {
         extra: names(&["more"]),
         ..AppliedDiff::default()
     };
-    assert_eq!(account, expected);
-    assert!(account.is_problem());
+    assert_eq!(diff, expected);
+    assert!(diff.is_problem());
     // Another node, and a type that the dump lacks.
     let other = section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-2"}}}));
     let clusters = section("ClustersConfigDump", json!({}));
-    let account =
-        |configs: &[Value]| AppliedState::new(dump(configs), Schema::builtin()).compare(state, &store);
-    assert_eq!(account(&[other, clusters.clone()]), None);
-    assert_eq!(account(&[node, section("RoutesConfigDump", json!({}))]), None);
+    let diff = |configs: &[Value]| AppliedState::new(dump(configs), Schema::builtin()).compare(state, &store);
+    assert_eq!(diff(&[other, clusters.clone()]), None);
+    assert_eq!(diff(&[node, section("RoutesConfigDump", json!({}))]), None);
     // A dump without a bootstrap matches all nodes.
-    assert_eq!(account(&[clusters]).map(|account| account.missing.len()), Some(4));
+    assert_eq!(diff(&[clusters]).map(|account| account.missing.len()), Some(4));
 }
 
 #[test]
@@ -173,11 +173,32 @@ fn leaves_out_unknown_fields_with_a_notice() {
         "ClustersConfigDump",
         json!({"dynamic_active_clusters": [of(&novel), of(&odd)], "novel_list": [1]}),
     )]);
-    assert_eq!(dump.notices.len(), 2, "{:?}", dump.notices);
-    assert!(dump.notices[0].starts_with("CDS a: left out"), "{:?}", dump.notices);
-    assert!(dump.notices[0].contains("novel_field"), "{:?}", dump.notices);
-    assert!(dump.notices[1].starts_with("CDS b is invalid"), "{:?}", dump.notices);
+    let named = |resource: &DumpedResource, name: &str| {
+        resource.type_url == CLUSTER && resource.name.as_deref() == Some(name)
+    };
+    let [DumpNotice::UnknownField(first, error), DumpNotice::InvalidResource(second, _)] = &dump.notices[..]
+    else {
+        panic!("{:?}", dump.notices)
+    };
+    assert!(named(first, "a") && error.to_string().contains("novel_field"), "{:?}", dump.notices);
+    assert!(named(second, "b"), "{:?}", dump.notices);
     assert_eq!(dump.clients[0].entries.len(), 2);
+}
+
+#[test]
+fn reports_malformed_endpoints() {
+    let malformed =
+        json!({"@type": ENDPOINTS, "cluster_name": "c", "endpoints": ["x", {"lb_endpoints": [1]}]});
+    let dump = dump(&[section(
+        "EndpointsConfigDump",
+        json!({"dynamic_endpoint_configs": [{"endpoint_config": malformed}]}),
+    )]);
+    assert!(
+        matches!(&dump.notices[..], [DumpNotice::InvalidResource(resource, _)]
+        if resource.name.as_deref() == Some("c")),
+        "{:?}",
+        dump.notices
+    );
 }
 
 #[test]
@@ -186,7 +207,7 @@ fn removes_envoys_additions_to_endpoints() {
         {"locality": {}, "load_balancing_weight": 0, "lb_endpoints": [{"health_status": "HEALTHY",
             "load_balancing_weight": 1, "endpoint": {"health_check_config": {}, "address": {}}}]},
         {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
-    config_dump::remove_additions(&mut assignment);
+    additions::remove_additions(&mut assignment);
     let expected = json!({"cluster_name": "c", "endpoints": [{"lb_endpoints": [{"endpoint": {"address": {}}}]},
         {"locality": {"region": "r"}, "lbEndpoints": [{"healthStatus": "UNHEALTHY"}]}]});
     assert_eq!(assignment, expected);

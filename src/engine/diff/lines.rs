@@ -93,6 +93,7 @@ pub struct LineDiff {
 }
 
 impl LineDiff {
+    /// Compares two texts by line. Stops looking for a smaller diff after a time limit.
     pub fn new(old: String, new: String) -> LineDiff {
         let (old, new) = (Text::new(old), Text::new(new));
         let (a, b) = (old.lines(), new.lines());

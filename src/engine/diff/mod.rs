@@ -5,6 +5,8 @@
 //! matter to the API. The comparison is deterministic. The input is protobuf JSON with the original
 //! field names ([`crate::schema::FieldNames::Original`]).
 
+#![warn(missing_docs)]
+
 mod align;
 mod ignore;
 mod keys;

@@ -48,10 +48,22 @@ impl ListKey {
 pub enum DiffStep {
     /// A field of a message or a key of a map.
     Field(String),
-    /// An item of a keyed list. `at` is the index in the new list if the order matters.
-    Item { by: ListKey, key: String, at: Option<usize> },
-    /// An item of another list, with its index in the old and new list.
-    Index { old: Option<usize>, new: Option<usize> },
+    /// An item of a keyed list.
+    Item {
+        /// The field that identifies the items of the list.
+        by: ListKey,
+        /// The value of that field.
+        key: String,
+        /// Index in the new list, if the order matters.
+        at: Option<usize>,
+    },
+    /// An item of another list.
+    Index {
+        /// Index in the old list. `None` for an added item.
+        old: Option<usize>,
+        /// Index in the new list. `None` for a removed item.
+        new: Option<usize>,
+    },
 }
 
 /// A path in a resource, such as `circuit_breakers.thresholds[priority=DEFAULT].max_connections`.

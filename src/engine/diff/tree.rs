@@ -34,6 +34,7 @@ pub enum Op {
 }
 
 impl Op {
+    /// All kinds of changes.
     pub const ALL: [Op; 4] = [Op::Removed, Op::Added, Op::Changed, Op::Reordered];
 
     /// Returns the word for the change in JSON and messages.

@@ -11,6 +11,8 @@
 //! A pattern without capital letters matches any case. The caller provides the content of rows
 //! through [`ContentLookup`].
 
+#![warn(missing_docs)]
+
 mod content;
 mod eval;
 mod filter_time;
@@ -57,6 +59,7 @@ pub enum RowKind {
 }
 
 impl RowKind {
+    /// All kinds of rows.
     pub const ALL: [RowKind; 3] = [RowKind::Messages, RowKind::States, RowKind::Resources];
 
     /// Returns the plural for messages to users, such as `messages`.

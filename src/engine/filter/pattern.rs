@@ -74,9 +74,9 @@ impl Pattern {
 /// Whether a text contains a lower-case ASCII word in any case.
 fn contains_word(text: &[u8], word: &[u8]) -> bool {
     let Some((first, rest)) = word.split_first() else { return true };
-    let behind = |at: usize| text.get(at + 1..at + 1 + rest.len());
+    let after = |at: usize| text.get(at + 1..at + 1 + rest.len());
     memchr2_iter(*first, first.to_ascii_uppercase(), text)
-        .any(|at| behind(at).is_some_and(|next| next.eq_ignore_ascii_case(rest)))
+        .any(|at| after(at).is_some_and(|next| next.eq_ignore_ascii_case(rest)))
 }
 
 fn build(at: usize, regex: &str, capitals: bool) -> Result<Pattern, FilterError> {

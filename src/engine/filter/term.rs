@@ -221,7 +221,7 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
     let (name, rest) = word.split_at(letters);
     let name = plain(name);
     let operator = OPERATORS.iter().find(|(sign, _)| starts_with(rest, sign));
-    if let (Some((sign, compare)), false) = (operator, name.is_empty()) {
+    if let Some((sign, compare)) = operator.filter(|_| !name.is_empty()) {
         let value = &rest[sign.len()..];
         // `xdstp://…` and unknown words in front of a comparison are text. An unknown word with a
         // colon is an error.

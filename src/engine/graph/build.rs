@@ -73,7 +73,9 @@ impl GraphBuilder {
         self.done = self.done.saturating_add(most);
         match self.stage {
             Stage::Nodes => match self.snapshot.read(store, most) {
-                Some(facts) => facts.into_iter().for_each(|(fact, asked)| self.graph.add(fact, asked)),
+                Some(facts) => {
+                    facts.into_iter().for_each(|(fact, requested)| self.graph.add(fact, requested))
+                }
                 None => {
                     self.graph.forget_others(known);
                     self.stage = Stage::Edges { next: 0, end: self.graph.nodes.len() };

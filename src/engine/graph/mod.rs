@@ -7,8 +7,9 @@
 //! caller caches the references of each content in [`References`] and builds the graph in steps, so
 //! that large graphs do not block the screen.
 
+#![warn(missing_docs)]
+
 mod build;
-mod draw;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -24,7 +25,6 @@ use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
-pub use draw::{KIND_CHAIN, dot, mermaid};
 pub use state::{NodeState, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
 
@@ -152,11 +152,11 @@ impl Graph {
         building.finish().0
     }
 
-    fn add(&mut self, fact: ResourceFact, asked: Option<(Time, Seq)>) {
+    fn add(&mut self, fact: ResourceFact, requested: Option<(Time, Seq)>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
         let node = GraphNode {
             kind,
-            state: NodeState::of(&fact, asked),
+            state: NodeState::of(&fact, requested),
             version: fact.version,
             acked_version: fact.acked_version,
             stream: Some(fact.stream),

@@ -1,4 +1,5 @@
 use crate::engine::store::{AbsentBy, ResourceFact, ResourceState};
+use crate::schema::links::usual_referring_kinds;
 use crate::wire::event::{Kind, Seq, Time};
 
 use super::{Graph, NodeId};
@@ -20,11 +21,20 @@ pub enum NodeState {
     /// Sent, and waiting for referenced resources since the oldest request for one of them.
     ///
     /// See `docs/protocol.md#h-01` to `docs/protocol.md#h-06`.
-    Warming { since: Option<Time> },
-    /// Requested and not sent, with the time and number of the request.
-    Waiting { since: Option<(Time, Seq)> },
+    Warming {
+        /// Time of the oldest pending request, if known.
+        since: Option<Time>,
+    },
+    /// Requested and not sent.
+    Waiting {
+        /// Time and number of the request, if known.
+        since: Option<(Time, Seq)>,
+    },
     /// Requested and not sent within the time limit.
-    Missing { since: Option<(Time, Seq)> },
+    Missing {
+        /// Time and number of the request, if known.
+        since: Option<(Time, Seq)>,
+    },
     /// Reported as nonexistent, or removed.
     Gone(ResourceState),
     /// Referenced, and neither sent nor requested.
@@ -34,17 +44,18 @@ pub enum NodeState {
 }
 
 impl NodeState {
-    /// Returns the state of a resource, without regard to references. `asked` is the pending
-    /// request.
-    pub(super) fn of(fact: &ResourceFact, asked: Option<(Time, Seq)>) -> NodeState {
+    /// Returns the state of a resource, without regard to references.
+    ///
+    /// `requested` is the time and number of the pending request.
+    pub(super) fn of(fact: &ResourceFact, requested: Option<(Time, Seq)>) -> NodeState {
         match fact.state {
             _ if fact.refused => NodeState::Refused,
             ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
-            ResourceState::Waiting => NodeState::Waiting { since: asked },
+            ResourceState::Waiting => NodeState::Waiting { since: requested },
             // The client's own timer has expired without a response.
             ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
-                NodeState::Missing { since: asked }
+                NodeState::Missing { since: requested }
             }
             state => NodeState::Gone(state),
         }
@@ -94,19 +105,7 @@ impl NodeState {
 
 /// Whether resources of a type can outlive the references to them.
 pub fn has_orphans(kind: Kind) -> bool {
-    !referring_kinds(kind).is_empty()
-}
-
-/// Returns the types whose resources refer to resources of this type.
-fn referring_kinds(kind: Kind) -> &'static [Kind] {
-    match kind {
-        Kind::Eds => &[Kind::Cds],
-        Kind::Rds => &[Kind::Lds, Kind::Srds],
-        Kind::Vhds => &[Kind::Rds],
-        Kind::Ecds => &[Kind::Lds],
-        Kind::Sds => &[Kind::Cds, Kind::Lds],
-        _ => &[],
-    }
+    matches!(kind, Kind::Eds | Kind::Rds | Kind::Vhds | Kind::Ecds | Kind::Sds)
 }
 
 impl Graph {
@@ -130,8 +129,8 @@ impl Graph {
             // The reference may be in the bootstrap if the client gets no resources that could
             // refer to this one.
             let has_possible_users =
-                referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
-            if has_possible_users {
+                usual_referring_kinds(node.kind).iter().any(|parent| self.sent.contains(parent));
+            if has_orphans(node.kind) && has_possible_users {
                 node.state = NodeState::Orphan;
             }
         }
@@ -174,17 +173,17 @@ impl Graph {
             return None;
         }
         let below = node.uses.iter().filter_map(|(to, _)| self.nodes.get(*to));
-        let held_up: Vec<&NodeState> = below
+        let blocking: Vec<&NodeState> = below
             .filter(|below| {
                 matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.blocks_warming()
             })
             .map(|below| &below.state)
             .collect();
-        let since = held_up.iter().filter_map(|state| match state {
+        let since = blocking.iter().filter_map(|state| match state {
             NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(at, _)| at),
             _ => None,
         });
         let since = since.min();
-        (!held_up.is_empty()).then_some(since)
+        (!blocking.is_empty()).then_some(since)
     }
 }

@@ -150,15 +150,6 @@ fn stops_at_cyclic_references() {
 }
 
 #[test]
-fn escapes_names_in_labels() {
-    let graph = graph(&[(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m", NodeState::Ready, &[])]);
-    let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
-    assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
-    assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
-    assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
-}
-
-#[test]
 fn finds_references_of_content() {
     let world = World::new();
     let any = world.any(Kind::Cds, serde_json::json!({"name": "c", "eds_cluster_config": {}}));

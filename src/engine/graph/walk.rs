@@ -41,12 +41,25 @@ pub struct TreeRow {
 /// The kind of a row of the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TreeRowKind {
-    /// A node. `open` is `None` for a node without children.
-    Node { id: NodeId, open: Option<bool> },
+    /// A node.
+    Node {
+        /// Index of the node.
+        id: NodeId,
+        /// Whether the children are shown. `None` for a node without children.
+        open: Option<bool>,
+    },
     /// A folded row for more children of a parent, none with a problem.
-    More { kind: Kind, count: usize },
+    More {
+        /// Type of the first of these children.
+        kind: Kind,
+        /// Number of these children.
+        count: usize,
+    },
     /// A heading for the unreferenced nodes below.
-    Unreferenced { count: usize },
+    Unreferenced {
+        /// Number of the nodes.
+        count: usize,
+    },
 }
 
 fn key(parent: u64, part: impl Hash) -> u64 {
@@ -111,8 +124,9 @@ impl Walk<'_> {
             self.node(*id, parent, follows, last);
         }
         let first = rest.first().or(good.first()).and_then(|id| self.graph.get(*id));
-        if let (Some(node), true) =
-            (first, good.len() > MAX_HEALTHY_CHILDREN + 1 && self.rows.len() < MAX_ROWS)
+        if let Some(node) = first
+            && good.len() > MAX_HEALTHY_CHILDREN + 1
+            && self.rows.len() < MAX_ROWS
         {
             let what = TreeRowKind::More { kind: node.kind, count: rest.len() };
             self.rows.push(TreeRow { key: more, follows: branch(follows, parent, true), what });

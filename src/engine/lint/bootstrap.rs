@@ -42,7 +42,7 @@ impl Bootstrap {
         self.document.ads_config()?.as_object()
     }
 
-    /// The static clusters.
+    /// Returns the static clusters.
     pub(super) fn clusters(&self) -> &[Value] {
         self.document.static_clusters()
     }

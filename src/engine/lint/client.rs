@@ -12,13 +12,14 @@ use crate::engine::session::Track;
 use crate::wire::event::{Kind, Seq, Sym};
 
 impl<'a> RuleContext<'a> {
-    /// The node id of the client. A stream without a node is a client of its own.
+    /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(super) fn client(&self) -> Arc<str> {
         let own = || Arc::from(format!("#{}", self.stream.id.0));
         self.stream.node_id.clone().unwrap_or_else(own)
     }
 
-    /// The tracks of a type on the open streams of the client, with the indexes of the streams.
+    /// Returns the tracks of a type on the open streams of the client, with the indexes of the
+    /// streams.
     pub(super) fn tracks_of(&self, kind: Kind) -> Vec<(usize, &'a Track)> {
         let (client, store) = (self.client(), self.store);
         let streams = store.engine().streams().iter().enumerate().filter(|(index, stream)| {
@@ -30,7 +31,7 @@ impl<'a> RuleContext<'a> {
         tracks.filter(|(_, track)| track.kind == Some(kind) && track.traffic.requests > 0).collect()
     }
 
-    /// The references of the named resources, as last sent.
+    /// Returns the references of the named resources, as last sent.
     pub(super) fn references_of(&self, track: &Track, names: &[Sym]) -> Vec<(Sym, ResourceRefs)> {
         let catalog = self.catalog();
         let refs = names.iter().filter_map(|name| {
@@ -40,8 +41,8 @@ impl<'a> RuleContext<'a> {
         refs.collect()
     }
 
-    /// The clusters that the resources refer to and that the client does not have, and the streams
-    /// that carry clusters.
+    /// Returns the clusters that the resources refer to and that the client does not have, and the
+    /// streams that carry clusters.
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
     /// cluster from the route, so the route comes first.
@@ -66,7 +67,7 @@ impl<'a> RuleContext<'a> {
     /// Remembers the references of a response, and the resources that begin to warm.
     pub(super) fn note_references(&mut self, response: &ResponseContext<'_>) {
         let Some(kind) = response.track.kind.filter(|kind| has_references(Some(*kind))) else { return };
-        let (Some(seq), true) = (self.seq, self.options.links.is_some()) else { return };
+        let Some(seq) = self.seq.filter(|_| self.options.links.is_some()) else { return };
         let client = self.client();
         for (names, update) in [(&response.outcome.added, false), (&response.outcome.changed, true)] {
             let mut waiting = Vec::new();

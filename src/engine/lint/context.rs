@@ -13,9 +13,10 @@ use crate::wire::Profile;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
 
-/// Timers about more than [`COALESCE_ABOVE`] names fire no more often than this.
+/// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
 pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
-pub(super) const COALESCE_ABOVE: usize = 256;
+/// Maximum number of waiting names that each get a timer of their own.
+pub(super) const MAX_EXACT_NAMES: usize = 256;
 
 /// One frame or timer on one stream, mostly about one type.
 pub(super) struct RuleContext<'a> {
@@ -24,7 +25,7 @@ pub(super) struct RuleContext<'a> {
     pub(super) stream_index: usize,
     pub(super) track_index: Option<usize>,
     pub(super) at: Time,
-    /// The message; none for a timer.
+    /// The message. `None` for a timer.
     pub(super) seq: Option<Seq>,
     /// State of the track before the frame.
     pub(super) state: &'a mut TrackState,
@@ -38,10 +39,10 @@ pub(super) struct RuleContext<'a> {
 /// A name that has waited too long for an answer.
 pub(super) struct OverdueName {
     pub(super) name: Sym,
-    /// The last request that asked for the name.
+    /// The last request for the name.
     pub(super) requested_in: Seq,
-    /// Whether the client held the resource when it asked.
-    pub(super) was_held: bool,
+    /// Whether the client had the resource at the time of the request.
+    pub(super) was_present: bool,
 }
 
 impl OverdueName {
@@ -90,13 +91,14 @@ impl<'a> RuleContext<'a> {
         self.stream.is_grpc()
     }
 
-    /// The track of the frame or timer.
+    /// Returns the track of the frame or timer.
     pub(super) fn current_track(&self) -> Option<&'a Track> {
         let stream: &'a Stream = self.stream;
         self.track_index.and_then(|track| stream.tracks.get(track))
     }
 
-    /// The track of the type on the newest stream of the session that ended before this one began.
+    /// Returns the track of the type on the newest stream of the session that ended before this one
+    /// began.
     pub(super) fn previous_track(&self, type_url: &TypeUrl) -> Option<&'a Track> {
         let opened = self.stream.opened;
         let ended = |stream: &&Stream| stream.closed.as_ref().is_some_and(|(at, _)| *at <= opened);
@@ -104,15 +106,15 @@ impl<'a> RuleContext<'a> {
         store.engine().before(self.stream).filter(ended).find_map(|stream| stream.find(type_url))
     }
 
-    /// The client features of the node; `None` while the node is unknown.
+    /// Returns the client features of the node. `None` while the node is unknown.
     pub(super) fn client_features(&self) -> Option<&'a [String]> {
         let stream: &'a Stream = self.stream;
         stream.node.as_ref().map(|node| node.client_features.as_slice())
     }
 
-    /// The time `before` ago.
-    fn ago(&self, before: Duration) -> Option<Time> {
-        self.at.0.checked_sub(u64::try_from(before.as_nanos()).unwrap_or(u64::MAX)).map(Time)
+    /// Returns the time of this frame minus a duration. `None` before the epoch of the source.
+    fn ago(&self, duration: Duration) -> Option<Time> {
+        self.at.0.checked_sub(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)).map(Time)
     }
 
     /// Whether the name or the wildcard was unsubscribed so recently that the server may not know.
@@ -150,7 +152,7 @@ impl<'a> RuleContext<'a> {
         self.findings.add(rule, draft, origin, |name| store.text(name))
     }
 
-    /// Names requested after `checked_until` that have waited for at least `limit`.
+    /// Returns the names requested after `checked_until` that have waited for at least `limit`.
     pub(super) fn overdue_names(
         &self,
         track: &Track,
@@ -159,16 +161,16 @@ impl<'a> RuleContext<'a> {
     ) -> Vec<OverdueName> {
         let Some(since) = self.ago(limit) else { return Vec::new() };
         let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
-        let waiting = track.waiting.iter().filter(|(_, request)| is_due(request.since));
-        let overdue = waiting.map(|(name, request)| OverdueName {
+        let overdue = track.waiting.iter().filter(|(_, pending)| is_due(pending.since));
+        let overdue = overdue.map(|(name, pending)| OverdueName {
             name,
-            requested_in: request.last,
-            was_held: request.has_resource,
+            requested_in: pending.last,
+            was_present: pending.has_resource,
         });
         overdue.collect()
     }
 
-    /// Marks the overdue names as checked, and sets the timer for the next name.
+    /// Marks the overdue names as checked, and sets the timer for the oldest other name.
     pub(super) fn rearm_waiting(&mut self, alarm: Alarm, limit: Duration) {
         let Some(track) = self.current_track() else { return };
         let limit_at = self.ago(limit);
@@ -178,12 +180,12 @@ impl<'a> RuleContext<'a> {
         };
         *until = limit_at.max(*until);
         let is_later = |at: &Time| limit_at.is_none_or(|limit| *at > limit);
-        let next = track.waiting.iter().map(|(_, request)| request.since).filter(is_later).min();
+        let next = track.waiting.iter().map(|(_, pending)| pending.since).filter(is_later).min();
         if let Some(next) = next {
-            // Batches many names, because each check visits all of them.
-            let soon = self.at.after(MIN_TIMER_INTERVAL);
+            // Each check visits all waiting names, so check many names at once.
+            let earliest = self.at.after(MIN_TIMER_INTERVAL);
             let due = next.after(limit);
-            self.arm(alarm, if track.waiting.len() > COALESCE_ABOVE { due.max(soon) } else { due });
+            self.arm(alarm, if track.waiting.len() > MAX_EXACT_NAMES { due.max(earliest) } else { due });
         }
     }
 }

@@ -79,7 +79,7 @@ impl Lint {
         self.fire(store, |due| due <= now);
     }
 
-    /// All findings so far, in the order of their first occurrence.
+    /// Returns all findings so far, in the order of their first occurrence.
     pub fn findings(&self) -> &[Finding] {
         self.findings.all()
     }

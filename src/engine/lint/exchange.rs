@@ -52,7 +52,7 @@ impl<'a> RequestContext<'a> {
         self.outcome.kind == MessageKind::Nack && !self.outcome.implied
     }
 
-    /// The version of the response whose nonce the request carries.
+    /// Returns the version of the response whose nonce the request carries.
     pub(super) fn answered_version(&self) -> Option<&'a VersionInfo> {
         let about = self.outcome.referenced?;
         self.track.responses.get(about.order).map(|response| &response.version)
@@ -86,7 +86,7 @@ impl<'a> ResponseContext<'a> {
     }
 }
 
-/// The reason why a message cannot be decoded, if it cannot.
+/// Returns the reason why a message cannot be decoded, if it cannot.
 pub(super) fn undecodable(message: &Message) -> Option<&str> {
     match &message.body {
         MessageBody::Undecodable { reason } => Some(reason),

@@ -23,7 +23,7 @@ impl Blame {
     /// All sides.
     pub const ALL: [Blame; 3] = [Blame::Client, Blame::Server, Blame::Both];
 
-    /// The side as the command line and JSON spell it.
+    /// Returns the side as the command line and JSON spell it.
     pub fn word(self) -> &'static str {
         match self {
             Blame::Client => "client",

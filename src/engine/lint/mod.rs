@@ -2,9 +2,11 @@
 //!
 //! Each rule is a file in `rules`, whose first comment is its manual. Rules listen to the outcomes
 //! of the engine, and remember further facts in a bounded state per track, stream and source.
-//! Equal frames always give equal findings, because time is an argument. A rule is silent when it
-//! cannot know: in a capture that began in the middle of a stream, and after lost or undecodable
-//! messages.
+//! Equal frames always give equal findings, because time is an argument. Rules that need the full
+//! history of a stream are silent in captures that began in the middle of a stream, and after lost
+//! or undecodable messages.
+
+#![warn(missing_docs)]
 
 mod alarm;
 mod bootstrap;

@@ -9,30 +9,40 @@ use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::DenseHash;
 use crate::wire::pb::{Fields, WireField};
 
-/// Digests of nodes by their bytes, independent of field order: of the metadata, and of the rest.
+/// The digests of a node, independent of the order of fields and map entries.
+#[derive(Clone, Copy, Debug)]
+struct NodeDigest {
+    metadata: u128,
+    /// All fields except the metadata.
+    rest: u128,
+}
+
+impl NodeDigest {
+    fn of(node: &[u8]) -> NodeDigest {
+        let is_metadata = |field: &WireField<'_>| field.number == METADATA_FIELD;
+        NodeDigest { metadata: digest(node, is_metadata), rest: digest(node, |field| !is_metadata(field)) }
+    }
+}
+
+/// The number of `Node.metadata`.
+const METADATA_FIELD: u32 = 3;
+
+/// Digests of nodes by their content.
 ///
 /// Each encoding of a node is read once, because some clients send 60 KB with every request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NodeDigests(HashMap<BlobId, [u128; 2], DenseHash>);
+pub(super) struct NodeDigests(HashMap<BlobId, NodeDigest, DenseHash>);
 
-/// Nodes to remember.
+/// Maximum number of nodes to remember.
 const MAX_NODES: usize = 4096;
 
 impl NodeDigests {
-    fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<[u128; 2]> {
+    fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
         let blob = blob?;
         if let Some(known) = self.0.get(&blob) {
             return Some(*known);
         }
-        let bytes = catalog.bytes(blob)?;
-        let digest = [true, false].map(|metadata| {
-            let fields =
-                Fields::new(&bytes).map_while(Result::ok).filter(|field| (field.number == 3) == metadata);
-            let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
-            parts.sort_unstable();
-            let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();
-            XxHash3_128::oneshot(&[lengths.concat(), parts.concat()].concat())
-        });
+        let digest = NodeDigest::of(&catalog.bytes(blob)?);
         if self.0.len() == MAX_NODES {
             self.0.clear();
         }
@@ -41,7 +51,16 @@ impl NodeDigests {
     }
 }
 
-/// Names of the fields in which the nodes differ.
+/// Returns the digest of the fields of a message that `includes` selects.
+fn digest(message: &[u8], includes: impl Fn(&WireField<'_>) -> bool) -> u128 {
+    let fields = Fields::new(message).map_while(Result::ok).filter(includes);
+    let mut parts: Vec<Vec<u8>> = fields.map(|field| unordered(&field, 0)).collect();
+    parts.sort_unstable();
+    let lengths = parts.iter().map(|part| part.len().to_le_bytes()).collect::<Vec<_>>();
+    XxHash3_128::oneshot(&[lengths.concat(), parts.concat()].concat())
+}
+
+/// Returns the names of the fields in which two nodes differ.
 pub(super) fn differences(
     catalog: &Catalog,
     digests: &mut NodeDigests,
@@ -61,24 +80,23 @@ pub(super) fn differences(
         ("client_features", a.client_features == b.client_features),
     ];
     out.extend(pairs.iter().filter(|(_, same)| !same).map(|(field, _)| *field));
-    let both = (digests.of(catalog, a.blob), digests.of(catalog, b.blob));
-    if let (Some([metadata, rest]), Some([other_metadata, other_rest])) = both {
-        if metadata != other_metadata {
+    if let Some((a, b)) = digests.of(catalog, a.blob).zip(digests.of(catalog, b.blob)) {
+        if a.metadata != b.metadata {
             out.push("metadata");
-        } else if out.is_empty() && rest != other_rest {
+        } else if out.is_empty() && a.rest != b.rest {
             out.push("another field");
         }
     }
     out
 }
 
-/// Levels of nesting to sort.
+/// Maximum depth of nested fields to sort.
 const MAX_DEPTH: u32 = 16;
 
 /// Returns a field with its nested fields sorted.
 ///
-/// Peers write map entries in any order, and a node has several maps, so everything that parses as
-/// a message is compared without its order.
+/// Peers write map entries in any order, and a node has several maps, so the order is ignored in
+/// all content that parses as a message.
 fn unordered(field: &WireField<'_>, depth: u32) -> Vec<u8> {
     let mut parts: Vec<Vec<u8>> = Vec::new();
     let inner = field.bytes();
@@ -88,7 +106,7 @@ fn unordered(field: &WireField<'_>, depth: u32) -> Vec<u8> {
     for part in Fields::new(inner) {
         match part {
             Ok(part) => parts.push(unordered(&part, depth + 1)),
-            // Text, not a message.
+            // The content is text.
             Err(_) => return field.raw.to_vec(),
         }
     }
@@ -106,7 +124,7 @@ mod tests {
     use super::*;
     use crate::wire::pb::put_len_field;
 
-    /// A node with metadata entries in the given order.
+    /// Returns a node with metadata entries in the given order.
     fn node(catalog: &mut Catalog, entries: &[(&str, &str)]) -> NodeInfo {
         let (mut bytes, mut metadata) = (Vec::new(), Vec::new());
         put_len_field(&mut bytes, 1, b"n1");

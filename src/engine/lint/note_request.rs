@@ -25,7 +25,7 @@ impl RuleContext<'_> {
         state.has_new_names |= !outcome.added.is_empty();
         state.names_added_at = if outcome.added.is_empty() { state.names_added_at } else { Some(at) };
         state.has_changed_names |= !outcome.added.is_empty() || !outcome.removed.is_empty() || ends_wildcard;
-        if let (true, Some(body)) = (outcome.first, request.sotw()) {
+        if let Some(body) = request.sotw().filter(|_| outcome.first) {
             state.stated_version = Some(body.version_info.clone());
         }
         note_verdict(state, request);

@@ -88,7 +88,7 @@ pub(super) struct OpenFinding {
     pub(super) since: Time,
 }
 
-/// The resource that a warming resource waits for.
+/// Returns the resource that a warming resource waits for.
 pub(super) fn awaited(kind: Kind, refs: &ResourceRefs) -> Option<(Kind, Sym)> {
     let wanted = match kind {
         Kind::Cds => Kind::Eds,
@@ -108,7 +108,7 @@ impl ReferenceGraphs {
         self.refs.contains_key(&payload)
     }
 
-    /// Number of contents whose references are known.
+    /// Returns the number of contents whose references are known.
     pub(super) fn learned(&self) -> usize {
         self.refs.len()
     }
@@ -130,7 +130,7 @@ impl ReferenceGraphs {
         room
     }
 
-    /// The references of a content; `None` while they are unknown.
+    /// Returns the references of a content. `None` while they are unknown.
     pub(super) fn refs(&self, catalog: &Catalog, entry: BlobId) -> Option<ResourceRefs> {
         self.refs.get(&catalog.entry(entry).payload?).cloned()
     }
@@ -143,14 +143,15 @@ impl ReferenceGraphs {
         })
     }
 
-    /// The source of the child that all its references state; `None` if they differ or state none.
+    /// Returns the source of the child that all its references state. `None` if they differ or
+    /// state none.
     pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<SourceKind> {
         let users = self.clients.get(client)?.users.get(&child)?;
         let found = SourceKind::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
         found.map(|(source, _)| *source)
     }
 
-    /// When the child lost its last reference.
+    /// Returns the time at which the child lost its last reference.
     pub(super) fn released(&self, client: &str, child: (Kind, Sym)) -> Option<Time> {
         self.clients.get(client)?.released.get(&child).copied()
     }

@@ -10,7 +10,7 @@ use crate::wire::event::Sym;
 /// Deliveries to remember of one content.
 const MAX_DELIVERIES: usize = 16;
 
-/// The host of `HOST:PORT`.
+/// Returns the host of `HOST:PORT`.
 fn host(address: &Option<String>) -> Option<&str> {
     let (host, port) = address.as_ref()?.rsplit_once(':')?;
     port.parse::<u16>().is_ok().then_some(host)
@@ -33,7 +33,8 @@ fn is_upstream(stream: &Stream, other: &Stream) -> bool {
 }
 
 impl<'a> RuleContext<'a> {
-    /// Earlier deliveries of the name and content to the relay; empty if the server is not a relay.
+    /// Returns earlier deliveries of the name and content to the relay. Empty if the server is not
+    /// a relay.
     pub(super) fn upstream_deliveries(&self, name: Sym, payload: BlobId) -> Vec<Delivery> {
         let streams = self.store.engine().streams();
         let is_from_upstream = |delivery: &&Delivery| {

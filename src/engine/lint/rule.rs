@@ -15,7 +15,7 @@ impl Severity {
     /// All severities, worst first.
     pub const ALL: [Severity; 3] = [Severity::Error, Severity::Warn, Severity::Info];
 
-    /// The severity as the command line and JSON spell it.
+    /// Returns the severity as the command line and JSON spell it.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Info => "info",
@@ -45,7 +45,7 @@ impl PartialEq for Rule {
 }
 
 impl Rule {
-    /// The manual: title, reason, example, advice and public reference, as lines of text.
+    /// Returns the manual: title, reason, example, advice and public reference, as lines of text.
     pub fn manual(&self) -> String {
         let lines = self.source.lines().map_while(|line| line.strip_prefix("//!"));
         let lines = lines.map(|line| line.strip_prefix(' ').unwrap_or(line));
@@ -57,7 +57,7 @@ impl Rule {
         out
     }
 
-    /// The first sentence of the manual.
+    /// Returns the first sentence of the manual.
     pub fn title(&self) -> &'static str {
         let first = self.source.lines().next().unwrap_or_default();
         first.trim_start_matches("//!").trim().trim_end_matches('.')

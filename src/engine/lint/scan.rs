@@ -13,7 +13,7 @@ use crate::wire::{Message, MessageBody};
 /// Conspicuous entries of a response, found in one pass for all rules.
 #[derive(Debug, Default)]
 pub(super) struct ResponseScan {
-    /// Entries without the name that they should have.
+    /// Entries that lack a name.
     pub(super) nameless: Vec<BlobId>,
     /// Entries whose payload has another type than the response.
     pub(super) other_type: Vec<BlobId>,
@@ -71,21 +71,23 @@ impl ResponseScan {
         blobs.iter().all(|list| list.is_empty()) && names.iter().all(|list| list.is_empty())
     }
 
+    /// Reads the redirect or collection under a structured name.
     fn read_structured(&mut self, catalog: &Catalog, name: Sym, type_url: Sym, payload: Option<BlobId>) {
         let type_url = catalog.text(type_url);
-        let list = type_url.ends_with("Collection");
-        if type_url != LOCATOR && !list {
+        let is_collection = type_url.ends_with("Collection");
+        if type_url != LOCATOR && !is_collection {
             return;
         }
         let Some(any) = payload.and_then(|payload| catalog.bytes(payload)) else { return };
         let value = structured::value(&any);
-        if list {
+        if is_collection {
             self.collections.push((name, structured::entries(value)));
         } else if let Some(locator) = Locator::read(value) {
             self.redirects.push((name, locator));
         }
     }
 
+    /// Adds an entry to the lists that it belongs to. `own` is the type URL of the track.
     fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
         let entry = catalog.entry(id);
         if entry.name == Sym::EMPTY && should_be_named(catalog, track, id) {
@@ -121,7 +123,7 @@ impl ResponseScan {
     }
 }
 
-/// Whether the type of the entry has a name, and nothing else names the entry.
+/// Whether an entry without a name should have one.
 fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
     match &catalog.blob(id).form {
         BlobForm::Any { .. } => track.kind.is_some_and(|kind| kind.name_field().is_some()),
@@ -134,8 +136,9 @@ fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
     }
 }
 
-/// Whether the entry may be on the track of another type: a redirect, or a collection under a
-/// structured name. `docs/protocol.md#e-28`
+/// Whether a resource may be on the track of another type (`docs/protocol.md#e-28`).
+///
+/// Redirects may be, and collections under a structured name.
 fn may_differ(catalog: &Catalog, track: &Track, name: Sym, type_url: Sym) -> bool {
     let type_url = catalog.text(type_url);
     if type_url == LOCATOR {

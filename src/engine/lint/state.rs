@@ -124,7 +124,7 @@ pub(super) struct TrackState {
 }
 
 impl TrackState {
-    /// The pending response with that number.
+    /// Returns the pending response with that number.
     pub(super) fn pending(&self, seq: Seq) -> Option<&SentResponse> {
         self.pending.iter().find(|sent| sent.seq == seq)
     }
@@ -212,6 +212,15 @@ pub(super) struct Delivery {
 /// Entries in each map of [`SourceState`].
 pub(super) const MAX_SOURCE_ENTRIES: usize = 1 << 16;
 
+/// A resource in a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SessionResource {
+    /// Index of the session.
+    pub(super) session: usize,
+    pub(super) type_url: Sym,
+    pub(super) name: Sym,
+}
+
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
 
@@ -223,8 +232,8 @@ pub(super) struct SourceState {
     ///
     /// `docs/protocol.md#k-32`
     pub(super) structured_contents: HashMap<(Sym, Sym), (BlobId, usize)>,
-    /// Contents by session, type and name, with their control planes.
-    pub(super) plane_contents: HashMap<(usize, Sym, Sym), PlaneContents>,
+    /// Contents of resources, with their control planes.
+    pub(super) plane_contents: HashMap<SessionResource, PlaneContents>,
     /// Ages at which a server ended streams, by its address.
     pub(super) stream_ages: HashMap<String, VecDeque<Duration>>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.

@@ -27,19 +27,19 @@ impl Locator {
         Some(Locator { uri, bad_directive: unknown || kinds.len() < count })
     }
 
-    /// The canonical name of the target.
+    /// Returns the canonical name of the target.
     pub(super) fn target(&self) -> String {
         Name::parse(&self.uri).map_or_else(|| self.uri.clone(), |name| name.canonical())
     }
 
-    /// The inline entry that the locator selects: `docs/protocol.md#k-15`.
+    /// Returns the inline entry that the locator selects: `docs/protocol.md#k-15`.
     pub(super) fn entry(&self) -> Option<&str> {
         let directives = self.uri.split_once('#')?.1;
         directives.split(',').find_map(|directive| directive.strip_prefix("entry="))
     }
 }
 
-/// The first alternative in a locator: `docs/protocol.md#k-29`.
+/// Returns the first alternative in a locator: `docs/protocol.md#k-29`.
 pub(super) fn alternative(uri: &str) -> Option<String> {
     let directives = uri.split_once('#')?.1;
     let target = directives.split(',').find_map(|directive| directive.strip_prefix("alt="))?;

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-
 use std::time::Duration;
 
 use super::check::Check;
@@ -75,7 +74,7 @@ fn bootstrap_rules_have_fixtures() {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let found = |file: &str| {
         let text = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let file = Bootstrap::read(&text).unwrap_or_else(|| panic!("{file} is a bootstrap"));
+        let file = Bootstrap::read(&text).unwrap_or_else(|| panic!("not a bootstrap: {file}"));
         let findings = file.findings();
         assert!(findings.iter().all(|finding| finding.place.is_some()));
         findings.into_iter().map(|finding| finding.rule.id).collect::<BTreeSet<_>>()
@@ -93,7 +92,7 @@ fn bootstrap_rules_have_fixtures() {
     assert!(Bootstrap::read("a: 1").is_none() && Bootstrap::read("{").is_none());
 }
 
-/// Findings of a stream that opens with the metadata.
+/// Returns the findings of a stream that opens with the metadata.
 fn findings_of_open(method: &str, metadata: &[(&str, &str)]) -> BTreeSet<&'static str> {
     let metadata = metadata.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut store =
@@ -115,7 +114,7 @@ fn checks_formats_stated_by_stream() {
     assert_eq!(file("YAML"), [].into());
 }
 
-/// Findings of a session whose client has servers for the authorities.
+/// Returns the findings of a session whose client has servers for the authorities.
 fn findings_with_authorities(authorities: &str, text: &str) -> BTreeSet<&'static str> {
     let mut loaded = frames(text);
     for frame in &mut loaded.frames {
@@ -145,15 +144,15 @@ fn reports_unmapped_authorities() {
     }
 }
 
-/// Findings of a relay with two clients.
+/// Returns the findings of a relay with two clients.
 ///
 /// The relay reaches its control plane from `from`, serves its clients at `to`, and sends the first
-/// client the resources in `said`.
-fn findings_of_relay(from: &str, to: &str, said: &str) -> BTreeSet<&'static str> {
+/// client the resources in `sent`.
+fn findings_of_relay(from: &str, to: &str, sent: &str) -> BTreeSet<&'static str> {
     let x = |name: &str| format!("\"xdstp://a/envoy.config.cluster.v3.Cluster/{name}\"");
     let text = "node relay\nstream 1 delta cds\n> sub=[$x $y]\n< n=1 [$x@1 $y@1]\n> n=1\n\
-                node a\nstream 2 delta cds\n> sub=[$x]\nnode b\nstream 3 delta cds\n> sub=[$y]\n2 < n=1 [$said]\n";
-    let text = text.replace("$said", said).replace("$x", &x("x")).replace("$y", &x("y"));
+                node a\nstream 2 delta cds\n> sub=[$x]\nnode b\nstream 3 delta cds\n> sub=[$y]\n2 < n=1 [$sent]\n";
+    let text = text.replace("$sent", sent).replace("$x", &x("x")).replace("$y", &x("y"));
     let mut loaded = frames(&text);
     for frame in &mut loaded.frames {
         let relay = frame.stream == StreamId(1);
@@ -168,7 +167,7 @@ fn findings_of_relay(from: &str, to: &str, said: &str) -> BTreeSet<&'static str>
 /// docs/protocol.md#k-30
 #[test]
 fn recognizes_relays_by_address() {
-    let same = |said: &str| findings_of_relay("10.0.0.5:4711", "10.0.0.5:18001", said);
+    let same = |sent: &str| findings_of_relay("10.0.0.5:4711", "10.0.0.5:18001", sent);
     assert_eq!(same("$x@1"), [].into());
     assert_eq!(same("$x@r7"), ["relay-version-rewritten"].into());
     assert_eq!(same("$x@1 $y@1"), ["relay-leak", "unrequested-resource"].into());
@@ -185,7 +184,7 @@ fn recognizes_relays_by_address() {
     );
 }
 
-/// Findings of a stream with PINGs at the given seconds, until `end`.
+/// Returns the findings of a stream with PINGs at the given seconds, until `end`.
 fn findings_of_pings(at: &[u64], end: u64) -> BTreeSet<&'static str> {
     let time = |secs: u64| Time::ZERO.after(Duration::from_secs(secs));
     let mut loaded = frames("node n\nstream 1 sotw cds\n>\n< v=1 n=1 [a]\n> v=1 n=1\n");
@@ -218,7 +217,7 @@ fn rules_have_manuals() {
         assert!(!rule.rows.split(", ").any(mentions_row), "{} mentions a row", rule.id);
         assert!(
             !rule.title().is_empty() && titles.insert(rule.title()),
-            "{} has a title of its own",
+            "{} lacks a title of its own",
             rule.id
         );
         assert!(
@@ -229,7 +228,7 @@ fn rules_have_manuals() {
     }
 }
 
-/// Severity and rows of each rule in `rules.txt`.
+/// Returns the severity and rows of each rule in `rules.txt`.
 fn listed_rules() -> BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)> {
     let lines = include_str!("rules.txt").lines().filter(|line| !line.starts_with('#'));
     let parts = lines.map(|line| line.split(" | ").collect::<Vec<_>>());
@@ -253,7 +252,8 @@ fn rules_match_catalog() {
     }
 }
 
-/// Findings of a session with acknowledged CDS pushes, of which one cluster changes each time.
+/// Returns the findings of a session with acknowledged CDS pushes, of which one cluster changes
+/// each time.
 fn findings_of_pushes(pushes: usize, clusters: usize, bytes: usize) -> Vec<&'static str> {
     use crate::wire::pb::put_len_field;
     let mut store =
@@ -320,7 +320,8 @@ fn merges_repeated_findings() {
     assert_eq!(ids.iter().filter(|id| **id == "over-4mib").count(), 2, "{ids:?}");
 }
 
-/// Findings of a session in which a list of `entries` members is sent `times` times in a minute.
+/// Returns the findings of a session in which a list of `entries` members is sent `times` times in
+/// a minute.
 fn findings_of_lists(entries: usize, times: usize) -> BTreeSet<&'static str> {
     let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
     let members: Vec<String> = (0..entries).map(|i| format!("{{inline: m{i}, version: \"1\"}}")).collect();
@@ -351,7 +352,7 @@ fn frames(text: &str) -> crate::sources::record::Loaded {
     crate::sources::script::load(&script, &EmptyCodec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Findings of a session, into which `after` may insert a frame behind each frame.
+/// Returns the findings of a session, into which `after` may insert a frame behind each frame.
 fn found(
     loaded: crate::sources::record::Loaded,
     after: impl Fn(&Frame) -> Option<Frame>,

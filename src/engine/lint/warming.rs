@@ -43,7 +43,7 @@ impl WarmingQueue {
         self.queue.push_back(warming);
     }
 
-    /// Start of the oldest batch.
+    /// Returns the start of the oldest batch.
     pub(super) fn since(&self) -> Option<Time> {
         self.queue.front().map(|warming| warming.since)
     }

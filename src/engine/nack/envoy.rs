@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::{ClientKind, Extracted, NackFault, RefusedPush};
+use super::{ClientKind, Extracted, Nack, NackFault, RefusedPush};
 
 /// The beginning of a message dump. The name of the format is followed by random spaces.
 const DUMP_MARKER: &str = "goo.gle/debug";
@@ -15,13 +15,13 @@ const MAX_NAME_BYTES: usize = 1024;
 /// Parses a text from Envoy, or takes a text of unknown format as the reason.
 ///
 /// Returns `None` if the text is malformed.
-pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<Nack> {
     if let Some(rest) = text.trim_start().strip_prefix("Error adding/updating ") {
         let (_, list) = rest.split_once("(s) ")?;
         let entries = named(list, push)
             .into_iter()
             .map(|(name, why)| NackFault { name: Some(Extracted::stated(name)), ..reason(why) });
-        return Some((Some(ClientKind::Envoy), entries.collect()));
+        return Some(Nack { client: Some(ClientKind::Envoy), entries: entries.collect() });
     }
     let known = [
         "Proto constraint validation failed",
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientK
         "Didn't find a registered",
     ];
     let client = known.iter().any(|words| text.contains(words)).then_some(ClientKind::Envoy);
-    Some((client, vec![reason(text)]))
+    Some(Nack { client, entries: vec![reason(text)] })
 }
 
 /// Splits `a: reason, b: reason` in front of the names of the response.

@@ -1,24 +1,24 @@
 //! Parsers for the NACK texts of gRPC clients.
 
-use super::{ClientKind, Extracted, NackFault, RefusedPush, path};
+use super::{ClientKind, Extracted, Nack, NackFault, RefusedPush, path};
 
 /// Parses the text of a gRPC client. Returns `None` for other formats.
-pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<(Option<ClientKind>, Vec<NackFault>)> {
+pub(super) fn read(text: &str, push: &dyn RefusedPush) -> Option<Nack> {
     let text = text.trim();
     if let Some(list) = text.strip_prefix("xDS response validation errors: [") {
         return Some(indexed(list.strip_suffix(']').unwrap_or(list), push));
     }
     if let Some(rest) = text.strip_prefix("error parsing \"") {
         let (_, list) = rest.split_once("\" response: ")?;
-        return Some((Some(ClientKind::GrpcGo), go(list)));
+        return Some(Nack { client: Some(ClientKind::GrpcGo), entries: go(list) });
     }
-    java(text).map(|entries| (Some(ClientKind::GrpcJava), entries))
+    java(text).map(|entries| Nack { client: Some(ClientKind::GrpcJava), entries })
 }
 
 /// Parses the format of C-core and grpc-js.
 ///
 /// `resource index 0: NAME: INVALID_ARGUMENT: reason; resource index 1: …`
-fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<ClientKind>, Vec<NackFault>) {
+fn indexed(list: &str, push: &dyn RefusedPush) -> Nack {
     let mut client = ClientKind::GrpcCore;
     let mut entries = Vec::new();
     for part in list.split("resource index ").skip(1) {
@@ -51,7 +51,7 @@ fn indexed(list: &str, push: &dyn RefusedPush) -> (Option<ClientKind>, Vec<NackF
     if entries.is_empty() {
         entries.push(NackFault { reason: list.to_owned(), ..NackFault::default() });
     }
-    (Some(client), entries)
+    Nack { client: Some(client), entries }
 }
 
 /// Splits a list that JavaScript has joined with commas without spaces.

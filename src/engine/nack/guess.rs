@@ -51,12 +51,12 @@ pub(super) fn complete(entry: &mut NackFault, opened: &DecodedPush<'_>, schema: 
     }
     let only = resource_index(entry, push);
     // There is nothing to search if the named resource is not in the response.
-    let places = match (only, &entry.name) {
+    let range = match (only, &entry.name) {
         (Some(only), _) => only..only.saturating_add(1),
         (None, Some(_)) => 0..0,
         (None, None) => 0..push.names().len().min(MAX_SEARCHED_RESOURCES),
     };
-    let bodies = SearchRange { push, opened, places };
+    let bodies = SearchRange { push, opened, range };
     if entry.field.is_none() {
         complete_from_violation(entry, &bodies, schema);
     }
@@ -86,13 +86,13 @@ fn resource_index(entry: &NackFault, push: &dyn RefusedPush) -> Option<usize> {
 struct SearchRange<'a> {
     push: &'a dyn RefusedPush,
     opened: &'a DecodedPush<'a>,
-    places: Range<usize>,
+    range: Range<usize>,
 }
 
 impl SearchRange<'_> {
     /// Returns the first result of `search`, with the index of the resource.
     fn find<T>(&self, mut search: impl FnMut(&Value) -> Option<T>) -> Option<(T, usize)> {
-        self.places.clone().find_map(|place| Some((search(&*self.opened.body(place)?)?, place)))
+        self.range.clone().find_map(|index| Some((search(&*self.opened.body(index)?)?, index)))
     }
 }
 
@@ -144,6 +144,8 @@ fn find_any(body: &Value, short: &str) -> Option<(String, String)> {
 }
 
 /// Searches the response for a field that the reason mentions.
+///
+/// Returns the field and the index of the resource, as far as known.
 fn find_field(
     entry: &NackFault,
     bodies: &SearchRange<'_>,
@@ -155,25 +157,25 @@ fn find_field(
     for token in tokens(reason, "_.[]").filter(|token| token.contains('.')) {
         let steps = path::steps(token);
         let inside = bodies.find(|body| dotted(&steps, root.as_ref(), body, schema));
-        let inside = inside.map(|(found, place)| (found, Some(place)));
+        let inside = inside.map(|(found, index)| (found, Some(index)));
         let found = inside.or_else(|| Some((dotted(&steps, root.as_ref(), &Value::Null, schema)?, None)));
-        if let Some(((path, whole), place)) = found {
-            let place = place.filter(|_| bodies.places.len() == 1);
-            return Some((Some(if whole { Extracted::stated(path) } else { Extracted::guess(path) }), place));
+        if let Some((found, index)) = found {
+            let index = index.filter(|_| bodies.range.len() == 1);
+            return Some((Some(found.extracted()), index));
         }
     }
     let name = entry.name.as_ref().map(|name| name.value.as_str());
     // Ignore single letters, which occur in too many values.
     let values = values(reason).filter(|value| Some(*value) != name && value.len() > 1);
     let by_value = |value: &str| bodies.find(|body| find_value(body, value));
-    if let Some((path, place)) = values.take(MAX_WORDS).find_map(by_value) {
-        return Some((guess_unless_name(path), Some(place)));
+    if let Some((path, index)) = values.take(MAX_WORDS).find_map(by_value) {
+        return Some((guess_unless_name(path), Some(index)));
     }
     for token in tokens(reason, "_").filter(|token| looks_like_a_field(token)) {
         let field = path::snake(token);
         let key = |body: &Value| find(body, &mut |key, _| key == field);
-        if let Some((path, place)) = bodies.find(key) {
-            return Some((Some(Extracted::guess(path)), Some(place).filter(|_| bodies.places.len() == 1)));
+        if let Some((path, index)) = bodies.find(key) {
+            return Some((Some(Extracted::guess(path)), Some(index).filter(|_| bodies.range.len() == 1)));
         }
         if root.as_ref()?.get_field_by_name(&field).is_some() {
             return Some((Some(Extracted::guess(field)), None));
@@ -185,8 +187,8 @@ fn find_field(
             && !ACRONYMS.contains(token)
     };
     let mut enums = tokens(reason, "_").filter(capitals);
-    let (path, place) = enums.find_map(|word| bodies.find(|body| find_value(body, word)))?;
-    Some((guess_unless_name(path), Some(place)))
+    let (path, index) = enums.find_map(|word| bodies.find(|body| find_value(body, word)))?;
+    Some((guess_unless_name(path), Some(index)))
 }
 
 /// Marks a path as a guess, unless the path is the name of the resource.
@@ -194,20 +196,32 @@ fn guess_unless_name(path: String) -> Option<Extracted> {
     (!["name", "cluster_name"].contains(&path.as_str())).then(|| Extracted::guess(path))
 }
 
+/// The part of a path from a reason that the descriptors know.
+struct KnownPath {
+    path: String,
+    /// Whether the descriptors know the entire path.
+    is_complete: bool,
+}
+
+impl KnownPath {
+    fn extracted(self) -> Extracted {
+        if self.is_complete { Extracted::stated(self.path) } else { Extracted::guess(self.path) }
+    }
+}
+
 /// Finds a path from a reason in the resource, or in an `Any` that the first step names by type.
-///
-/// Returns the known part of the path, and whether the whole path is known.
 fn dotted(
     steps: &[PathStep],
     root: Option<&prost_reflect::MessageDescriptor>,
     body: &Value,
     schema: &Schema,
-) -> Option<(String, bool)> {
+) -> Option<KnownPath> {
     let root = root?;
     let known = path::known_steps(root, steps, Some(body), schema);
     if known > 0 {
-        return (known == steps.len() || known > 1)
-            .then(|| (path::join(steps.get(..known).unwrap_or_default()), known == steps.len()));
+        let path = path::join(steps.get(..known).unwrap_or_default());
+        let is_complete = known == steps.len();
+        return (is_complete || known > 1).then_some(KnownPath { path, is_complete });
     }
     let (first, rest) = steps.split_first()?;
     if first.index.is_some() || !first.field.starts_with(|c: char| c.is_ascii_uppercase()) {
@@ -216,7 +230,7 @@ fn dotted(
     let (prefix, url) = find_any(body, &first.field)?;
     let known = path::known_steps(&schema.message(&url)?, rest, None, schema);
     let inside = path::join(rest.get(..known).unwrap_or_default());
-    (known > 0).then(|| (format!("{prefix}.{inside}"), known == rest.len()))
+    (known > 0).then(|| KnownPath { path: format!("{prefix}.{inside}"), is_complete: known == rest.len() })
 }
 
 /// Splits a text into words of letters, digits and the characters in `also`.

@@ -5,6 +5,8 @@
 //! grpc-go, grpc-java and grpc-js. A value in its place of the format is stated. A value found by
 //! searching the rejected response is a guess, and marked so.
 
+#![warn(missing_docs)]
+
 mod envoy;
 mod grpc;
 mod guess;
@@ -39,6 +41,7 @@ pub enum ClientKind {
 }
 
 impl ClientKind {
+    /// All implementations.
     pub const ALL: [ClientKind; 5] = [
         ClientKind::Envoy,
         ClientKind::GrpcCore,
@@ -152,28 +155,29 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 
 /// The response that a NACK rejects, as far as it is available.
 pub trait RefusedPush {
-    /// Type URL of the response.
+    /// Returns the type URL of the response.
     fn type_url(&self) -> &str;
-    /// Names of the resources in the order of the response. Empty if the response is unavailable.
+    /// Returns the names of the resources in the order of the response. Empty if the response is
+    /// unavailable.
     fn names(&self) -> &[Arc<str>];
-    /// A resource as protobuf JSON with the original field names. `None` if unavailable or too
-    /// large to search.
+    /// Returns a resource as protobuf JSON with the original field names. `None` if unavailable or
+    /// too large to search.
     fn body(&self, index: usize) -> Option<Value>;
 }
 
 /// Parses the text of a NACK of `push`.
 pub fn read(text: &str, push: &dyn RefusedPush, schema: &Schema) -> Nack {
     let text = prefix(text, MAX_TEXT_BYTES);
-    let (client, mut faults) = grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();
-    if faults.is_empty() {
-        faults.push(NackFault { reason: text.trim().to_owned(), ..NackFault::default() });
+    let mut nack = grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();
+    if nack.entries.is_empty() {
+        nack.entries.push(NackFault { reason: text.trim().to_owned(), ..NackFault::default() });
     }
-    faults.truncate(MAX_FAULTS);
+    nack.entries.truncate(MAX_FAULTS);
     let decoded = guess::DecodedPush::new(push);
-    for fault in faults.iter_mut().take(MAX_COMPLETED_FAULTS) {
+    for fault in nack.entries.iter_mut().take(MAX_COMPLETED_FAULTS) {
         guess::complete(fault, &decoded, schema);
     }
-    Nack { client, entries: faults }
+    nack
 }
 
 /// Returns at most the first `bytes` bytes of a text.

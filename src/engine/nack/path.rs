@@ -1,9 +1,10 @@
 //! Field paths in the notations of clients, and lookup of paths in resources.
 
-use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
 use crate::schema::Schema;
+use crate::schema::links::inner_message;
 
 /// A step of a path: a field with an optional index or map key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ pub(super) fn known_steps(
             }
         }
         let Some(field) = message.get_field_by_name(&step.field) else { return done };
-        match inner(&field) {
+        match inner_message(&field) {
             Some(next) => message = next,
             None => return done + 1,
         }
@@ -101,24 +102,14 @@ pub(super) fn known_steps(
     steps.len()
 }
 
-/// Returns the message type of a field, or of the values of a map.
-pub(super) fn inner(field: &FieldDescriptor) -> Option<MessageDescriptor> {
-    match field.kind() {
-        Kind::Message(entry) if field.is_map() => match entry.map_entry_value_field().kind() {
-            Kind::Message(message) => Some(message),
-            _ => None,
-        },
-        Kind::Message(message) => Some(message),
-        _ => None,
-    }
-}
-
 /// The text of a violated constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
     /// Short name of the message in which the path starts.
     pub root: String,
+    /// The path from that message on.
     pub steps: Vec<PathStep>,
+    /// The text of the innermost error.
     pub reason: String,
 }
 
@@ -156,7 +147,7 @@ pub(super) fn to_api_names(message: Option<&MessageDescriptor>, steps: &mut [Pat
             Some(field) => field.name().clone_into(&mut step.field),
             None => step.field = snake(&step.field),
         }
-        message = field.as_ref().and_then(inner);
+        message = field.as_ref().and_then(inner_message);
     }
     all
 }

@@ -4,16 +4,37 @@ use crate::wire::pb::{Fields, put_len_field};
 /// docs/protocol.md#k-27).
 pub(crate) const MESSAGE: &str = "xds.core.v3.ResourceLocator";
 
-/// Alternatives of alternatives deeper than this are refused.
-const DEPTH: usize = 8;
+/// Maximum nesting of alternatives.
+const MAX_DEPTH: usize = 8;
 
-/// A URI's ResourceLocator; an error in words.
-pub(crate) fn encode(uri: &str) -> Result<Vec<u8>, String> {
-    at_depth(uri, DEPTH)
+/// A text that does not stand for a `ResourceLocator`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LocatorError {
+    /// The text is not an `xdstp` URI.
+    #[error("`{0}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`")]
+    Syntax(String),
+    /// A directive is unknown.
+    #[error("`{directive}` in `{uri}` is neither `alt=` nor `entry=`")]
+    UnknownDirective {
+        /// The directive.
+        directive: String,
+        /// The URI that contains the directive.
+        uri: String,
+    },
 }
 
-fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, String> {
-    let bad = || format!("`{uri}` is not `xdstp://[AUTHORITY]/TYPE/ID[?PARAMETERS][#DIRECTIVES]`");
+/// Encodes an `xdstp` URI as a `ResourceLocator`.
+///
+/// # Errors
+///
+/// Returns an error if the text is not an `xdstp` URI, has an unknown directive, or nests
+/// alternatives too deeply.
+pub(crate) fn encode(uri: &str) -> Result<Vec<u8>, LocatorError> {
+    at_depth(uri, MAX_DEPTH)
+}
+
+fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, LocatorError> {
+    let bad = || LocatorError::Syntax(uri.to_owned());
     let (uri_part, fragment) = uri.split_once('#').unwrap_or((uri, ""));
     let (path, query) = uri_part.split_once('?').unwrap_or((uri_part, ""));
     let (authority, path) =
@@ -50,27 +71,31 @@ fn at_depth(uri: &str, depth: usize) -> Result<Vec<u8>, String> {
             Some(("entry", name)) => {
                 put_len_field(&mut inner, 2, decode_percent(name).ok_or_else(bad)?.as_bytes());
             }
-            _ => return Err(format!("`{directive}` in `{uri}` is neither `alt=` nor `entry=`")),
+            _ => {
+                let (directive, uri) = (directive.to_owned(), uri.to_owned());
+                return Err(LocatorError::UnknownDirective { directive, uri });
+            }
         }
         put_len_field(&mut out, 6, &inner);
     }
     Ok(out)
 }
 
-/// The URI of a ResourceLocator; `None` if a URI can't say all of it.
+/// Returns the URI of a `ResourceLocator`. `None` if a URI cannot express the entire locator.
 pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
-    let uri = read(bytes, DEPTH)?;
+    let uri = read(bytes, MAX_DEPTH)?;
     (encode(&uri).as_deref() == Ok(bytes)).then_some(uri)
 }
 
-/// The same, whether or not the URI says all of it. The proposal has the URI itself there, as text
-/// (docs/protocol.md#l-24).
+/// Returns the URI of a `ResourceLocator`, without the parts that a URI cannot express.
+///
+/// Accepts the URI itself as text, as in the original proposal (`docs/protocol.md#l-24`).
 pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
-    let sketch = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
-    sketch.map(str::to_owned).or_else(|| read(bytes, DEPTH))
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
+    text.map(str::to_owned).or_else(|| read(bytes, MAX_DEPTH))
 }
 
-/// The directives of a ResourceLocator: the field of each, 1 is `alt`, 2 is `entry`.
+/// Returns the field number of each directive of a `ResourceLocator`: 1 for `alt`, 2 for `entry`.
 pub(crate) fn directives(bytes: &[u8]) -> Vec<u32> {
     let fields = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 6);
     fields
@@ -164,16 +189,16 @@ mod tests {
         }
     }
 
-    /// Row L-24.
+    /// `docs/protocol.md#l-24`
     #[test]
-    fn a_locator_of_the_proposal_is_its_own_text() {
+    fn accepts_locator_in_the_form_of_the_proposal() {
         let text = "xdstp://a/t.T/x?k=v";
         assert_eq!(uri(text.as_bytes()).as_deref(), Some(text));
         assert_eq!(decode(text.as_bytes()), None, "written as it came, not as a message");
     }
 
     #[test]
-    fn what_is_no_uri_is_an_error() {
+    fn rejects_malformed_uris() {
         for uri in ["foo", "xdstp://a", "xdstp://a//x", "xdstp://a/t/x#what=1", "xdstp://a/t/%zz"] {
             assert!(encode(uri).is_err(), "{uri}");
         }

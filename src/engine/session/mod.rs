@@ -31,6 +31,7 @@ mod words;
 mod xdstp;
 
 pub use keepalive::Keepalive;
+pub use locator::LocatorError;
 pub use words::{
     AbsentBy, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RequestClass, ResourceState, TypeState,
     Wildcard,

@@ -1,7 +1,7 @@
 //! The bootstrap of an xDS client as a document: Envoy's (YAML or JSON) and gRPC's (JSON).
 //!
 //! [`crate::peers::bootstrap`] makes a typed configuration of a document, and
-//! [`crate::engine::lint`] holds a document against rules. Both find fields by the names in
+//! [`crate::engine::lint`] checks a document against rules. Both find fields by the names in
 //! [`fields`].
 
 pub mod fields;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use fields::{field, get, list};
 
-/// Nested objects and lists that [`Document::each_object`] visits.
+/// Maximum nesting of the objects and lists that [`Document::each_object`] visits.
 const MAX_DEPTH: usize = 64;
 
 /// A bootstrap that has been parsed.
@@ -24,22 +24,28 @@ pub struct Document {
 /// The language of a bootstrap's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
+    /// JSON.
     Json,
+    /// YAML.
     Yaml,
 }
 
 /// The client that a bootstrap is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
+    /// Envoy.
     Envoy,
+    /// A gRPC client library.
     Grpc,
 }
 
 /// A text that is not a bootstrap.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
+    /// The text does not parse. Holds the error of the YAML parser.
     #[error("neither JSON nor YAML: {0}")]
     Syntax(String),
+    /// The text lacks the top-level fields of a bootstrap.
     #[error(
         "neither an Envoy bootstrap (static_resources, dynamic_resources) nor a gRPC bootstrap \
          (xds_servers)"
@@ -51,7 +57,8 @@ impl Document {
     /// Parses JSON, or else YAML.
     ///
     /// # Errors
-    /// The text is neither, or has none of the top-level fields of a bootstrap.
+    ///
+    /// Returns an error if the text is neither, or lacks the top-level fields of a bootstrap.
     pub fn parse(text: &str) -> Result<Document, DocumentError> {
         let (root, syntax) = match serde_json::from_str::<Value>(text) {
             Ok(root) => (root, Syntax::Json),
@@ -71,17 +78,17 @@ impl Document {
         Ok(Document { root, syntax, dialect })
     }
 
-    /// The client that the bootstrap is for.
+    /// Returns the client that the bootstrap is for.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// The top-level object.
+    /// Returns the top-level object.
     pub fn root(&self) -> &Value {
         &self.root
     }
 
-    /// The top-level object, to change it.
+    /// Returns the top-level object, to change it.
     pub fn root_mut(&mut self) -> &mut Value {
         &mut self.root
     }
@@ -95,22 +102,22 @@ impl Document {
         text.trim_end().to_owned() + "\n"
     }
 
-    /// The client's `node`; null where there is none.
+    /// Returns the client's `node`, or null if absent.
     pub fn node(&self) -> &Value {
         &self.root[fields::NODE]
     }
 
-    /// A field of `dynamic_resources`; null where there is none.
+    /// Returns a field of `dynamic_resources`, or null if absent.
     pub fn dynamic(&self, name: &str) -> &Value {
         field(field(&self.root, fields::DYNAMIC_RESOURCES), name)
     }
 
-    /// The `ads_config`, if it is an object.
+    /// Returns the `ads_config`, if it is an object.
     pub fn ads_config(&self) -> Option<&Value> {
         Some(self.dynamic(fields::ADS_CONFIG)).filter(|config| config.is_object())
     }
 
-    /// The static clusters.
+    /// Returns the static clusters.
     pub fn static_clusters(&self) -> &[Value] {
         list(field(field(&self.root, fields::STATIC_RESOURCES), fields::CLUSTERS))
     }
@@ -151,7 +158,8 @@ fn walk(value: &Value, path: &mut String, depth: usize, visit: &mut dyn FnMut(&s
     }
 }
 
-/// The `grpc_services` of an `ApiConfigSource`. The v2 API has a single service instead of a list.
+/// Returns the `grpc_services` of an `ApiConfigSource`. The v2 API has a single service instead of
+/// a list.
 pub fn grpc_services(source: &Map<String, Value>) -> &[Value] {
     match get(source, fields::GRPC_SERVICES) {
         Some(service @ Value::Object(_)) => std::slice::from_ref(service),
@@ -160,7 +168,7 @@ pub fn grpc_services(source: &Map<String, Value>) -> &[Value] {
     }
 }
 
-/// The names of the static clusters that an `ApiConfigSource` leads to.
+/// Returns the names of the static clusters that an `ApiConfigSource` leads to.
 pub fn cluster_names(source: &Map<String, Value>) -> Vec<&str> {
     let services = grpc_services(source).iter();
     let by_grpc = services
@@ -169,7 +177,7 @@ pub fn cluster_names(source: &Map<String, Value>) -> Vec<&str> {
     by_grpc.chain(names.filter_map(Value::as_str)).collect()
 }
 
-/// An Envoy `Address` as `host:port`, `[host]:port` or `unix:/path`.
+/// Returns an Envoy `Address` as `host:port`, `[host]:port` or `unix:/path`.
 pub fn address_text(address: &Value) -> Option<String> {
     if let Some(pipe) = address.get(fields::PIPE) {
         return Some(format!("unix:{}", pipe["path"].as_str()?));
@@ -181,7 +189,7 @@ pub fn address_text(address: &Value) -> Option<String> {
     Some(if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") })
 }
 
-/// A gRPC target without its scheme.
+/// Returns a gRPC target without its scheme.
 pub fn target_address(uri: &str) -> String {
     let uri = uri.strip_prefix("dns:").unwrap_or(uri);
     let uri = uri.strip_prefix("///").or(uri.strip_prefix("http://")).unwrap_or(uri);

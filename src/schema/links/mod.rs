@@ -12,6 +12,7 @@ mod walk;
 
 pub use names::{FoundReference, ReferenceFinder};
 pub use source::{AuthorityLookup, SourceKind};
+pub(crate) use walk::inner_message;
 
 use serde_json::Value;
 
@@ -57,16 +58,29 @@ pub fn links_of(schema: &Schema, body: &Value) -> Vec<Link> {
 }
 
 /// Returns the types whose resources can refer to resources of this type.
-pub fn referring_kinds(kind: Kind) -> &'static [Kind] {
+pub fn referring_kinds(kind: Kind) -> impl Iterator<Item = Kind> {
+    usual_referring_kinds(kind).iter().chain(rare_referring_kinds(kind)).copied()
+}
+
+/// Returns the types whose resources usually refer to resources of this type.
+pub fn usual_referring_kinds(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Rds => &[Kind::Lds, Kind::Srds],
-        Kind::Srds => &[Kind::Lds],
+        Kind::Srds | Kind::Ecds => &[Kind::Lds],
         Kind::Vhds => &[Kind::Rds],
-        Kind::Ecds => &[Kind::Lds, Kind::Rds],
         Kind::Cds => &[Kind::Lds, Kind::Rds, Kind::Vhds, Kind::Cds, Kind::Ecds],
         Kind::Eds => &[Kind::Cds],
-        Kind::Sds => &[Kind::Lds, Kind::Cds, Kind::Ecds],
+        Kind::Sds => &[Kind::Lds, Kind::Cds],
         Kind::Leds => &[Kind::Eds],
+        _ => &[],
+    }
+}
+
+/// Returns the types whose resources can refer to resources of this type, but seldom do.
+fn rare_referring_kinds(kind: Kind) -> &'static [Kind] {
+    match kind {
+        Kind::Ecds => &[Kind::Rds],
+        Kind::Sds => &[Kind::Ecds],
         _ => &[],
     }
 }

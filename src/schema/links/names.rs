@@ -271,12 +271,11 @@ fn field_role(
         return Some(FieldRole::Name(kind));
     }
     let inner = inner_message(field)?;
-    Some(match (inner.full_name() == "google.protobuf.Any", field.is_map()) {
-        (true, true) => FieldRole::Map(ANY),
-        (true, false) => FieldRole::Any,
-        (false, true) => FieldRole::Map(index_or_enqueue(&inner, index_by_name, queue)),
-        (false, false) => FieldRole::Message(index_or_enqueue(&inner, index_by_name, queue)),
-    })
+    if inner.full_name() == "google.protobuf.Any" {
+        return Some(if field.is_map() { FieldRole::Map(ANY) } else { FieldRole::Any });
+    }
+    let index = index_or_enqueue(&inner, index_by_name, queue);
+    Some(if field.is_map() { FieldRole::Map(index) } else { FieldRole::Message(index) })
 }
 
 /// Returns the type of resource that the value of a field names.

@@ -39,6 +39,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
+    /// All kinds of sources.
     pub const ALL: [SourceKind; 6] = [
         SourceKind::Ads,
         SourceKind::Own,
@@ -128,9 +129,15 @@ pub(super) fn config_source_of(value: &Value) -> Option<&Value> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthorityLookup {
     /// The config source beside the name lists the authority.
-    ConfigSource { authority: String },
+    ConfigSource {
+        /// The authority in the name, which may be empty.
+        authority: String,
+    },
     /// The config source does not list the authority, so the client looks in its bootstrap.
-    Bootstrap { authority: String },
+    Bootstrap {
+        /// The authority in the name, which may be empty.
+        authority: String,
+    },
 }
 
 impl AuthorityLookup {

@@ -46,7 +46,7 @@ pub(super) fn message(
     depth: usize,
     out: &mut Vec<Link>,
 ) {
-    let (Value::Object(members), true) = (value, depth < MAX_DEPTH) else { return };
+    let Some(members) = value.as_object().filter(|_| depth < MAX_DEPTH) else { return };
     let payload = (message.full_name() == "google.protobuf.Any")
         .then(|| members.get("@type").and_then(Value::as_str).and_then(|url| schema.message(url)))
         .flatten();
@@ -82,8 +82,8 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
         // EDS resources have the name of the cluster unless `service_name` is set.
         "envoy.config.cluster.v3.Cluster" => {
             let eds = value.get("eds_cluster_config");
-            let own = eds.is_some_and(|eds| eds.get("service_name").is_none_or(|name| name == ""));
-            if let (true, Some(name)) = (own, text("name")) {
+            let has_own_name = eds.is_some_and(|eds| eds.get("service_name").is_none_or(|name| name == ""));
+            if let Some(name) = text("name").filter(|_| has_own_name) {
                 add("eds_cluster_config", Kind::Eds, name.to_owned(), inside("eds_cluster_config"));
             }
         }
@@ -106,8 +106,8 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
         }
         // A discovered filter configuration is a resource with the name of the filter.
         name if message.get_field_by_name("config_discovery").is_some() => {
-            let filter = name.ends_with("Filter");
-            if let (true, Some(_), Some(name)) = (filter, value.get("config_discovery"), text("name")) {
+            let is_discovered = name.ends_with("Filter") && value.get("config_discovery").is_some();
+            if let Some(name) = text("name").filter(|_| is_discovered) {
                 add("config_discovery", Kind::Ecds, name.to_owned(), inside("config_discovery"));
             }
         }
@@ -166,7 +166,7 @@ fn push_field(path: &mut String, field: &str) {
 }
 
 /// Returns the message type of a field, or of the values of a map.
-pub(super) fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
+pub(crate) fn inner_message(field: &FieldDescriptor) -> Option<MessageDescriptor> {
     let kind = match field.kind() {
         FieldKind::Message(entry) if field.is_map() => entry.map_entry_value_field().kind(),
         kind => kind,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::engine::applied;
-use crate::schema::FileFormat;
+use crate::schema::MessageFormat;
 use crate::sources::{pcap, record};
 
 use super::{SourceError, files};
@@ -74,7 +74,7 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     if name.ends_with(".xds") || SCRIPT_STATEMENTS.contains(&statement) {
         return SourceFormat::Script;
     }
-    if FileFormat::from_file_name(name).is_some() || text.trim_start().starts_with('{') {
+    if MessageFormat::from_file_name(name).is_some() || text.trim_start().starts_with('{') {
         SourceFormat::Response
     } else {
         SourceFormat::Recording

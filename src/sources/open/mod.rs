@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use crate::engine::applied::{self, Dump, DumpError};
 use crate::engine::lint;
+use crate::present::applied::dump_notice;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::pcap::{self, CaptureError};
@@ -264,7 +265,8 @@ impl SourceReader<'_> {
             let mut catalog = self.spec.catalog(self.schema);
             let frames = dump.frames(self.name, &mut catalog);
             let clock = Clock { epoch: None, untimed: true };
-            let notices = dump.notices.iter().map(|notice| format!("{}: {notice}", self.name)).collect();
+            let notices = dump.notices.iter().map(dump_notice);
+            let notices = notices.map(|notice| format!("{}: {notice}", self.name)).collect();
             return Ok(Loaded { catalog, clock, frames, end: Time::ZERO, notices, secrets: false });
         }
         if std::str::from_utf8(content).is_ok_and(|text| lint::Bootstrap::read(text).is_some()) {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::applied;
 use crate::engine::lint;
-use crate::schema::{FileFormat, FormatError, Schema};
+use crate::schema::{FormatError, MessageFormat, Schema};
 use crate::sources::record::{Loaded, ResponseFile};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
@@ -20,7 +20,7 @@ use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files};
 /// Reads all files below a folder whose names end like those of responses.
 pub(super) fn read_folder(spec: &Spec, schema: &Arc<Schema>) -> Result<Loaded, SourceError> {
     let is_response =
-        |path: &Path| path.to_str().is_some_and(|name| FileFormat::from_file_name(name).is_some());
+        |path: &Path| path.to_str().is_some_and(|name| MessageFormat::from_file_name(name).is_some());
     let files = files::list_files(&spec.path, &is_response)?;
     if files.is_empty() {
         return Err(SourceError::EmptyFolder { dir: spec.path.clone() });

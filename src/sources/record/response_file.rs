@@ -1,6 +1,6 @@
 //! A file that holds one DiscoveryResponse, as a stream without requests.
 
-use crate::schema::{FileFormat, FormatError, Schema};
+use crate::schema::{FormatError, MessageFormat, Schema};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Kind, StreamId, Time};
 use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
@@ -36,8 +36,8 @@ impl ResponseFile {
         schema: &Schema,
         catalog: &mut Catalog,
         out: &mut Vec<Frame>,
-    ) -> Result<FileFormat, FormatError> {
-        let ending = FileFormat::from_file_name(&self.name);
+    ) -> Result<MessageFormat, FormatError> {
+        let ending = MessageFormat::from_file_name(&self.name);
         let read = schema.read_file(RESPONSE, ending, content);
         let bytes = match &read {
             Ok(message) => message.bytes.as_slice(),
@@ -59,8 +59,8 @@ impl ResponseFile {
     fn opening(
         &self,
         message: &Message,
-        ending: Option<FileFormat>,
-        format: Option<FileFormat>,
+        ending: Option<MessageFormat>,
+        format: Option<MessageFormat>,
         catalog: &Catalog,
     ) -> Open {
         let stated = message.type_url().as_str().to_owned();

@@ -1,6 +1,7 @@
 //! Why a script can't be turned into frames.
 
 use super::codec::CodecError;
+use crate::engine::session::LocatorError;
 
 /// Why a well-formed line can't be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -9,8 +10,8 @@ pub enum EncodeError {
     #[error(transparent)]
     Codec(#[from] CodecError),
     /// The target of a redirect is not a resource name.
-    #[error("{0}")]
-    Locator(String),
+    #[error(transparent)]
+    Locator(#[from] LocatorError),
     /// The variant and type of a stream have no published method.
     #[error("the stream has no method")]
     NoMethod,

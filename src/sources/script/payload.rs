@@ -21,10 +21,7 @@ pub(super) fn payload(
         ResourceContent::Unset => return Ok(None),
         ResourceContent::Redirect(uri) => {
             let url = format!("{TYPE_PREFIX}{}", locator::MESSAGE);
-            return Ok(Some(encode_any(
-                &url,
-                &locator::encode(uri).map_err(|error| EncodeError::Locator(error.to_string()))?,
-            )));
+            return Ok(Some(encode_any(&url, &locator::encode(uri)?)));
         }
         ResourceContent::Fields { fields, tag } => (fields.as_ref(), tag.as_deref()),
     };

@@ -28,11 +28,7 @@ pub(super) fn entries(item: &str, fields: Option<&Value>) -> Result<Vec<u8>, Enc
         let mut entry = Vec::new();
         let get = |key: &str| value.get(key).map(word);
         match (get("locator"), get("inline"), get("version")) {
-            (Some(uri), None, None) => put_len_field(
-                &mut entry,
-                1,
-                &locator::encode(&uri).map_err(|error| EncodeError::Locator(error.to_string()))?,
-            ),
+            (Some(uri), None, None) => put_len_field(&mut entry, 1, &locator::encode(&uri)?),
             (None, Some(name), version) => {
                 let mut inline = Vec::new();
                 let version = version.unwrap_or_default();

@@ -34,7 +34,7 @@ use std::collections::BTreeSet;
 use crate::engine::session::{Name, Stream};
 use crate::wire::content::Catalog;
 
-/// The authorities of all names that a stream subscribes to; `None` if a name has none.
+/// Returns the authorities of all names that a stream subscribes to. `None` if a name has none.
 ///
 /// docs/protocol.md#k-25
 fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> Option<BTreeSet<&'a str>> {

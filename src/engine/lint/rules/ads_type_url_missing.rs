@@ -24,21 +24,21 @@ pub(super) static RULE: Rule = Rule {
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
-use crate::wire::MessageBody;
+use crate::wire::{Message, MessageBody};
 
-fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
-    let readable = super::super::exchange::undecodable(message).is_none();
-    if !ctx.is_aggregated() || !message.type_url().is_empty() || !readable {
+fn check(ctx: &mut RuleContext<'_>, message: &Message) {
+    let is_decoded = super::super::exchange::undecodable(message).is_none();
+    if !ctx.is_aggregated() || !message.type_url().is_empty() || !is_decoded {
         return;
     }
-    let structured = match &message.body {
-        MessageBody::DeltaRequest(m) => {
-            let mut names = m.subscribe.iter().chain(m.unsubscribe.iter()).peekable();
+    let has_structured_names = match &message.body {
+        MessageBody::DeltaRequest(request) => {
+            let mut names = request.subscribe.iter().chain(request.unsubscribe.iter()).peekable();
             names.peek().is_some() && names.all(|name| ctx.text(*name).starts_with("xdstp:"))
         }
         _ => false,
     };
-    let severity = structured.then_some(Severity::Info);
+    let severity = has_structured_names.then_some(Severity::Info);
     let text = "ADS message without a type URL".to_owned();
     ctx.report(
         &RULE,

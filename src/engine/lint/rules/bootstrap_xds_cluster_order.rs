@@ -38,10 +38,12 @@ fn check(file: &Bootstrap) -> Vec<BootstrapProblem> {
     let mut found = Vec::new();
     for (i, cluster) in clusters.iter().enumerate() {
         each_object_in(cluster, &format!("static_resources.clusters[{i}]"), &mut |place, of| {
-            let needs = match () {
-                () if is_ads(of) => ads.clone(),
-                () if is_api(of) => cluster_names(of),
-                () => return,
+            let needs = if is_ads(of) {
+                ads.clone()
+            } else if is_api(of) {
+                cluster_names(of)
+            } else {
+                return;
             };
             // A name that is not a static cluster is not a problem of order.
             let late = needs.into_iter().find(|name| names.iter().skip(i + 1).any(|later| later == name));

@@ -84,10 +84,10 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// The clusters among `clusters` that the resources refer to.
-fn named(ctx: &RuleContext<'_>, held: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
+/// Returns the clusters among `clusters` that the resources refer to.
+fn named(ctx: &RuleContext<'_>, resources: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
     let catalog = ctx.catalog();
-    let slots = held.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+    let slots = resources.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
     let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {

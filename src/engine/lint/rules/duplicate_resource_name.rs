@@ -37,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// The names that occur twice, without entries that have no name.
+/// Returns the names that occur twice, without entries that have no name.
 fn names(response: &ResponseContext<'_>) -> Vec<crate::wire::event::Sym> {
     let named = |name: &&crate::wire::event::Sym| crate::engine::session::nameless(**name).is_none();
     response.outcome.duplicates.iter().filter(named).copied().collect()

@@ -24,11 +24,11 @@ pub(super) static RULE: Rule = Rule {
     source: include_str!("fs_update_rejected.rs"),
 };
 
-pub(super) static CHECKS: &[Check] = &[Check::Message(read), Check::Response(held)];
+pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
 use crate::wire::event::Variant;
 
-fn read(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
+fn check_message(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
@@ -44,7 +44,7 @@ fn read(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     }
 }
 
-fn held(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }

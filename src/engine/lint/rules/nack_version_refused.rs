@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
 }
 
-/// The version that a SotW NACK both refuses and states.
+/// Returns the version that a SotW NACK both refuses and states.
 pub(super) fn claims_refused<'a>(
     request: &RequestContext<'a>,
 ) -> Option<&'a crate::wire::event::VersionInfo> {

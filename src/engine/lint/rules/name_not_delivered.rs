@@ -39,7 +39,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         !was_sent(track) && !prior.is_some_and(was_sent)
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
-    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_held && never_sent(overdue.name));
+    let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && never_sent(overdue.name));
     let (names, evidence) = OverdueName::split(overdue);
     if !names.is_empty() {
         let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());

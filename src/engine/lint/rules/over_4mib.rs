@@ -56,7 +56,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     );
 }
 
-/// The largest entries, largest first.
+/// Returns the largest entries, largest first.
 fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
     let size = |id: &BlobId| catalog.blob(*id).size;
     let mut found: Vec<BlobId> = Vec::with_capacity(MAX_NAMED + 1);

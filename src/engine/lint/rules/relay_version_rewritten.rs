@@ -31,7 +31,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let (mut names, mut first) = (Vec::new(), None);
     for id in &response.scan.structured {
         let entry = catalog.entry(*id);
-        let (Some(payload), true) = (entry.payload, entry.version != Sym::EMPTY) else { continue };
+        let Some(payload) = entry.payload.filter(|_| entry.version != Sym::EMPTY) else { continue };
         let mut versions =
             ctx.upstream_deliveries(entry.name, payload).into_iter().map(|brought| brought.version);
         let Some(upstream) = versions.next() else { continue };

@@ -32,13 +32,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     {
         return;
     }
-    let said: crate::engine::session::SymSet =
+    let sent: crate::engine::session::SymSet =
         response.view.resources.blobs().iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let missing = track
         .sent
         .slots(catalog)
         .into_iter()
-        .filter(|(name, slot)| slot.is_present() && !said.contains(name));
+        .filter(|(name, slot)| slot.is_present() && !sent.contains(name));
     let missing = missing.filter(|(name, slot)| track.covers(catalog, *name, Some(slot)));
     let names: Vec<_> = missing.map(|(name, _)| name).collect();
     if !names.is_empty() {

@@ -58,7 +58,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     ctx.report(&RULE, FindingDraft { blame, text, guess: true, ..FindingDraft::default() });
 }
 
-/// The time of the last frame.
+/// Returns the time of the last frame.
 fn newest(stream: &Stream) -> Time {
     let closed = stream.closed.as_ref().map(|(at, _)| *at);
     let pinged = stream.keepalive().map(|keepalive| keepalive.last);

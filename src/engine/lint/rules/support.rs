@@ -10,19 +10,19 @@ use crate::engine::session::{Hollow, Name};
 use crate::wire::Message;
 use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
-/// The version as text.
+/// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {
     if version.is_empty() { "(no version)" } else { version.as_str() }
 }
 
-/// The label of a type, such as `CDS`, or the last part of its URL.
+/// Returns the label of a type, such as `CDS`, or the last part of its URL.
 pub(super) fn type_label(type_url: &TypeUrl) -> &str {
     let url = type_url.as_str();
     Kind::of_type_url(url)
         .map_or_else(|| url.rsplit(['/', '.']).next().unwrap_or(url), |(kind, _)| kind.label())
 }
 
-/// The sender of a message.
+/// Returns the sender of a message.
 pub(super) fn sender(message: &Message) -> Blame {
     match message.dir() {
         Dir::Req => Blame::Client,
@@ -30,7 +30,7 @@ pub(super) fn sender(message: &Message) -> Blame {
     }
 }
 
-/// Names of the entries without payload that have the given meaning.
+/// Returns the names of the entries without payload that have the given meaning.
 pub(super) fn names_without_payload(response: &ResponseContext<'_>, meaning: Hollow) -> Vec<Sym> {
     let entries = response.outcome.hollow.iter().filter(|(_, own)| *own == meaning);
     entries.map(|(name, _)| *name).collect()
@@ -55,7 +55,7 @@ pub(super) fn delivered_names<'a>(
     structured_names(ctx, &names)
 }
 
-/// Names of the inline entries; empty for anonymous entries.
+/// Returns the names of the inline entries. Empty for anonymous entries.
 pub(super) fn inline_names(entries: &[ListEntry]) -> impl Iterator<Item = &str> {
     entries.iter().filter_map(|entry| match entry {
         ListEntry::Inline(name) => Some(name.as_str()),
@@ -63,7 +63,8 @@ pub(super) fn inline_names(entries: &[ListEntry]) -> impl Iterator<Item = &str> 
     })
 }
 
-/// Accepted resources whose target the client has not requested in time, with their responses.
+/// Returns the accepted resources whose target the client has not requested in time, with their
+/// responses.
 ///
 /// With `listed`, targets are the members of lists, otherwise those of redirects.
 pub(super) fn unfollowed(ctx: &RuleContext<'_>, listed: bool) -> Vec<(Sym, Seq)> {

@@ -26,7 +26,7 @@ pub(super) static RULE: Rule = Rule {
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
-use super::super::context::{COALESCE_ABOVE, MIN_TIMER_INTERVAL};
+use super::super::context::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     if let Some(next) = later {
         // Batches many deadlines, because each check visits all of them.
         let soon = at.after(MIN_TIMER_INTERVAL);
-        ctx.arm(Alarm::Ttl, if track.deadlines.len() > COALESCE_ABOVE { next.max(soon) } else { next });
+        ctx.arm(Alarm::Ttl, if track.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
     }
     let is_present = |name: &crate::wire::event::Sym| track.sent.is_present(ctx.catalog(), *name);
     let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_present).collect();

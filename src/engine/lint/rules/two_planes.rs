@@ -22,12 +22,12 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::sync::Arc;
 
-use super::super::state::MAX_SOURCE_ENTRIES;
+use super::super::state::{MAX_SOURCE_ENTRIES, SessionResource};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(plane) = response.view.control_plane.filter(|plane| !plane.is_empty()) else { return };
     let (catalog, session) = (ctx.catalog(), ctx.stream.session.unwrap_or(usize::MAX));
-    let Some(own) = catalog.strings().find(response.track.type_url.as_str()) else { return };
+    let Some(type_url) = catalog.strings().find(response.track.type_url.as_str()) else { return };
     let mut names = Vec::new();
     for name in response.outcome.added.iter().chain(&response.outcome.changed) {
         let slot = response.track.sent.get(catalog, *name);
@@ -38,7 +38,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if ctx.source_state.plane_contents.len() >= MAX_SOURCE_ENTRIES {
             ctx.source_state.plane_contents.clear();
         }
-        let known = ctx.source_state.plane_contents.entry((session, own, *name)).or_default();
+        let resource = SessionResource { session, type_url, name: *name };
+        let known = ctx.source_state.plane_contents.entry(resource).or_default();
         let last = known.last().map(|(plane, content)| (plane.clone(), *content));
         if last == Some((Arc::clone(plane), content)) {
             continue;

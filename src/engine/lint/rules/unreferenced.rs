@@ -29,7 +29,7 @@ use crate::wire::event::{Kind, Sym, Time};
 /// How long a resource may be unreferenced.
 const UNREFERENCED_LIMIT: Duration = Duration::from_secs(60);
 
-/// The types whose resources can refer to a resource of the type.
+/// Returns the types whose resources can refer to a resource of the type.
 fn parents(kind: Kind) -> &'static [Kind] {
     match kind {
         Kind::Eds => &[Kind::Cds],
@@ -58,8 +58,8 @@ fn due(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
     let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
-    let held = |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
-    ctx.state.unreferenced.retain(|name, _| held(*name));
+    let is_present = |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
+    ctx.state.unreferenced.retain(|name, _| is_present(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
     let mut watched: Vec<(Sym, Time)> = ctx.state.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();
     watched.sort_unstable();

@@ -38,7 +38,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// Names in the response that no request covers, as far as known.
+/// Returns the names in the response that no request covers, as far as known.
 pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
     if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !ctx.has_full_history() {

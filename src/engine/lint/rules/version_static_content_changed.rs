@@ -46,8 +46,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         // A recently requested name answers that request, even if a response to an earlier request
         // came first.
         let is_recent = |at| ctx.at.since(at) < ctx.options.timers.answer;
-        let asked = ctx.state.names_added_at.is_some_and(is_recent);
-        let late = |name: &&Sym| !(asked && response.track.subscribed.names.contains(**name));
+        let was_requested = ctx.state.names_added_at.is_some_and(is_recent);
+        let late = |name: &&Sym| !(was_requested && response.track.subscribed.names.contains(**name));
         names.extend(response.outcome.added.iter().filter(late).chain(&response.outcome.removed));
     }
     raise(ctx, response, &names, None);
@@ -81,7 +81,7 @@ fn raise(
     );
 }
 
-/// Names that had other content at this version on the previous stream.
+/// Returns the names that had other content at this version on the previous stream.
 fn changed_since_previous_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let Some(prior) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
     let catalog = ctx.catalog();

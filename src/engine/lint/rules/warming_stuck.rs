@@ -55,14 +55,14 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();
     stuck.sort_by_key(|(name, ..)| *name);
-    for (again, note) in [(false, ""), (true, "; Envoy needs them again after an update")] {
-        let batch = stuck.iter().filter(|(_, warming, _)| warming.update == again);
+    for (is_update, note) in [(false, ""), (true, "; Envoy needs them again after an update")] {
+        let batch = stuck.iter().filter(|(_, warming, _)| warming.update == is_update);
         let (names, mut evidence): (Vec<_>, Vec<_>) =
             batch.map(|(name, warming, _)| (*name, warming.seq)).unzip();
         evidence.dedup();
         if !names.is_empty() && ctx.has_full_history() {
-            let what = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
-            let text = format!("waits for {what}{note}");
+            let children = if track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
+            let text = format!("waits for {children}{note}");
             ctx.report(
                 &RULE,
                 FindingDraft {
@@ -83,16 +83,16 @@ fn waits(ctx: &RuleContext<'_>, warming: &WarmingBatch, (kind, name): (Kind, Sym
     let wanted = tracks.iter().any(|(_, track)| track.covers(catalog, name, None));
     let sent = tracks.iter().any(|(_, track)| {
         let Some(slot) = track.sent.get(catalog, name) else { return false };
-        let held = slot.is_present();
-        // A listener may warm with the routes that it holds, and so may clusters outside Envoy:
-        // docs/protocol.md#h-06
-        if held && (kind == Kind::Rds || (warming.update && !may_be_envoy(ctx))) {
+        let is_present = slot.is_present();
+        // A listener may warm with the routes that the client has, and so may clusters outside
+        // Envoy: docs/protocol.md#h-06
+        if is_present && (kind == Kind::Rds || (warming.update && !may_be_envoy(ctx))) {
             return true;
         }
         let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_) | Presence::Released);
         let at = track.responses.get(slot.order).map(|response| response.at);
         // The time of a response that is no longer remembered is unknown.
-        ended || (held && at.is_none_or(|at| at >= warming.since))
+        ended || (is_present && at.is_none_or(|at| at >= warming.since))
     });
     wanted && !sent
 }

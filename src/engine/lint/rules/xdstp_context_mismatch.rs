@@ -49,7 +49,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// The subscribed name that differs in its context parameters only.
+/// Returns the subscribed name that differs in its context parameters only.
 pub(super) fn near(ctx: &RuleContext<'_>, track: &Track, name: Sym) -> Option<Sym> {
     let catalog = ctx.catalog();
     let own = Name::parse(catalog.text(name))?;

@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let mut names = Vec::new();
     for id in &response.scan.structured {
         let entry = catalog.entry(*id);
-        let (Some(payload), true) = (entry.payload, entry.version != Sym::EMPTY) else { continue };
+        let Some(payload) = entry.payload.filter(|_| entry.version != Sym::EMPTY) else { continue };
         if ctx.source_state.structured_contents.len() >= MAX_SOURCE_ENTRIES {
             ctx.source_state.structured_contents.clear();
         }

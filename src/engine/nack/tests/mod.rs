@@ -38,8 +38,9 @@ fn pushed(kind: Kind, bodies: Value) -> Pushed {
     Pushed { type_url, names: bodies.iter().map(name).collect(), bodies }
 }
 
-/// One line for each entry: `name field: reason`, guesses with a `?`, `-` for what was not found.
-fn told(kind: Kind, bodies: Value, text: &str) -> (Option<ClientKind>, Vec<String>) {
+/// Returns the client and a line `name field: reason` for each fault, with `?` after a
+/// guess and `-` for an unknown part.
+fn summarize(kind: Kind, bodies: Value, text: &str) -> (Option<ClientKind>, Vec<String>) {
     let nack = read(text, &pushed(kind, bodies), &Schema::builtin());
     let word = |found: &Option<Extracted>| match found {
         None => "-".to_owned(),
@@ -51,7 +52,7 @@ fn told(kind: Kind, bodies: Value, text: &str) -> (Option<ClientKind>, Vec<Strin
 
 /// Returns the name and field of each fault.
 fn found(kind: Kind, bodies: Value, text: &str) -> Vec<String> {
-    let (_, lines) = told(kind, bodies, text);
+    let (_, lines) = summarize(kind, bodies, text);
     lines.into_iter().map(|line| line.split(": ").next().unwrap_or_default().to_owned()).collect()
 }
 
@@ -73,7 +74,7 @@ fn envoy_names_all_faulty_clusters() {
     let text = "Error adding/updating cluster(s) c-bad1: cannot create an EDS cluster without an EDS config, c-bad2: \
                 malformed IP address: not-an-ip. Consider setting resolver_name or setting cluster type to \
                 'STRICT_DNS' or 'LOGICAL_DNS'";
-    let (client, lines) = told(Kind::Cds, clusters(), text);
+    let (client, lines) = summarize(Kind::Cds, clusters(), text);
     assert_eq!(client, Some(ClientKind::Envoy));
     assert_eq!(
         lines,
@@ -124,10 +125,10 @@ fn reads_all_forms_of_envoy() {
 fn reads_names_with_colons_and_commas() {
     let names = json!([{"name": "a"}, {"name": "a: b, c"}, {"name": "c: d"}]);
     let text = "Error adding/updating cluster(s) a: b, c: why, and: more, c: d: because";
-    let (_, lines) = told(Kind::Cds, names, text);
+    let (_, lines) = summarize(Kind::Cds, names, text);
     assert_eq!(lines, ["a: b, c -: why, and: more", "c: d -: because"]);
     // Without the response, only the first name is certain.
-    let (_, lines) = told(Kind::Cds, json!([]), "Error adding/updating cluster(s) x: why, y: too");
+    let (_, lines) = summarize(Kind::Cds, json!([]), "Error adding/updating cluster(s) x: why, y: too");
     assert_eq!(lines, ["x -: why, y: too"]);
 }
 
@@ -138,13 +139,16 @@ fn follows_constraints_into_embedded_messages() {
                 failed (RouteConfigurationValidationError.VirtualHosts[0]: embedded message failed validation | caused \
                 by VirtualHostValidationError.Routes[0]: embedded message failed validation | caused by \
                 RouteValidationError.Match: value is required)";
-    assert_eq!(told(Kind::Rds, route, text).1, ["r1 virtual_hosts[0].routes[0].match: value is required"]);
+    assert_eq!(
+        summarize(Kind::Rds, route, text).1,
+        ["r1 virtual_hosts[0].routes[0].match: value is required"]
+    );
     let endpoints = json!([{"cluster_name": "c1"}, {"cluster_name": "c2"}]);
     let text = "goo.gle/debugstr   \ncluster_name: \"c1\"\nendpoints {\n  priority: 200\n}\n: Proto constraint validation \
                 failed (ClusterLoadAssignmentValidationError.Endpoints[0]: embedded message failed validation | caused \
                 by LocalityLbEndpointsValidationError.Priority: value must be less than or equal to 128)";
     assert_eq!(
-        told(Kind::Eds, endpoints, text).1,
+        summarize(Kind::Eds, endpoints, text).1,
         ["c1 endpoints[0].priority: value must be less than or equal to 128"]
     );
     // The path continues into the payload of an Any.
@@ -153,7 +157,7 @@ fn follows_constraints_into_embedded_messages() {
     let text = "Error adding/updating listener(s) l: Proto constraint validation failed \
                 (HttpConnectionManagerValidationError.StatPrefix: value length must be at least 1 characters)";
     assert_eq!(
-        told(Kind::Lds, listener, text).1,
+        summarize(Kind::Lds, listener, text).1,
         [
             "l filter_chains[0].filters[0].typed_config.stat_prefix: value length must be at least 1 characters"
         ]
@@ -198,7 +202,7 @@ fn reads_fields_of_grpc_core() {
                 INVALID_ARGUMENT: errors validating Cluster resource: [field:transport_socket.typed_config.value\
                 [envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext].common_tls_context error:no CA certs \
                 configured]]";
-    let (client, lines) = told(Kind::Cds, json!([{"name": "c-echo"}, {"name": "c-two"}]), text);
+    let (client, lines) = summarize(Kind::Cds, json!([{"name": "c-echo"}, {"name": "c-two"}]), text);
     assert_eq!(client, Some(ClientKind::GrpcCore));
     assert_eq!(
         lines,
@@ -225,7 +229,7 @@ fn reads_indexes_of_grpc_js() {
                 eds_cluster_config.eds_config.self both unset]; resource index 1: Cluster message validation failed: \
                 [load_balancing_policy unset and unsupported lb_policy: MAGLEV]]";
     let bodies = json!([{"name": "c-echo"}, {"name": "c-two", "lb_policy": "MAGLEV"}]);
-    let (client, lines) = told(Kind::Cds, bodies, text);
+    let (client, lines) = summarize(Kind::Cds, bodies, text);
     assert_eq!(client, Some(ClientKind::GrpcJs));
     assert_eq!(
         lines,
@@ -249,7 +253,7 @@ fn reads_names_and_drops_dumps_of_grpc_go() {
                 <nil>) in response: name:\"c-two\"  type:STATIC;\nresource \"c-three\": \
                 outlier_detection.base_ejection_time = -1s; must be >= 0";
     let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two", "type": "STATIC"}]);
-    let (client, lines) = told(Kind::Cds, bodies, text);
+    let (client, lines) = summarize(Kind::Cds, bodies, text);
     assert_eq!(client, Some(ClientKind::GrpcGo));
     assert_eq!(
         lines,
@@ -270,7 +274,7 @@ fn reads_lines_of_grpc_java() {
     let text = "CDS response Cluster 'c-echo' validation error: Cluster c-echo: unsupported lb policy: MAGLEV\n\
                 CDS response Resource index 1 - can't decode Cluster: bad bytes";
     let bodies = json!([{"name": "c-echo", "lb_policy": "MAGLEV"}, {"name": "c-two"}]);
-    let (client, lines) = told(Kind::Cds, bodies, text);
+    let (client, lines) = summarize(Kind::Cds, bodies, text);
     assert_eq!(client, Some(ClientKind::GrpcJava));
     assert_eq!(
         lines,

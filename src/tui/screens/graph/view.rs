@@ -3,8 +3,9 @@
 use ratatui::layout::Position;
 
 use super::{GraphScreen, areas};
-use crate::engine::graph::{GraphNode, KIND_CHAIN, NodeId, NodeState, TreeRow, TreeRowKind};
+use crate::engine::graph::{GraphNode, NodeId, NodeState, TreeRow, TreeRowKind};
 use crate::engine::store::ResourceState;
+use crate::present::graph::KIND_CHAIN;
 use crate::present::report::Role;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};

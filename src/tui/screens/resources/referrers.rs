@@ -35,7 +35,7 @@ impl Referrers {
         let (kind, _) = Kind::of_type_url(place.type_url.as_str())?;
         let name = place.name.clone()?;
         let (mut rest, mut has_more) = (Vec::new(), false);
-        for url in referring_kinds(kind).iter().filter_map(|other| other.type_url(ApiVersion::V3)) {
+        for url in referring_kinds(kind).filter_map(|other| other.type_url(ApiVersion::V3)) {
             let left = MAX_SEARCHED - rest.len();
             let names = contents.first_names(stream, &url, left + 1);
             has_more |= names.len() > left;

@@ -1,11 +1,10 @@
-//! Export of the graph to Graphviz and Mermaid.
+//! Graphviz and Mermaid texts of the graph of a client's resources.
 
 use std::fmt::Write as _;
 
+use crate::engine::graph::{Graph, GraphNode, NodeId, NodeState};
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
-
-use super::{Graph, GraphNode, NodeState};
 
 /// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
@@ -18,6 +17,7 @@ fn color(state: &NodeState) -> &'static str {
     }
 }
 
+/// Returns the lines of a label: type, name and state.
 fn lines(node: &GraphNode) -> [String; 3] {
     let version = node.version.as_deref().filter(|version| !version.is_empty());
     let state = match (&node.state, version) {
@@ -33,13 +33,17 @@ fn lines(node: &GraphNode) -> [String; 3] {
     [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
 }
 
-/// Returns the edges as ids of two nodes and the path of the field.
-fn edges(graph: &Graph) -> impl Iterator<Item = (usize, usize, &str)> {
-    graph
-        .nodes
-        .iter()
-        .enumerate()
-        .flat_map(|(from, node)| node.uses.iter().map(move |(to, path)| (from, *to, &**path)))
+/// A reference between two nodes.
+struct Edge<'a> {
+    from: NodeId,
+    to: NodeId,
+    /// Path of the field in the referring resource.
+    path: &'a str,
+}
+
+fn edges(graph: &Graph) -> impl Iterator<Item = Edge<'_>> {
+    let nodes = graph.nodes.iter().enumerate();
+    nodes.flat_map(|(from, node)| node.uses.iter().map(move |(to, path)| Edge { from, to: *to, path }))
 }
 
 /// Formats the graph in the Graphviz DOT language.
@@ -56,7 +60,7 @@ pub fn dot(graph: &Graph, title: &str) -> String {
         };
         let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
     }
-    for (from, to, path) in edges(graph) {
+    for Edge { from, to, path } in edges(graph) {
         let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"{}\"];", quoted(&display_safe(path)));
     }
     out.push_str("}\n");
@@ -83,7 +87,7 @@ pub fn mermaid(graph: &Graph, title: &str) -> String {
         let label = lines(node).map(|line| escaped(&line)).join("<br/>");
         let _ = writeln!(out, "  n{id}[\"{label}\"]:::{}", color(&node.state));
     }
-    for (from, to, _) in edges(graph) {
+    for Edge { from, to, .. } in edges(graph) {
         let _ = writeln!(out, "  n{from} --> n{to}");
     }
     for color in ["green", "blue", "red", "orange", "gray"] {
@@ -100,3 +104,31 @@ pub const KIND_CHAIN: [(Kind, &str); 5] = [
     (Kind::Eds, "endpoint"),
     (Kind::Sds, "secret"),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_names_in_labels() {
+        let node = GraphNode {
+            kind: Kind::Cds,
+            name: "a\"]; x[\"\n\u{1b}[31m".into(),
+            state: NodeState::Ready,
+            version: None,
+            acked_version: None,
+            stream: None,
+            type_url: None,
+            content: None,
+            uses: Vec::new(),
+            users: Vec::new(),
+            is_troubled: false,
+        };
+        let mut graph = Graph::default();
+        graph.nodes.push(node);
+        let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
+        assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
+        assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
+        assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,142 @@
+//! The content of a dump, independent of its format.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::schema::EncodeError;
+use crate::wire::event::TypeUrl;
+
+/// The format of a dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DumpOrigin {
+    /// `/config_dump` of Envoy's admin interface.
+    ConfigDump,
+    /// A `ClientStatusResponse`.
+    Csds,
+}
+
+/// A dump of one client (config dump) or any number of clients (CSDS).
+#[derive(Clone, Debug)]
+pub struct Dump {
+    /// The format of the dump.
+    pub origin: DumpOrigin,
+    /// The clients in the dump.
+    pub clients: Vec<DumpClient>,
+    /// Parts of the dump that were left out, in order. The ninth is [`DumpNotice::More`].
+    pub notices: Vec<DumpNotice>,
+}
+
+/// A part of a dump that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DumpNotice {
+    /// The node does not fit its type.
+    InvalidNode(EncodeError),
+    /// A field of a resource is unknown.
+    UnknownField(DumpedResource, EncodeError),
+    /// A resource does not fit its type.
+    InvalidResource(DumpedResource, EncodeError),
+    /// Further parts were left out, which are not listed.
+    More,
+}
+
+/// A resource of a dump in a [`DumpNotice`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DumpedResource {
+    /// Type URL of the resource.
+    pub type_url: String,
+    /// The name in the resource, if any.
+    pub name: Option<Arc<str>>,
+}
+
+/// The resources of a client.
+#[derive(Clone, Debug, Default)]
+pub struct DumpClient {
+    /// The serialized node, if the dump contains the node.
+    pub node: Option<Vec<u8>>,
+    /// The node's id.
+    pub id: Option<String>,
+    /// Types in the dump, including types without resources, with the version of the type if there
+    /// is one.
+    pub types: Vec<(TypeUrl, Option<Arc<str>>)>,
+    /// The resources of the client.
+    pub entries: Vec<DumpEntry>,
+}
+
+/// A resource of a client.
+#[derive(Clone, Debug)]
+pub struct DumpEntry {
+    /// Type of the resource.
+    pub type_url: TypeUrl,
+    /// Name of the resource.
+    pub name: Arc<str>,
+    /// The content in use.
+    pub active: Option<DumpContent>,
+    /// The accepted content that is not in use yet.
+    pub warming: Option<DumpContent>,
+    /// The newest rejection, unless the client has accepted a newer version.
+    pub refused: Option<DumpRefusal>,
+    /// The reason why the client lacks the resource.
+    pub absence: Option<Absence>,
+}
+
+/// A version of a resource.
+#[derive(Clone, Debug)]
+pub struct DumpContent {
+    /// Version of the resource, if stated.
+    pub version: Option<Arc<str>>,
+    /// The serialized `Any`. `None` if missing or undecodable.
+    pub any: Option<Vec<u8>>,
+}
+
+/// A rejection (`error_state`).
+#[derive(Clone, Debug)]
+pub struct DumpRefusal {
+    /// The error message of the client.
+    pub text: String,
+    /// The rejected content, as far as the client has kept it.
+    pub content: DumpContent,
+}
+
+/// The reason why a client lacks a resource (`client_status`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Requested without an answer yet, also after a timeout.
+    Requested,
+    /// The server has reported that the resource does not exist.
+    DoesNotExist,
+}
+
+impl DumpEntry {
+    pub(super) fn new(type_url: TypeUrl, name: Arc<str>) -> DumpEntry {
+        DumpEntry { type_url, name, active: None, warming: None, refused: None, absence: None }
+    }
+}
+
+impl DumpClient {
+    /// Notes that the dump has this type, with the version of the type if there is one.
+    pub(super) fn add_type(&mut self, type_url: TypeUrl, version: Option<Arc<str>>) {
+        match self.types.iter_mut().find(|(known, _)| *known == type_url) {
+            Some((_, known)) => *known = known.take().or(version),
+            None => self.types.push((type_url, version)),
+        }
+    }
+
+    /// Merges the entries with equal type and name.
+    pub(super) fn merge(&mut self) {
+        let mut index = HashMap::new();
+        let mut merged: Vec<DumpEntry> = Vec::new();
+        for entry in self.entries.drain(..) {
+            let at = *index.entry((entry.type_url.clone(), entry.name.clone())).or_insert(merged.len());
+            match merged.get_mut(at) {
+                None => merged.push(entry),
+                Some(known) => {
+                    known.active = known.active.take().or(entry.active);
+                    known.warming = known.warming.take().or(entry.warming);
+                    known.refused = known.refused.take().or(entry.refused);
+                    known.absence = known.absence.or(entry.absence);
+                }
+            }
+        }
+        self.entries = merged;
+    }
+}

@@ -1,0 +1,100 @@
+//! Reader of the parts that config dumps and CSDS responses share.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::schema::bootstrap::fields::field;
+use crate::schema::{LenientEncoding, Schema};
+use crate::wire::discovery::encode::encode_any;
+use crate::wire::event::{Kind, TypeUrl};
+
+use super::additions::remove_additions;
+use super::dump::{DumpContent, DumpNotice, DumpRefusal, DumpedResource};
+
+/// Maximum number of notices, followed by one notice for the rest.
+const MAX_NOTICES: usize = 8;
+
+/// An encoded resource of a dump.
+pub(super) struct DumpResource {
+    pub(super) type_url: TypeUrl,
+    /// The name in the resource.
+    pub(super) name: Option<Arc<str>>,
+    /// The serialized `Any`. `None` if invalid.
+    pub(super) any: Option<Vec<u8>>,
+}
+
+/// A reader that encodes the resources of a dump and collects notices.
+pub(super) struct DumpReader<'a> {
+    pub(super) schema: &'a Schema,
+    pub(super) notices: Vec<DumpNotice>,
+}
+
+impl DumpReader<'_> {
+    fn note(&mut self, notice: DumpNotice) {
+        match self.notices.len() {
+            n if n < MAX_NOTICES => self.notices.push(notice),
+            MAX_NOTICES => self.notices.push(DumpNotice::More),
+            _ => {}
+        }
+    }
+
+    /// Returns the serialized node and its id.
+    pub(super) fn node(&mut self, node: &Value) -> (Option<Vec<u8>>, Option<String>) {
+        if !node.is_object() {
+            return (None, None);
+        }
+        let id = node["id"].as_str().map(str::to_owned);
+        match self.schema.encode_known("envoy.config.core.v3.Node", node) {
+            Ok(node) => (Some(node.bytes), id),
+            Err(error) => {
+                self.note(DumpNotice::InvalidNode(error));
+                (None, id)
+            }
+        }
+    }
+
+    /// Encodes a resource that is an `Any` in JSON.
+    pub(super) fn resource(&mut self, resource: &Value) -> Option<DumpResource> {
+        let url = resource["@type"].as_str()?;
+        let name = ["name", "cluster_name"].into_iter().find_map(|name| text(field(resource, name)));
+        let mut body = resource.clone();
+        body.as_object_mut()?.shift_remove("@type");
+        if Kind::of_type_url(url).is_some_and(|(kind, _)| kind == Kind::Eds) {
+            remove_additions(&mut body);
+        }
+        let dumped = || DumpedResource { type_url: url.to_owned(), name: name.clone() };
+        let bytes = match self.schema.encode_known(url, &body) {
+            Ok(LenientEncoding { bytes, unknown_field }) => {
+                if let Some(error) = unknown_field {
+                    self.note(DumpNotice::UnknownField(dumped(), error));
+                }
+                Some(bytes)
+            }
+            Err(error) => {
+                self.note(DumpNotice::InvalidResource(dumped(), error));
+                None
+            }
+        };
+        let any = bytes.map(|bytes| encode_any(url, &bytes));
+        Some(DumpResource { type_url: TypeUrl::new(url), name, any })
+    }
+
+    /// Reads `error_state`, if present.
+    pub(super) fn refused(&mut self, state: &Value) -> Option<DumpRefusal> {
+        let details = field(state, "details").as_str().unwrap_or_default();
+        let version = text(field(state, "version_info"));
+        if details.is_empty() && version.is_none() {
+            return None;
+        }
+        let failed = field(state, "failed_configuration");
+        let any =
+            if failed.is_object() { self.resource(failed).and_then(|resource| resource.any) } else { None };
+        Some(DumpRefusal { text: details.to_owned(), content: DumpContent { version, any } })
+    }
+}
+
+/// Returns a text that is not empty.
+pub(super) fn text(value: &Value) -> Option<Arc<str>> {
+    value.as_str().filter(|text| !text.is_empty()).map(Arc::from)
+}
