@@ -1,6 +1,7 @@
 //! A dump of a client's applied configuration, read again when its file changes.
 
 use std::cell::{Ref, RefCell};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -10,6 +11,15 @@ use crate::schema::Schema;
 
 /// How often the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A dump file that cannot be read again.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Dump(#[from] applied::DumpError),
+}
 
 /// A dump file and its contents.
 pub struct AppliedFile {
@@ -57,10 +67,10 @@ impl AppliedFile {
         state.turn
     }
 
-    fn read(&self) -> Result<AppliedState, String> {
-        let content = std::fs::read(&self.path).map_err(|error| error.to_string())?;
+    fn read(&self) -> Result<AppliedState, ReadError> {
+        let content = std::fs::read(&self.path)?;
         let name = self.path.to_string_lossy();
-        let dump = applied::read(&name, &content, &self.schema).map_err(|error| error.to_string())?;
+        let dump = applied::read(&name, &content, &self.schema)?;
         Ok(AppliedState::new(dump, self.schema.clone()))
     }
 

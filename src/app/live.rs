@@ -254,7 +254,7 @@ impl LiveSink {
             recorder.flush(now);
             shared.recorded.store(recorder.bytes(), Ordering::Relaxed);
             if let Some(error) = recorder.error() {
-                shared.fail(error.to_owned());
+                shared.fail(error.to_string());
             }
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
@@ -264,7 +264,7 @@ impl LiveSink {
         if let Some(recorder) = self.recorder.take() {
             match recorder.finish() {
                 Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),
-                Err(error) => self.shared.fail(error),
+                Err(error) => self.shared.fail(error.to_string()),
             }
         }
     }

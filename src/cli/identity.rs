@@ -48,15 +48,15 @@ pub(super) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
 pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
-    let value: Result<Value, String> = match serde_json::from_str(&text) {
-        Ok(value) => Ok(value),
-        Err(_) => serde_saphyr::from_str(&text).map_err(|error| error.to_string()),
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(error.to_string()))?,
     };
-    let value = value.map_err(|error| failed().because(error))?;
     let node = if value["node"].is_object() { value["node"].clone() } else { value };
-    match node.is_object() {
-        true => Ok(node),
-        false => Err(failed().because("not an object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}")),
+    if node.is_object() {
+        Ok(node)
+    } else {
+        Err(failed().because("not an object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}"))
     }
 }
 

@@ -314,8 +314,7 @@ impl Run<'_> {
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         Box::new(move |path| {
-            let loaded = sources::open_recording(path)
-                .map_err(|error| format!("cannot read the session file: {error}"))?;
+            let loaded = sources::open_recording(path)?;
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),

@@ -187,7 +187,7 @@ impl Live {
         };
         let shared = running.shared.clone().expect("facts");
         let feed =
-            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err("not here".into())));
+            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err(std::io::Error::other("not here").into())));
         Live { running, schema, feed, file, lines }
     }
 

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
+use super::error::SeekError;
 use super::{ReplayFeed, saved};
 use crate::app::decoded::Decoded;
 use crate::engine::store::{self, Store};
-use crate::tui::{Data, Feed, HeldMessage, Info, Mode, Seek, StoreData};
+use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, Seek, StoreData};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{display_safe, size};
@@ -152,8 +153,8 @@ where
         })
     }
 
-    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
-        self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err("it is not open yet".into()))
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError> {
+        self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err(SeekError::NotOpen.into()))
     }
 
     fn marks(&self) -> saved::Letters {
@@ -165,6 +166,6 @@ where
     }
 
     fn save_copy(&self, text: &str) -> io::Result<String> {
-        self.with(|feed| feed.save_copy(text)).unwrap_or_else(|| Err(io::Error::other("it is not open yet")))
+        self.with(|feed| feed.save_copy(text)).unwrap_or_else(|| Err(io::Error::other(SeekError::NotOpen)))
     }
 }

@@ -260,7 +260,7 @@ fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
         for effect in send(model, Msg::Key(code.into())) {
             if let Effect::Replay(seek) = effect {
                 if let Err(why) = feed.replay(None, seek) {
-                    model.say(why);
+                    model.say(why.to_string());
                 }
                 let notice = model.common.notice.clone();
                 send(model, Msg::Info(Box::new(feed.info())));
@@ -541,7 +541,7 @@ fn records_messages_and_nodes_under_a_name() {
     let name = name.to_str().expect("text");
     let named = Named::begin(name, 6).expect("a file");
     let Err(why) = Named::begin(name, 6) else { panic!("it is there") };
-    assert!(why.contains("exists"), "{why}");
+    assert!(why.to_string().contains("exists"), "{why}");
     let said = named.end(loaded(TOUR), 12, false, "tap").expect("a recording");
     assert!(said.starts_with("6 messages recorded to ") && said.contains("reviews.xdsrec"), "{said}");
     let part = sources::open_recording(&folder.path().join("reviews.xdsrec")).expect("a recording");

@@ -35,7 +35,7 @@ fn shows_progress_until_the_source_is_open() {
     typed(&feed, &mut model, "3");
     let text = shown(&model);
     assert!(text.contains("replay session.xdsrec · 25% read") && text.contains("[3 Timeline]"), "{text}");
-    assert!(feed.replay(None, Seek::Start).is_err_and(|why| why.contains("not open yet")));
+    assert!(feed.replay(None, Seek::Start).is_err_and(|why| why.to_string().contains("not open yet")));
     read.store(u64::MAX, Ordering::Relaxed);
     typed(&feed, &mut model, "1");
     assert!(shown(&model).contains("All 2.0 kB are read; looking for problems"), "{}", shown(&model));
