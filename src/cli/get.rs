@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_split_at_the_first_slash() {
+    fn splits_target_at_the_first_slash() {
         let parts = |text: &str| {
             let what = GetTarget::parse(text);
             (what.kind, what.type_text, what.name)

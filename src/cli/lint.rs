@@ -272,12 +272,12 @@ mod tests {
     const STALE: &str = "tests/fixtures/scripts/S-10b.xds";
 
     #[test]
-    fn findings_are_a_table_and_a_count() {
+    fn prints_findings_and_a_count() {
         insta::assert_snapshot!(show(&["lint", STALE]));
     }
 
     #[test]
-    fn the_exit_says_whether_there_is_a_finding_that_counts() {
+    fn exit_code_depends_on_findings_that_count() {
         assert_eq!(run(&["lint", STALE]).exit, Exit::No);
         assert_eq!(run(&["lint", STALE, "--fail-on", "error"]).exit, Exit::Yes);
         assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds"]).exit, Exit::Yes, "a note only");
@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_there_is_not_is_a_mistake() {
+    fn rejects_unknown_rules() {
         let said = run(&["lint", STALE, "--rule", "relay-leek"]);
         assert_eq!(said.exit, Exit::Usage);
         assert!(said.err.contains("there is no rule `relay-leek`"), "{}", said.err);
     }
 
     #[test]
-    fn a_finding_is_an_object_of_the_contract() {
+    fn prints_finding_objects() {
         let found = objects(&["lint", STALE, "-o", "jsonl", "--rule", "sotw-answer-to-stale"]);
         let [finding] = found.as_slice() else { panic!("{found:?}") };
         let keys: Vec<&str> =
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn expectations_are_checked() {
+    fn checks_expectations() {
         let said = run(&["lint", "examples/nack.xds", "--expect"]);
         assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{}", said.err);
         let dir = tempfile::tempdir().unwrap();
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_are_listed_and_explained() {
+    fn lists_and_explains_rules() {
         let list = run(&["lint", "--list-rules", "--no-headers"]).out;
         assert_eq!(list.lines().count(), super::lint::rules().count());
         for rule in super::lint::rules() {
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bootstrap_is_read_and_its_places_are_told() {
+    fn reads_a_bootstrap_and_names_places_in_it() {
         let file = "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml";
         let said = run(&["lint", file, "--no-headers"]);
         assert_eq!(said.exit, Exit::No);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_a_response_is_a_source() {
+    fn accepts_a_file_with_a_response() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = dir.path().join(name);
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_found_by_the_descriptors() {
+    fn finds_references_by_descriptors() {
         for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d"] {
             let said = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
             assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{id}");
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_are_read() {
+    fn parses_timers() {
         let late = "tests/fixtures/scripts/S-20.xds";
         assert!(run(&["lint", late]).out.contains("name-not-delivered"));
         assert!(!run(&["lint", late, "--timers", "exist=60s"]).out.contains("name-not-delivered"));

@@ -42,7 +42,7 @@ fn two_moments() {
 }
 
 #[test]
-fn two_pushes_are_those_of_one_client() {
+fn compares_pushes_of_one_client() {
     let said = run(&["diff", SCRIPT, "cds", "41", "42", "-q", "--ignore", "circuit_breakers"]);
     assert_eq!(
         said.out,
@@ -125,14 +125,14 @@ fn files_and_directories_of_resources() {
 }
 
 #[test]
-fn two_sources_and_what_clients_were_given_differently() {
+fn compares_sources_and_nodes() {
     let said = run(&["diff", TOUR, TOUR]);
     assert_eq!((said.out.as_str(), said.exit), ("", Exit::Yes));
     assert_eq!(run(&["diff", TOUR, SCRIPT, "lds", "-q"]).out, "- lds/web  7  removed\n");
 }
 
 #[test]
-fn what_can_not_be_compared_says_what_to_type() {
+fn errors_suggest_a_comparison() {
     let mut shown = String::new();
     for args in [
         &["diff"][..],
@@ -156,7 +156,7 @@ fn what_can_not_be_compared_says_what_to_type() {
 }
 
 #[test]
-fn the_newest_change_is_found_on_whichever_stream_it_was() {
+fn finds_newest_change_on_any_stream() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two.xds");
     let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 1 < cds v=41 n=a [A]\n+1s 1 > cds v=41 \
@@ -170,7 +170,7 @@ fn the_newest_change_is_found_on_whichever_stream_it_was() {
 }
 
 #[test]
-fn what_several_nodes_gained_is_counted_once() {
+fn counts_gain_of_several_nodes_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two.xds");
     let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 2 > cds\n+1s 1 < cds v=1 n=a [A B]\n\

@@ -70,7 +70,7 @@ fn reports_why_a_source_cannot_be_opened() {
 
 #[test]
 #[should_panic(expected = "has ended without a word")]
-fn a_reader_that_is_gone_is_a_defect() {
+fn panics_when_the_reader_is_gone() {
     let (feed, send, _) = opening();
     drop(send);
     feed.revision();
