@@ -1,3 +1,7 @@
+//! Tests of `export`.
+
+use std::io::Cursor;
+
 use super::*;
 
 #[test]
