@@ -17,8 +17,8 @@ pub(super) enum SeekError {
     NoProblemBefore { problem: &'static str },
     #[error("there is no message #{n}; the last one is #{last}")]
     NoMessage { n: u64, last: u64 },
-    #[error("message #{n} is beyond --memory: the first that can be gone to is #{first}")]
+    #[error("message #{n} is beyond --memory: the first message to go to is #{first}")]
     BeyondMemory { n: u64, first: u64 },
-    #[error("it is not open yet")]
+    #[error("the source is not open yet")]
     NotOpen,
 }

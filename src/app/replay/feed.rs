@@ -18,7 +18,7 @@ use crate::wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
 use super::error::SeekError;
-use super::marks::{Marks, OverdueSampler};
+use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::{Decoded, save_copy};
@@ -165,12 +165,12 @@ impl State {
         let cursor = &self.cursor;
         let current = cursor.position();
         match seek {
-            Seek::Back => cursor.step(false).ok_or(SeekError::AtStart),
-            Seek::On => cursor.step(true).ok_or(SeekError::AtEnd),
+            Seek::Back => cursor.previous_message().ok_or(SeekError::AtStart),
+            Seek::On => cursor.next_message().ok_or(SeekError::AtEnd),
             Seek::Start => Ok(cursor.start()),
             Seek::End | Seek::Live => Ok(cursor.end()),
             Seek::FirstNack => {
-                let first = self.marks.problem(cursor.start(), true, false);
+                let first = self.marks.problem(cursor.start(), Direction::Forward, ProblemFilter::Nacks);
                 first.ok_or(SeekError::NoNack)
             }
             Seek::Message(n) if n.0 == 0 => Err(self.missing(n)),
@@ -180,14 +180,17 @@ impl State {
                 let position = cursor.of_message(marked.n).ok_or_else(|| self.missing(marked.n))?;
                 Ok(Position { now: position.now.max(marked.at), ..position })
             }
-            Seek::Problem { on, all } => self.marks.problem(current, on, all).ok_or_else(|| {
-                let problem = if all { "problem" } else { "NACK" };
+            Seek::Problem { on, all } => {
+                let filter = if all { ProblemFilter::All } else { ProblemFilter::Nacks };
+                let problem = filter.word();
                 if on {
-                    SeekError::NoProblemAfter { problem }
+                    let next = self.marks.problem(current, Direction::Forward, filter);
+                    next.ok_or(SeekError::NoProblemAfter { problem })
                 } else {
-                    SeekError::NoProblemBefore { problem }
+                    let previous = self.marks.problem(current, Direction::Back, filter);
+                    previous.ok_or(SeekError::NoProblemBefore { problem })
                 }
-            }),
+            }
             Seek::Toggle | Seek::Slower | Seek::Faster => Ok(current),
         }
     }

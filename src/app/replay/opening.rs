@@ -79,7 +79,7 @@ where
             Ok(opened) => opened,
             Err(TryRecvError::Empty) => return,
             // The reader has panicked, so there is nothing to show.
-            Err(TryRecvError::Disconnected) => panic!("the reader of the recording has ended without a word"),
+            Err(TryRecvError::Disconnected) => panic!("the thread that reads the recording ended without a result"),
         };
         let Some(begin) = self.begin.take() else { return };
         *self.stage.borrow_mut() = match opened.and_then(begin) {
@@ -116,7 +116,7 @@ where
             0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
         };
-        vec![far, "".into(), "The screens open when all of it is known. q leaves".into()]
+        vec![far, "".into(), "The screens open when the whole source is read. q leaves".into()]
     }
 }
 

@@ -69,7 +69,7 @@ fn reports_why_a_source_cannot_be_opened() {
 }
 
 #[test]
-#[should_panic(expected = "has ended without a word")]
+#[should_panic(expected = "ended without a result")]
 fn panics_when_the_reader_is_gone() {
     let (feed, send, _) = opening();
     drop(send);
