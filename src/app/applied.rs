@@ -29,42 +29,42 @@ pub struct AppliedFile {
 }
 
 struct FileState {
-    looked: Instant,
+    checked: Instant,
     seen: Option<(SystemTime, u64)>,
-    beside: AppliedState,
+    contents: AppliedState,
     /// The error of the newest reading. The earlier contents remain valid.
     failed: Option<String>,
-    turn: u64,
+    revision: u64,
 }
 
 impl AppliedFile {
     /// Returns the handle of a file that was just read.
-    pub fn new(path: PathBuf, beside: AppliedState, schema: Arc<Schema>) -> AppliedFile {
-        let state = FileState { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
+    pub fn new(path: PathBuf, contents: AppliedState, schema: Arc<Schema>) -> AppliedFile {
+        let state = FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
 
     /// Checks the file from time to time. Returns a number that changes with the contents.
     pub fn revision(&self) -> u64 {
         let mut state = self.state.borrow_mut();
-        if state.looked.elapsed() < POLL_INTERVAL {
-            return state.turn;
+        if state.checked.elapsed() < POLL_INTERVAL {
+            return state.revision;
         }
-        state.looked = Instant::now();
+        state.checked = Instant::now();
         let stamp = stamp(&self.path);
         if stamp.is_none() || stamp == state.seen {
-            return state.turn;
+            return state.revision;
         }
         state.seen = stamp;
-        state.turn += 1;
+        state.revision += 1;
         match self.read() {
-            Ok(beside) => (state.beside, state.failed) = (beside, None),
+            Ok(contents) => (state.contents, state.failed) = (contents, None),
             // The file may be half written: the next check reads it again.
             Err(why) => {
-                state.failed = Some(format!("{}: {why}; what was read before is shown", self.path.display()))
+                state.failed = Some(format!("{}: {why}; the earlier content is shown", self.path.display()))
             }
         }
-        state.turn
+        state.revision
     }
 
     fn read(&self) -> Result<AppliedState, ReadError> {
@@ -75,7 +75,7 @@ impl AppliedFile {
     }
 
     pub fn beside(&self) -> Ref<'_, AppliedState> {
-        Ref::map(self.state.borrow(), |state| &state.beside)
+        Ref::map(self.state.borrow(), |state| &state.contents)
     }
 
     /// Returns a message about the file for the user.

@@ -2,12 +2,12 @@
 
 use crate::sources::record::RecordReadError;
 
-use super::named_recording::NamedError;
+use super::named_recording::NamedRecordingError;
 
 /// A request of the screens that a live source refuses. The text is for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveFeedError {
-    #[error("it is not recorded (--no-record)")]
+    #[error("the run is not recorded (--no-record)")]
     NotRecorded,
     /// The error that stopped the recording.
     #[error("{0}")]
@@ -22,10 +22,10 @@ pub enum LiveFeedError {
     NoClient,
     #[error("the client has too much to do, or has ended")]
     ClientBusy,
-    #[error("there is no named recording to end")]
+    #[error("no named recording to end")]
     NoNamedRecording,
-    #[error("there is no session file to take it from (--no-record)")]
+    #[error("no session file to copy from (--no-record)")]
     NoSessionFile,
     #[error(transparent)]
-    Named(#[from] NamedError),
+    Named(#[from] NamedRecordingError),
 }

@@ -11,39 +11,39 @@ use crate::wire::text::size;
 
 /// A named recording that cannot begin or end.
 #[derive(Debug, thiserror::Error)]
-pub enum NamedError {
-    #[error("{} exists: another name", .path.display())]
+pub enum NamedRecordingError {
+    #[error("{} exists: choose another name", .path.display())]
     Exists { path: PathBuf },
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
 }
 
 /// A named recording in progress.
-pub(super) struct Named {
+pub(super) struct NamedRecording {
     path: PathBuf,
     file: File,
     /// Messages before the recording.
     before: u64,
 }
 
-impl Named {
+impl NamedRecording {
     /// Begins a named recording after `before` messages and creates its file.
     ///
     /// A name without a suffix gets `.xdsrec`.
     ///
     /// # Errors
     /// The file exists already or cannot be created.
-    pub(super) fn begin(name: &str, before: u64) -> Result<Named, NamedError> {
+    pub(super) fn begin(name: &str, before: u64) -> Result<NamedRecording, NamedRecordingError> {
         let mut path = PathBuf::from(name);
         if path.extension().is_none() {
             path.set_extension("xdsrec");
         }
         if path.exists() {
-            return Err(NamedError::Exists { path });
+            return Err(NamedRecordingError::Exists { path });
         }
         match recording_file::create(&path) {
-            Ok(file) => Ok(Named { path, file, before }),
-            Err(source) => Err(NamedError::File { path, source }),
+            Ok(file) => Ok(NamedRecording { path, file, before }),
+            Err(source) => Err(NamedRecordingError::File { path, source }),
         }
     }
 
@@ -62,9 +62,9 @@ impl Named {
         until: u64,
         keep_secrets: bool,
         source: &str,
-    ) -> Result<String, NamedError> {
-        let Named { path, file, before } = self;
-        let failed = |source: io::Error| NamedError::File { path: path.clone(), source };
+    ) -> Result<String, NamedRecordingError> {
+        let NamedRecording { path, file, before } = self;
+        let failed = |source: io::Error| NamedRecordingError::File { path: path.clone(), source };
         let kept = record::retain_part(&mut session.frames, &session.catalog, |frame, n| {
             n <= Seq(until)
                 && (!matches!(frame.what, crate::wire::FramePayload::Message(_)) || n > Seq(before))

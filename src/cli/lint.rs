@@ -133,7 +133,7 @@ fn known(id: &str) -> Result<(), CliError> {
     if lint::rule(id).is_some() {
         return Ok(());
     }
-    Err(CliError::usage(format!("there is no rule `{id}`")).next("xdscope lint --list-rules"))
+    Err(CliError::usage(format!("unknown rule `{id}`")).next("xdscope lint --list-rules"))
 }
 
 fn severity(word: SeverityWord) -> Severity {
@@ -290,9 +290,9 @@ mod tests {
 
     #[test]
     fn rejects_unknown_rules() {
-        let said = run(&["lint", STALE, "--rule", "relay-leek"]);
-        assert_eq!(said.exit, Exit::Usage);
-        assert!(said.err.contains("there is no rule `relay-leek`"), "{}", said.err);
+        let output = run(&["lint", STALE, "--rule", "relay-leek"]);
+        assert_eq!(output.exit, Exit::Usage);
+        assert!(output.err.contains("unknown rule `relay-leek`"), "{}", output.err);
     }
 
     #[test]
@@ -331,14 +331,14 @@ mod tests {
 
     #[test]
     fn checks_expectations() {
-        let said = run(&["lint", "examples/nack.xds", "--expect"]);
-        assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{}", said.err);
+        let output = run(&["lint", "examples/nack.xds", "--expect"]);
+        assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{}", output.err);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("wrong.xds");
         std::fs::write(&path, "node a\nstream 1 ads\n> cds nonode\nexpect lint none\n").unwrap();
-        let said = run(&["lint", path.to_str().unwrap(), "--expect"]);
-        assert_eq!(said.exit, Exit::No);
-        assert!(said.out.contains("line 4") && said.out.contains("node-missing at 1"), "{}", said.out);
+        let output = run(&["lint", path.to_str().unwrap(), "--expect"]);
+        assert_eq!(output.exit, Exit::No);
+        assert!(output.out.contains("line 4") && output.out.contains("node-missing at 1"), "{}", output.out);
         let recording = run(&["lint", "tests/fixtures/recordings/v1.xdsrec", "--expect"]);
         assert!(matches!(recording.exit, Exit::Usage | Exit::Unreadable), "{}", recording.err);
     }
@@ -348,8 +348,8 @@ mod tests {
         let list = run(&["lint", "--list-rules", "--no-headers"]).out;
         assert_eq!(list.lines().count(), super::lint::rules().count());
         for rule in super::lint::rules() {
-            let said = run(&["explain", rule.id]);
-            assert!(said.exit == Exit::Yes && !said.out.is_empty(), "{}", rule.id);
+            let output = run(&["explain", rule.id]);
+            assert!(output.exit == Exit::Yes && !output.out.is_empty(), "{}", rule.id);
         }
         insta::assert_snapshot!(show(&["explain", "sotw-nonce-regression"]));
     }
@@ -357,18 +357,18 @@ mod tests {
     #[test]
     fn reads_a_bootstrap_and_names_places_in_it() {
         let file = "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml";
-        let said = run(&["lint", file, "--no-headers"]);
-        assert_eq!(said.exit, Exit::No);
+        let output = run(&["lint", file, "--no-headers"]);
+        assert_eq!(output.exit, Exit::No);
         assert!(
-            said.out.contains("bootstrap-ads-missing") && said.out.contains("dynamic_resources.cds_config"),
+            output.out.contains("bootstrap-ads-missing") && output.out.contains("dynamic_resources.cds_config"),
             "{}",
-            said.out
+            output.out
         );
         let found = objects(&["lint", file, "-o", "jsonl"]);
         assert_eq!(found[0]["place"], "dynamic_resources.cds_config");
         assert_eq!(run(&["lint", "examples/bootstraps/envoy-ads.yaml", "--fail-on", "info"]).exit, Exit::Yes);
-        let said = run(&["status", file]);
-        assert!(said.exit == Exit::Usage && said.err.contains("is a bootstrap"), "{}", said.err);
+        let output = run(&["status", file]);
+        assert!(output.exit == Exit::Usage && output.err.contains("is a bootstrap"), "{}", output.err);
     }
 
     #[test]
@@ -386,16 +386,16 @@ mod tests {
         let wrong = write("cds.json", yaml);
         assert_eq!(objects(&["lint", &wrong, "-o", "jsonl"])[0]["rule"], "fs-format-mismatch");
         let broken = write("half.json", "{\"resources\": [");
-        let said = run(&["lint", &broken]);
-        assert!(said.exit == Exit::No && said.out.contains("fs-parse-error"), "{}", said.out);
-        assert!(said.err.contains("JSON: "), "{}", said.err);
+        let output = run(&["lint", &broken]);
+        assert!(output.exit == Exit::No && output.out.contains("fs-parse-error"), "{}", output.out);
+        assert!(output.err.contains("JSON: "), "{}", output.err);
     }
 
     #[test]
     fn finds_references_by_descriptors() {
         for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d"] {
-            let said = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
-            assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{id}");
+            let output = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
+            assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{id}");
         }
     }
 

@@ -14,7 +14,7 @@ use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::decoded::Decoded;
 use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
-use xdscope::app::screen::{About, LiveFeed};
+use xdscope::app::screen::{RunInfo, LiveFeed};
 use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::cli;
 use xdscope::engine::lint::Finding;
@@ -177,7 +177,7 @@ impl Live {
             Ok(())
         };
         let running = Running::start(options, Some(Box::new(sink))).expect("a tap");
-        let about = About {
+        let about = RunInfo {
             source: running.source.clone(),
             recording: running.recording.clone(),
             empty: Vec::new(),

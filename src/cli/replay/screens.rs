@@ -88,15 +88,15 @@ fn read_in_background(
         };
         // A recording is read into checkpoints, never as a whole.
         let parts = (options.store, options.meaning.clone(), options.rules.clone());
-        let tell = |bytes| read.store(bytes, Ordering::Relaxed);
-        let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &tell).map_err(failed)?;
-        tell(u64::MAX);
+        let report = |bytes| read.store(bytes, Ordering::Relaxed);
+        let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &report).map_err(failed)?;
+        report(u64::MAX);
         Ok((Opened::new(cursor), notices))
     };
     let (send, receive) = channel();
     // The receiver is gone once the user has left.
     let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));
-    thread.map_err(|error| CliError::new(Exit::Defect, "cannot read").because(error))?;
+    thread.map_err(|error| CliError::new(Exit::Defect, "cannot start the reader").because(error))?;
     Ok(receive)
 }
 
