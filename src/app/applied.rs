@@ -40,7 +40,8 @@ struct FileState {
 impl AppliedFile {
     /// Returns the handle of a file that was just read.
     pub fn new(path: PathBuf, contents: AppliedState, schema: Arc<Schema>) -> AppliedFile {
-        let state = FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
+        let state =
+            FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
 

@@ -20,7 +20,7 @@ use crate::wire::{Frame, FramePayload};
 use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
-use folder::{Folder, FileChange};
+use folder::{FileChange, Folder};
 
 /// How often files are checked. A changed file must have been stable for as long.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);

@@ -245,7 +245,8 @@ impl Feed for LiveFeed<'_> {
         if self.run.recording.is_none() {
             return Err(LiveFeedError::NoSessionFile.into());
         }
-        let named = NamedRecording::begin(name, self.shared.store().messages()).map_err(LiveFeedError::Named)?;
+        let named =
+            NamedRecording::begin(name, self.shared.store().messages()).map_err(LiveFeedError::Named)?;
         let notice = format!("recording to {} from here on; r ends it", named.path().display());
         *self.named.borrow_mut() = Some(named);
         Ok(notice)

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::app::analysis;
-use crate::app::client::{AckPolicy, Options, Progress, Running, InitialSubscription};
+use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Running};
 use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
 use crate::peers::bootstrap::BootstrapConfig;
@@ -415,7 +415,9 @@ impl Waiting {
     /// Sleeps for a moment, and prints progress if it is time.
     pub(super) fn look(&mut self, progress: &Progress, server: &str, global: &Global, io: &mut Io<'_>) {
         let gone = self.started.elapsed();
-        if gone >= FIRST_MESSAGE_AFTER && (self.last_message.is_zero() || gone >= self.last_message + MESSAGE_INTERVAL) {
+        if gone >= FIRST_MESSAGE_AFTER
+            && (self.last_message.is_zero() || gone >= self.last_message + MESSAGE_INTERVAL)
+        {
             self.last_message = gone;
             if !global.quiet {
                 let what = match progress.open {

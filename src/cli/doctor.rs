@@ -51,8 +51,9 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
         node_id: &args.node_id,
         timeout: args.connect_timeout,
     };
-    let steps =
-        patient.examine().map_err(|error| CliError::new(Exit::Defect, "cannot start the runtime").because(error))?;
+    let steps = patient
+        .examine()
+        .map_err(|error| CliError::new(Exit::Defect, "cannot start the runtime").because(error))?;
     let steps = steps.into_iter().map(|step| StepOf {
         step: step.name,
         state: step.state.word(),

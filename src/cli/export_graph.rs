@@ -84,7 +84,11 @@ mod tests {
     fn rejects_several_clients_and_message_filters() {
         let output = run(&["export", GATEWAY, "--to", "dot"]);
         assert_eq!(output.exit, Exit::Usage);
-        assert!(output.err.contains("2 clients") && output.err.contains("--node 'edge-gw-1'"), "{}", output.err);
+        assert!(
+            output.err.contains("2 clients") && output.err.contains("--node 'edge-gw-1'"),
+            "{}",
+            output.err
+        );
         let output = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
         assert_eq!(output.exit, Exit::Usage);
         let output = run(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1", "--from", "+10s"]);

@@ -24,10 +24,10 @@ use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
 use super::select::{self, Picked};
+use super::subscriptions::SubscriptionRows;
 use super::table::{Cell, Table};
 use super::target::GetTarget;
 use super::words::resource_state;
-use super::subscriptions::SubscriptionRows;
 use super::{offline, source, tree};
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {

@@ -182,7 +182,11 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<InitialSub
         }
         legacy |= state.wildcard == Wildcard::Legacy;
         let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
-        wants.push(InitialSubscription { type_url: state.type_url, wildcard: state.wildcard != Wildcard::None, names });
+        wants.push(InitialSubscription {
+            type_url: state.type_url,
+            wildcard: state.wildcard != Wildcard::None,
+            names,
+        });
     }
     wants.sort_by_cached_key(|want| crate::present::report::type_order(&want.type_url));
     (wants, legacy)

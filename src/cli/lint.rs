@@ -360,7 +360,8 @@ mod tests {
         let output = run(&["lint", file, "--no-headers"]);
         assert_eq!(output.exit, Exit::No);
         assert!(
-            output.out.contains("bootstrap-ads-missing") && output.out.contains("dynamic_resources.cds_config"),
+            output.out.contains("bootstrap-ads-missing")
+                && output.out.contains("dynamic_resources.cds_config"),
             "{}",
             output.out
         );

@@ -280,7 +280,7 @@ impl Run<'_> {
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
         use crate::app::decoded::Decoded;
-        use crate::app::screen::{RunInfo, LiveFeed};
+        use crate::app::screen::{LiveFeed, RunInfo};
         let screen = super::screens::wanted(self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);

@@ -79,7 +79,8 @@ impl Tree<'_> {
             let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
             let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
             let authority = link.authority.as_ref();
-            let authority = authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
+            let authority =
+                authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
             writeln!(out, "{lead}{fork}{}  {target}{}", display_safe(&line), display_safe(&authority))?;
         }
         Ok(())

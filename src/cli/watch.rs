@@ -50,8 +50,8 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
-    let signals =
-        signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
+    let signals = signals::watch(screens)
+        .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());

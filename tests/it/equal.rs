@@ -14,7 +14,7 @@ use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::decoded::Decoded;
 use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
-use xdscope::app::screen::{RunInfo, LiveFeed};
+use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::cli;
 use xdscope::engine::lint::Finding;
@@ -186,8 +186,12 @@ impl Live {
             keep_secrets: false,
         };
         let shared = running.shared.clone().expect("facts");
-        let feed =
-            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err(std::io::Error::other("not here").into())));
+        let feed = LiveFeed::new(
+            shared,
+            Decoded(schema.clone()),
+            about,
+            Box::new(|_| Err(std::io::Error::other("not here").into())),
+        );
         Live { running, schema, feed, file, lines }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Ingest, ClientWorker};
+use super::{ClientWorker, Ingest};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{FieldNames, Schema};

@@ -79,7 +79,9 @@ pub(super) struct Transmitted {
 impl ClientWorker {
     /// Returns whether responses can be accepted or rejected before they are decoded.
     pub(super) fn may_preview(&self) -> bool {
-        self.settings.ack_policy == AckPolicy::Auto && self.settings.refuse.is_empty() && self.client.may_accept()
+        self.settings.ack_policy == AckPolicy::Auto
+            && self.settings.refuse.is_empty()
+            && self.client.may_accept()
     }
 
     /// Decides on a response. With `--nack` filters the store must hold it already.

@@ -357,7 +357,12 @@ impl CursorBuilder {
         store.set_meaning(meaning);
         let store = Analysis::new(store, rules);
         let checkpoints = Checkpoints::new(store.checkpoint());
-        CursorBuilder { store, frames: Frames::default(), checkpoints, looks: OverdueSampler::new(clock, &options) }
+        CursorBuilder {
+            store,
+            frames: Frames::default(),
+            checkpoints,
+            looks: OverdueSampler::new(clock, &options),
+        }
     }
 
     fn take(&mut self, frame: Frame) {

@@ -79,7 +79,9 @@ where
             Ok(opened) => opened,
             Err(TryRecvError::Empty) => return,
             // The reader has panicked, so there is nothing to show.
-            Err(TryRecvError::Disconnected) => panic!("the thread that reads the recording ended without a result"),
+            Err(TryRecvError::Disconnected) => {
+                panic!("the thread that reads the recording ended without a result")
+            }
         };
         let Some(begin) = self.begin.take() else { return };
         *self.stage.borrow_mut() = match opened.and_then(begin) {

@@ -69,8 +69,14 @@ struct DiffNotes {
 pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let options =
         Options { strict_order: args.strict_order, ignore: args.ignore.clone(), has_foreign_seed: false };
-    let mut work =
-        DiffRun { args, global, options, found: Vec::new(), counts: Counts::new(), aside: DiffNotes::default() };
+    let mut work = DiffRun {
+        args,
+        global,
+        options,
+        found: Vec::new(),
+        counts: Counts::new(),
+        aside: DiffNotes::default(),
+    };
     match words::read(&args.source.source, &args.words, io)? {
         ComparisonRequest::Versions { what, from, to } => work.versions(&what, &from, &to, io),
         ComparisonRequest::Moments { from, to, whats } => {

@@ -89,7 +89,8 @@ fn read_in_background(
         // A recording is read into checkpoints, never as a whole.
         let parts = (options.store, options.meaning.clone(), options.rules.clone());
         let report = |bytes| read.store(bytes, Ordering::Relaxed);
-        let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &report).map_err(failed)?;
+        let (cursor, notices) =
+            Cursor::read(recording, parts.0, parts.1, parts.2, &report).map_err(failed)?;
         report(u64::MAX);
         Ok((Opened::new(cursor), notices))
     };

@@ -51,9 +51,7 @@ impl Status<'_> {
             .store
             .streams()
             .iter()
-            .filter_map(|stream| {
-                Some((stream.stream, report::life(stream, !self.store.clock().untimed)?))
-            })
+            .filter_map(|stream| Some((stream.stream, report::life(stream, !self.store.clock().untimed)?)))
             .collect();
         let mut titles = WIDE_COLUMNS.to_vec();
         if self.applied.is_some() {
@@ -110,7 +108,11 @@ impl Status<'_> {
             Cell::new(count(state.pushes)),
             Cell::new(unchanged_share(state)),
             Cell::new(p50.map_or("-".into(), latency)),
-            Cell::new(if self.store.clock().untimed { "-".into() } else { age(self.store.now().since(from)) }),
+            Cell::new(if self.store.clock().untimed {
+                "-".into()
+            } else {
+                age(self.store.now().since(from))
+            }),
             Cell::new(if style.ascii { notes.replace('×', "x") } else { notes.to_owned() }),
         ]
     }

@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use super::{Exit, TOUR, Environment, run};
+use super::{Environment, Exit, TOUR, run};
 
 const PROTO: &str =
     "syntax = \"proto3\"; package acme.v1; message Widget { string name = 1; string color = 2; }";
@@ -29,7 +29,8 @@ fn check_lists_types_without_a_descriptor() {
     // An Any of acme.v1.Widget with a name.
     let any = "CiJ0eXBlLmdvb2dsZWFwaXMuY29tL2FjbWUudjEuV2lkZ2V0EgQKAncx";
     let script = format!("node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [raw:{any}]\n");
-    let environment = || Environment { stdin: Box::new(Cursor::new(script.clone())), ..Environment::default() };
+    let environment =
+        || Environment { stdin: Box::new(Cursor::new(script.clone())), ..Environment::default() };
     let output = environment().run(&["descriptors", "check", "-"]);
     assert_eq!(
         (output.out.as_str(), output.exit),

@@ -15,8 +15,10 @@ fn exports_can_be_read_back() {
         assert_eq!(result.exit, Exit::Yes, "{to}: {}", result.err);
         assert_eq!(result.err, format!("xdscope: 20 of 20 messages written to {path}\n"));
         assert_eq!(run(&["log", path, "--body", "-o", "jsonl"]).out, log, "{to}");
-        let on_stdin =
-            Environment { stdin: Box::new(Cursor::new(std::fs::read(path).unwrap())), ..Environment::default() };
+        let on_stdin = Environment {
+            stdin: Box::new(Cursor::new(std::fs::read(path).unwrap())),
+            ..Environment::default()
+        };
         assert_eq!(on_stdin.run(&["log", "-", "--body", "-o", "jsonl"]).out, log, "{to} on stdin");
         #[cfg(unix)]
         {

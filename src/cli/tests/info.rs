@@ -1,6 +1,6 @@
 //! Tests of `info`, and of files that are found by name.
 
-use super::{Exit, TOUR, Environment, objects, run, show};
+use super::{Environment, Exit, TOUR, objects, run, show};
 
 #[test]
 fn describes_a_file() {

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::{Exit, GATEWAY, TOUR, Environment, objects, run, show};
+use super::{Environment, GATEWAY, TOUR, objects, run, show};
 
 #[test]
 fn prints_table_and_ladder() {

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::{GATEWAY, TOUR, Environment, run, show};
+use super::{Environment, GATEWAY, TOUR, run, show};
 use crate::cli::Exit;
 
 const KEY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
@@ -27,7 +27,8 @@ fn script_with_a_secret() -> String {
 
 #[test]
 fn no_verb_prints_secrets_of_a_script() {
-    let environment = || Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
+    let environment =
+        || Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
     let shown: &[&[&str]] = &[
         &["status", "-", "-o", "wide"],
         &["status", "-", "-o", "json"],
@@ -62,7 +63,8 @@ fn no_verb_prints_secrets_of_a_script() {
 
 #[test]
 fn names_undecoded_parts_before_they_are_passed_on() {
-    let environment = |script: String| Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+    let environment =
+        |script: String| Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
     let notice = "may contain secrets: 1 message and 1 resource could not be decoded";
     let info = environment(script_with_a_secret()).run(&["info", "-"]).out;
     assert!(info.contains("secrets   taken out of ") && info.contains(notice), "{info}");
@@ -87,7 +89,8 @@ fn copies_of_recordings_with_secrets_are_marked() {
     let dir = tempfile::tempdir().unwrap();
     let paths = ["kept.xdsrec", "copy.xdsrec"].map(|name| dir.path().join(name));
     let [kept, copy] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let environment = Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
+    let environment =
+        Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
     environment.run(&["export", "-", "--to", "xdsrec", "--output", kept, "--keep-secrets"]);
     run(&["export", kept, "--to", "xdsrec", "--output", copy]);
     for path in [kept, copy] {
@@ -107,7 +110,8 @@ fn raw_jsonl_omits_secrets_of_metadata_and_status() {
     ];
     let text = lines.map(|line| line.to_string()).join("\n");
     let export = |more: &[&str]| {
-        let environment = Environment { stdin: Box::new(Cursor::new(text.clone())), ..Environment::default() };
+        let environment =
+            Environment { stdin: Box::new(Cursor::new(text.clone())), ..Environment::default() };
         environment.run(&[&["export", "-", "--to", "raw"], more].concat()).out
     };
     let clean = export(&[]);

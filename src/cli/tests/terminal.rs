@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 
 use jiff::tz::TimeZone;
 
-use super::{Exit, Io, CallOutput, TOUR, Environment, run_in};
+use super::{CallOutput, Environment, Exit, Io, TOUR, run_in};
 
 #[test]
 fn prints_colour_on_terminals_that_accept_it() {

@@ -75,7 +75,11 @@ fn client_that_cannot_connect_is_told_apart_from_the_server() {
     let theirs = ("client", "TLS with the client failed: client certificate required");
     let output = on(&attempts(&[theirs, theirs]), &["status"]);
     assert!(output.out.starts_with("127.0.0.1  DOWN ") && output.exit == Exit::No, "{}", output.all());
-    assert!(output.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"), "{}", output.out);
+    assert!(
+        output.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
@@ -90,7 +94,11 @@ fn unknown_files_are_unreadable() {
         assert!(output.err.contains("is neither a recording nor a file of resources"), "{}", output.err);
     }
     let output = run(&["lint", path]);
-    assert!(output.out.contains("fs-parse-error"), "what is wrong with it is lint's to say: {}", output.all());
+    assert!(
+        output.out.contains("fs-parse-error"),
+        "what is wrong with it is lint's to say: {}",
+        output.all()
+    );
 }
 
 #[test]

@@ -85,7 +85,12 @@ fn explains_words_that_users_search_for() {
         ("not subscribed", "idle (state of a type)"),
     ] {
         let output = run(&["explain", words]);
-        assert!(output.exit == Exit::Yes && output.out.contains(wanted), "{words}: {}{}", output.out, output.err);
+        assert!(
+            output.exit == Exit::Yes && output.out.contains(wanted),
+            "{words}: {}{}",
+            output.out,
+            output.err
+        );
     }
 }
 

@@ -130,12 +130,17 @@ impl ScriptPlayer {
     fn is_met(&self, need: &Need) -> bool {
         match need {
             Need::Ask { url, nth, names } => self.types.get(url).is_some_and(|history| {
-                history.requests >= *nth || (history.requests > 0 && names.iter().all(|name| history.names.contains(&**name)))
+                history.requests >= *nth
+                    || (history.requests > 0 && names.iter().all(|name| history.names.contains(&**name)))
             }),
             Need::Verdict { url, nonce } => {
                 let Some(history) = self.types.get(url) else { return true };
                 // A response that was not sent here gets no verdict.
-                history.sent.iter().position(|sent| *sent == nonce.as_str()).is_none_or(|of| of < history.answered)
+                history
+                    .sent
+                    .iter()
+                    .position(|sent| *sent == nonce.as_str())
+                    .is_none_or(|of| of < history.answered)
             }
         }
     }

@@ -164,10 +164,14 @@ impl Subscriptions {
                     resources: known.encoded_some(&changed, true),
                     removed: gone.iter().map(ToString::to_string).collect(),
                 },
-                false if full_state(&url) => {
-                    ResponseContent { resources: known.encoded_some(&want.of(&known), false), ..ResponseContent::default() }
-                }
-                false => ResponseContent { resources: known.encoded_some(&changed, false), ..ResponseContent::default() },
+                false if full_state(&url) => ResponseContent {
+                    resources: known.encoded_some(&want.of(&known), false),
+                    ..ResponseContent::default()
+                },
+                false => ResponseContent {
+                    resources: known.encoded_some(&changed, false),
+                    ..ResponseContent::default()
+                },
             };
             out.push(self.response(&url, &known, answer));
         }

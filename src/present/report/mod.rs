@@ -13,7 +13,7 @@ mod warming;
 
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
-pub use message::{delta, end_words, kind, life, note, resources, arrow_text};
+pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::problem;
 pub use state::{

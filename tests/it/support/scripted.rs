@@ -23,7 +23,7 @@ use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::analysis;
-use xdscope::app::client::{Command, AckPolicy, Options, Running, InitialSubscription};
+use xdscope::app::client::{AckPolicy, Command, InitialSubscription, Options, Running};
 use xdscope::engine::lint;
 use xdscope::engine::store;
 use xdscope::net::client::Server;
