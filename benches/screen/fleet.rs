@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use xdscope::app::analysis::{Analysis, bounded};
-use xdscope::app::live::{Live, Shared};
+use xdscope::app::live::{Live, LiveState};
 use xdscope::app::tap::meaning;
 use xdscope::engine::store::{Options, Store};
 use xdscope::net::tap::CopyQueue;
@@ -45,7 +45,7 @@ pub const DELTA: usize = 0;
 pub const SOTW: usize = 1;
 
 pub struct Fleet {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     pub size: Size,
     copies: Arc<CopyQueue>,
     _live: Live,

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 use xdscope::app::decoded::Decoded;
-use xdscope::app::live::Shared;
-use xdscope::app::screen::{About, LiveFeed};
+use xdscope::app::live::LiveState;
+use xdscope::app::screen::{RunInfo, LiveFeed};
 use xdscope::schema::Schema;
 use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 
@@ -75,8 +75,8 @@ pub struct Seat {
 }
 
 impl Seat {
-    pub fn new(shared: Arc<Shared>, schema: Arc<Schema>) -> Seat {
-        let about = About {
+    pub fn new(shared: Arc<LiveState>, schema: Arc<Schema>) -> Seat {
+        let about = RunInfo {
             source: "tap 127.0.0.1:18001 → cp.mesh:15010".into(),
             recording: None,
             empty: Vec::new(),
@@ -84,7 +84,7 @@ impl Seat {
             copies: std::env::temp_dir(),
             keep_secrets: false,
         };
-        let reopen = Box::new(|_: &Path| Err("nothing is recorded".to_owned()));
+        let reopen = Box::new(|_: &Path| Err(std::io::Error::other("nothing is recorded").into()));
         let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
         let theme = Theme { color: true, ascii: false, contrast: false };
         let model = Model::new(SIZE, theme, TimeZone::UTC);

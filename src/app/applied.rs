@@ -1,6 +1,7 @@
 //! A dump of a client's applied configuration, read again when its file changes.
 
 use std::cell::{Ref, RefCell};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -11,6 +12,15 @@ use crate::schema::Schema;
 /// How often the file is checked.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
+/// A dump file that cannot be read again.
+#[derive(Debug, thiserror::Error)]
+enum ReadError {
+    #[error(transparent)]
+    File(#[from] io::Error),
+    #[error(transparent)]
+    Dump(#[from] applied::DumpError),
+}
+
 /// A dump file and its contents.
 pub struct AppliedFile {
     path: PathBuf,
@@ -19,53 +29,54 @@ pub struct AppliedFile {
 }
 
 struct FileState {
-    looked: Instant,
+    checked: Instant,
     seen: Option<(SystemTime, u64)>,
-    beside: AppliedState,
+    contents: AppliedState,
     /// The error of the newest reading. The earlier contents remain valid.
     failed: Option<String>,
-    turn: u64,
+    revision: u64,
 }
 
 impl AppliedFile {
     /// Returns the handle of a file that was just read.
-    pub fn new(path: PathBuf, beside: AppliedState, schema: Arc<Schema>) -> AppliedFile {
-        let state = FileState { looked: Instant::now(), seen: stamp(&path), beside, failed: None, turn: 0 };
+    pub fn new(path: PathBuf, contents: AppliedState, schema: Arc<Schema>) -> AppliedFile {
+        let state =
+            FileState { checked: Instant::now(), seen: stamp(&path), contents, failed: None, revision: 0 };
         AppliedFile { path, schema, state: RefCell::new(state) }
     }
 
     /// Checks the file from time to time. Returns a number that changes with the contents.
     pub fn revision(&self) -> u64 {
         let mut state = self.state.borrow_mut();
-        if state.looked.elapsed() < POLL_INTERVAL {
-            return state.turn;
+        if state.checked.elapsed() < POLL_INTERVAL {
+            return state.revision;
         }
-        state.looked = Instant::now();
+        state.checked = Instant::now();
         let stamp = stamp(&self.path);
         if stamp.is_none() || stamp == state.seen {
-            return state.turn;
+            return state.revision;
         }
         state.seen = stamp;
-        state.turn += 1;
+        state.revision += 1;
         match self.read() {
-            Ok(beside) => (state.beside, state.failed) = (beside, None),
+            Ok(contents) => (state.contents, state.failed) = (contents, None),
             // The file may be half written: the next check reads it again.
             Err(why) => {
-                state.failed = Some(format!("{}: {why}; what was read before is shown", self.path.display()))
+                state.failed = Some(format!("{}: {why}; the earlier content is shown", self.path.display()))
             }
         }
-        state.turn
+        state.revision
     }
 
-    fn read(&self) -> Result<AppliedState, String> {
-        let content = std::fs::read(&self.path).map_err(|error| error.to_string())?;
+    fn read(&self) -> Result<AppliedState, ReadError> {
+        let content = std::fs::read(&self.path)?;
         let name = self.path.to_string_lossy();
-        let dump = applied::read(&name, &content, &self.schema).map_err(|error| error.to_string())?;
+        let dump = applied::read(&name, &content, &self.schema)?;
         Ok(AppliedState::new(dump, self.schema.clone()))
     }
 
     pub fn beside(&self) -> Ref<'_, AppliedState> {
-        Ref::map(self.state.borrow(), |state| &state.beside)
+        Ref::map(self.state.borrow(), |state| &state.contents)
     }
 
     /// Returns a message about the file for the user.

@@ -23,7 +23,7 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
-use super::live::{Ingest, LiveSink, Shared, Sink};
+use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use polls::Polls;
@@ -31,7 +31,7 @@ use verdict::{Passed, Passing};
 
 /// A subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Want {
+pub struct InitialSubscription {
     pub type_url: TypeUrl,
     pub wildcard: bool,
     pub names: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Want {
 
 /// The way in which responses are accepted or rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judge {
+pub enum AckPolicy {
     /// Reject responses that every client must reject.
     Auto,
     /// Also reject responses that cannot be decoded or violate the constraints of their type.
@@ -56,8 +56,8 @@ pub struct Options {
     /// Servers of authorities, numbered from 1 as in [`client::Config::authorities`].
     pub others: Vec<Server>,
     pub client: client::Config,
-    pub wants: Vec<Want>,
-    pub judge: Judge,
+    pub wants: Vec<InitialSubscription>,
+    pub ack_policy: AckPolicy,
     /// Responses to reject whatever their contents, with the error message.
     pub refuse: Vec<(Filter, String)>,
     /// The timeout of a REST poll.
@@ -124,7 +124,7 @@ pub struct Progress {
 
 /// A running client. Dropping it ends its streams.
 pub struct Running {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     progress: Arc<Mutex<Progress>>,
     commands: Option<mpsc::Sender<Command>>,
     thread: Option<JoinHandle<Vec<Frame>>>,
@@ -153,10 +153,10 @@ impl Running {
         };
         let StartedRun { keep, recording, clock, start } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
-        let (commands, told) = mpsc::channel(MAX_QUEUED_COMMANDS);
+        let (commands, queue) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
-        let about = About {
-            judge: options.judge,
+        let settings = ClientSettings {
+            ack_policy: options.ack_policy,
             refuse: options.refuse,
             poll_timeout: options.poll_timeout,
             schema: options.schema.clone(),
@@ -168,8 +168,8 @@ impl Running {
         let thread = std::thread::Builder::new().name("client".into()).spawn(move || {
             let kept = runtime.block_on(async move {
                 let (streams, events) = Streams::new(servers);
-                let work = Work {
-                    about,
+                let work = ClientWorker {
+                    settings,
                     client,
                     streams,
                     assembler: Assembler::default(),
@@ -183,7 +183,7 @@ impl Running {
                     progress: progress_too,
                     shared: keep.shared.clone(),
                 };
-                work.run(keep, wants, told, events).await
+                work.run(keep, wants, queue, events).await
             });
             // Do not wait for a name that is still being resolved.
             runtime.shutdown_background();
@@ -256,8 +256,8 @@ fn cleaned(server: &Server) -> Vec<(String, String)> {
 }
 
 /// The settings that do not change during the run.
-struct About {
-    judge: Judge,
+struct ClientSettings {
+    ack_policy: AckPolicy,
     refuse: Vec<(Filter, String)>,
     poll_timeout: Duration,
     schema: Arc<Schema>,
@@ -265,8 +265,8 @@ struct About {
 }
 
 /// The state of the client's thread.
-struct Work {
-    about: About,
+struct ClientWorker {
+    settings: ClientSettings,
     client: Client,
     streams: Streams,
     assembler: Assembler,
@@ -282,26 +282,26 @@ struct Work {
     /// `progress` is out of date.
     changed: bool,
     progress: Arc<Mutex<Progress>>,
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
 }
 
-impl Work {
+impl ClientWorker {
     async fn run(
         mut self,
         mut keep: LiveSink,
-        wants: Vec<Want>,
+        wants: Vec<InitialSubscription>,
         mut commands: mpsc::Receiver<Command>,
         mut events: mpsc::Receiver<ClientReport>,
     ) -> Vec<Frame> {
         keep.batch(|into| self.begin(wants, into));
         loop {
-            let now = since(self.about.start);
+            let now = since(self.settings.start);
             let wait = self.client.due().map_or(Duration::MAX, |due| due.since(now)).min(keep.tick());
             let (mut command, mut happened) = (None, None);
             tokio::select! {
-                told = commands.recv() => match told {
+                received = commands.recv() => match received {
                     None => break,
-                    told => command = told,
+                    received => command = received,
                 },
                 event = events.recv() => happened = event,
                 () = tokio::time::sleep(wait) => {}
@@ -332,8 +332,8 @@ impl Work {
         self.kept.unwrap_or_default()
     }
 
-    fn begin(&mut self, wants: Vec<Want>, into: &mut Ingest<'_>) -> Time {
-        let now = since(self.about.start);
+    fn begin(&mut self, wants: Vec<InitialSubscription>, into: &mut Ingest<'_>) -> Time {
+        let now = since(self.settings.start);
         for want in wants {
             if want.wildcard {
                 let command = Command::Wildcard { type_url: want.type_url.clone(), wanted: true };
@@ -349,7 +349,7 @@ impl Work {
 
     fn command(&mut self, command: Command, into: &mut Ingest<'_>) {
         self.changed = true;
-        let now = since(self.about.start);
+        let now = since(self.settings.start);
         let catalog = into.store.catalog_mut();
         let symbols = |names: Vec<String>, catalog: &mut Catalog| -> Vec<Sym> {
             names.iter().map(|name| catalog.intern(name)).collect()
@@ -384,7 +384,7 @@ impl Work {
         if !self.streams.is_current(&happened) {
             return;
         }
-        let (now, lane) = (since(self.about.start), Lane(happened.lane));
+        let (now, lane) = (since(self.settings.start), Lane(happened.lane));
         self.changed |= !matches!(happened.what, Event::Bytes(_));
         match happened.what {
             Event::Opened { tls } => {
@@ -448,7 +448,7 @@ impl Work {
     /// Handles the end of a lane's stream or polls.
     fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
         let polls = self.polls.are_on(lane);
-        let said = said(&end, polls);
+        let text = end_text(&end, polls);
         self.unanswered(now, lane, into);
         self.let_pass(lane, into);
         if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
@@ -459,9 +459,9 @@ impl Work {
             self.flush(into);
         }
         self.client.handle_ended(now, lane, into.store.catalog_mut());
-        self.trouble(lane, now, &said);
+        self.trouble(lane, now, &text);
         let mut progress = lock(&self.progress);
-        progress.ended = Some(said);
+        progress.ended = Some(text);
         progress.attempts += 1;
     }
 
@@ -474,7 +474,7 @@ impl Work {
     }
 
     fn timeout(&mut self, into: &mut Ingest<'_>) -> Time {
-        let now = since(self.about.start);
+        let now = since(self.settings.start);
         self.changed |= self.client.due().is_some_and(|due| due <= now);
         self.client.handle_timeout(now, into.store.catalog_mut());
         self.effects(into);
@@ -502,7 +502,7 @@ impl Work {
         for effect in effects {
             match effect {
                 Effect::Open { lane, server, path } => match self.polls.begin(lane, &path) {
-                    true => self.streams.poll(lane.0, server, path, self.about.poll_timeout),
+                    true => self.streams.poll(lane.0, server, path, self.settings.poll_timeout),
                     false => self.streams.open(lane.0, server, path),
                 },
                 Effect::Send { lane, bytes } => {
@@ -511,9 +511,9 @@ impl Work {
                 }
                 Effect::Close { lane } if self.polls.are_on(lane) => {
                     self.streams.close(lane.0);
-                    self.unanswered(since(self.about.start), lane, into);
+                    self.unanswered(since(self.settings.start), lane, into);
                 }
-                Effect::Close { lane } => self.close(since(self.about.start), lane, None, into),
+                Effect::Close { lane } => self.close(since(self.settings.start), lane, None, into),
             }
         }
         self.flush(into);
@@ -523,7 +523,7 @@ impl Work {
     /// Ends streams whose servers no longer read requests.
     fn give_up(&mut self, stuck: BTreeSet<Lane>, into: &mut Ingest<'_>) {
         for lane in stuck {
-            let now = since(self.about.start);
+            let now = since(self.settings.start);
             self.close(now, lane, Some("the server no longer reads requests".into()), into);
             self.client.handle_ended(now, lane, into.store.catalog_mut());
         }
@@ -541,7 +541,7 @@ impl Work {
     }
 
     fn end(&mut self, into: &mut Ingest<'_>) -> Time {
-        let now = since(self.about.start);
+        let now = since(self.settings.start);
         // A collected run is shown as it was before its end.
         let shown = self.kept.is_none();
         let lanes: Vec<u32> = self.open.keys().copied().filter(|_| shown).collect();
@@ -573,7 +573,7 @@ impl Work {
 }
 
 /// Describes how a stream ended or a poll failed, with the server's own message.
-fn said(end: &End, poll: bool) -> String {
+fn end_text(end: &End, poll: bool) -> String {
     let mut out = match (&end.status, &end.note) {
         (None, Some(note)) if poll => return format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),

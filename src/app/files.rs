@@ -17,10 +17,10 @@ use crate::sources::record::ResponseFile;
 use crate::wire::event::StreamId;
 use crate::wire::{Frame, FramePayload};
 
-use super::live::{Ingest, LiveSink, Shared, Sink};
+use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
-use folder::{Folder, Seen};
+use folder::{FileChange, Folder};
 
 /// How often files are checked. A changed file must have been stable for as long.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -40,7 +40,7 @@ pub struct Options {
 
 /// A running watch of files. Dropping it ends the watch.
 pub struct Running {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     pub recording: Option<PathBuf>,
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -52,7 +52,7 @@ impl Running {
         let kept = RunConfig { record, keep_secrets, seed: None, store, schema: schema.clone(), source };
         let StartedRun { keep, recording, start, .. } = kept.begin(sink)?;
         let shared = keep.shared.clone();
-        let mut work = Work {
+        let mut work = WatchWorker {
             keep,
             schema,
             start,
@@ -92,7 +92,7 @@ impl Drop for Running {
     }
 }
 
-struct Work {
+struct WatchWorker {
     keep: LiveSink,
     schema: Arc<Schema>,
     start: Instant,
@@ -103,7 +103,7 @@ struct Work {
     bad: BTreeMap<String, String>,
 }
 
-impl Work {
+impl WatchWorker {
     fn look(&mut self) {
         let news = self.folder.look();
         let (schema, files, bad, now) = (&self.schema, &mut self.files, &mut self.bad, since(self.start));
@@ -111,7 +111,7 @@ impl Work {
         self.keep.batch(|into| {
             for (name, seen) in news {
                 let what = match seen {
-                    Seen::Content(content) => {
+                    FileChange::Content(content) => {
                         let number =
                             StreamId(u32::try_from(files.len()).unwrap_or(u32::MAX).saturating_add(1));
                         let file = files
@@ -129,9 +129,9 @@ impl Work {
                         frames.into_iter().for_each(|frame| into.take(frame));
                         wrong.map(|wrong| format!("rejected: {wrong}"))
                     }
-                    Seen::Gone if files.contains_key(&name) => Some("is gone".into()),
-                    Seen::Gone => Some("the file does not exist yet".into()),
-                    Seen::Failed(error) => Some(format!("cannot be read: {error}")),
+                    FileChange::Gone if files.contains_key(&name) => Some("is gone".into()),
+                    FileChange::Gone => Some("the file does not exist yet".into()),
+                    FileChange::Failed(error) => Some(format!("cannot be read: {error}")),
                 };
                 let before = files.contains_key(&name);
                 match what {

@@ -35,7 +35,7 @@ const ANALYSIS_NICENESS: i32 = 12;
 pub type Sink = Box<dyn FnMut(&Analysis, Range<usize>, Range<usize>) -> io::Result<()> + Send>;
 
 /// The state that the analysis shares with screens and printers.
-pub struct Shared {
+pub struct LiveState {
     store: Mutex<Analysis>,
     /// Ticket lock: held while waiting for the store, so that waiters take turns.
     next: Mutex<()>,
@@ -49,7 +49,7 @@ pub struct Shared {
     unread: AtomicBool,
 }
 
-impl Shared {
+impl LiveState {
     /// Locks the store. Traffic goes on meanwhile.
     pub fn store(&self) -> MutexGuard<'_, Analysis> {
         // Without the ticket, a thread that locks again at once would starve the others.
@@ -103,7 +103,7 @@ impl Shared {
 
 /// The analysis thread. It ends when the tap has stopped and all copies are drained.
 pub struct Live {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     thread: JoinHandle<()>,
 }
 
@@ -117,7 +117,7 @@ impl Live {
     ) -> io::Result<Live> {
         let keep = LiveSink::new(store, recorder, sink);
         let shared = keep.shared.clone();
-        let mut work = Work { keep, pipeline, frames: Vec::new() };
+        let mut work = AnalysisWorker { keep, pipeline, frames: Vec::new() };
         let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
             // Traffic goes first. Fails without the permission, and changes nothing then.
             #[cfg(target_os = "linux")]
@@ -133,7 +133,7 @@ impl Live {
     }
 
     /// Waits for the thread to end. Call after the tap has stopped.
-    pub fn join(self) -> Arc<Shared> {
+    pub fn join(self) -> Arc<LiveState> {
         if self.thread.join().is_err() {
             tracing::error!("the analysis thread panicked; what it had recorded is kept");
         }
@@ -141,13 +141,13 @@ impl Live {
     }
 }
 
-struct Work {
+struct AnalysisWorker {
     keep: LiveSink,
     pipeline: Pipeline,
     frames: Vec<Frame>,
 }
 
-impl Work {
+impl AnalysisWorker {
     fn batch(&mut self, batch: &mut Vec<TapCopy>, copies: &CopyQueue) {
         let (pipeline, frames, shared) = (&mut self.pipeline, &mut self.frames, self.keep.shared.clone());
         let mut rest = batch.drain(..).peekable();
@@ -192,7 +192,7 @@ fn take_part(
 
 /// The destinations of a live source's frames: session file, store, printer.
 pub(super) struct LiveSink {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     recorder: Option<Recorder>,
     sink: Option<Sink>,
     /// Timeline rows and findings that the sink has been given.
@@ -217,7 +217,7 @@ impl Ingest<'_> {
 
 impl LiveSink {
     pub(super) fn new(store: Analysis, recorder: Option<Recorder>, sink: Option<Sink>) -> LiveSink {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LiveState {
             store: Mutex::new(store),
             next: Mutex::new(()),
             revision: AtomicU64::new(0),
@@ -254,7 +254,7 @@ impl LiveSink {
             recorder.flush(now);
             shared.recorded.store(recorder.bytes(), Ordering::Relaxed);
             if let Some(error) = recorder.error() {
-                shared.fail(error.to_owned());
+                shared.fail(error.to_string());
             }
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
@@ -264,7 +264,7 @@ impl LiveSink {
         if let Some(recorder) = self.recorder.take() {
             match recorder.finish() {
                 Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),
-                Err(error) => self.shared.fail(error),
+                Err(error) => self.shared.fail(error.to_string()),
             }
         }
     }
@@ -279,7 +279,7 @@ mod tests {
     use crate::wire::content::{Catalog, MemoryBodies};
     use crate::wire::event::{Clock, Dir};
 
-    fn shared() -> Arc<Shared> {
+    fn shared() -> Arc<LiveState> {
         let catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
         let store = Store::new(catalog, Clock { epoch: None, untimed: false }, Options::default());
         LiveSink::new(Analysis::new(store, lint::Options::default()), None, None).shared

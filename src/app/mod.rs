@@ -6,6 +6,7 @@ pub mod applied;
 pub mod client;
 pub mod decoded;
 pub mod demo;
+mod feed_error;
 pub mod files;
 pub mod live;
 mod named_recording;

@@ -1,6 +1,7 @@
 //! A named recording: the part of a live run between two key presses, copied from its session file.
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::recording_file;
@@ -8,31 +9,42 @@ use crate::sources::record::{self, Header, Loaded};
 use crate::wire::event::Seq;
 use crate::wire::text::size;
 
+/// A named recording that cannot begin or end.
+#[derive(Debug, thiserror::Error)]
+pub enum NamedRecordingError {
+    #[error("{} exists: choose another name", .path.display())]
+    Exists { path: PathBuf },
+    #[error("{}: {source}", .path.display())]
+    File { path: PathBuf, source: io::Error },
+}
+
 /// A named recording in progress.
-pub(super) struct Named {
+pub(super) struct NamedRecording {
     path: PathBuf,
     file: File,
     /// Messages before the recording.
     before: u64,
 }
 
-impl Named {
+impl NamedRecording {
     /// Begins a named recording after `before` messages and creates its file.
     ///
     /// A name without a suffix gets `.xdsrec`.
     ///
     /// # Errors
     /// The file exists already or cannot be created.
-    pub(super) fn begin(name: &str, before: u64) -> Result<Named, String> {
+    pub(super) fn begin(name: &str, before: u64) -> Result<NamedRecording, NamedRecordingError> {
         let mut path = PathBuf::from(name);
         if path.extension().is_none() {
             path.set_extension("xdsrec");
         }
         if path.exists() {
-            return Err(format!("{} exists: another name", path.display()));
+            return Err(NamedRecordingError::Exists { path });
         }
-        let file = recording_file::create(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Named { path, file, before })
+        match recording_file::create(&path) {
+            Ok(file) => Ok(NamedRecording { path, file, before }),
+            Err(source) => Err(NamedRecordingError::File { path, source }),
+        }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -50,9 +62,9 @@ impl Named {
         until: u64,
         keep_secrets: bool,
         source: &str,
-    ) -> Result<String, String> {
-        let Named { path, file, before } = self;
-        let failed = |error: std::io::Error| format!("{}: {error}", path.display());
+    ) -> Result<String, NamedRecordingError> {
+        let NamedRecording { path, file, before } = self;
+        let failed = |source: io::Error| NamedRecordingError::File { path: path.clone(), source };
         let kept = record::retain_part(&mut session.frames, &session.catalog, |frame, n| {
             n <= Seq(until)
                 && (!matches!(frame.what, crate::wire::FramePayload::Message(_)) || n > Seq(before))

@@ -14,13 +14,21 @@ use crate::wire::event::Time;
 /// How often new frames reach the file: `kill -9` loses no more than this.
 const FLUSH_INTERVAL: Duration = Duration::from_millis(100);
 
+/// A recording that a write error stopped.
+#[derive(Debug, thiserror::Error)]
+#[error("recording to {} stopped: {source}", .path.display())]
+pub struct RecordingStopped {
+    path: PathBuf,
+    source: io::Error,
+}
+
 /// Writes frames to the session file. A write error ends the recording, not the run.
 pub struct Recorder {
     path: PathBuf,
     writer: Writer,
     flushed: Instant,
     dirty: bool,
-    error: Option<String>,
+    error: Option<RecordingStopped>,
 }
 
 impl Recorder {
@@ -60,8 +68,8 @@ impl Recorder {
     }
 
     fn note(&mut self, result: io::Result<()>) {
-        if let Err(error) = result {
-            self.error = Some(stopped(&self.path, &error));
+        if let Err(source) = result {
+            self.error = Some(RecordingStopped { path: self.path.clone(), source });
         }
     }
 
@@ -69,21 +77,17 @@ impl Recorder {
         self.writer.bytes_written()
     }
 
-    pub fn error(&self) -> Option<&str> {
-        self.error.as_deref()
+    pub fn error(&self) -> Option<&RecordingStopped> {
+        self.error.as_ref()
     }
 
     /// Completes the file. Returns its size.
     ///
     /// # Errors
     /// The file is not complete.
-    pub fn finish(self) -> Result<u64, String> {
-        let said = |error: io::Error| stopped(&self.path, &error);
-        self.writer.finish().map_err(said)?;
-        std::fs::metadata(&self.path).map(|file| file.len()).map_err(said)
+    pub fn finish(self) -> Result<u64, RecordingStopped> {
+        let Recorder { path, writer, .. } = self;
+        let size = writer.finish().and_then(|()| std::fs::metadata(&path)).map(|file| file.len());
+        size.map_err(|source| RecordingStopped { path, source })
     }
-}
-
-fn stopped(path: &Path, error: &io::Error) -> String {
-    format!("recording to {} stopped: {error}", path.display())
 }

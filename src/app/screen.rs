@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use crate::peers::client::Ruling;
-use crate::sources::record::Loaded;
-use crate::tui::{ClientAction, Data, Feed, HeldMessage, Info, Mode, Msg, Seek, StoreData};
+use crate::sources::record::{Loaded, RecordReadError};
+use crate::tui::{ClientAction, Data, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData};
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
 use crate::wire::text::display_safe;
@@ -18,13 +18,14 @@ use crate::wire::text::display_safe;
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::decoded::{Decoded, save_copy};
-use super::live::Shared;
-use super::named_recording::Named;
+use super::feed_error::LiveFeedError;
+use super::live::LiveState;
+use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
 
 /// The facts about a run that the screens show beside its data.
-pub struct About {
+pub struct RunInfo {
     pub source: String,
     pub recording: Option<PathBuf>,
     /// Hints for an empty screen: how to make something appear.
@@ -35,8 +36,8 @@ pub struct About {
     pub keep_secrets: bool,
 }
 
-impl About {
-    /// Returns the lines to show instead of [`empty`](About::empty) while the server cannot be
+impl RunInfo {
+    /// Returns the lines to show instead of [`empty`](RunInfo::empty) while the server cannot be
     /// reached.
     fn cut_off(&self, why: &str) -> Vec<String> {
         let server = self.source.split_once(' ').map_or("SERVER", |(_, server)| server);
@@ -55,7 +56,7 @@ impl About {
 }
 
 /// Reads a session file again. Returns its frames and the settings of its replay.
-pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), String>>;
+pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), RecordReadError>>;
 
 /// Attempts to read recent messages from the session file, and the time between them.
 const MAX_READ_ATTEMPTS: u32 = 10;
@@ -65,24 +66,24 @@ const READ_INTERVAL: Duration = Duration::from_millis(60);
 pub struct LiveFeed<'a> {
     /// The running client whose streams are shown, if any.
     client: Option<&'a client::Running>,
-    shared: Arc<Shared>,
+    shared: Arc<LiveState>,
     bodies: Decoded,
-    about: About,
+    run: RunInfo,
     reopen: Reopen,
     rewound: RefCell<Option<ReplayFeed>>,
-    named: RefCell<Option<Named>>,
+    named: RefCell<Option<NamedRecording>>,
     applied: Option<Rc<AppliedFile>>,
     /// How often the source was rewound and resumed.
     turns: Cell<u64>,
 }
 
 impl<'a> LiveFeed<'a> {
-    pub fn new(shared: Arc<Shared>, bodies: Decoded, about: About, reopen: Reopen) -> LiveFeed<'a> {
-        if let Some(recording) = &about.recording {
+    pub fn new(shared: Arc<LiveState>, bodies: Decoded, run: RunInfo, reopen: Reopen) -> LiveFeed<'a> {
+        if let Some(recording) = &run.recording {
             saved::forget(recording);
         }
         let (rewound, named, turns) = (RefCell::new(None), RefCell::new(None), Cell::new(0));
-        LiveFeed { client: None, shared, bodies, about, reopen, rewound, named, applied: None, turns }
+        LiveFeed { client: None, shared, bodies, run, reopen, rewound, named, applied: None, turns }
     }
 
     /// Adds the client whose streams are shown, which takes commands.
@@ -96,19 +97,19 @@ impl<'a> LiveFeed<'a> {
     }
 
     /// Returns the session file once it has `wanted` messages.
-    fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), String> {
-        let Some(path) = &self.about.recording else {
-            return Err("it is not recorded (--no-record)".into());
+    fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), LiveFeedError> {
+        let Some(path) = &self.run.recording else {
+            return Err(LiveFeedError::NotRecorded);
         };
         if let Some(error) = self.shared.recording_error() {
-            return Err(error);
+            return Err(LiveFeedError::RecordingStopped(error));
         }
         let messages = |loaded: &Loaded| {
             loaded.frames.iter().filter(|frame| matches!(frame.what, FramePayload::Message(_))).count() as u64
         };
         let mut looks = 0;
         loop {
-            let (loaded, options) = (self.reopen)(path)?;
+            let (loaded, options) = (self.reopen)(path).map_err(LiveFeedError::SessionFile)?;
             looks += 1;
             if messages(&loaded) >= wanted || looks == MAX_READ_ATTEMPTS {
                 return Ok((loaded, options));
@@ -118,8 +119,8 @@ impl<'a> LiveFeed<'a> {
     }
 
     /// Returns the session file up to the held message.
-    fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, String> {
-        let session = self.session(held.n.0).map_err(|why| format!("cannot go back: {why}"));
+    fn rewind(&self, held: HeldMessage) -> Result<ReplayFeed, LiveFeedError> {
+        let session = self.session(held.n.0).map_err(|why| LiveFeedError::Rewind(Box::new(why)));
         let (mut loaded, options) = session?;
         replay::cut(&mut loaded, held.n, held.now);
         let feed = ReplayFeed::new(options.open(loaded), options, Decoded(self.bodies.0.clone()), None);
@@ -127,12 +128,16 @@ impl<'a> LiveFeed<'a> {
     }
 
     /// Ends the named recording, if any. Returns the message for the user.
-    pub fn end_named(&self) -> Option<Result<String, String>> {
+    ///
+    /// # Errors
+    /// The session file cannot be read, or the new file cannot be written.
+    pub fn end_named(&self) -> Option<Result<String, LiveFeedError>> {
         let named = self.named.borrow_mut().take()?;
         let until = self.shared.store().messages();
         let session = self.session(until);
-        let source = &self.about.source;
-        Some(session.and_then(|(loaded, _)| named.end(loaded, until, self.about.keep_secrets, source)))
+        let source = &self.run.source;
+        let end = |loaded| named.end(loaded, until, self.run.keep_secrets, source);
+        Some(session.and_then(|(loaded, _)| Ok(end(loaded)?)))
     }
 
     fn live(&self) {
@@ -162,10 +167,10 @@ impl Feed for LiveFeed<'_> {
     fn info(&self) -> Info {
         let store = self.shared.store();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = self.about.recording.as_ref();
+        let path = self.run.recording.as_ref();
         let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
         let live = Info {
-            source: self.about.source.clone(),
+            source: self.run.source.clone(),
             mode: if cut_off.is_some() { Mode::Disconnected } else { Mode::Live },
             recording: path.map(|path| (name(path), self.shared.recorded())),
             named: self.named.borrow().as_ref().map(|named| name(&named.path().to_path_buf())),
@@ -176,14 +181,14 @@ impl Feed for LiveFeed<'_> {
                 Some(_) => 0,
                 None => store.open_stream_ids().count() as u64,
             },
-            empty: cut_off.map_or_else(|| self.about.empty.clone(), |why| self.about.cut_off(&why)),
+            empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())
                 .or_else(|| {
                     self.client.and_then(|client| client.progress().refused).map(|why| why.to_string())
                 })
                 .or_else(|| self.applied.as_ref().and_then(|file| file.notice()))
-                .or_else(|| self.about.notice.clone()),
+                .or_else(|| self.run.notice.clone()),
             client: self.client.is_some(),
             following: false,
             bar: None,
@@ -194,7 +199,7 @@ impl Feed for LiveFeed<'_> {
         }
     }
 
-    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError> {
         let at_end = self.rewound.borrow().as_ref().map(ReplayFeed::is_at_end);
         match (at_end, seek) {
             (Some(true), Seek::Toggle | Seek::End) | (Some(_), Seek::Live) => {
@@ -202,7 +207,7 @@ impl Feed for LiveFeed<'_> {
                 return Ok(());
             }
             (None, _) => {
-                let held = held.ok_or("this is live: Space holds it")?;
+                let held = held.ok_or(LiveFeedError::NotHeld)?;
                 let rewound = self.rewind(held)?;
                 *self.rewound.borrow_mut() = Some(rewound);
                 self.turns.set(self.turns.get() + 1);
@@ -212,14 +217,14 @@ impl Feed for LiveFeed<'_> {
         self.rewound.borrow().as_ref().map_or(Ok(()), |rewound| rewound.replay(None, seek))
     }
 
-    fn tell(&self, tell: ClientAction) -> Result<(), String> {
-        let client = self.client.ok_or("this source takes no commands: the streams are not xdscope's own")?;
+    fn tell(&self, action: ClientAction) -> Result<(), FeedError> {
+        let client = self.client.ok_or(LiveFeedError::NoClient)?;
         let refuse = |text: String| Ruling::refuse(display_safe(&text).into_owned());
         let rule = |type_url, nonce: Arc<str>, ruling| {
             let nonce = Some(Nonce::new(nonce.to_string()));
             Command::Rule { type_url, nonce, ruling }
         };
-        let command = match tell {
+        let command = match action {
             ClientAction::Subscribe { type_url, name } => Command::Subscribe { type_url, names: vec![name] },
             ClientAction::Unsubscribe { type_url, name } => {
                 Command::Unsubscribe { type_url, names: vec![name] }
@@ -229,31 +234,30 @@ impl Feed for LiveFeed<'_> {
             ClientAction::Nack { type_url, nonce, text } => rule(type_url, nonce, refuse(text)),
             ClientAction::Reconnect => Command::Reconnect,
         };
-        match client.command(command) {
-            true => Ok(()),
-            false => Err("the client has too much to do, or has ended".into()),
-        }
+        if client.command(command) { Ok(()) } else { Err(LiveFeedError::ClientBusy.into()) }
     }
 
-    fn record(&self, name: Option<&str>) -> Result<String, String> {
+    fn record(&self, name: Option<&str>) -> Result<String, FeedError> {
         let Some(name) = name else {
-            return self.end_named().unwrap_or_else(|| Err("there is no named recording to end".into()));
+            let ended = self.end_named().unwrap_or(Err(LiveFeedError::NoNamedRecording));
+            return ended.map_err(Into::into);
         };
-        if self.about.recording.is_none() {
-            return Err("there is no session file to take it from (--no-record)".into());
+        if self.run.recording.is_none() {
+            return Err(LiveFeedError::NoSessionFile.into());
         }
-        let named = Named::begin(name, self.shared.store().messages())?;
-        let said = format!("recording to {} from here on; r ends it", named.path().display());
+        let named =
+            NamedRecording::begin(name, self.shared.store().messages()).map_err(LiveFeedError::Named)?;
+        let notice = format!("recording to {} from here on; r ends it", named.path().display());
         *self.named.borrow_mut() = Some(named);
-        Ok(said)
+        Ok(notice)
     }
 
     fn save_marks(&self, marks: &saved::Letters) -> io::Result<bool> {
-        self.about.recording.as_deref().map_or(Ok(false), |file| saved::write(file, marks).map(|()| true))
+        self.run.recording.as_deref().map_or(Ok(false), |file| saved::write(file, marks).map(|()| true))
     }
 
     fn save_copy(&self, text: &str) -> io::Result<String> {
-        save_copy(&self.about.copies, text)
+        save_copy(&self.run.copies, text)
     }
 }
 

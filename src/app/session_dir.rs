@@ -9,10 +9,10 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::civil::DateTime;
 
-/// Sessions that are kept.
-pub const KEEP_FILES: usize = 20;
-/// Bytes that are kept, if fewer sessions hold them.
-pub const KEEP_BYTES: u64 = 2_000_000_000;
+/// Number of sessions to keep.
+pub const MAX_SESSIONS: usize = 20;
+/// Total size of the sessions to keep, in bytes.
+pub const MAX_SESSION_BYTES: u64 = 2_000_000_000;
 
 const PREFIX: &str = "session-";
 const SUFFIX: &str = ".xdsrec";

@@ -18,7 +18,7 @@ use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::h2::Changes;
 
 use super::analysis::{Analysis, bounded};
-use super::live::{Live, Shared, Sink};
+use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
 
 /// The listening side of a run.
@@ -97,7 +97,7 @@ pub enum StartError {
 pub struct Running {
     pub tap: Tap,
     /// `None` with `--no-decode`.
-    pub shared: Option<Arc<Shared>>,
+    pub shared: Option<Arc<LiveState>>,
     live: Option<Live>,
     pub recording: Option<PathBuf>,
     /// The listeners and the servers behind them: `127.0.0.1:18001 → cp.mesh:15010`.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value, json};
 
 use crate::app::analysis;
-use crate::app::client::{Judge, Options, Progress, Running, Want};
+use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Running};
 use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
 use crate::peers::bootstrap::BootstrapConfig;
@@ -45,10 +45,11 @@ const DEFAULT_FEATURES: [&str; 2] =
     ["xds.config.supports-resource-ttl", "xds.config.supports-resource-in-sotw"];
 
 /// The flags of a client, before it starts.
-pub(super) struct Ask<'a> {
+pub(super) struct ClientSetup<'a> {
     /// Server as typed; `None` if the bootstrap names it.
     pub server: Option<&'a str>,
-    pub what: &'a [String],
+    /// WHAT, as typed.
+    pub targets: &'a [String],
     pub flags: &'a ClientFlags,
     pub connect: &'a ConnectFlags,
     pub schema: Arc<Schema>,
@@ -56,7 +57,7 @@ pub(super) struct Ask<'a> {
     pub quiet: bool,
 }
 
-impl Ask<'_> {
+impl ClientSetup<'_> {
     /// Builds the options of a run. The caller sets what is recorded.
     pub(super) fn options(
         &self,
@@ -73,43 +74,43 @@ impl Ask<'_> {
             .map_err(|error| CliError::usage(error.to_string()).next("-H 'name: value'"))?;
         self.warn(&bootstrap, like.as_ref(), &server, io);
         let (wants, follow) = match &like {
-            Some(like) if self.what.is_empty() => (like.wants.clone(), self.flags.expand),
+            Some(like) if self.targets.is_empty() => (like.wants.clone(), self.flags.expand),
             _ => self.wants(&bootstrap.initial_types)?,
         };
-        let asked = self.asked(&bootstrap, like.as_ref())?;
+        let plan = self.server_plan(&bootstrap, like.as_ref())?;
         let mut names = wants.iter().flat_map(|want| &want.names);
         let structured = self.flags.xdstp
-            || !asked.authorities.is_empty()
-            || asked.others != FallbackServer::Plain
+            || !plan.authorities.is_empty()
+            || plan.others != FallbackServer::Plain
             || names.any(|name| name.starts_with("xdstp:"));
         let links = follow.then(|| analysis::rules(&self.schema).links).flatten();
         let client = client::Config {
-            manner: asked.manner,
-            manners: asked.manners,
+            profile: plan.profile,
+            profiles: plan.profiles,
             transport: self.flags.transport_api_version.into(),
             poll_delay: self.flags.poll_delay.or(bootstrap.poll_delay).unwrap_or(DEFAULT_POLL_DELAY),
             node: self.node(&bootstrap, like.as_ref())?,
             ack_delay: self.flags.ack_delay,
             links,
             structured: structured && !self.flags.no_expand,
-            kinds: asked.kinds,
-            own: asked.own,
-            beside: asked.beside,
-            authorities: asked.authorities,
-            others: asked.others,
+            kinds: plan.kinds,
+            own: plan.own,
+            beside: plan.beside,
+            authorities: plan.authorities,
+            others: plan.others,
             seed: schema_flags::seed()?,
         };
         Ok(Options {
             source: format!("watch {}", server.address),
             server,
-            others: asked.servers,
+            others: plan.servers,
             client,
             wants,
-            judge: match self.flags.ack {
-                AckWord::Auto => Judge::Auto,
-                AckWord::Validate => Judge::Validate,
-                AckWord::Ask => Judge::Ask,
-                AckWord::Never => Judge::Never,
+            ack_policy: match self.flags.ack {
+                AckWord::Auto => AckPolicy::Auto,
+                AckWord::Validate => AckPolicy::Validate,
+                AckWord::Ask => AckPolicy::Ask,
+                AckWord::Never => AckPolicy::Never,
             },
             refuse: self.refusals(io)?,
             poll_timeout: self.flags.poll_timeout.or(bootstrap.poll_timeout).unwrap_or(DEFAULT_POLL_TIMEOUT),
@@ -249,13 +250,13 @@ impl Ask<'_> {
 
     /// Parses WHAT into subscriptions. A type that is found through references only (EDS without a
     /// name) is reached from the roots.
-    fn wants(&self, own: &[(Kind, Option<String>)]) -> Result<(Vec<Want>, bool), CliError> {
+    fn wants(&self, own: &[(Kind, Option<String>)]) -> Result<(Vec<InitialSubscription>, bool), CliError> {
         let flags = self.flags;
-        let mut wants: Vec<Want> = Vec::new();
-        let mut follow = flags.expand || (self.what.is_empty() && !flags.no_expand);
-        let mut roots = self.what.is_empty();
+        let mut wants: Vec<InitialSubscription> = Vec::new();
+        let mut follow = flags.expand || (self.targets.is_empty() && !flags.no_expand);
+        let mut roots = self.targets.is_empty();
         let version: ApiVersion = flags.resource_api_version.unwrap_or(flags.transport_api_version).into();
-        for text in self.what {
+        for text in self.targets {
             if text.starts_with("xdstp:") {
                 self.name_of(text, text)?;
             }
@@ -299,7 +300,7 @@ impl Ask<'_> {
                     want.wildcard |= wildcard;
                     want.names.extend(names);
                 }
-                None => wants.push(Want { type_url: url, wildcard, names }),
+                None => wants.push(InitialSubscription { type_url: url, wildcard, names }),
             }
         }
         // A bootstrap can restrict the roots to one type, or to one name.
@@ -313,7 +314,7 @@ impl Ask<'_> {
                     want.wildcard |= wildcard;
                     want.names.extend(names);
                 }
-                None => wants.push(Want { type_url, wildcard, names }),
+                None => wants.push(InitialSubscription { type_url, wildcard, names }),
             }
         }
         Ok((wants, follow))
@@ -330,15 +331,15 @@ pub(super) fn fetch(
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
     let schema = schema_flags::schema(&args.descriptors)?;
-    let ask = Ask {
+    let setup = ClientSetup {
         server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
-        what: &args.ask,
+        targets: &args.ask,
         flags: &args.client,
         connect: &args.descriptors.connect,
         schema: schema.clone(),
         quiet: global.quiet,
     };
-    let options = ask.options(offline::options(&args.timers), io)?;
+    let options = setup.options(offline::options(&args.timers), io)?;
     let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
     let running = Running::start(options, None)?;
     let timeout = args.timeout.unwrap_or(args.timers.resource_timeout);
@@ -387,7 +388,7 @@ pub(super) fn refused(refused: &Refused) -> CliError {
 pub(super) struct Waiting {
     started: Instant,
     timeout: Duration,
-    said: Duration,
+    last_message: Duration,
     /// The condition, where it is not simply an answer.
     condition: Option<String>,
 }
@@ -397,7 +398,7 @@ impl Waiting {
         Waiting {
             started: Instant::now(),
             timeout,
-            said: FIRST_MESSAGE_AFTER.saturating_sub(MESSAGE_INTERVAL),
+            last_message: FIRST_MESSAGE_AFTER.saturating_sub(MESSAGE_INTERVAL),
             condition: None,
         }
     }
@@ -414,8 +415,10 @@ impl Waiting {
     /// Sleeps for a moment, and prints progress if it is time.
     pub(super) fn look(&mut self, progress: &Progress, server: &str, global: &Global, io: &mut Io<'_>) {
         let gone = self.started.elapsed();
-        if gone >= FIRST_MESSAGE_AFTER && (self.said.is_zero() || gone >= self.said + MESSAGE_INTERVAL) {
-            self.said = gone;
+        if gone >= FIRST_MESSAGE_AFTER
+            && (self.last_message.is_zero() || gone >= self.last_message + MESSAGE_INTERVAL)
+        {
+            self.last_message = gone;
             if !global.quiet {
                 let what = match progress.open {
                     false => format!("connecting to {server}"),

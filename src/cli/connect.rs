@@ -16,7 +16,7 @@ use super::args::{ConnectFlags, ListenFlags, TapArgs};
 use super::error::{CliError, Exit};
 
 /// Timeout of each step of connecting for reflection.
-const PATIENCE: Duration = Duration::from_secs(10);
+const REFLECTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl ConnectFlags {
     /// Whether any flag asks for TLS, also to loopback.
@@ -41,7 +41,7 @@ impl ConnectFlags {
                 CliError::usage(text).next("-H 'name: value'")
             };
             if header.trim_start().starts_with(':') {
-                return Err(CliError::usage("-H has no pseudo-headers").next("--authority NAME"));
+                return Err(CliError::usage("-H cannot set pseudo-headers").next("--authority NAME"));
             }
             let (name, value) = header.split_once(':').ok_or_else(|| wrong("there is no colon"))?;
             let (name, value) = (name.trim(), value.trim());
@@ -58,7 +58,7 @@ impl ConnectFlags {
             (Some(path), _) => Token::File(path.clone()),
             (None, Some(name)) => {
                 let text = std::env::var(name).map_err(|_| {
-                    CliError::usage(format!("--token-env: the environment has no {name}"))
+                    CliError::usage(format!("--token-env: {name} is not set"))
                         .next(format!("export {name}=..."))
                 })?;
                 Token::Text(text)
@@ -107,7 +107,7 @@ pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Opt
     })?;
     let tls = match secure {
         Some(false) if connect.wants_tls() => {
-            let error = CliError::usage(format!("{typed} is plaintext, and other flags ask for TLS"));
+            let error = CliError::usage(format!("{typed} is plaintext, but other flags ask for TLS"));
             return Err(error.next(format!("https://{rest}")));
         }
         Some(false) => None,
@@ -185,7 +185,7 @@ pub(super) fn reflection(
         tls: tls.as_ref(),
         authority: flags.authority.as_deref(),
         headers: &headers,
-        timeout: PATIENCE,
+        timeout: REFLECTION_TIMEOUT,
     };
     server.descriptors(&symbols, &Schema::builtin_file).map_err(|error| {
         let mut out = CliError::new(Exit::Connection, error.what);

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_becomes_a_report() {
+    fn panic_writes_a_report() {
         let error = guard(|| panic!("the seed of doubt")).unwrap_err();
         assert_eq!(error.exit, Exit::Defect);
         assert!(error.message.contains("the seed of doubt"), "{}", error.message);

@@ -51,8 +51,9 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
         node_id: &args.node_id,
         timeout: args.connect_timeout,
     };
-    let steps =
-        patient.examine().map_err(|error| CliError::new(Exit::Defect, "no runtime").because(error))?;
+    let steps = patient
+        .examine()
+        .map_err(|error| CliError::new(Exit::Defect, "cannot start the runtime").because(error))?;
     let steps = steps.into_iter().map(|step| StepOf {
         step: step.name,
         state: step.state.word(),
@@ -152,10 +153,10 @@ fn write(of: &DoctorOf, io: &mut Io<'_>) -> Result<(), CliError> {
         writeln!(out, "server     {}", display_safe(&server.address))?;
         for step in &server.steps {
             let took = step.ms.map(|ms| format!(" ({ms:.1}ms)")).unwrap_or_default();
-            for (at, said) in step.said.iter().enumerate() {
+            for (at, text) in step.said.iter().enumerate() {
                 let (name, state) = if at == 0 { (step.step, step.state) } else { ("", "") };
                 let took = if at == 0 { took.as_str() } else { "" };
-                writeln!(out, "  {name:<10} {state:<6}  {}{took}", display_safe(said))?;
+                writeln!(out, "  {name:<10} {state:<6}  {}{took}", display_safe(text))?;
             }
             if let Some(next) = &step.next {
                 writeln!(out, "  {:<10} {:<6}  next: {}", "", "", display_safe(next))?;

@@ -43,7 +43,7 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
             Ok(Exit::Yes)
         }
         Err(_) if own_words(word, io)? => Ok(Exit::Yes),
-        Err(error) => Err(CliError::usage(format!("nothing is known of `{word}`"))
+        Err(error) => Err(CliError::usage(format!("unknown word `{word}`"))
             .because(error)
             .next("xdscope explain Cluster.connect_timeout")
             .next("xdscope lint --list-rules")

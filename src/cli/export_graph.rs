@@ -83,18 +83,22 @@ mod tests {
 
     #[test]
     fn rejects_several_clients_and_message_filters() {
-        let said = run(&["export", GATEWAY, "--to", "dot"]);
-        assert_eq!(said.exit, Exit::Usage);
-        assert!(said.err.contains("2 clients") && said.err.contains("--node 'edge-gw-1'"), "{}", said.err);
-        let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
-        assert_eq!(said.exit, Exit::Usage);
-        let said = run(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1", "--from", "+10s"]);
-        assert!(said.exit == Exit::Usage && said.err.contains("--until"), "{}", said.err);
+        let output = run(&["export", GATEWAY, "--to", "dot"]);
+        assert_eq!(output.exit, Exit::Usage);
+        assert!(
+            output.err.contains("2 clients") && output.err.contains("--node 'edge-gw-1'"),
+            "{}",
+            output.err
+        );
+        let output = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--filter", "type:cds"]);
+        assert_eq!(output.exit, Exit::Usage);
+        let output = run(&["export", GATEWAY, "--to", "mermaid", "--stream", "#1", "--from", "+10s"]);
+        assert!(output.exit == Exit::Usage && output.err.contains("--until"), "{}", output.err);
     }
 
     #[test]
     fn graph_shows_moment_of_until() {
-        let said = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--until", "+30s"]);
-        assert!(said.out.contains("fraud-check") && !said.out.contains("warming"), "{}", said.out);
+        let output = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--until", "+30s"]);
+        assert!(output.out.contains("fraud-check") && !output.out.contains("warming"), "{}", output.out);
     }
 }

@@ -24,10 +24,11 @@ use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
 use super::select::{self, Picked};
+use super::subscriptions::SubscriptionRows;
 use super::table::{Cell, Table};
 use super::target::GetTarget;
 use super::words::resource_state;
-use super::{offline, source, subscriptions, tree};
+use super::{offline, source, tree};
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
@@ -66,17 +67,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let terminal = io.stdout_is_terminal;
     let out = &mut *io.stdout;
     if args.subscriptions {
-        let shown: Vec<&StateFact> = states
-            .iter()
-            .filter(|state| {
-                let named = |name: &Arc<str>| whats.iter().any(|what| what.is_named(&state.type_url, name));
-                let any = whats.iter().all(|what| what.name.is_none());
-                get.asked(&state.type_url)
-                    && (any || state.names.iter().any(named))
-                    && filter.state(state, &store)
-            })
-            .collect();
-        subscriptions::write(args, (&shown, &whats), (&store, &schema), style, out)?;
+        get.subscriptions(style, out)?;
         return Ok(Exit::Yes);
     }
     let printed = match args.format {
@@ -140,7 +131,21 @@ pub(super) struct Get<'a> {
 }
 
 impl Get<'_> {
-    fn asked(&self, url: &TypeUrl) -> bool {
+    /// Writes the subscriptions that WHAT and the filter select.
+    fn subscriptions(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        let &Get { args, store, schema, whats, .. } = self;
+        let names_any = whats.iter().any(|what| what.name.is_some());
+        let is_shown = |state: &&StateFact| {
+            let is_named = |name: &Arc<str>| whats.iter().any(|what| what.is_named(&state.type_url, name));
+            self.is_selected(&state.type_url)
+                && (!names_any || state.names.iter().any(is_named))
+                && self.filter.state(state, store)
+        };
+        let states: Vec<&StateFact> = self.states.iter().filter(is_shown).collect();
+        SubscriptionRows { args, states: &states, targets: whats, store, schema, style }.write(out)
+    }
+
+    fn is_selected(&self, url: &TypeUrl) -> bool {
         self.whats.is_empty() || self.whats.iter().any(|what| what.is_type(url))
     }
 
@@ -151,7 +156,7 @@ impl Get<'_> {
     ) -> Result<usize, CliError> {
         let contents = Contents { store: self.store, schema: self.schema };
         let mut printed = 0;
-        for state in self.states.iter().filter(|state| self.asked(&state.type_url)) {
+        for state in self.states.iter().filter(|state| self.is_selected(&state.type_url)) {
             let orphans = self.orphans(state);
             for mut fact in self.store.resources(state.stream, &state.type_url) {
                 if orphans.contains(&fact.name) {
@@ -287,7 +292,7 @@ impl Get<'_> {
         let streams: BTreeSet<StreamId> = self
             .states
             .iter()
-            .filter(|state| self.asked(&state.type_url))
+            .filter(|state| self.is_selected(&state.type_url))
             .map(|state| state.stream)
             .collect();
         let nodes = streams.len() > 1;
@@ -333,7 +338,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_split_at_the_first_slash() {
+    fn splits_target_at_the_first_slash() {
         let parts = |text: &str| {
             let what = GetTarget::parse(text);
             (what.kind, what.type_text, what.name)

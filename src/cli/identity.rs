@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::app::client::Want;
+use crate::app::client::InitialSubscription;
 use crate::engine::store::{Store, StreamFact, Wildcard};
 use crate::net::client::Server;
 use crate::net::tap::Address;
@@ -31,7 +31,7 @@ pub(super) struct ClientModel {
     pub variant: Variant,
     /// Node in protobuf JSON.
     pub node: Value,
-    pub wants: Vec<Want>,
+    pub wants: Vec<InitialSubscription>,
     /// Whether it subscribed to everything with an empty list.
     pub legacy_wildcard: bool,
     /// Address of its server.
@@ -48,15 +48,15 @@ pub(super) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
 pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
-    let value: Result<Value, String> = match serde_json::from_str(&text) {
-        Ok(value) => Ok(value),
-        Err(_) => serde_saphyr::from_str(&text).map_err(|error| error.to_string()),
+    let value: Value = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(error.to_string()))?,
     };
-    let value = value.map_err(|error| failed().because(error))?;
     let node = if value["node"].is_object() { value["node"].clone() } else { value };
-    match node.is_object() {
-        true => Ok(node),
-        false => Err(failed().because("not an object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}")),
+    if node.is_object() {
+        Ok(node)
+    } else {
+        Err(failed().because("not an object").next("{\"id\": \"edge-1\", \"cluster\": \"edge\"}"))
     }
 }
 
@@ -163,9 +163,9 @@ pub(super) fn like(
 
 /// Returns the subscriptions of a client at the end: on one stream, or on its newest stream of each
 /// type.
-fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, bool) {
+fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<InitialSubscription>, bool) {
     let mut legacy = false;
-    let mut wants: Vec<Want> = Vec::new();
+    let mut wants: Vec<InitialSubscription> = Vec::new();
     let node = select::node(model);
     let same = |stream: StreamId| {
         variant.is_aggregated() && stream == model.stream
@@ -182,7 +182,11 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<Want>, boo
         }
         legacy |= state.wildcard == Wildcard::Legacy;
         let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
-        wants.push(Want { type_url: state.type_url, wildcard: state.wildcard != Wildcard::None, names });
+        wants.push(InitialSubscription {
+            type_url: state.type_url,
+            wildcard: state.wildcard != Wildcard::None,
+            names,
+        });
     }
     wants.sort_by_cached_key(|want| crate::present::report::type_order(&want.type_url));
     (wants, legacy)

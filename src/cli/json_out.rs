@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_is_one_document_and_lines_are_lines() {
+    fn json_is_one_array_and_jsonl_one_object_a_line() {
         assert_eq!(written(true, &[]), "[]\n");
         assert_eq!(written(true, &[json!(1), json!(2)]), "[\n1,\n2\n]\n");
         assert_eq!(written(false, &[]), "");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_a_terminal_obeys_is_left() {
+    fn escapes_control_characters() {
         let value = json!("a\x1b[2J\u{9b}2J\x7f é");
         let text = line(&value);
         assert!(!text.chars().any(char::is_control), "{text}");

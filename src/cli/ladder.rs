@@ -78,7 +78,7 @@ impl Ladder<'_> {
                 "{} {bar}{}{bar}{}",
                 pad_left(&time(fact), left),
                 self.arrow(fact),
-                self.beside(fact)
+                self.remark(fact)
             );
             writeln!(out, "{}", line.trim_end())?;
         }
@@ -88,7 +88,7 @@ impl Ladder<'_> {
     /// Draws the arrow between the lifelines, with its label.
     fn arrow(&self, fact: &MessageFact) -> String {
         let rule = self.style.pick("─", "-");
-        let text = report::said(&fact.line());
+        let text = report::arrow_text(&fact.line());
         let text = display_safe(&text);
         let rest = |used: usize| rule.repeat(LANE.saturating_sub(used + width(&text)));
         match fact.dir {
@@ -99,7 +99,7 @@ impl Ladder<'_> {
     }
 
     /// Formats number, latency and note of a row.
-    fn beside(&self, fact: &MessageFact) -> String {
+    fn remark(&self, fact: &MessageFact) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(fact.n.map(|n| format!("#{}", n.0)));
         words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));

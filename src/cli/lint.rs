@@ -133,7 +133,7 @@ fn known(id: &str) -> Result<(), CliError> {
     if lint::rule(id).is_some() {
         return Ok(());
     }
-    Err(CliError::usage(format!("there is no rule `{id}`")).next("xdscope lint --list-rules"))
+    Err(CliError::usage(format!("unknown rule `{id}`")).next("xdscope lint --list-rules"))
 }
 
 fn severity(word: SeverityWord) -> Severity {
@@ -272,12 +272,12 @@ mod tests {
     const STALE: &str = "tests/fixtures/scripts/S-10b.xds";
 
     #[test]
-    fn findings_are_a_table_and_a_count() {
+    fn prints_findings_and_a_count() {
         insta::assert_snapshot!(show(&["lint", STALE]));
     }
 
     #[test]
-    fn the_exit_says_whether_there_is_a_finding_that_counts() {
+    fn exit_code_depends_on_findings_that_count() {
         assert_eq!(run(&["lint", STALE]).exit, Exit::No);
         assert_eq!(run(&["lint", STALE, "--fail-on", "error"]).exit, Exit::Yes);
         assert_eq!(run(&["lint", "tests/fixtures/scripts/S-09.xds"]).exit, Exit::Yes, "a note only");
@@ -289,14 +289,14 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_there_is_not_is_a_mistake() {
-        let said = run(&["lint", STALE, "--rule", "relay-leek"]);
-        assert_eq!(said.exit, Exit::Usage);
-        assert!(said.err.contains("there is no rule `relay-leek`"), "{}", said.err);
+    fn rejects_unknown_rules() {
+        let output = run(&["lint", STALE, "--rule", "relay-leek"]);
+        assert_eq!(output.exit, Exit::Usage);
+        assert!(output.err.contains("unknown rule `relay-leek`"), "{}", output.err);
     }
 
     #[test]
-    fn a_finding_is_an_object_of_the_contract() {
+    fn prints_finding_objects() {
         let found = objects(&["lint", STALE, "-o", "jsonl", "--rule", "sotw-answer-to-stale"]);
         let [finding] = found.as_slice() else { panic!("{found:?}") };
         let keys: Vec<&str> =
@@ -330,49 +330,50 @@ mod tests {
     }
 
     #[test]
-    fn expectations_are_checked() {
-        let said = run(&["lint", "examples/nack.xds", "--expect"]);
-        assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{}", said.err);
+    fn checks_expectations() {
+        let output = run(&["lint", "examples/nack.xds", "--expect"]);
+        assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{}", output.err);
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("wrong.xds");
         std::fs::write(&path, "node a\nstream 1 ads\n> cds nonode\nexpect lint none\n").unwrap();
-        let said = run(&["lint", path.to_str().unwrap(), "--expect"]);
-        assert_eq!(said.exit, Exit::No);
-        assert!(said.out.contains("line 4") && said.out.contains("node-missing at 1"), "{}", said.out);
+        let output = run(&["lint", path.to_str().unwrap(), "--expect"]);
+        assert_eq!(output.exit, Exit::No);
+        assert!(output.out.contains("line 4") && output.out.contains("node-missing at 1"), "{}", output.out);
         let recording = run(&["lint", "tests/fixtures/recordings/v1.xdsrec", "--expect"]);
         assert!(matches!(recording.exit, Exit::Usage | Exit::Unreadable), "{}", recording.err);
     }
 
     #[test]
-    fn rules_are_listed_and_explained() {
+    fn lists_and_explains_rules() {
         let list = run(&["lint", "--list-rules", "--no-headers"]).out;
         assert_eq!(list.lines().count(), super::lint::rules().count());
         for rule in super::lint::rules() {
-            let said = run(&["explain", rule.id]);
-            assert!(said.exit == Exit::Yes && !said.out.is_empty(), "{}", rule.id);
+            let output = run(&["explain", rule.id]);
+            assert!(output.exit == Exit::Yes && !output.out.is_empty(), "{}", rule.id);
         }
         insta::assert_snapshot!(show(&["explain", "sotw-nonce-regression"]));
     }
 
     #[test]
-    fn a_bootstrap_is_read_and_its_places_are_told() {
+    fn reads_a_bootstrap_and_names_places_in_it() {
         let file = "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml";
-        let said = run(&["lint", file, "--no-headers"]);
-        assert_eq!(said.exit, Exit::No);
+        let output = run(&["lint", file, "--no-headers"]);
+        assert_eq!(output.exit, Exit::No);
         assert!(
-            said.out.contains("bootstrap-ads-missing") && said.out.contains("dynamic_resources.cds_config"),
+            output.out.contains("bootstrap-ads-missing")
+                && output.out.contains("dynamic_resources.cds_config"),
             "{}",
-            said.out
+            output.out
         );
         let found = objects(&["lint", file, "-o", "jsonl"]);
         assert_eq!(found[0]["place"], "dynamic_resources.cds_config");
         assert_eq!(run(&["lint", "examples/bootstraps/envoy-ads.yaml", "--fail-on", "info"]).exit, Exit::Yes);
-        let said = run(&["status", file]);
-        assert!(said.exit == Exit::Usage && said.err.contains("is a bootstrap"), "{}", said.err);
+        let output = run(&["status", file]);
+        assert!(output.exit == Exit::Usage && output.err.contains("is a bootstrap"), "{}", output.err);
     }
 
     #[test]
-    fn a_file_with_a_response_is_a_source() {
+    fn accepts_a_file_with_a_response() {
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
             let path = dir.path().join(name);
@@ -386,21 +387,21 @@ mod tests {
         let wrong = write("cds.json", yaml);
         assert_eq!(objects(&["lint", &wrong, "-o", "jsonl"])[0]["rule"], "fs-format-mismatch");
         let broken = write("half.json", "{\"resources\": [");
-        let said = run(&["lint", &broken]);
-        assert!(said.exit == Exit::No && said.out.contains("fs-parse-error"), "{}", said.out);
-        assert!(said.err.contains("JSON: "), "{}", said.err);
+        let output = run(&["lint", &broken]);
+        assert!(output.exit == Exit::No && output.out.contains("fs-parse-error"), "{}", output.out);
+        assert!(output.err.contains("JSON: "), "{}", output.err);
     }
 
     #[test]
-    fn references_are_found_by_the_descriptors() {
+    fn finds_references_by_descriptors() {
         for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d"] {
-            let said = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
-            assert_eq!((said.exit, said.out.as_str()), (Exit::Yes, ""), "{id}");
+            let output = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
+            assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{id}");
         }
     }
 
     #[test]
-    fn timers_are_read() {
+    fn parses_timers() {
         let late = "tests/fixtures/scripts/S-20.xds";
         assert!(run(&["lint", late]).out.contains("name-not-delivered"));
         assert!(!run(&["lint", late, "--timers", "exist=60s"]).out.contains("name-not-delivered"));

@@ -9,7 +9,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use crate::app::demo::{Demo, Scenario};
-use crate::app::live::{Shared, Sink};
+use crate::app::live::{LiveState, Sink};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{Front, Options, Running};
 use crate::app::{recording_file, session_dir};
@@ -32,10 +32,6 @@ const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Limit of silences when a rewound run plays.
 const REWIND_IDLE_LIMIT: Duration = Duration::from_secs(2);
-
-/// Limits of kept sessions: their number, and their size in bytes.
-const MAX_SESSIONS: usize = 20;
-const MAX_SESSION_BYTES: u64 = 2_000_000_000;
 
 /// A run, before it starts.
 pub(super) struct Run<'a> {
@@ -239,7 +235,8 @@ impl Run<'_> {
         };
         let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
         let (path, file) = session_dir::create_session(&dir, begun).map_err(failed)?;
-        session_dir::clean(&dir, Some(&path), MAX_SESSIONS, MAX_SESSION_BYTES).map_err(failed)?;
+        session_dir::clean(&dir, Some(&path), session_dir::MAX_SESSIONS, session_dir::MAX_SESSION_BYTES)
+            .map_err(failed)?;
         Ok(Some((path, file)))
     }
 
@@ -283,11 +280,11 @@ impl Run<'_> {
         signals: std::sync::mpsc::Receiver<Signal>,
     ) -> Result<(), CliError> {
         use crate::app::decoded::Decoded;
-        use crate::app::screen::{About, LiveFeed};
+        use crate::app::screen::{LiveFeed, RunInfo};
         let screen = super::screens::wanted(self.flags.view.as_deref())?;
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         let reopen = self.reopen(&shown, &schema, io);
-        let about = About {
+        let about = RunInfo {
             source: shown.source,
             recording: shown.recording,
             empty: self.empty.clone(),
@@ -301,7 +298,7 @@ impl Run<'_> {
         let result =
             super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
         match feed.end_named() {
-            Some(Ok(said)) => io.say(&said),
+            Some(Ok(notice)) => io.say(&notice),
             Some(Err(why)) => io.say(&format!("the named recording failed: {why}")),
             None => {}
         }
@@ -314,8 +311,7 @@ impl Run<'_> {
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
         Box::new(move |path| {
-            let loaded = sources::open_recording(path)
-                .map_err(|error| format!("cannot read the session file: {error}"))?;
+            let loaded = sources::open_recording(path)?;
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
@@ -371,7 +367,7 @@ pub(super) fn say_kept(
 
 /// The content of the screens of a run.
 pub(super) struct Shown<'a> {
-    pub shared: Arc<Shared>,
+    pub shared: Arc<LiveState>,
     pub recording: Option<PathBuf>,
     pub source: String,
     pub notice: Option<String>,

@@ -153,6 +153,6 @@ fn follow(
         }
     };
     let thread = std::thread::Builder::new().name("follow".into()).spawn(work);
-    thread.map_err(|error| CliError::new(Exit::Defect, "cannot follow").because(error))?;
+    thread.map_err(|error| CliError::new(Exit::Defect, "cannot follow the file").because(error))?;
     Ok(receive)
 }

@@ -10,15 +10,15 @@ use crate::peers::client::{self, FallbackServer, ServerProfile};
 use crate::wire::event::{Kind, Variant};
 
 use super::args::VariantWord;
-use super::client::Ask;
+use super::client::ClientSetup;
 use super::connect::reach;
 use super::error::CliError;
 use super::identity::{self, ClientModel};
 
 /// Servers and variants as in [`client::Config`], without the first server.
-pub(super) struct Asked {
-    pub manner: ServerProfile,
-    pub manners: BTreeMap<u32, ServerProfile>,
+pub(super) struct ServerPlan {
+    pub profile: ServerProfile,
+    pub profiles: BTreeMap<u32, ServerProfile>,
     pub kinds: BTreeMap<Kind, u32>,
     pub own: BTreeMap<Kind, u32>,
     pub beside: BTreeMap<String, u32>,
@@ -28,17 +28,17 @@ pub(super) struct Asked {
     pub servers: Vec<Server>,
 }
 
-impl Ask<'_> {
+impl ClientSetup<'_> {
     /// Combines the sources of the bootstrap with the servers of `--xdstp-authority NAME=SERVER`,
     /// which come first; several names can share a server. A typed SOURCE answers for everything
     /// without an authority.
-    pub(super) fn asked(
+    pub(super) fn server_plan(
         &self,
         bootstrap: &BootstrapConfig,
         like: Option<&ClientModel>,
-    ) -> Result<Asked, CliError> {
+    ) -> Result<ServerPlan, CliError> {
         let stated = self.variant().or(like.map(|like| like.variant));
-        let manner = |variant: Variant| {
+        let profile = |variant: Variant| {
             let legacy = like.map_or(!variant.is_delta(), |like| like.legacy_wildcard);
             // go-control-plane 0.14 takes `*` for the name of a resource in SotW, so use the form
             // of Envoy.
@@ -49,9 +49,9 @@ impl Ask<'_> {
         let wire =
             |url: &str| client::parse_subscription(url).map_or_else(|| url.to_owned(), |(_, name)| name);
         let beside = bootstrap.locator_sources.iter().filter(|_| own);
-        let mut out = Asked {
-            manner: manner(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),
-            manners: BTreeMap::new(),
+        let mut out = ServerPlan {
+            profile: profile(stated.or(bootstrap.variant()).unwrap_or(Variant::Ads)),
+            profiles: BTreeMap::new(),
             kinds: bootstrap.type_sources.iter().filter(|_| own).copied().collect(),
             own: bootstrap.non_ads_type_sources.iter().filter(|_| own).copied().collect(),
             beside: beside.map(|(url, number)| (wire(url), *number)).collect(),
@@ -63,13 +63,13 @@ impl Ask<'_> {
             let flags = self.to(Address::Tcp(String::new()), None)?;
             out.servers.extend(identity::servers(&source.servers, &flags, self.connect)?);
             if stated.is_none() {
-                out.manners.insert(number(out.servers.len()), manner(source.variant));
+                out.profiles.insert(number(out.servers.len()), profile(source.variant));
             }
         }
         let (before, mut known) = (out.servers.len(), Vec::<&str>::new());
         for pair in &self.flags.xdstp_authority {
             let (name, typed) = pair.split_once('=').ok_or_else(|| {
-                CliError::usage(format!("`{pair}` is no NAME=SERVER"))
+                CliError::usage(format!("not a NAME=SERVER pair: `{pair}`"))
                     .next("--xdstp-authority shop.example=cp-2.mesh:15010")
             })?;
             let at = match known.iter().position(|other| *other == typed) {

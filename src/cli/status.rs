@@ -1,6 +1,8 @@
 //! `status`: who is in sync, and what is open.
 
-use std::collections::{HashMap, HashSet};
+mod wide;
+
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,12 +11,12 @@ use serde_json::{Value, json};
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::store::{ProblemFact, StateFact, Store, TypeState};
-use crate::present::applied::{applied_lines, applied_summary};
+use crate::present::applied::applied_lines;
 use crate::present::json;
 use crate::present::report::{self, Role, Row, Rows, Warming};
 use crate::schema::Schema;
 use crate::wire::event::{Kind, StreamId, Variant};
-use crate::wire::text::{age, count, display_safe, latency, plural, type_label};
+use crate::wire::text::{age, display_safe, plural, type_label};
 
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
@@ -128,15 +130,7 @@ impl<'a> Status<'a> {
         }
         match args.format {
             Format::Json | Format::Jsonl | Format::Yaml => self.objects(args.format, terminal, out)?,
-            Format::Wide => {
-                wide(
-                    (&self.states, self.applied.as_deref()),
-                    (self.store, self.schema),
-                    style,
-                    headers,
-                    out,
-                )?;
-            }
+            Format::Wide => self.wide(style, headers, out)?,
             Format::Name => {
                 let rows = self.matrix.rows.iter();
                 let names: std::collections::BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
@@ -209,7 +203,8 @@ fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, C
         return if args.nodes.is_some() { Err(wait::one_node()) } else { Ok(true) };
     }
     let condition = wait::Condition::Synced;
-    let met = wait::on_recording(&args.source, (&condition, "synced"), args.nodes, timeout, global, io)?;
+    let goal = wait::Goal { condition: &condition, text: "synced", nodes: args.nodes, timeout };
+    let met = goal.on_recording(&args.source, global, io)?;
     if !met && !global.quiet {
         let nodes = args
             .nodes
@@ -302,10 +297,10 @@ fn write(
 }
 
 fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
-    let role = if row.closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
+    let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
     let variant = row.variant.map_or("opaque", Variant::word);
     let mut cells = vec![Cell::role(row.title(), role), Cell::role(variant, Role::Muted)];
-    if row.closed() {
+    if row.is_closed() {
         cells.push(Cell::role(ended(row, store, style), Role::Muted));
     } else if row.variant.is_none() {
         cells.push(Cell::role(row.opaque(), Role::Muted));
@@ -321,113 +316,4 @@ fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
 /// Formats `closed 2m ago: UNAVAILABLE keepalive timeout; 3 reconnects; last CDS NACK×3`.
 fn ended(row: &Row, store: &Store, style: Style) -> String {
     report::ended(row, (!store.clock().untimed).then(|| store.now()), style.pick("×", "x"))
-}
-
-/// Index of the column of `--applied`: after RESOURCES.
-const APPLIED_COLUMN: usize = 10;
-
-/// Titles of the columns of `-o wide`; `>` aligns to the right.
-const WIDE_COLUMNS: [&str; 15] = [
-    "NODE",
-    ">STREAM",
-    "VARIANT",
-    "TYPE",
-    "STATE",
-    "IN FORCE",
-    "OFFERED",
-    "NONCE",
-    "SUBSCRIBED",
-    "RESOURCES",
-    ">PUSHES",
-    ">SAME",
-    ">ACK P50",
-    ">AGE",
-    "OPEN",
-];
-
-/// Writes one row per stream and type, with versions, nonces and who owes what.
-fn wide(
-    (states, accounts): (&[StateFact], Option<&[Option<AppliedDiff>]>),
-    (store, schema): (&Store, &Schema),
-    style: Style,
-    headers: bool,
-    out: &mut dyn std::io::Write,
-) -> Result<(), CliError> {
-    let problems = store.problems();
-    let lives: HashMap<StreamId, String> = store
-        .streams()
-        .iter()
-        .filter_map(|stream| Some((stream.stream, report::life(stream, !store.clock().untimed)?)))
-        .collect();
-    let mut titles = WIDE_COLUMNS.to_vec();
-    if accounts.is_some() {
-        titles.insert(APPLIED_COLUMN, "APPLIED");
-    }
-    let mut table = Table::new(out, style, headers && !states.is_empty(), &titles);
-    for (at, state) in states.iter().enumerate() {
-        let text = |text: &Option<std::sync::Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
-        let (_, role) = report::state_word(state.state);
-        let word = report::state_text(state.state, state, style.pick("×", "x"));
-        let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
-        let p50 = state.ack_ms.and_then(|(p50, _)| std::time::Duration::try_from_secs_f64(p50 / 1e3).ok());
-        let of_state = problems
-            .iter()
-            .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
-        let mut open: Vec<String> = of_state
-            .flat_map(|problem| {
-                let sentence = report::problem(problem, &store.clock());
-                [Some(sentence), problem.quote().map(|quote| quote.to_string())]
-            })
-            .flatten()
-            .collect();
-        open.extend(report::missing_answers_of(store, schema, state).iter().map(report::missing_answer));
-        open.extend(lives.get(&state.stream).cloned());
-        let mut cells = vec![
-            Cell::new(state.node.as_deref().unwrap_or("-")),
-            Cell::new(state.stream.0.to_string()),
-            Cell::role(state.variant.word(), Role::Muted),
-            Cell::new(type_label(state.type_url.as_str())),
-            Cell::role(word, role),
-            text(&state.in_force),
-            text(&state.offered),
-            text(&state.nonce),
-            Cell::new(report::subscribed(state)),
-            Cell::new(held(state)),
-            Cell::new(count(state.pushes)),
-            Cell::new(same(state)),
-            Cell::new(p50.map_or("-".into(), latency)),
-            Cell::new(if store.clock().untimed { "-".into() } else { age(store.now().since(from)) }),
-            Cell::new(if style.ascii { open.join(": ").replace('×', "x") } else { open.join(": ") }),
-        ];
-        if let Some(accounts) = accounts {
-            let account = accounts.get(at).and_then(Option::as_ref);
-            let cell = account.map_or(Cell::role("-", Role::Muted), |account| {
-                Cell::role(
-                    applied_summary(account),
-                    if account.is_problem() { Role::Bad } else { Role::Plain },
-                )
-            });
-            cells.insert(APPLIED_COLUMN, cell);
-        }
-        table.row(cells)?;
-    }
-    Ok(table.finish()?)
-}
-
-/// Formats the share of bytes that were resources sent again without a change.
-fn same(state: &StateFact) -> String {
-    match state.bytes {
-        0 => "-".into(),
-        bytes => format!("{} %", state.bytes_same.saturating_mul(100) / bytes),
-    }
-}
-
-/// Formats the number of present resources, with the number of requested names if that is known.
-fn held(state: &StateFact) -> String {
-    match state.wildcard {
-        crate::engine::store::Wildcard::None if !state.names.is_empty() => {
-            format!("{} of {}", count(state.resources), count(state.names.len() as u64))
-        }
-        _ => count(state.resources),
-    }
 }

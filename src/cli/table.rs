@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_decoration() {
+    fn colour_does_not_change_the_text() {
         let style = Style { color: true, ascii: false };
         let text = table(style, false, &[&[("a", Role::Bad), ("\x1b[2J", Role::Plain)]]);
         assert_eq!(text, "\x1b[1;31ma\x1b[0m  \\x1b[2J\n");
     }
 
     #[test]
-    fn long_tables_are_written_in_blocks() {
+    fn writes_long_tables_in_blocks() {
         let mut out = Vec::new();
         let mut table = Table::new(&mut out, PLAIN, true, &["A", "B"]);
         for i in 0..BLOCK {

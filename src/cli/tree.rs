@@ -27,7 +27,7 @@ const LINES: Branches = Branches { fork: "├─ ", last: "└─ ", through: "�
 const ASCII: Branches = Branches { fork: "|- ", last: "`- ", through: "|  " };
 
 pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
-    let signs = if style.ascii { &ASCII } else { &LINES };
+    let branches = if style.ascii { &ASCII } else { &LINES };
     let mut facts: Vec<ResourceFact> = Vec::new();
     let printed = get.each(&mut |fact| {
         facts.push(fact.clone());
@@ -38,6 +38,7 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     for stream in streams {
         let of = stream.first().map(|fact| graph::streams_of(get.store, fact.stream)).unwrap_or_default();
         let graph = &Graph::of(get.store, get.schema, &of);
+        let tree = Tree { get, graph, branches, style };
         if let (true, Some(first)) = (several, stream.first()) {
             let node = first.node.as_deref().unwrap_or("-");
             writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
@@ -46,38 +47,44 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
             let Some(first) = of_type.first() else { continue };
             writeln!(out, "{}  {}", type_label(first.type_url.as_str()), of_type.len())?;
             for (i, fact) in of_type.iter().enumerate() {
-                resource((get, graph), fact, i + 1 == of_type.len(), signs, style, out)?;
+                tree.resource(fact, i + 1 == of_type.len(), out)?;
             }
         }
     }
     Ok(printed)
 }
 
-fn resource(
-    (get, graph): (&Get<'_>, &Graph),
-    fact: &ResourceFact,
-    last: bool,
-    signs: &Branches,
+/// The resources of one client as a tree.
+struct Tree<'a> {
+    get: &'a Get<'a>,
+    graph: &'a Graph,
+    branches: &'a Branches,
     style: Style,
-    out: &mut dyn Write,
-) -> Result<(), CliError> {
-    let version = fact.version.as_deref().unwrap_or("-");
-    let line = format!("{}  {version}  {}", fact.name, with_graph(graph, fact));
-    writeln!(out, "{}{}", if last { signs.last } else { signs.fork }, display_safe(&line))?;
-    let body = bodies::resource(get.store, get.schema, fact, FieldNames::Original);
-    let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
-    for (i, link) in links.iter().enumerate() {
-        let lead = if last { "   " } else { signs.through };
-        let fork = if i + 1 == links.len() { signs.last } else { signs.fork };
-        let arrow = style.pick("→", "->");
-        let there = link.kind.type_url(ApiVersion::V3).map(|url| known(get, graph, fact.stream, &url, link));
-        let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
-        let authority = link.authority.as_ref();
-        let authority = authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
-        let there = there.unwrap_or_default();
-        writeln!(out, "{lead}{fork}{}  {there}{}", display_safe(&line), display_safe(&authority))?;
+}
+
+impl Tree<'_> {
+    /// Writes a resource, and below it the resources that it refers to.
+    fn resource(&self, fact: &ResourceFact, last: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        let Tree { get, graph, branches, style } = *self;
+        let version = fact.version.as_deref().unwrap_or("-");
+        let line = format!("{}  {version}  {}", fact.name, with_graph(graph, fact));
+        writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
+        let body = bodies::resource(get.store, get.schema, fact, FieldNames::Original);
+        let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
+        for (i, link) in links.iter().enumerate() {
+            let lead = if last { "   " } else { branches.through };
+            let fork = if i + 1 == links.len() { branches.last } else { branches.fork };
+            let arrow = style.pick("→", "->");
+            let url = link.kind.type_url(ApiVersion::V3);
+            let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
+            let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
+            let authority = link.authority.as_ref();
+            let authority =
+                authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
+            writeln!(out, "{lead}{fork}{}  {target}{}", display_safe(&line), display_safe(&authority))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Describes a referenced resource as the stream knows it.

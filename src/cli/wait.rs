@@ -9,7 +9,7 @@ use crate::engine::store::{ResourceState, Store, TypeState};
 use crate::sources::{self, Limit};
 
 use super::args::{Global, SourceArgs, WaitArgs};
-use super::client::{Ask, Waiting, broken, listed};
+use super::client::{ClientSetup, Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{offline, schema_flags, select, source};
@@ -95,42 +95,52 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     if offline::is_server(&args.source.source) {
         return on_server(args, &condition, global, io);
     }
-    let met =
-        on_recording(&args.source, (&condition, &args.condition), args.nodes, args.timeout, global, io)?;
-    if met { Ok(Exit::Yes) } else { Err(never(args, None)) }
+    let (condition, text) = (&condition, args.condition.as_str());
+    let goal = Goal { condition, text, nodes: args.nodes, timeout: args.timeout };
+    if goal.on_recording(&args.source, global, io)? { Ok(Exit::Yes) } else { Err(never(args, None)) }
 }
 
-/// Reads a source each time it has grown, until the condition holds. Returns false on a timeout.
-pub(super) fn on_recording(
-    source: &SourceArgs,
-    (condition, text): (&Condition, &str),
-    nodes: Option<u64>,
-    timeout: Duration,
-    global: &Global,
-    io: &mut Io<'_>,
-) -> Result<bool, CliError> {
-    let mut waiting = Waiting::until(timeout, text);
-    let quiet = Global { quiet: true, ..global.clone() };
-    let path = if source.source == "-" { None } else { Some(offline::find(&source.source, io)?) };
-    let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
-    loop {
-        let seen = size();
-        let started = Instant::now();
-        let read = source::open(source, &quiet, io)?;
-        let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
-        if condition.is_met(&store, nodes) {
-            return Ok(true);
-        }
-        // Reading again must not take most of the time.
-        let rest = started.elapsed() * PAUSE_FACTOR;
-        let rested = Instant::now();
+/// A condition with its limits.
+pub(super) struct Goal<'a> {
+    pub condition: &'a Condition,
+    /// The condition as typed.
+    pub text: &'a str,
+    /// The number of nodes for which the condition must hold.
+    pub nodes: Option<u64>,
+    pub timeout: Duration,
+}
+
+impl Goal<'_> {
+    /// Reads a source each time it has grown, until the condition holds. Returns false on a timeout.
+    pub(super) fn on_recording(
+        &self,
+        source: &SourceArgs,
+        global: &Global,
+        io: &mut Io<'_>,
+    ) -> Result<bool, CliError> {
+        let mut waiting = Waiting::until(self.timeout, self.text);
+        let quiet = Global { quiet: true, ..global.clone() };
+        let path = if source.source == "-" { None } else { Some(offline::find(&source.source, io)?) };
+        let size = || path.as_ref().and_then(|path| std::fs::metadata(path).ok()).map(|file| file.len());
         loop {
-            if waiting.is_over() || path.is_none() {
-                return Ok(false);
+            let size_read = size();
+            let started = Instant::now();
+            let read = source::open(source, &quiet, io)?;
+            let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
+            if self.condition.is_met(&store, self.nodes) {
+                return Ok(true);
             }
-            waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
-            if size() != seen && rested.elapsed() >= rest {
-                break;
+            // Reading again must not take most of the time.
+            let pause = started.elapsed() * PAUSE_FACTOR;
+            let paused = Instant::now();
+            loop {
+                if waiting.is_over() || path.is_none() {
+                    return Ok(false);
+                }
+                waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
+                if size() != size_read && paused.elapsed() >= pause {
+                    break;
+                }
             }
         }
     }
@@ -152,15 +162,15 @@ fn on_server(
         return Err(one_node());
     }
     let of = &args.source;
-    let ask = Ask {
+    let setup = ClientSetup {
         server: (!of.client.server_of_bootstrap).then_some(of.source.as_str()),
-        what: &[],
+        targets: &[],
         flags: &of.client,
         connect: &of.descriptors.connect,
         schema: schema_flags::schema(&of.descriptors)?,
         quiet: global.quiet,
     };
-    let options = ask.options(offline::options(&of.timers), io)?;
+    let options = setup.options(offline::options(&of.timers), io)?;
     let running = Running::start(options, None)?;
     let mut waiting = Waiting::until(args.timeout, &args.condition);
     loop {

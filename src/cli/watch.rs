@@ -5,7 +5,7 @@ use crate::app::client::{Options, Running};
 use crate::app::signals;
 
 use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, ThemeWord, WatchArgs};
-use super::client::Ask;
+use super::client::ClientSetup;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{self, Run, Shown};
@@ -24,15 +24,15 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         let _ = warming.join();
         return exit;
     }
-    let ask = Ask {
+    let setup = ClientSetup {
         server: args.server.as_deref(),
-        what: &args.what,
+        targets: &args.what,
         flags: &args.client,
         connect: &flags.descriptors.connect,
         schema: schema.clone(),
         quiet: global.quiet,
     };
-    let options = ask.options(offline::options(&flags.timers), io)?;
+    let options = setup.options(offline::options(&flags.timers), io)?;
     let server = options.server.address.to_string();
     let run = Run {
         flags,
@@ -50,24 +50,24 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
     let source = options.source.clone();
     let sink = if screens { None } else { Some(run.sink(io)?) };
-    let signals =
-        signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+    let signals = signals::watch(screens)
+        .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
         run.screens(io, Shown { shared, recording, source, notice, client }, schema, signals)
     } else {
-        let mut said = None;
+        let mut reported = None;
         live::until_stopped(&signals, || {
             let trouble = running.shared.trouble();
-            if trouble != said && !global.quiet {
-                match (&trouble, &said) {
+            if trouble != reported && !global.quiet {
+                match (&trouble, &reported) {
                     (Some(trouble), _) => io.say(&crate::wire::text::display_safe(trouble)),
                     (None, _) => io.say("connected"),
                 }
             }
-            said = trouble;
+            reported = trouble;
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));
             met || running.shared.unread() || running.progress().refused.is_some()
         });

@@ -72,22 +72,22 @@ pub(super) fn run(
         source: source.clone(),
     };
     let sink = if screens { None } else { Some(run.sink(io)?) };
-    let signals =
-        signals::watch(screens).map_err(|error| CliError::new(Exit::Defect, "no signals").because(error))?;
+    let signals = signals::watch(screens)
+        .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
     let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let shown = Shown { shared, recording, source, notice: run.notice.clone(), client: None };
         run.screens(io, shown, schema, signals)
     } else {
-        let mut said = Vec::new();
+        let mut reported = Vec::new();
         live::until_stopped(&signals, || {
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
-            for line in lines.iter().filter(|line| !global.quiet && !said.contains(*line)) {
+            for line in lines.iter().filter(|line| !global.quiet && !reported.contains(*line)) {
                 io.say(&crate::wire::text::display_safe(line));
             }
-            said = lines;
+            reported = lines;
             let met = until.is_some_and(|until| until.is_met(&running.shared.store(), None));
             met || running.shared.unread()
         });

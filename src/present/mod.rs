@@ -1,5 +1,7 @@
 //! Facts as text for people and programs: reports, JSON objects, explanations of log lines.
 
+#![warn(missing_docs)]
+
 pub mod applied;
 pub mod authority;
 pub mod graph;

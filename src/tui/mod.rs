@@ -16,8 +16,8 @@ mod widgets;
 
 pub use common::{Common, Scope};
 pub use data::{
-    AppliedFilter, BodyFormat, BodyRenderer, ClientAction, Contents, Data, Feed, HeldMessage, Info, Marked,
-    Mode, ReplayBar, ReplayMark, Seek, Sign, Speed, StoreData,
+    AppliedFilter, BodyFormat, BodyRenderer, ClientAction, Contents, Data, Feed, FeedError, HeldMessage,
+    Info, Marked, Mode, ReplayBar, ReplayMark, Seek, Sign, Speed, StoreData,
 };
 pub use input::command::Command;
 pub use input::context::Context;

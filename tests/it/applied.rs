@@ -236,7 +236,7 @@ fn grpc(test: &str, kind: Kind) {
     screen.until("APPLIED");
     screen.until("0 of 1, 1 refused");
     fs::write(&dump, b"{").expect("a file");
-    screen.until("what was read before is shown");
+    screen.until("the earlier content is shown");
     assert!(screen.text().contains("0 of 1, 1 refused"), "{}", screen.text());
     screen.press("qq");
     assert_eq!(screen.end(), 0);

@@ -142,7 +142,7 @@ fn tap_rejects_client_flags() {
         (&["--token-env", "HOME"], "--token-env can't be had on a tap: the streams are its clients'"),
         (&["-H", "x-a"], "-H wants a name, a colon and a value: there is no colon"),
         (&["-H", "x a: b"], "the text before the colon is not a header name"),
-        (&["-H", ":path: /"], "-H has no pseudo-headers"),
+        (&["-H", ":path: /"], "-H cannot set pseudo-headers"),
         (&["-H", "TE: gzip"], "-H cannot change `te`: in HTTP/2 it can only say `trailers`"),
         (&["-H", "te: gzip"], "next   omit it: the client's own header is passed on"),
         (&["-H", "content-length: 3"], "it is the length of what the client sends"),

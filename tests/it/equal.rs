@@ -14,7 +14,7 @@ use xdscope::app::analysis::{Analysis, bounded};
 use xdscope::app::decoded::Decoded;
 use xdscope::app::recording_file;
 use xdscope::app::replay::{self, ReplayFeed};
-use xdscope::app::screen::{About, LiveFeed};
+use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::app::tap::{Front, Options, Running, meaning};
 use xdscope::cli;
 use xdscope::engine::lint::Finding;
@@ -177,7 +177,7 @@ impl Live {
             Ok(())
         };
         let running = Running::start(options, Some(Box::new(sink))).expect("a tap");
-        let about = About {
+        let about = RunInfo {
             source: running.source.clone(),
             recording: running.recording.clone(),
             empty: Vec::new(),
@@ -186,8 +186,12 @@ impl Live {
             keep_secrets: false,
         };
         let shared = running.shared.clone().expect("facts");
-        let feed =
-            LiveFeed::new(shared, Decoded(schema.clone()), about, Box::new(|_| Err("not here".into())));
+        let feed = LiveFeed::new(
+            shared,
+            Decoded(schema.clone()),
+            about,
+            Box::new(|_| Err(std::io::Error::other("not here").into())),
+        );
         Live { running, schema, feed, file, lines }
     }
 

@@ -330,7 +330,7 @@ fn rereads_tokens_and_never_records_them() {
         .expect("xdscope runs");
     assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b"cds/echo\n"[..]));
     for (args, words) in [
-        (["--token-env", "NO_SUCH_TOKEN"], "the environment has no NO_SUCH_TOKEN"),
+        (["--token-env", "NO_SUCH_TOKEN"], "NO_SUCH_TOKEN is not set"),
         (["--token-file", "/no/such/token"], "cannot read the token file /no/such/token"),
     ] {
         let (code, _, err) = run(world.folder(), &[&["get", &server, "cds"][..], &args].concat());

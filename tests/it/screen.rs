@@ -10,7 +10,9 @@ use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system}
 use xdscope::app::decoded::Decoded;
 use xdscope::engine::store::Store;
 use xdscope::schema::Schema;
-use xdscope::tui::{self, Data, Feed, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme};
+use xdscope::tui::{
+    self, Data, Feed, FeedError, HeldMessage, Info, Keymap, ScreenId, Seek, StoreData, Theme,
+};
 use xdscope::wire::content::{Catalog, MemoryBodies};
 use xdscope::wire::event::Clock;
 
@@ -360,7 +362,7 @@ impl Feed for Panics {
     fn info(&self) -> Info {
         Info { source: "before the panic".into(), ..Info::default() }
     }
-    fn replay(&self, _: Option<HeldMessage>, _: Seek) -> Result<(), String> {
+    fn replay(&self, _: Option<HeldMessage>, _: Seek) -> Result<(), FeedError> {
         Err("nothing to go back in".into())
     }
     fn save_copy(&self, _: &str) -> std::io::Result<String> {

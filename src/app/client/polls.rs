@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Ingest, Work};
+use super::{ClientWorker, Ingest};
 use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{FieldNames, Schema};
@@ -56,7 +56,7 @@ impl Polls {
     }
 }
 
-impl Work {
+impl ClientWorker {
     /// Handles the answer to a poll.
     pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Ingest<'_>) {
         let (coding, body) = match answer {

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 
-use super::{Judge, Work};
+use super::{AckPolicy, ClientWorker};
 use crate::app::live::Ingest;
 use crate::app::run_config::since;
 use crate::engine::store::Store;
@@ -76,33 +76,35 @@ pub(super) struct Transmitted {
     sent: RequestOutcome,
 }
 
-impl Work {
+impl ClientWorker {
     /// Returns whether responses can be accepted or rejected before they are decoded.
     pub(super) fn may_preview(&self) -> bool {
-        self.about.judge == Judge::Auto && self.about.refuse.is_empty() && self.client.may_accept()
+        self.settings.ack_policy == AckPolicy::Auto
+            && self.settings.refuse.is_empty()
+            && self.client.may_accept()
     }
 
     /// Decides on a response. With `--nack` filters the store must hold it already.
     pub(super) fn ruling(&self, message: &Message, into: &Ingest<'_>) -> Ruling {
         let store: &Store = into.store;
-        if self.about.judge == Judge::Never {
+        if self.settings.ack_policy == AckPolicy::Never {
             return Ruling::Hold;
         }
         let newest = || store.rows().checked_sub(1).and_then(|row| store.row(row));
-        if !self.about.refuse.is_empty()
+        if !self.settings.refuse.is_empty()
             && let Some(fact) = newest()
         {
-            let refused = self.about.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
+            let refused = self.settings.refuse.iter().find(|(filter, _)| filter.message(&fact, store));
             if let Some((_, text)) = refused {
                 return Ruling::refuse(text.as_str());
             }
         }
-        if self.about.judge == Judge::Ask {
+        if self.settings.ack_policy == AckPolicy::Ask {
             return Ruling::Hold;
         }
         let found = client::check(message, store.catalog()).or_else(|| {
-            let validate = self.about.judge == Judge::Validate;
-            validate.then(|| client::validated(message, store.catalog(), &self.about.schema)).flatten()
+            let validate = self.settings.ack_policy == AckPolicy::Validate;
+            validate.then(|| client::validated(message, store.catalog(), &self.settings.schema)).flatten()
         });
         found.map_or(Ruling::Accept, Ruling::refuse)
     }
@@ -141,7 +143,7 @@ impl Work {
         let Passed { at, lane, id, ahead, .. } = passed;
         let Some(message) = self.message(at, id, Dir::Resp, into) else { return };
         // Only filters need the store: otherwise the answer goes out before the frame is flushed.
-        if !self.about.refuse.is_empty() {
+        if !self.settings.refuse.is_empty() {
             self.flush(into);
         }
         let ruling = match ahead.is_empty() {
@@ -186,7 +188,7 @@ impl Work {
         let (id, bytes) = (self.open.get(&lane.0).copied()?, Bytes::from(bytes));
         let body = self.polls.body(lane, &bytes).unwrap_or_else(|| bytes.clone());
         let sent = self.streams.send(lane.0, body);
-        Some(Transmitted { lane, id, at: since(self.about.start), bytes, sent })
+        Some(Transmitted { lane, id, at: since(self.settings.start), bytes, sent })
     }
 
     /// Records a request that was sent. Returns the lane if its server no longer reads.

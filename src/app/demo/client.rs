@@ -69,8 +69,8 @@ impl NodeProfile {
             ..NodeFields::default()
         };
         Config {
-            manner: ServerProfile { variant: self.variant, legacy_wildcard: true },
-            manners: BTreeMap::new(),
+            profile: ServerProfile { variant: self.variant, legacy_wildcard: true },
+            profiles: BTreeMap::new(),
             transport: ApiVersion::V3,
             poll_delay: Duration::ZERO,
             node: node.encode(),

@@ -21,7 +21,7 @@ const MAX_FILES: usize = 10_000;
 
 /// The new state of a changed file.
 #[derive(Debug)]
-pub(super) enum Seen {
+pub(super) enum FileChange {
     Content(Vec<u8>),
     Gone,
     Failed(io::Error),
@@ -30,13 +30,13 @@ pub(super) enum Seen {
 /// A file, or the files of a directory with the extensions of responses, links followed.
 pub(super) struct Folder {
     path: PathBuf,
-    known: BTreeMap<PathBuf, Known>,
-    looked: bool,
+    known: BTreeMap<PathBuf, WatchedFile>,
+    has_scanned: bool,
 }
 
-/// The facts that tell two versions of a file apart, also after a rename over it or a swapped
-/// directory
-/// link.
+/// The identity of a version of a file.
+///
+/// Two versions differ also after a rename over the file or a swapped directory link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     device: u64,
@@ -58,26 +58,26 @@ impl Stamp {
 
 /// The state of one file; `None`: the file does not exist.
 #[derive(Default)]
-struct Known {
+struct WatchedFile {
     /// The stamp at the last check.
     seen: Option<Stamp>,
     /// The stamp when the file was last reported; `None`: never reported.
-    told: Option<Option<Stamp>>,
+    reported: Option<Option<Stamp>>,
     /// The hash of the content that was last reported.
     content: Option<u64>,
 }
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Folder {
-        Folder { path, known: BTreeMap::new(), looked: false }
+        Folder { path, known: BTreeMap::new(), has_scanned: false }
     }
 
     /// Returns files that have changed and been stable since the last check, by name.
     ///
     /// The first call returns all files. A file that is written again with the same content has not
     /// changed.
-    pub(super) fn look(&mut self) -> Vec<(String, Seen)> {
-        let first = !std::mem::replace(&mut self.looked, true);
+    pub(super) fn look(&mut self) -> Vec<(String, FileChange)> {
+        let first = !std::mem::replace(&mut self.has_scanned, true);
         let mut paths: BTreeSet<PathBuf> = self.known.keys().cloned().collect();
         paths.extend(listed(&self.path));
         let mut out = Vec::new();
@@ -91,23 +91,23 @@ impl Folder {
     }
 }
 
-impl Known {
-    fn look(&mut self, path: &Path, first: bool) -> Option<Seen> {
+impl WatchedFile {
+    fn look(&mut self, path: &Path, first: bool) -> Option<FileChange> {
         let stamp = fs::metadata(path).ok().filter(Metadata::is_file).map(|found| Stamp::of(&found));
         let settled = std::mem::replace(&mut self.seen, stamp) == stamp || first;
-        if !settled || self.told == Some(stamp) {
+        if !settled || self.reported == Some(stamp) {
             return None;
         }
         if stamp.is_none() {
-            self.told = Some(None);
-            return Some(Seen::Gone);
+            self.reported = Some(None);
+            return Some(FileChange::Gone);
         }
-        let was_gone = self.told == Some(None);
+        let was_gone = self.reported == Some(None);
         let (stamp, content) = match read(path) {
             Ok(read) => read,
             Err(error) => {
-                self.told = Some(stamp);
-                return Some(Seen::Failed(error));
+                self.reported = Some(stamp);
+                return Some(FileChange::Failed(error));
             }
         };
         // The file changed while it was read, so the content may be incomplete.
@@ -115,11 +115,11 @@ impl Known {
             self.seen = Some(stamp);
             return None;
         }
-        self.told = Some(Some(stamp));
+        self.reported = Some(Some(stamp));
         let mut hasher = DefaultHasher::new();
         content.hash(&mut hasher);
         let same = self.content.replace(hasher.finish()) == Some(hasher.finish());
-        (!same || was_gone).then_some(Seen::Content(content))
+        (!same || was_gone).then_some(FileChange::Content(content))
     }
 }
 
@@ -156,9 +156,9 @@ mod tests {
         out.extend(folder.look());
         let name = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
         let text = |seen| match seen {
-            Seen::Content(content) => String::from_utf8_lossy(&content).into_owned(),
-            Seen::Gone => "gone".into(),
-            Seen::Failed(error) => error.to_string(),
+            FileChange::Content(content) => String::from_utf8_lossy(&content).into_owned(),
+            FileChange::Gone => "gone".into(),
+            FileChange::Failed(error) => error.to_string(),
         };
         out.into_iter().map(|(path, seen)| format!("{} {}", name(&path), text(seen))).collect()
     }

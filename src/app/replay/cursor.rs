@@ -35,18 +35,18 @@ pub struct Cursor {
     before: u64,
     checkpoints: Checkpoints,
     /// For sources without times: playing time that is not used up.
-    beat: Duration,
+    unused_time: Duration,
 }
 
 /// The frames of a source. Its messages are in the store.
 #[derive(Default)]
 struct Frames {
     count: usize,
-    others: Vec<Other>,
+    others: Vec<OtherFrame>,
 }
 
 /// A frame that is not a message.
-struct Other {
+struct OtherFrame {
     place: usize,
     /// Messages before the frame.
     messages: u64,
@@ -57,7 +57,7 @@ impl Frames {
     fn push(&mut self, frame: &Frame) {
         if !matches!(frame.what, FramePayload::Message(_)) {
             let messages = self.messages();
-            self.others.push(Other { place: self.count, messages, frame: frame.clone() });
+            self.others.push(OtherFrame { place: self.count, messages, frame: frame.clone() });
         }
         self.count += 1;
     }
@@ -162,9 +162,9 @@ impl Cursor {
         meaning: SharedSemantics,
         rules: lint::Options,
     ) -> (Cursor, OverdueSampler) {
-        let mut coming = Coming::new(loaded.catalog, loaded.clock, options, meaning, rules);
-        loaded.frames.into_iter().for_each(|frame| coming.take(frame));
-        coming.end(loaded.end)
+        let mut builder = CursorBuilder::new(loaded.catalog, loaded.clock, options, meaning, rules);
+        loaded.frames.into_iter().for_each(|frame| builder.take(frame));
+        builder.end(loaded.end)
     }
 
     /// Reads a recording, which never is in memory as a whole. Returns a cursor at its end, and
@@ -180,16 +180,16 @@ impl Cursor {
         options: Options,
         meaning: SharedSemantics,
         rules: lint::Options,
-        tell: &dyn Fn(u64),
+        report: &dyn Fn(u64),
     ) -> Result<((Cursor, OverdueSampler), Vec<String>), RecordReadError> {
-        let mut coming = Coming::new(catalog, recording.clock(), options, meaning, rules);
+        let mut builder = CursorBuilder::new(catalog, recording.clock(), options, meaning, rules);
         let mut frames = Vec::new();
-        while recording.next(coming.store.catalog_mut(), &mut frames)? {
-            frames.drain(..).for_each(|frame| coming.take(frame));
-            tell(recording.position());
+        while recording.next(builder.store.catalog_mut(), &mut frames)? {
+            frames.drain(..).for_each(|frame| builder.take(frame));
+            report(recording.position());
         }
         let (end, notices) = recording.finish();
-        Ok((coming.end(end), notices))
+        Ok((builder.end(end), notices))
     }
 
     /// Returns the store at the cursor.
@@ -258,16 +258,18 @@ impl Cursor {
         self.frames.messages_in(self.frames.until(at, &self.store))
     }
 
-    /// Returns the position one message forward or back; `None` if there is none.
-    pub fn step(&self, on: bool) -> Option<Position> {
-        let so_far = Seq(self.store.messages());
-        if on {
-            let next = self.of_message(Seq(so_far.0 + 1));
-            return next.or((!self.is_at_end()).then(|| self.end()));
-        }
-        // Between two messages, the step back leads to the message before.
-        let here = self.of_message(so_far)?;
-        if here < self.at { Some(here) } else { self.of_message(Seq(so_far.0.checked_sub(1)?)) }
+    /// Returns the position of the next message, or the end; `None` at the end.
+    pub fn next_message(&self) -> Option<Position> {
+        let next = self.of_message(Seq(self.store.messages() + 1));
+        next.or((!self.is_at_end()).then(|| self.end()))
+    }
+
+    /// Returns the position of the message before; `None` at the start.
+    pub fn previous_message(&self) -> Option<Position> {
+        let handled = self.store.messages();
+        // Between two messages, the last handled message is the one before.
+        let last = self.of_message(Seq(handled))?;
+        if last < self.at { Some(last) } else { self.of_message(Seq(handled.checked_sub(1)?)) }
     }
 
     /// Moves to a position, from the current one or from a nearer checkpoint.
@@ -283,7 +285,7 @@ impl Cursor {
         while self.at.frames < to.frames && self.handle() {}
         self.store.advance(to.now);
         self.at.now = self.store.now();
-        self.beat = Duration::ZERO;
+        self.unused_time = Duration::ZERO;
     }
 
     /// Handles the next frame.
@@ -304,13 +306,13 @@ impl Cursor {
     /// Plays `by` of the source's time, with pauses cut to `idle`. Returns false at the end.
     pub fn play(&mut self, by: Duration, idle: Duration) -> bool {
         if self.store.clock().untimed {
-            let beats = self.beat + by;
-            let due = beats.as_nanos() / UNTIMED_INTERVAL.as_nanos();
+            let time = self.unused_time + by;
+            let due = time.as_nanos() / UNTIMED_INTERVAL.as_nanos();
             for _ in 0..due {
-                let Some(next) = self.step(true) else { return false };
+                let Some(next) = self.next_message() else { return false };
                 self.seek(next);
             }
-            self.beat = beats.saturating_sub(UNTIMED_INTERVAL * u32::try_from(due).unwrap_or(u32::MAX));
+            self.unused_time = time.saturating_sub(UNTIMED_INTERVAL * u32::try_from(due).unwrap_or(u32::MAX));
             return !self.is_at_end();
         }
         let mut left = by;
@@ -336,26 +338,31 @@ impl Cursor {
 }
 
 /// A source that is being read into a cursor.
-struct Coming {
+struct CursorBuilder {
     store: Analysis,
     frames: Frames,
     checkpoints: Checkpoints,
     looks: OverdueSampler,
 }
 
-impl Coming {
+impl CursorBuilder {
     fn new(
         catalog: Catalog,
         clock: Clock,
         options: Options,
         meaning: SharedSemantics,
         rules: lint::Options,
-    ) -> Coming {
+    ) -> CursorBuilder {
         let mut store = Store::new(catalog, clock, options);
         store.set_meaning(meaning);
         let store = Analysis::new(store, rules);
         let checkpoints = Checkpoints::new(store.checkpoint());
-        Coming { store, frames: Frames::default(), checkpoints, looks: OverdueSampler::new(clock, &options) }
+        CursorBuilder {
+            store,
+            frames: Frames::default(),
+            checkpoints,
+            looks: OverdueSampler::new(clock, &options),
+        }
     }
 
     fn take(&mut self, frame: Frame) {
@@ -371,7 +378,7 @@ impl Coming {
     }
 
     fn end(self, end: Time) -> (Cursor, OverdueSampler) {
-        let Coming { mut store, frames, mut checkpoints, mut looks } = self;
+        let CursorBuilder { mut store, frames, mut checkpoints, mut looks } = self;
         let end = store.now().max(end);
         looks.until(&mut store, end);
         store.advance(end);
@@ -389,7 +396,7 @@ impl Coming {
             end,
             before: frames.messages_in(first),
             checkpoints,
-            beat: Duration::ZERO,
+            unused_time: Duration::ZERO,
             store,
             frames,
         };

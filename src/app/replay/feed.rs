@@ -11,13 +11,14 @@ use crate::engine::lint;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store;
 use crate::sources::record::Loaded;
-use crate::tui::{Data, Feed, HeldMessage, Info, Mode, ReplayBar, Seek, Speed, StoreData};
+use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, ReplayBar, Seek, Speed, StoreData};
 use crate::wire::FramePayload;
 use crate::wire::event::{Seq, Time};
 use crate::wire::text::{self, display_safe};
 
 use super::cursor::{Cursor, Position};
-use super::marks::{Marks, OverdueSampler};
+use super::error::SeekError;
+use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::{Decoded, save_copy};
@@ -149,53 +150,63 @@ impl State {
         self.turn += 1;
     }
 
-    fn place(&self, seek: Seek) -> Result<Position, String> {
-        let cursor = &self.cursor;
-        let here = cursor.position();
-        let none = |n: Seq| match n.0 <= cursor.before() && n.0 > 0 {
-            true => format!(
-                "message #{} is beyond --memory: the first that can be gone to is #{}",
-                n.0,
-                cursor.before() + 1
-            ),
-            false => format!("there is no message #{}; the last one is #{}", n.0, cursor.messages()),
-        };
-        match seek {
-            Seek::Back => cursor.step(false).ok_or_else(|| "this is the start".into()),
-            Seek::On => cursor.step(true).ok_or_else(|| "this is the end".into()),
-            Seek::Start => Ok(cursor.start()),
-            Seek::End | Seek::Live => Ok(cursor.end()),
-            Seek::FirstNack => {
-                let first = self.marks.problem(cursor.start(), true, false);
-                first.ok_or_else(|| "no message in this source is a NACK".into())
-            }
-            Seek::Message(n) if n.0 == 0 => Err(none(n)),
-            Seek::Message(n) => cursor.of_message(n).ok_or_else(|| none(n)),
-            Seek::Time(at) => Ok(cursor.of_time(at)),
-            Seek::Marked(marked) => {
-                let place = cursor.of_message(marked.n).ok_or_else(|| none(marked.n))?;
-                Ok(Position { now: place.now.max(marked.at), ..place })
-            }
-            Seek::Problem { on, all } => self.marks.problem(here, on, all).ok_or_else(|| {
-                let what = if all { "problem" } else { "NACK" };
-                format!("no {what} {} this moment", if on { "after" } else { "before" })
-            }),
-            Seek::Toggle | Seek::Slower | Seek::Faster => Ok(here),
+    /// Returns why the cursor cannot go to message `n`.
+    fn missing(&self, n: Seq) -> SeekError {
+        let before = self.cursor.before();
+        if (1..=before).contains(&n.0) {
+            SeekError::BeyondMemory { n: n.0, first: before + 1 }
+        } else {
+            SeekError::NoMessage { n: n.0, last: self.cursor.messages() }
         }
     }
 
-    fn seek(&mut self, seek: Seek) -> Result<(), String> {
+    /// Returns the position that `seek` leads to.
+    fn target(&self, seek: Seek) -> Result<Position, SeekError> {
+        let cursor = &self.cursor;
+        let current = cursor.position();
+        match seek {
+            Seek::Back => cursor.previous_message().ok_or(SeekError::AtStart),
+            Seek::On => cursor.next_message().ok_or(SeekError::AtEnd),
+            Seek::Start => Ok(cursor.start()),
+            Seek::End | Seek::Live => Ok(cursor.end()),
+            Seek::FirstNack => {
+                let first = self.marks.problem(cursor.start(), Direction::Forward, ProblemFilter::Nacks);
+                first.ok_or(SeekError::NoNack)
+            }
+            Seek::Message(n) if n.0 == 0 => Err(self.missing(n)),
+            Seek::Message(n) => cursor.of_message(n).ok_or_else(|| self.missing(n)),
+            Seek::Time(at) => Ok(cursor.of_time(at)),
+            Seek::Marked(marked) => {
+                let position = cursor.of_message(marked.n).ok_or_else(|| self.missing(marked.n))?;
+                Ok(Position { now: position.now.max(marked.at), ..position })
+            }
+            Seek::Problem { on, all } => {
+                let filter = if all { ProblemFilter::All } else { ProblemFilter::Nacks };
+                let problem = filter.word();
+                if on {
+                    let next = self.marks.problem(current, Direction::Forward, filter);
+                    next.ok_or(SeekError::NoProblemAfter { problem })
+                } else {
+                    let previous = self.marks.problem(current, Direction::Back, filter);
+                    previous.ok_or(SeekError::NoProblemBefore { problem })
+                }
+            }
+            Seek::Toggle | Seek::Slower | Seek::Faster => Ok(current),
+        }
+    }
+
+    fn seek(&mut self, seek: Seek) -> Result<(), SeekError> {
         let was = self.cursor.position();
         match seek {
             Seek::Toggle if self.playing.is_some() => self.playing = None,
             Seek::Toggle if was >= self.cursor.end() => {
-                return Err("this is the end: g goes to the start, , a message back".into());
+                return Err(SeekError::NothingToPlay);
             }
             Seek::Toggle => self.playing = Some(Instant::now()),
             Seek::Slower => self.speed = self.speed.slower(),
             Seek::Faster => self.speed = self.speed.faster(),
             _ => {
-                let to = self.place(seek)?;
+                let to = self.target(seek)?;
                 self.cursor.seek(to);
                 self.turn += u64::from(to < was);
                 self.playing = self.playing.map(|_| Instant::now());
@@ -280,10 +291,10 @@ impl Feed for ReplayFeed {
         }
     }
 
-    fn replay(&self, _held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
+    fn replay(&self, _held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError> {
         let result = self.state.borrow_mut().seek(seek);
         self.changed();
-        result
+        result.map_err(Into::into)
     }
 
     fn marks(&self) -> saved::Letters {

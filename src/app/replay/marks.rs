@@ -51,17 +51,42 @@ impl OverdueSampler {
     }
 }
 
+/// The direction of a search for problems.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Forward,
+    Back,
+}
+
+/// The problems that a search stops at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProblemFilter {
+    All,
+    Nacks,
+}
+
+impl ProblemFilter {
+    /// Returns the word for one such problem.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            ProblemFilter::All => "problem",
+            ProblemFilter::Nacks => "NACK",
+        }
+    }
+}
+
 /// The marks of a source, and its problems in order.
 #[derive(Default)]
 pub(super) struct Marks {
     pub(super) all: Arc<[ReplayMark]>,
+    /// Positions, and whether the problem is a NACK.
     problems: Vec<(Position, bool)>,
 }
 
 impl Marks {
     /// Collects the marks of a source whose cursor is at the end.
     pub(super) fn find(cursor: &Cursor, looks: OverdueSampler) -> Marks {
-        let mut all = told(cursor.store());
+        let mut all = message_marks(cursor.store());
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
         let mut problems: Vec<_> =
             nacks.filter_map(|mark| Some((cursor.of_message(Seq(mark.n))?, true))).collect();
@@ -79,10 +104,19 @@ impl Marks {
         Marks { all: all.into(), problems }
     }
 
-    /// Returns the next problem forward or back; with `all` unset the next NACK.
-    pub(super) fn problem(&self, from: Position, on: bool, all: bool) -> Option<Position> {
-        let mut places = self.problems.iter().filter(|(_, nack)| all || *nack).map(|(place, _)| *place);
-        if on { places.find(|place| *place > from) } else { places.rfind(|place| *place < from) }
+    /// Returns the position of the nearest problem after or before `from`.
+    pub(super) fn problem(
+        &self,
+        from: Position,
+        direction: Direction,
+        filter: ProblemFilter,
+    ) -> Option<Position> {
+        let problems = self.problems.iter().filter(|(_, is_nack)| filter == ProblemFilter::All || *is_nack);
+        let mut positions = problems.map(|(position, _)| *position);
+        match direction {
+            Direction::Forward => positions.find(|position| *position > from),
+            Direction::Back => positions.rfind(|position| *position < from),
+        }
     }
 }
 
@@ -101,7 +135,7 @@ fn overdue(store: &Store, options: &Options) -> Vec<Time> {
 }
 
 /// Returns the marks that follow from messages alone.
-fn told(store: &Store) -> Vec<ReplayMark> {
+fn message_marks(store: &Store) -> Vec<ReplayMark> {
     let rows = (0..store.rows()).filter_map(|row| store.line(row));
     let mut n = 0;
     let mut marks = Vec::new();

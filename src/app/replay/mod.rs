@@ -1,6 +1,7 @@
 //! A recorded source with a time cursor: each fact is as of the cursor.
 
 mod cursor;
+mod error;
 mod feed;
 mod marks;
 mod opening;

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 
+use super::error::SeekError;
 use super::{ReplayFeed, saved};
 use crate::app::decoded::Decoded;
 use crate::engine::store::{self, Store};
-use crate::tui::{Data, Feed, HeldMessage, Info, Mode, Seek, StoreData};
+use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, Seek, StoreData};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{display_safe, size};
@@ -78,7 +79,9 @@ where
             Ok(opened) => opened,
             Err(TryRecvError::Empty) => return,
             // The reader has panicked, so there is nothing to show.
-            Err(TryRecvError::Disconnected) => panic!("the reader of the recording has ended without a word"),
+            Err(TryRecvError::Disconnected) => {
+                panic!("the thread that reads the recording ended without a result")
+            }
         };
         let Some(begin) = self.begin.take() else { return };
         *self.stage.borrow_mut() = match opened.and_then(begin) {
@@ -115,7 +118,7 @@ where
             0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
         };
-        vec![far, "".into(), "The screens open when all of it is known. q leaves".into()]
+        vec![far, "".into(), "The screens open when the whole source is read. q leaves".into()]
     }
 }
 
@@ -152,8 +155,8 @@ where
         })
     }
 
-    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String> {
-        self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err("it is not open yet".into()))
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError> {
+        self.with(|feed| feed.replay(held, seek)).unwrap_or_else(|| Err(SeekError::NotOpen.into()))
     }
 
     fn marks(&self) -> saved::Letters {
@@ -165,6 +168,6 @@ where
     }
 
     fn save_copy(&self, text: &str) -> io::Result<String> {
-        self.with(|feed| feed.save_copy(text)).unwrap_or_else(|| Err(io::Error::other("it is not open yet")))
+        self.with(|feed| feed.save_copy(text)).unwrap_or_else(|| Err(io::Error::other(SeekError::NotOpen)))
     }
 }

@@ -9,11 +9,11 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use super::cursor::{Cursor, Position};
-use super::marks::{Marks, OverdueSampler};
+use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::analysis::{Analysis, bounded};
 use crate::app::decoded::Decoded;
-use crate::app::named_recording::Named;
+use crate::app::named_recording::NamedRecording;
 use crate::engine::lint::Finding;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
@@ -113,8 +113,8 @@ proptest! {
             let to = match how {
                 0 => cursor.of_message(Seq(n)),
                 1 => Some(cursor.of_time(Time(millis * 1_000_000))),
-                2 => cursor.step(false),
-                3 => cursor.step(true),
+                2 => cursor.previous_message(),
+                3 => cursor.next_message(),
                 _ => {
                     cursor.play(Duration::from_millis(millis), Duration::from_secs(2));
                     Some(cursor.position())
@@ -157,17 +157,17 @@ fn steps_back_through_the_same_positions() {
     let mut cursor = cursor(TOUR);
     cursor.seek(cursor.of_message(Seq(0)).expect("the start"));
     let mut places = vec![cursor.position()];
-    while let Some(next) = cursor.step(true) {
+    while let Some(next) = cursor.next_message() {
         cursor.seek(next);
         places.push(next);
     }
     assert_eq!(places.len() as u64, cursor.messages() + 1, "the start, and each message");
     for place in places.iter().rev().skip(1) {
-        let back = cursor.step(false).expect("a message before");
+        let back = cursor.previous_message().expect("a message before");
         cursor.seek(back);
         assert_eq!(back, *place);
     }
-    assert_eq!(cursor.step(false), None);
+    assert_eq!(cursor.previous_message(), None);
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn places_problems_where_they_began() {
     assert_eq!(late, [15.05, 40.0]);
     let mut place = cursor.end();
     let mut seen = Vec::new();
-    while let Some(before) = marks.problem(place, false, true) {
+    while let Some(before) = marks.problem(place, Direction::Back, ProblemFilter::All) {
         cursor.seek(before);
         place = before;
         seen.push((cursor.store().messages(), cursor.store().problems().len()));
@@ -206,7 +206,7 @@ fn places_problems_where_they_began() {
     assert_eq!(seen.len(), 4, "two NACKs, one missing, one stale: {seen:?}");
     assert_eq!(seen.iter().map(|(n, _)| *n).take(2).collect::<Vec<_>>(), [20, 18]);
     assert!(seen.iter().all(|(_, problems)| *problems > 0), "{seen:?}");
-    assert_eq!(marks.problem(place, true, false), cursor.of_message(Seq(18)));
+    assert_eq!(marks.problem(place, Direction::Forward, ProblemFilter::Nacks), cursor.of_message(Seq(18)));
 }
 
 fn options(file: Option<std::path::PathBuf>) -> Options {
@@ -248,7 +248,7 @@ fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
         for effect in send(model, Msg::Key(code.into())) {
             if let Effect::Replay(seek) = effect {
                 if let Err(why) = feed.replay(None, seek) {
-                    model.say(why);
+                    model.say(why.to_string());
                 }
                 let notice = model.common.notice.clone();
                 send(model, Msg::Info(Box::new(feed.info())));
@@ -508,7 +508,7 @@ fn reports_dropped_contents_on_the_screen() {
     assert!(text.contains(&format!("the first {first} do not fit into --memory 2.0MB")), "{text}");
     assert!(text.contains(&first.replace(" messages", " beyond --memory")), "{text}");
     typed(&feed, &mut model, ":goto #1\n");
-    let said = format!("message #1 is beyond --memory: the first that can be gone to is #{}", before + 1);
+    let said = format!("message #1 is beyond --memory: the first message to go to is #{}", before + 1);
     assert_eq!(model.common.notice, Some(said));
 }
 
@@ -527,9 +527,9 @@ fn records_messages_and_nodes_under_a_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let name = folder.path().join("reviews");
     let name = name.to_str().expect("text");
-    let named = Named::begin(name, 6).expect("a file");
-    let Err(why) = Named::begin(name, 6) else { panic!("it is there") };
-    assert!(why.contains("exists"), "{why}");
+    let named = NamedRecording::begin(name, 6).expect("a file");
+    let Err(why) = NamedRecording::begin(name, 6) else { panic!("it is there") };
+    assert!(why.to_string().contains("exists"), "{why}");
     let said = named.end(loaded(TOUR), 12, false, "tap").expect("a recording");
     assert!(said.starts_with("6 messages recorded to ") && said.contains("reviews.xdsrec"), "{said}");
     let part = sources::open_recording(&folder.path().join("reviews.xdsrec")).expect("a recording");

@@ -116,7 +116,7 @@ pub struct ServeArgs {
     #[command(flatten)]
     pub streams: StreamFlags,
     /// Speed of a script: a factor of the recorded speed, or max [default: 1]
-    #[arg(long, value_name = "TIMES", value_parser = pace, conflicts_with = "step")]
+    #[arg(long, value_name = "TIMES", value_parser = playback_speed, conflicts_with = "step")]
     pub speed: Option<PlaybackSpeed>,
     /// Send one response of a script for each Enter on stdin
     #[arg(long)]
@@ -135,12 +135,12 @@ pub enum ServeMode {
     Script,
 }
 
-fn pace(text: &str) -> Result<PlaybackSpeed, String> {
+fn playback_speed(text: &str) -> Result<PlaybackSpeed, ValueError> {
     if text == "max" {
         return Ok(PlaybackSpeed::Full);
     }
     let times = text.trim_end_matches('x').parse().ok().filter(|times| (0.01..=1000.0).contains(times));
-    times.map(PlaybackSpeed::Times).ok_or_else(|| "expected a number from 0.01 to 1000, or max".into())
+    times.map(PlaybackSpeed::Times).ok_or(ValueError::ScriptSpeed)
 }
 
 /// `demo`: a built-in control plane and clients on loopback.
@@ -159,9 +159,9 @@ pub struct DemoArgs {
     pub live: LiveFlags,
 }
 
-fn scenario(text: &str) -> Result<Scenario, String> {
+fn scenario(text: &str) -> Result<Scenario, ValueError> {
     Scenario::ALL.into_iter().find(|scenario| scenario.word() == text).ok_or_else(|| {
         let words: Vec<_> = Scenario::ALL.iter().map(|scenario| scenario.word()).collect();
-        format!("one of {}", words.join(", "))
+        ValueError::UnknownScenario { known: words.join(", ") }
     })
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use crate::engine::{diff, filter, lint};
+use crate::engine::{filter, lint};
 
 /// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -57,6 +57,27 @@ pub enum ExportTo {
     Mermaid,
 }
 
+/// A value of a flag that cannot be parsed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ValueError {
+    #[error("expected #N")]
+    Stream,
+    #[error("expected a size such as 512MB")]
+    Size,
+    #[error("expected a time such as 500ms, 10s or 2m")]
+    Time,
+    #[error("expected NAME=TIME such as ack=5s")]
+    Timer,
+    #[error("unknown timer `{name}`: expected ack, answer, exist or warm")]
+    UnknownTimer { name: String },
+    #[error("expected a number from 0.25 to 64")]
+    ScreenSpeed,
+    #[error("expected a number from 0.01 to 1000, or max")]
+    ScriptSpeed,
+    #[error("one of {known}")]
+    UnknownScenario { known: String },
+}
+
 /// A selection of one stream, or of all streams of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StreamPick {
@@ -65,45 +86,41 @@ pub enum StreamPick {
 }
 
 impl std::str::FromStr for StreamPick {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
+    type Err = ValueError;
+    fn from_str(text: &str) -> Result<Self, ValueError> {
         match text.strip_prefix('#') {
-            Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| "expected #N".into()),
+            Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| ValueError::Stream),
             None => Ok(StreamPick::Node(text.to_owned())),
         }
     }
 }
 
-pub(super) fn ignored(text: &str) -> Result<diff::IgnorePattern, String> {
-    diff::IgnorePattern::parse(text).map_err(|error| error.to_string())
-}
-
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    filter::bytes(text).ok_or_else(|| "expected a size such as 512MB".into())
+pub(super) fn bytes(text: &str) -> Result<u64, ValueError> {
+    filter::bytes(text).ok_or(ValueError::Size)
 }
 
 /// Parses `ack=5s,answer=15s`. Timers that are missing keep their defaults.
-pub(super) fn timers(text: &str) -> Result<lint::Timers, String> {
+pub(super) fn timers(text: &str) -> Result<lint::Timers, ValueError> {
     let mut timers = lint::Timers::default();
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
-        let (name, value) = part.split_once('=').ok_or("expected NAME=TIME such as ack=5s")?;
+        let (name, value) = part.split_once('=').ok_or(ValueError::Timer)?;
         let slot = match name.trim() {
             "ack" => &mut timers.ack,
             "answer" => &mut timers.answer,
             "exist" => &mut timers.exist,
             "warm" => &mut timers.warm,
-            other => return Err(format!("unknown timer `{other}`: expected ack, answer, exist or warm")),
+            other => return Err(ValueError::UnknownTimer { name: other.to_owned() }),
         };
         *slot = time(value.trim())?;
     }
     Ok(timers)
 }
 
-pub(super) fn speed(text: &str) -> Result<f64, String> {
+pub(super) fn speed(text: &str) -> Result<f64, ValueError> {
     let speed = text.trim_end_matches('x').parse().ok().filter(|speed| (0.25..=64.0).contains(speed));
-    speed.ok_or_else(|| "expected a number from 0.25 to 64".into())
+    speed.ok_or(ValueError::ScreenSpeed)
 }
 
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    filter::duration(text).ok_or_else(|| "expected a time such as 500ms, 10s or 2m".into())
+pub(super) fn time(text: &str) -> Result<Duration, ValueError> {
+    filter::duration(text).ok_or(ValueError::Time)
 }

@@ -160,7 +160,7 @@ pub struct DiffArgs {
     pub side_by_side: bool,
     /// Ignore a field and all below it: connect_timeout, virtual_hosts[name=shop].routes,
     /// **.metadata
-    #[arg(long, value_name = "PATH", value_parser = ignored)]
+    #[arg(long, value_name = "PATH", value_parser = diff::IgnorePattern::parse)]
     pub ignore: Vec<diff::IgnorePattern>,
     /// Treat a new order of a keyed list as a change (as for filters and routes)
     #[arg(long)]

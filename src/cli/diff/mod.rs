@@ -31,7 +31,7 @@ use super::source;
 use super::target::GetTarget;
 use print::Printer;
 use side::{Content, Member, Side};
-use words::{Asked, Place};
+use words::{ComparisonRequest, Place};
 
 /// A resource that differs.
 struct Difference {
@@ -60,7 +60,7 @@ type Counts = BTreeMap<((usize, String), TypeUrl), Count>;
 
 /// Notes about resources that are equal or uncertain.
 #[derive(Default)]
-struct Aside {
+struct DiffNotes {
     same_meaning: Vec<String>,
     reordered: Vec<String>,
     uncertain: Vec<String>,
@@ -69,17 +69,23 @@ struct Aside {
 pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let options =
         Options { strict_order: args.strict_order, ignore: args.ignore.clone(), has_foreign_seed: false };
-    let mut work =
-        Work { args, global, options, found: Vec::new(), counts: Counts::new(), aside: Aside::default() };
+    let mut work = DiffRun {
+        args,
+        global,
+        options,
+        found: Vec::new(),
+        counts: Counts::new(),
+        aside: DiffNotes::default(),
+    };
     match words::read(&args.source.source, &args.words, io)? {
-        Asked::Versions { what, from, to } => work.versions(&what, &from, &to, io),
-        Asked::Moments { from, to, whats } => {
+        ComparisonRequest::Versions { what, from, to } => work.versions(&what, &from, &to, io),
+        ComparisonRequest::Moments { from, to, whats } => {
             let source = source::open(&args.source, global, io)?;
             let from = Limit::of(&from, &source.loaded, &io.zone)?;
             let to = Limit::of(&to, &source.loaded, &io.zone)?;
             work.moments(source, (from, to), [None, None], &whats, io)
         }
-        Asked::Pushes { what, from, to } => {
+        ComparisonRequest::Pushes { what, from, to } => {
             let source = source::open(&args.source, global, io)?;
             let pick = args.streams.pick();
             let pick = pick.as_ref();
@@ -87,20 +93,20 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             let (to, new) = places::push(&what, &to, pick, &source)?;
             work.moments(source, (from, to), [old, new], &[what], io)
         }
-        Asked::Sources { other, whats } => work.sources(other, &whats, io),
+        ComparisonRequest::Sources { other, whats } => work.sources(other, &whats, io),
     }
 }
 
-struct Work<'a> {
+struct DiffRun<'a> {
     args: &'a DiffArgs,
     global: &'a Global,
     options: Options,
     found: Vec<Difference>,
     counts: Counts,
-    aside: Aside,
+    aside: DiffNotes,
 }
 
-impl Work<'_> {
+impl DiffRun<'_> {
     /// Compares two versions of a resource.
     fn versions(
         &mut self,
@@ -310,7 +316,7 @@ impl Work<'_> {
 /// Index of a difference, by name and both contents.
 type Merged = HashMap<(TypeUrl, Arc<str>, Option<BlobId>, Option<BlobId>), usize>;
 
-impl Aside {
+impl DiffNotes {
     fn note(&mut self, member: &Member, comparison: &Comparison) {
         let places = |paths: &[DiffPath]| -> Vec<String> {
             paths.iter().map(|path| format!("{} {path}", member.label())).collect()

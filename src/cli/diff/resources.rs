@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 
 use crate::engine::applied::{self, Dump};
 use crate::present::applied::dump_notice;
-use crate::schema::Schema;
 use crate::schema::redact::Redactor;
+use crate::schema::{EncodeError, Schema};
 use crate::sources::{self, VersionedResource, record};
 use crate::wire::content::Redact;
 use crate::wire::discovery::encode::encode_any;
@@ -115,24 +115,38 @@ fn of_dump(dump: &Dump, schema: &Schema, redact: Option<&dyn Redact>) -> Vec<Mem
     entries.filter_map(member).collect()
 }
 
+/// A resource that cannot be converted to its form on the wire.
+#[derive(Debug, thiserror::Error)]
+enum ResourceError {
+    #[error("a resource without @type")]
+    NoType,
+    #[error("a {type_url} without a name")]
+    NoName { type_url: String },
+    #[error("{name}: {why}")]
+    Encode { name: String, why: EncodeError },
+}
+
 /// Converts a resource to its form on the wire.
 fn member(
     mut fields: Map<String, Value>,
     version: Option<Arc<str>>,
     schema: &Schema,
     redact: Option<&dyn Redact>,
-) -> Result<Member, String> {
+) -> Result<Member, ResourceError> {
     let url = match fields.shift_remove("@type") {
         Some(Value::String(url)) => url,
-        _ => return Err("a resource without @type".to_owned()),
+        _ => return Err(ResourceError::NoType),
     };
     let named = |fields: &Map<String, Value>| {
         let name =
             ["name", "cluster_name", "clusterName"].iter().find_map(|name| fields.get(*name)?.as_str());
         name.map(str::to_owned)
     };
-    let name = named(&fields).ok_or_else(|| format!("a {url} without a name"))?;
-    let bytes = schema.encode(&url, &Value::Object(fields)).map_err(|why| format!("{name}: {why}"))?;
+    let name = named(&fields).ok_or_else(|| ResourceError::NoName { type_url: url.clone() })?;
+    let bytes = match schema.encode(&url, &Value::Object(fields)) {
+        Ok(bytes) => bytes,
+        Err(why) => return Err(ResourceError::Encode { name, why }),
+    };
     let any = encode_any(&url, &bytes);
     let clean = redact.and_then(|redact| redact.resource(&any));
     let tree = schema.any_to_json(clean.as_deref().unwrap_or(&any));

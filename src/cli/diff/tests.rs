@@ -42,10 +42,10 @@ fn two_moments() {
 }
 
 #[test]
-fn two_pushes_are_those_of_one_client() {
-    let said = run(&["diff", SCRIPT, "cds", "41", "42", "-q", "--ignore", "circuit_breakers"]);
+fn compares_pushes_of_one_client() {
+    let output = run(&["diff", SCRIPT, "cds", "41", "42", "-q", "--ignore", "circuit_breakers"]);
     assert_eq!(
-        said.out,
+        output.out,
         "+ cds/ledger  42  added  edge-gw-1\n~ cds/reviews  41 → 42  1 field changed  edge-gw-1\n    \
          connect_timeout\n      - 5s\n      + 0s\n- cds/search  41  removed  edge-gw-1\n"
     );
@@ -69,8 +69,8 @@ fn order_counts_when_asked_for() {
 fn fields_can_be_left_out() {
     let args =
         ["diff", SCRIPT, "cds/reviews", "--ignore", "connectTimeout", "--ignore", "**.max_connections"];
-    let said = run(&args);
-    assert_eq!((said.out.as_str(), said.exit), ("", Exit::Yes));
+    let output = run(&args);
+    assert_eq!((output.out.as_str(), output.exit), ("", Exit::Yes));
     assert_eq!(run(&["diff", SCRIPT, "cds/reviews", "--ignore", "a..b"]).exit, Exit::Usage);
 }
 
@@ -94,10 +94,10 @@ fn objects_and_tables() {
 
 #[test]
 fn secrets_differ_without_being_shown() {
-    let said = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2"]);
-    assert!(!said.out.contains("private key\n") && !said.out.contains("the "), "{}", said.out);
-    assert_eq!(said.out.matches("[redacted 21 B, id ").count(), 2, "{}", said.out);
-    assert_eq!(said.exit, Exit::No);
+    let output = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2"]);
+    assert!(!output.out.contains("private key\n") && !output.out.contains("the "), "{}", output.out);
+    assert_eq!(output.out.matches("[redacted 21 B, id ").count(), 2, "{}", output.out);
+    assert_eq!(output.exit, Exit::No);
     let kept = run(&["diff", SCRIPT, "sds/edge-cert", "1", "2", "--keep-secrets"]);
     assert!(kept.out.contains("- the first private key"), "{}", kept.out);
     // Both sides use one key, whatever the format of the source.
@@ -107,9 +107,9 @@ fn secrets_differ_without_being_shown() {
 
 #[test]
 fn files_and_directories_of_resources() {
-    let said = run(&["diff", SCRIPT, DIRECTORY, "cds", "-q", "--stream", "edge-gw-1"]);
+    let output = run(&["diff", SCRIPT, DIRECTORY, "cds", "-q", "--stream", "edge-gw-1"]);
     assert_eq!(
-        said.out,
+        output.out,
         "- cds/ledger  42  removed\n~ cds/reviews  42  1 field changed\n    connect_timeout\n      - 0s\n      + 5s\n"
     );
     assert_eq!(run(&["diff", DIRECTORY, "tests/fixtures/cli/resources/clusters.yaml"]).exit, Exit::Yes);
@@ -125,14 +125,14 @@ fn files_and_directories_of_resources() {
 }
 
 #[test]
-fn two_sources_and_what_clients_were_given_differently() {
-    let said = run(&["diff", TOUR, TOUR]);
-    assert_eq!((said.out.as_str(), said.exit), ("", Exit::Yes));
+fn compares_sources_and_nodes() {
+    let output = run(&["diff", TOUR, TOUR]);
+    assert_eq!((output.out.as_str(), output.exit), ("", Exit::Yes));
     assert_eq!(run(&["diff", TOUR, SCRIPT, "lds", "-q"]).out, "- lds/web  7  removed\n");
 }
 
 #[test]
-fn what_can_not_be_compared_says_what_to_type() {
+fn errors_suggest_a_comparison() {
     let mut shown = String::new();
     for args in [
         &["diff"][..],
@@ -156,7 +156,7 @@ fn what_can_not_be_compared_says_what_to_type() {
 }
 
 #[test]
-fn the_newest_change_is_found_on_whichever_stream_it_was() {
+fn finds_newest_change_on_any_stream() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two.xds");
     let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 1 < cds v=41 n=a [A]\n+1s 1 > cds v=41 \
@@ -170,15 +170,15 @@ fn the_newest_change_is_found_on_whichever_stream_it_was() {
 }
 
 #[test]
-fn what_several_nodes_gained_is_counted_once() {
+fn counts_gain_of_several_nodes_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("two.xds");
     let script = "node a\nstream 1 ads\nnode b\nstream 2 ads\n+0s 1 > cds\n+0s 2 > cds\n+1s 1 < cds v=1 n=a [A B]\n\
                   +1s 2 < cds v=1 n=b [A B]\n+2s 1 < cds v=2 n=c [A B C]\n+2s 2 < cds v=2 n=d [A B C]\n";
     std::fs::write(&path, script).unwrap();
-    let said = run(&["diff", path.to_str().unwrap(), "@+1s", "@+2s", "--stat"]);
+    let output = run(&["diff", path.to_str().unwrap(), "@+1s", "@+2s", "--stat"]);
     assert_eq!(
-        (said.out.as_str(), said.err.as_str()),
+        (output.out.as_str(), output.err.as_str()),
         ("CDS  +1  ~0  -0  =2\n", "xdscope: 1 resource differs\n")
     );
 }

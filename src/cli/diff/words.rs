@@ -21,7 +21,7 @@ pub(super) enum Place {
     Before,
 }
 
-pub(super) enum Asked {
+pub(super) enum ComparisonRequest {
     Versions {
         what: GetTarget,
         from: Place,
@@ -46,14 +46,14 @@ pub(super) enum Asked {
 
 /// Parses the arguments: a second SOURCE compares sources, `@` compares moments, anything else
 /// compares versions of a resource or type.
-pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, CliError> {
+pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<ComparisonRequest, CliError> {
     if let Some((other, rest)) = words.split_first().filter(|(word, rest)| is_source(word, rest.len(), io)) {
         let (places, whats) = split(rest)?;
         if !places.is_empty() {
-            return Err(CliError::usage("moments are of one source, and here are two")
+            return Err(CliError::usage("`@` compares moments of one source: two sources are given")
                 .next(format!("xdscope diff {first} @start @end")));
         }
-        return Ok(Asked::Sources { other: other.clone(), whats });
+        return Ok(ComparisonRequest::Sources { other: other.clone(), whats });
     }
     let (mut places, mut whats) = split_first(words)?;
     if places.iter().any(|place| place.starts_with('@')) {
@@ -61,12 +61,12 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, 
         let from = moments.next().unwrap_or(Ok(ReplayPosition::Start))?;
         let to = moments.next().unwrap_or(Ok(ReplayPosition::End))?;
         return match moments.next() {
-            Some(_) => Err(CliError::usage("two moments are compared, and here are more")),
-            None => Ok(Asked::Moments { from, to, whats }),
+            Some(_) => Err(CliError::usage("`@` compares two moments: more are given")),
+            None => Ok(ComparisonRequest::Moments { from, to, whats }),
         };
     }
     let usage = || {
-        CliError::usage("what is to be compared?")
+        CliError::usage("nothing to compare: a version, a moment or a second source is missing")
             .next(format!("xdscope diff {first} cds/NAME V1 V2"))
             .next(format!("xdscope diff {first} @start @end"))
             .next(format!("xdscope diff {first} OTHER"))
@@ -79,9 +79,9 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Asked, 
     let from = places.pop().map_or(Place::Before, |word| version(&word));
     let to = to.map_or(Place::Newest, |word| version(&word));
     Ok(match what.name {
-        Some(_) => Asked::Versions { what, from, to },
+        Some(_) => ComparisonRequest::Versions { what, from, to },
         None if from == Place::Before => return Err(usage()),
-        None => Asked::Pushes { what, from, to },
+        None => ComparisonRequest::Pushes { what, from, to },
     })
 }
 

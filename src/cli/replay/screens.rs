@@ -20,7 +20,7 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
-use crate::sources::{self, ReplayPosition};
+use crate::sources::{self, PositionError, ReplayPosition};
 use crate::tui::{Feed, Seek, Speed};
 use crate::wire::event::Seq;
 
@@ -88,15 +88,16 @@ fn read_in_background(
         };
         // A recording is read into checkpoints, never as a whole.
         let parts = (options.store, options.meaning.clone(), options.rules.clone());
-        let tell = |bytes| read.store(bytes, Ordering::Relaxed);
-        let (cursor, notices) = Cursor::read(recording, parts.0, parts.1, parts.2, &tell).map_err(failed)?;
-        tell(u64::MAX);
+        let report = |bytes| read.store(bytes, Ordering::Relaxed);
+        let (cursor, notices) =
+            Cursor::read(recording, parts.0, parts.1, parts.2, &report).map_err(failed)?;
+        report(u64::MAX);
         Ok((Opened::new(cursor), notices))
     };
     let (send, receive) = channel();
     // The receiver is gone once the user has left.
     let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));
-    thread.map_err(|error| CliError::new(Exit::Defect, "cannot read").because(error))?;
+    thread.map_err(|error| CliError::new(Exit::Defect, "cannot start the reader").because(error))?;
     Ok(receive)
 }
 
@@ -151,16 +152,12 @@ fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, 
         ReplayPosition::Start => Ok(Seek::Start),
         ReplayPosition::Nack => Ok(Seek::FirstNack),
         ReplayPosition::Moment(FilterTime::Message(n)) if n.0 == 0 || n.0 > cursor.messages() => {
-            let error = CliError::usage(format!("there is no message #{}", n.0));
-            Err(error.next(format!("a number from #1 to #{}", cursor.messages())))
+            Err(PositionError::NoMessage { wanted: n.0, last: cursor.messages() }.into())
         }
         ReplayPosition::Moment(FilterTime::Message(n)) => Ok(Seek::Message(Seq(n.0))),
         ReplayPosition::Moment(moment) => {
             let time = moment.time(cursor.store().clock(), cursor.end().now, zone).map(Seek::Time);
-            time.ok_or_else(|| {
-                CliError::usage("this source has no dates")
-                    .next("--at +30s, or a message's number such as #487")
-            })
+            Ok(time.ok_or(PositionError::NoDates)?)
         }
     }
 }

@@ -182,7 +182,7 @@ fn under_tls(path: &std::path::Path) {
 }
 
 #[test]
-fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
+fn output_matches_the_json_schema_and_covers_its_fields() {
     let schema = crate::present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
     let folder = tempfile::tempdir().unwrap();
@@ -210,8 +210,8 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
         let kinds = crate::wire::event::Kind::all().map(|kind| kind.word());
         let get: Vec<_> = kinds.map(|word| ["get", source, word, "-o", "jsonl"]).collect();
         for args in verbs.into_iter().chain(get.iter().map(|args| &args[..])) {
-            let said = run(args);
-            printed += check.objects(&said.out, args);
+            let output = run(args);
+            printed += check.objects(&output.out, args);
         }
     }
     for args in [
@@ -252,11 +252,11 @@ fn what_verbs_print_is_as_the_schema_says_and_nothing_in_it_is_made_up() {
 }
 
 #[test]
-fn an_object_that_is_not_of_the_contract_is_told() {
+fn reports_objects_that_do_not_match_the_schema() {
     let schema = crate::present::json::schema();
     let mut check = Check { schema: &schema, met: BTreeSet::new() };
-    let said = run(&["log", TOUR, "-o", "jsonl", "--tail", "1"]);
-    let object: Value = serde_json::from_str(&said.out).unwrap();
+    let output = run(&["log", TOUR, "-o", "jsonl", "--tail", "1"]);
+    let object: Value = serde_json::from_str(&output.out).unwrap();
     let mut wrong = |change: &dyn Fn(&mut Map<String, Value>)| {
         let mut object = object.as_object().unwrap().clone();
         change(&mut object);

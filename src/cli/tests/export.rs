@@ -1,18 +1,24 @@
+//! Tests of `export`.
+
+use std::io::Cursor;
+
 use super::*;
 
 #[test]
-fn exports_read_back() {
+fn exports_can_be_read_back() {
     let dir = tempfile::tempdir().unwrap();
     let log = run(&["log", TOUR, "--body", "-o", "jsonl"]).out;
     for (to, name) in [("raw", "a.jsonl"), ("script", "a.xds"), ("xdsrec", "a.xdsrec")] {
         let path = dir.path().join(name);
         let path = path.to_str().unwrap();
-        let said = run(&["export", TOUR, "--to", to, "--output", path]);
-        assert_eq!(said.exit, Exit::Yes, "{to}: {}", said.err);
-        assert_eq!(said.err, format!("xdscope: 20 of 20 messages written to {path}\n"));
+        let result = run(&["export", TOUR, "--to", to, "--output", path]);
+        assert_eq!(result.exit, Exit::Yes, "{to}: {}", result.err);
+        assert_eq!(result.err, format!("xdscope: 20 of 20 messages written to {path}\n"));
         assert_eq!(run(&["log", path, "--body", "-o", "jsonl"]).out, log, "{to}");
-        let on_stdin =
-            World { stdin: Box::new(Cursor::new(std::fs::read(path).unwrap())), ..World::default() };
+        let on_stdin = Environment {
+            stdin: Box::new(Cursor::new(std::fs::read(path).unwrap())),
+            ..Environment::default()
+        };
         assert_eq!(on_stdin.run(&["log", "-", "--body", "-o", "jsonl"]).out, log, "{to} on stdin");
         #[cfg(unix)]
         {
@@ -24,7 +30,7 @@ fn exports_read_back() {
 }
 
 #[test]
-fn an_export_does_not_write_over_what_it_reads() {
+fn refuses_to_overwrite_the_source() {
     let dir = tempfile::tempdir().unwrap();
     let (file, link) = (dir.path().join("a.xdsrec"), dir.path().join("b.raw"));
     let path = file.to_str().unwrap();
@@ -33,26 +39,60 @@ fn an_export_does_not_write_over_what_it_reads() {
     let before = std::fs::read(&file).unwrap();
     for to in ["xdsrec", "raw", "jsonl"] {
         for output in [&file, &link] {
-            let said = run(&["export", path, "--to", to, "--output", output.to_str().unwrap()]);
-            assert_eq!(said.exit, Exit::Usage, "{}", said.err);
-            assert!(said.err.contains("is the source"), "{}", said.err);
+            let result = run(&["export", path, "--to", to, "--output", output.to_str().unwrap()]);
+            assert_eq!(result.exit, Exit::Usage, "{}", result.err);
+            assert!(result.err.contains("is the source"), "{}", result.err);
         }
     }
     assert_eq!(std::fs::read(&file).unwrap(), before);
 }
 
 #[test]
-fn exports_can_be_a_part() {
+fn exports_selected_messages() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("part.jsonl");
     let path = path.to_str().unwrap();
     let names = |args: &[&str]| {
-        let said = run(&[&["export", TOUR, "--to", "raw", "--output", path, "-q"], args].concat());
-        assert_eq!((said.err.as_str(), said.exit), ("", Exit::Yes));
+        let result = run(&[&["export", TOUR, "--to", "raw", "--output", path, "-q"], args].concat());
+        assert_eq!((result.err.as_str(), result.exit), ("", Exit::Yes));
         run(&["log", path, "-o", "jsonl"]).out.lines().filter(|line| line.contains("\"n\":")).count()
     };
     assert_eq!(names(&["--stream", "#2"]), 4);
     assert_eq!(names(&["--filter", "kind:nack | kind:resend"]), 3);
     assert_eq!(names(&["--from", "#17", "--until", "#18"]), 2);
     assert_eq!(names(&["--until", "+1s"]), 10);
+}
+
+/// A missing part of a recording is not a finding about its peers.
+#[test]
+fn parts_name_their_clients_and_have_no_findings() {
+    let dir = tempfile::tempdir().unwrap();
+    for (to, name) in [("xdsrec", "part.xdsrec"), ("raw", "part.jsonl"), ("script", "part.xds")] {
+        let path = dir.path().join(name);
+        let path = path.to_str().unwrap();
+        for cut in [&["--from", "#7"][..], &["--from", "#12", "--until", "#18"], &["--filter", "type:eds"]] {
+            let result = run(&[&["export", TOUR, "--to", to, "--output", path, "-q"], cut].concat());
+            assert_eq!(result.exit, Exit::Yes, "{to} {cut:?} {}", result.err);
+            let status = run(&["status", path]).out;
+            assert!(status.contains("edge-gw-1"), "{to} {cut:?} {status}");
+            // Arrow scripts cannot express lost messages.
+            if to != "script" || cut.len() == 2 && cut[0] == "--from" {
+                let lint = run(&["lint", path, "--fail-on", "error"]);
+                assert_eq!(lint.exit, Exit::Yes, "{to} {cut:?} {}", lint.out);
+            }
+        }
+    }
+    let part = dir.path().join("part.xdsrec");
+    let part = part.to_str().unwrap();
+    run(&["export", TOUR, "--to", "xdsrec", "--output", part, "-q", "--until", "#12"]);
+    let objects = |args: &[&str]| run(args).out;
+    assert!(!objects(&["status", part, "-o", "jsonl"]).contains("\"closed\""), "nothing later is in it");
+}
+
+#[test]
+fn refuses_to_write_a_recording_to_a_terminal() {
+    let environment = Environment { terminal: true, ..Environment::default() };
+    let result = environment.run(&["export", TOUR, "--to", "xdsrec"]);
+    assert_eq!((result.out.as_str(), result.exit), ("", Exit::Usage));
+    assert!(result.err.contains("--output"), "{}", result.err);
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 
 use serde_json::json;
 
-use super::{GATEWAY, TOUR, World, run, show};
+use super::{Environment, GATEWAY, TOUR, run, show};
 use crate::cli::Exit;
 
 const KEY: &str = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC";
@@ -26,8 +26,9 @@ fn script_with_a_secret() -> String {
 }
 
 #[test]
-fn secrets_in_a_script_are_nowhere_to_be_seen() {
-    let world = || World { stdin: Box::new(Cursor::new(script_with_a_secret())), ..World::default() };
+fn no_verb_prints_secrets_of_a_script() {
+    let environment =
+        || Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
     let shown: &[&[&str]] = &[
         &["status", "-", "-o", "wide"],
         &["status", "-", "-o", "json"],
@@ -41,11 +42,11 @@ fn secrets_in_a_script_are_nowhere_to_be_seen() {
         &["export", "-", "--to", "jsonl"],
     ];
     for args in shown {
-        let said = world().run(args);
-        assert!(matches!(said.exit, Exit::Yes | Exit::No), "{args:?}: {}", said.err);
-        let all = said.all();
+        let output = environment().run(args);
+        assert!(matches!(output.exit, Exit::Yes | Exit::No), "{args:?}: {}", output.err);
+        let all = output.all();
         assert!(!all.contains(KEY) && !all.contains("hunter2"), "{args:?}: {all}");
-        for line in said.out.lines().filter(|line| line.contains("\"raw\"")) {
+        for line in output.out.lines().filter(|line| line.contains("\"raw\"")) {
             let line: serde_json::Value = serde_json::from_str(line).unwrap();
             let bytes = crate::schema::base64::decode(line["raw"].as_str().unwrap()).unwrap();
             let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -53,51 +54,53 @@ fn secrets_in_a_script_are_nowhere_to_be_seen() {
         }
     }
     for args in [&["get", "-", "sds", "-o", "yaml"][..], &["export", "-", "--to", "script"]] {
-        let kept = world().run(&[args, &["--keep-secrets"]].concat()).out;
+        let kept = environment().run(&[args, &["--keep-secrets"]].concat()).out;
         assert!(kept.contains(KEY) && kept.contains("hunter2"), "they are there if they are to be: {kept}");
     }
-    let get = world().run(&["get", "-", "sds", "-o", "yaml"]).out;
+    let get = environment().run(&["get", "-", "sds", "-o", "yaml"]).out;
     assert!(get.contains("[redacted 15 B, id ") && get.contains("edge-cert"), "{get}");
 }
 
 #[test]
-fn what_could_not_be_decoded_is_said_where_it_may_be_passed_on() {
-    let world = |script: String| World { stdin: Box::new(Cursor::new(script)), ..World::default() };
-    let said = "may contain secrets: 1 message and 1 resource could not be decoded";
-    let info = world(script_with_a_secret()).run(&["info", "-"]).out;
-    assert!(info.contains("secrets   taken out of ") && info.contains(said), "{info}");
+fn names_undecoded_parts_before_they_are_passed_on() {
+    let environment =
+        |script: String| Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+    let notice = "may contain secrets: 1 message and 1 resource could not be decoded";
+    let info = environment(script_with_a_secret()).run(&["info", "-"]).out;
+    assert!(info.contains("secrets   taken out of ") && info.contains(notice), "{info}");
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x.xdsrec");
     let to = ["export", "-", "--to", "xdsrec", "--output", path.to_str().unwrap()];
-    let export = world(script_with_a_secret()).run(&to);
-    assert!(export.err.contains(said), "{}", export.err);
+    let export = environment(script_with_a_secret()).run(&to);
+    assert!(export.err.contains(notice), "{}", export.err);
     let bytes = std::fs::read(&path).unwrap();
     assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()));
     let again = run(&["info", path.to_str().unwrap()]).out;
-    assert!(again.contains(said), "a recording says so too: {again}");
+    assert!(again.contains(notice), "a recording says so too: {again}");
     let script = run(&["export", path.to_str().unwrap(), "--to", "script"]).out;
     assert!(script.contains("[redacted 15 B, id ") && !script.contains("hunter2"), "{script}");
-    let quiet = world(script_with_a_secret()).run(&[&to[..], &["--keep-secrets"]].concat());
+    let quiet = environment(script_with_a_secret()).run(&[&to[..], &["--keep-secrets"]].concat());
     assert!(!quiet.err.contains("may contain"), "{}", quiet.err);
     assert!(!run(&["info", TOUR]).out.contains("may contain"));
 }
 
 #[test]
-fn a_copy_of_a_recording_with_secrets_says_that_it_has_them() {
+fn copies_of_recordings_with_secrets_are_marked() {
     let dir = tempfile::tempdir().unwrap();
     let paths = ["kept.xdsrec", "copy.xdsrec"].map(|name| dir.path().join(name));
     let [kept, copy] = paths.each_ref().map(|path| path.to_str().unwrap());
-    let world = World { stdin: Box::new(Cursor::new(script_with_a_secret())), ..World::default() };
-    world.run(&["export", "-", "--to", "xdsrec", "--output", kept, "--keep-secrets"]);
+    let environment =
+        Environment { stdin: Box::new(Cursor::new(script_with_a_secret())), ..Environment::default() };
+    environment.run(&["export", "-", "--to", "xdsrec", "--output", kept, "--keep-secrets"]);
     run(&["export", kept, "--to", "xdsrec", "--output", copy]);
     for path in [kept, copy] {
-        let said = run(&["info", path]);
-        assert!([said.out, said.err].concat().contains("the file contains secrets"), "{path}");
+        let output = run(&["info", path]);
+        assert!([output.out, output.err].concat().contains("the file contains secrets"), "{path}");
     }
 }
 
 #[test]
-fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
+fn raw_jsonl_omits_secrets_of_metadata_and_status() {
     let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
     let lines = [
         json!({"dir": "open", "t": 0.0, "stream": 1, "method": method,
@@ -107,8 +110,9 @@ fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
     ];
     let text = lines.map(|line| line.to_string()).join("\n");
     let export = |more: &[&str]| {
-        let world = World { stdin: Box::new(Cursor::new(text.clone())), ..World::default() };
-        world.run(&[&["export", "-", "--to", "raw"], more].concat()).out
+        let environment =
+            Environment { stdin: Box::new(Cursor::new(text.clone())), ..Environment::default() };
+        environment.run(&[&["export", "-", "--to", "raw"], more].concat()).out
     };
     let clean = export(&[]);
     assert!(!clean.contains("hunter2") && clean.contains("[redacted 22 B]"), "{clean}");
@@ -117,7 +121,7 @@ fn raw_jsonl_loses_the_secrets_in_metadata_and_status() {
 }
 
 #[test]
-fn no_key_is_printed() {
+fn prints_no_private_key() {
     const KEY: &str = "the private key of edge-cert";
     for args in [
         &["get", GATEWAY, "sds", "-o", "yaml"][..],
@@ -127,8 +131,8 @@ fn no_key_is_printed() {
         &["log", GATEWAY, "--body", "-o", "jsonl"],
         &["export", GATEWAY, "--to", "script"],
     ] {
-        let said = show(args);
-        assert!(said.contains("exit 0") && !said.contains(KEY), "{args:?} {said}");
+        let output = show(args);
+        assert!(output.contains("exit 0") && !output.contains(KEY), "{args:?} {output}");
     }
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml"]).contains("[redacted"));
     assert!(show(&["get", GATEWAY, "sds", "-o", "yaml", "--keep-secrets"]).contains(KEY));

@@ -1,6 +1,6 @@
 //! A control plane that cannot be reached is one problem, listed first, and not a node.
 
-use super::{Said, run};
+use super::{CallOutput, run};
 use crate::cli::Exit;
 
 /// Failed connections through a tap, one second apart.
@@ -18,7 +18,7 @@ fn attempts(notes: &[(&str, &str)]) -> String {
     out
 }
 
-fn on(recording: &str, args: &[&str]) -> Said {
+fn on(recording: &str, args: &[&str]) -> CallOutput {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("taped.jsonl");
     std::fs::write(&path, recording).unwrap();
@@ -30,15 +30,15 @@ const REFUSED: (&str, &str) = ("server", "connect 127.0.0.1:28000 failed: Connec
 const WRONG: (&str, &str) = ("server", "TLS to 127.0.0.1:28000 failed: wrong name");
 
 #[test]
-fn an_unreachable_server_is_one_problem_and_no_node() {
+fn unreachable_server_is_one_problem_without_a_node() {
     let recording = attempts(&[REFUSED, REFUSED, WRONG]);
-    let said = on(&recording, &["status"]);
-    assert_eq!(said.exit, Exit::No, "{}", said.all());
-    let lines: Vec<&str> = said.out.lines().collect();
+    let output = on(&recording, &["status"]);
+    assert_eq!(output.exit, Exit::No, "{}", output.all());
+    let lines: Vec<&str> = output.out.lines().collect();
     let line = "server can't be reached, 3 attempts since 14:02:08: TLS failed: wrong name";
-    assert!(lines[0].starts_with("127.0.0.1:28000  DOWN ") && lines[0].ends_with(line), "{}", said.out);
-    assert!(!said.out.contains("(connection)"), "an attempt is no node: {}", said.out);
-    assert!(said.err.contains("1 problem;"), "{}", said.err);
+    assert!(lines[0].starts_with("127.0.0.1:28000  DOWN ") && lines[0].ends_with(line), "{}", output.out);
+    assert!(!output.out.contains("(connection)"), "an attempt is no node: {}", output.out);
+    assert!(output.err.contains("1 problem;"), "{}", output.err);
     let objects = on(&recording, &["status", "-o", "json"]);
     assert!(objects.exit == Exit::No && objects.err.contains("3 attempts"), "{}", objects.err);
     let lint = on(&recording, &["lint"]);
@@ -52,7 +52,7 @@ fn an_unreachable_server_is_one_problem_and_no_node() {
 }
 
 #[test]
-fn a_stream_on_a_later_connection_ends_it() {
+fn stream_on_a_later_connection_clears_the_problem() {
     let method = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
     let opened = |server: &str| {
         let time = "2026-03-02T14:02:20Z";
@@ -62,40 +62,48 @@ fn a_stream_on_a_later_connection_ends_it() {
     };
     let recording = attempts(&[REFUSED, WRONG]);
     let there = recording.clone() + &opened("127.0.0.1:28000");
-    let said = on(&there, &["status"]);
-    assert_eq!((said.exit, said.out.contains("DOWN")), (Exit::Yes, false), "{}", said.all());
-    assert!(said.out.contains("127.0.0.1:6000") && !said.out.contains("(connection)"), "{}", said.out);
+    let output = on(&there, &["status"]);
+    assert_eq!((output.exit, output.out.contains("DOWN")), (Exit::Yes, false), "{}", output.all());
+    assert!(output.out.contains("127.0.0.1:6000") && !output.out.contains("(connection)"), "{}", output.out);
     assert!(on(&there, &["log"]).out.contains("connect 127.0.0.1:28000 failed"), "the log keeps it");
     let elsewhere = recording + &opened("127.0.0.1:28001");
     assert_eq!(on(&elsewhere, &["status"]).exit, Exit::No, "another server says nothing of this one");
 }
 
 #[test]
-fn a_client_that_cannot_connect_is_not_the_server() {
+fn client_that_cannot_connect_is_told_apart_from_the_server() {
     let theirs = ("client", "TLS with the client failed: client certificate required");
-    let said = on(&attempts(&[theirs, theirs]), &["status"]);
-    assert!(said.out.starts_with("127.0.0.1  DOWN ") && said.exit == Exit::No, "{}", said.all());
-    assert!(said.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"), "{}", said.out);
+    let output = on(&attempts(&[theirs, theirs]), &["status"]);
+    assert!(output.out.starts_with("127.0.0.1  DOWN ") && output.exit == Exit::No, "{}", output.all());
+    assert!(
+        output.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"),
+        "{}",
+        output.out
+    );
 }
 
 #[test]
-fn a_file_that_is_nothing_known_is_unreadable() {
+fn unknown_files_are_unreadable() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.json");
     std::fs::write(&path, r#"{"a":1}"#).unwrap();
     let path = path.to_str().unwrap();
     for verb in ["status", "get", "log", "info"] {
-        let said = run(&[verb, path]);
-        assert_eq!((said.exit, said.out.as_str()), (Exit::Unreadable, ""), "{verb}: {}", said.all());
-        assert!(said.err.contains("is neither a recording nor a file of resources"), "{}", said.err);
+        let output = run(&[verb, path]);
+        assert_eq!((output.exit, output.out.as_str()), (Exit::Unreadable, ""), "{verb}: {}", output.all());
+        assert!(output.err.contains("is neither a recording nor a file of resources"), "{}", output.err);
     }
-    let said = run(&["lint", path]);
-    assert!(said.out.contains("fs-parse-error"), "what is wrong with it is lint's to say: {}", said.all());
+    let output = run(&["lint", path]);
+    assert!(
+        output.out.contains("fs-parse-error"),
+        "what is wrong with it is lint's to say: {}",
+        output.all()
+    );
 }
 
 #[test]
-fn subscriptions_of_a_name_are_those_of_that_name() {
-    let said = run(&["get", super::TOUR, "eds/ledger-v2", "--subscriptions", "--no-headers"]);
-    let names: Vec<&str> = said.out.lines().filter(|line| line.contains("EDS")).collect();
-    assert!(names.len() == 1 && names[0].contains("ledger-v2"), "{}", said.out);
+fn subscriptions_of_a_name_list_that_name_only() {
+    let output = run(&["get", super::TOUR, "eds/ledger-v2", "--subscriptions", "--no-headers"]);
+    let names: Vec<&str> = output.out.lines().filter(|line| line.contains("EDS")).collect();
+    assert!(names.len() == 1 && names[0].contains("ledger-v2"), "{}", output.out);
 }

@@ -5,7 +5,7 @@ use crate::cli::Exit;
 
 /// `help keys` equals the key map.
 #[test]
-fn the_help_of_keys_is_the_key_map() {
+fn help_keys_matches_the_key_map() {
     let text = run(&["help", "keys"]).out;
     let mut context = "";
     let mut printed = Vec::new();
@@ -34,11 +34,11 @@ fn the_help_of_keys_is_the_key_map() {
 }
 
 #[test]
-fn manual_pages_are_written_for_every_verb() {
+fn writes_manual_pages_for_every_verb() {
     assert!(run(&["man"]).out.contains(".SH \"EXIT STATUS\""));
     let folder = tempfile::tempdir().unwrap();
-    let said = run(&["man", "--output", folder.path().to_str().unwrap()]);
-    assert_eq!(said.exit, Exit::Yes, "{}", said.err);
+    let output = run(&["man", "--output", folder.path().to_str().unwrap()]);
+    assert_eq!(output.exit, Exit::Yes, "{}", output.err);
     for page in ["xdscope", "xdscope-log", "xdscope-descriptors-build"] {
         let text = std::fs::read_to_string(folder.path().join(format!("{page}.1"))).unwrap();
         assert!(text.contains(&format!(".TH {} 1", page.to_uppercase())), "{text}");
@@ -46,7 +46,7 @@ fn manual_pages_are_written_for_every_verb() {
 }
 
 #[test]
-fn states_and_kinds_are_explained() {
+fn explains_states_and_kinds() {
     insta::assert_snapshot!(show(&["explain", "NACK"]));
     for word in ["synced", "stale", "miss", "resend", "orphan"] {
         assert_eq!(run(&["explain", word]).exit, Exit::Yes, "{word}");
@@ -54,45 +54,50 @@ fn states_and_kinds_are_explained() {
 }
 
 #[test]
-fn fields_are_explained() {
-    let said = run(&["explain", "Cluster.connect_timeout"]);
-    assert!(said.out.starts_with("envoy.config.cluster.v3.Cluster.connect_timeout\n"), "{}", said.out);
+fn explains_fields() {
+    let output = run(&["explain", "Cluster.connect_timeout"]);
+    assert!(output.out.starts_with("envoy.config.cluster.v3.Cluster.connect_timeout\n"), "{}", output.out);
     assert_eq!(run(&["explain", "Cluster.no_such_field"]).exit, Exit::Usage);
 }
 
 #[test]
-fn lines_of_logs_are_explained() {
+fn explains_lines_of_logs() {
     let line = "StreamAggregatedResources gRPC config stream closed: 14, connection refused";
     insta::assert_snapshot!(show(&["explain", line]));
-    let said = run(&["explain", "STALE"]);
+    let output = run(&["explain", "STALE"]);
     assert!(
-        said.out.contains("stale (state of a type)") && said.out.contains("istioctl: STALE"),
+        output.out.contains("stale (state of a type)") && output.out.contains("istioctl: STALE"),
         "{}",
-        said.out
+        output.out
     );
-    let said = run(&["explain", "no such line"]);
-    assert_eq!(said.exit, Exit::Usage);
-    assert!(said.err.contains("Envoy: gRPC config for TYPE rejected: TEXT"), "{}", said.err);
+    let output = run(&["explain", "no such line"]);
+    assert_eq!(output.exit, Exit::Usage);
+    assert!(output.err.contains("Envoy: gRPC config for TYPE rejected: TEXT"), "{}", output.err);
     assert_eq!(run(&["explain", ""]).exit, Exit::Usage);
 }
 
 #[test]
-fn words_of_users_lead_to_what_answers() {
+fn explains_words_that_users_search_for() {
     for (words, wanted) in [
         ("stuck in warming", "Graph (screen 8)"),
         ("not listed", "go-control-plane: ADS mode: not responding to request"),
         ("not listed", "Subs (screen 7)"),
         ("not subscribed", "idle (state of a type)"),
     ] {
-        let said = run(&["explain", words]);
-        assert!(said.exit == Exit::Yes && said.out.contains(wanted), "{words}: {}{}", said.out, said.err);
+        let output = run(&["explain", words]);
+        assert!(
+            output.exit == Exit::Yes && output.out.contains(wanted),
+            "{words}: {}{}",
+            output.out,
+            output.err
+        );
     }
 }
 
 #[test]
-fn completions_know_the_verbs() {
+fn completions_include_verbs_and_flags() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let said = run(&["completions", shell]);
-        assert!(said.out.contains("status") && said.out.contains("resource-timeout"), "{shell}");
+        let output = run(&["completions", shell]);
+        assert!(output.out.contains("status") && output.out.contains("resource-timeout"), "{shell}");
     }
 }

@@ -43,6 +43,7 @@ pub struct BootstrapConfig {
 pub struct ConfigSource {
     /// The servers in order: each is asked if the servers before it cannot be reached.
     pub servers: Vec<XdsServer>,
+    /// The protocol variant of the streams.
     pub variant: Variant,
 }
 
@@ -98,14 +99,23 @@ impl std::fmt::Display for XdsServer {
 /// The reason why a bootstrap cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BootstrapError {
+    /// Not JSON or YAML.
     #[error(transparent)]
     Document(#[from] DocumentError),
+    /// The bootstrap configures no xDS server.
     #[error("names no xDS server: it has no ads_config, api_config_source or xds_servers")]
     NoServer,
+    /// A part that xdscope does not support; the text names its path.
     #[error("{0}")]
     Unsupported(String),
+    /// No server of the bootstrap has the wanted address.
     #[error("has no xDS server at {wanted}; its servers: {found}")]
-    NotFound { wanted: String, found: String },
+    NotFound {
+        /// The address to redirect, as `host:port` or `unix:/path`.
+        wanted: String,
+        /// The addresses of the bootstrap, separated by commas.
+        found: String,
+    },
 }
 
 pub(super) fn unsupported<T>(message: impl Into<String>) -> Result<T, BootstrapError> {

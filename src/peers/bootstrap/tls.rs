@@ -9,6 +9,7 @@ pub struct ClientOptions {
     pub cacert: Option<Pem>,
     /// The client's certificate chain, which goes with `key`.
     pub cert: Option<Pem>,
+    /// The private key of `cert`.
     pub key: Option<Pem>,
     /// The name to send as SNI and to verify, instead of the host of the address.
     pub servername: Option<String>,
@@ -19,6 +20,7 @@ pub struct ClientOptions {
 /// Certificates or a key in PEM.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Pem {
+    /// A file with the PEM text.
     File(PathBuf),
     /// The PEM text itself, which stands in a bootstrap.
     Inline(Vec<u8>),

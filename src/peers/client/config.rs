@@ -11,10 +11,10 @@ use super::structured::BadName;
 /// The identity and the behavior of a client.
 #[derive(Clone)]
 pub struct Config {
-    /// Protocol variant for servers that `manners` does not list.
-    pub manner: ServerProfile,
+    /// Protocol variant for servers that `profiles` does not list.
+    pub profile: ServerProfile,
     /// Protocol variant by server number.
-    pub manners: BTreeMap<u32, ServerProfile>,
+    pub profiles: BTreeMap<u32, ServerProfile>,
     /// API version of the services. Resource types have a version of their own
     /// (docs/protocol.md#a-14).
     pub transport: ApiVersion,
@@ -68,8 +68,8 @@ pub enum FallbackServer {
 
 impl Config {
     /// Returns the protocol variant for a server.
-    pub(super) fn manner_of(&self, server: u32) -> ServerProfile {
-        self.manners.get(&server).copied().unwrap_or(self.manner)
+    pub(super) fn profile_of(&self, server: u32) -> ServerProfile {
+        self.profiles.get(&server).copied().unwrap_or(self.profile)
     }
 
     /// Returns the server for the wildcard and the plain names of a type.

@@ -273,7 +273,7 @@ impl Client {
     pub fn handle_ended(&mut self, now: Time, lane: Lane, catalog: &mut Catalog) {
         for key in self.on(lane) {
             match self.tracks.get_mut(&key) {
-                Some(track) if track.manner.variant == Variant::Rest => track.poll = Poll::Idle,
+                Some(track) if track.profile.variant == Variant::Rest => track.poll = Poll::Idle,
                 Some(track) => track.stream_ended(),
                 None => {}
             }
@@ -314,7 +314,7 @@ impl Client {
     pub fn accept(&mut self, lane: Lane, plain: &Trivial, catalog: &Catalog) -> bool {
         let Some(server) = self.lanes.get(lane.0 as usize).map(|lane| lane.server) else { return false };
         let key = TrackKey { url: plain.type_url.clone(), server };
-        let of_lane = |track: &&mut Track| track.lane == lane && track.manner.variant != Variant::Rest;
+        let of_lane = |track: &&mut Track| track.lane == lane && track.profile.variant != Variant::Rest;
         let Some(track) = self.tracks.get_mut(&key).filter(of_lane) else { return false };
         if !track.pending.is_empty() {
             return false;
@@ -446,7 +446,7 @@ impl Client {
             let key = TrackKey { url, server };
             return self.tracks.get(&key).filter(|track| track.lane == lane).map(|_| key);
         }
-        let aggregated = self.config.manner_of(server).variant.is_aggregated();
+        let aggregated = self.config.profile_of(server).variant.is_aggregated();
         if aggregated { None } else { self.on(lane).into_iter().next() }
     }
 
@@ -454,8 +454,8 @@ impl Client {
     fn track(&mut self, now: Time, key: &TrackKey) -> Result<&mut Track, NoStream> {
         let TrackKey { url, server } = key;
         if !self.tracks.contains_key(key) {
-            let (transport, manner) = (self.config.transport, self.config.manner_of(*server));
-            let variant = manner.variant;
+            let (transport, profile) = (self.config.transport, self.config.profile_of(*server));
+            let variant = profile.variant;
             let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
             let delta_only = matches!(kind, Some(Kind::Vhds | Kind::Leds)) && !variant.is_delta();
             let path = Method::path(variant, kind, transport).filter(|_| !delta_only);
@@ -468,11 +468,11 @@ impl Client {
                 self.lanes.len() - 1
             });
             let full_state = kind.is_some_and(Kind::full_state);
-            let track = Track::new(Lane(index as u32), manner, full_state && !variant.is_delta());
+            let track = Track::new(Lane(index as u32), profile, full_state && !variant.is_delta());
             self.tracks.insert(key.clone(), track);
             self.open_due(now);
         }
-        let (variant, transport) = (self.config.manner_of(*server).variant, self.config.transport);
+        let (variant, transport) = (self.config.profile_of(*server).variant, self.config.transport);
         self.tracks.get_mut(key).ok_or_else(|| NoStream { type_url: url.clone(), variant, transport })
     }
 
@@ -504,7 +504,7 @@ impl Client {
             if track.ahead.take_if(|nonce| *nonce == pending.nonce).is_some() {
                 continue;
             }
-            if track.manner.variant == Variant::Rest {
+            if track.profile.variant == Variant::Rest {
                 track.note_verdict(pending.nonce, error);
                 self.poll_after_verdict(now, key, &pending.message, catalog);
                 continue;
@@ -564,7 +564,7 @@ impl Client {
         if !open {
             return;
         }
-        if track.manner.variant == Variant::Rest {
+        if track.profile.variant == Variant::Rest {
             return self.settle_poll(key, catalog);
         }
         for request in track.changes() {
@@ -576,7 +576,7 @@ impl Client {
         let Some(state) = self.lanes.get_mut(lane.0 as usize) else { return };
         let Life::Open { greeted } = &mut state.life else { return };
         // Each poll is complete in itself.
-        let variant = self.config.manner_of(state.server).variant;
+        let variant = self.config.profile_of(state.server).variant;
         let tells = variant == Variant::Rest || !std::mem::replace(greeted, true);
         let node = tells.then_some(&self.config.node[..]);
         let bytes = request.encode(variant.is_delta(), url, node, catalog);

@@ -59,7 +59,7 @@ impl Client {
 
     /// Whether the server supports a name: globs need a delta stream (docs/protocol.md#k-26).
     fn takes(&self, server: u32, name: &str) -> bool {
-        self.config.manner_of(server).variant.is_delta() || !is_glob(name)
+        self.config.profile_of(server).variant.is_delta() || !is_glob(name)
     }
 
     pub(super) fn keep_alternatives(&mut self, url: &TypeUrl, name: Sym, wish: StructuredName) {

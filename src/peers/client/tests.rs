@@ -30,8 +30,8 @@ fn config(variant: Variant) -> Config {
     let mut node = Vec::new();
     put_len_field(&mut node, 1, b"me");
     Config {
-        manner: ServerProfile { variant, legacy_wildcard: false },
-        manners: BTreeMap::new(),
+        profile: ServerProfile { variant, legacy_wildcard: false },
+        profiles: BTreeMap::new(),
         transport: ApiVersion::V3,
         poll_delay: Duration::from_secs(8),
         node,
@@ -62,7 +62,7 @@ fn following(variant: Variant) -> Config {
 
 impl Play {
     fn new(config: Config) -> Play {
-        let delta = config.manner.variant.is_delta();
+        let delta = config.profile.variant.is_delta();
         let (client, catalog) = (Client::new(config), Catalog::in_memory());
         Play { client, catalog, now: Time::ZERO, delta, said: Vec::new() }
     }
@@ -310,7 +310,7 @@ fn new_stream_sends_versions_without_nonce() {
 #[test]
 fn uses_legacy_wildcard_only_before_names() {
     let legacy =
-        |variant| Config { manner: ServerProfile { variant, legacy_wildcard: true }, ..config(variant) };
+        |variant| Config { profile: ServerProfile { variant, legacy_wildcard: true }, ..config(variant) };
     let mut play = Play::new(legacy(Variant::Ads));
     play.wildcard(CDS, true);
     play.respond(CDS, "1", "a", &["x"], Ruling::Accept);

@@ -20,7 +20,7 @@ const REFUSED_ONCE: Duration = Duration::from_millis(500);
 pub(super) struct Track {
     pub lane: Lane,
     /// Protocol variant of the server.
-    pub manner: ServerProfile,
+    pub profile: ServerProfile,
     /// Each response has all resources (SotW LDS and CDS, docs/protocol.md#e-44).
     full_state: bool,
     /// The subscription is a wildcard (docs/protocol.md#e-38).
@@ -115,10 +115,10 @@ pub(super) struct Changes {
 }
 
 impl Track {
-    pub(super) fn new(lane: Lane, manner: ServerProfile, full_state: bool) -> Track {
+    pub(super) fn new(lane: Lane, profile: ServerProfile, full_state: bool) -> Track {
         Track {
             lane,
-            manner,
+            profile,
             full_state,
             wildcard: false,
             asked: BTreeSet::new(),
@@ -385,7 +385,7 @@ impl Track {
         if first && nothing {
             return Vec::new();
         }
-        if self.manner.variant.is_delta() {
+        if self.profile.variant.is_delta() {
             let request = self.request();
             let tells = first || !request.is_empty();
             return if tells { vec![request] } else { Vec::new() };
@@ -421,11 +421,11 @@ impl Track {
             None => (true, false),
             Some(sent) => (false, sent.ever_named),
         };
-        let legacy = self.manner.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
+        let legacy = self.profile.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
         let before =
             self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
         let mut request = Request::default();
-        if self.manner.variant.is_delta() {
+        if self.profile.variant.is_delta() {
             request.names = names.difference(&before.names).copied().collect();
             request.unsubscribe = before.names.difference(&names).copied().collect();
             request.wildcard = self.wildcard && !before.wildcard && !legacy;

@@ -25,13 +25,13 @@ pub(super) struct ScriptPlayer {
     floor: Time,
     /// Steps that are permitted (`--step`).
     leave: u64,
-    types: BTreeMap<TypeUrl, Said>,
+    types: BTreeMap<TypeUrl, TypeHistory>,
 }
 
 /// The requests and responses of one type.
 #[derive(Debug, Default)]
-struct Said {
-    asks: u32,
+struct TypeHistory {
+    requests: u32,
     /// Names of all requests.
     names: BTreeSet<String>,
     /// Names of the newest request.
@@ -50,21 +50,21 @@ impl ScriptPlayer {
 
     pub(super) fn request(&mut self, now: Time, delta: bool, url: &TypeUrl, request: &Request<'_>) {
         let open = self.open();
-        let said = self.types.entry(url.clone()).or_default();
+        let history = self.types.entry(url.clone()).or_default();
         let names: Vec<String> = request.names.iter().map(|name| name.to_string()).collect();
         let changes = match delta {
             true => !(names.is_empty() && request.unsubscribe.is_empty()),
-            false => names != said.last,
+            false => names != history.last,
         };
-        if said.asks == 0 || changes {
-            said.asks += 1;
+        if history.requests == 0 || changes {
+            history.requests += 1;
         }
-        said.names.extend(names.iter().cloned());
-        said.last = names;
+        history.names.extend(names.iter().cloned());
+        history.last = names;
         if !request.nonce.is_empty()
-            && let Some(of) = said.sent.iter().rposition(|nonce| *nonce == *request.nonce)
+            && let Some(of) = history.sent.iter().rposition(|nonce| *nonce == *request.nonce)
         {
-            said.answered = said.answered.max(of + 1);
+            history.answered = history.answered.max(of + 1);
         }
         let still = self.open();
         let Some(step) = self.script.steps.get(self.at) else { return };
@@ -129,13 +129,18 @@ impl ScriptPlayer {
 
     fn is_met(&self, need: &Need) -> bool {
         match need {
-            Need::Ask { url, nth, names } => self.types.get(url).is_some_and(|said| {
-                said.asks >= *nth || (said.asks > 0 && names.iter().all(|name| said.names.contains(&**name)))
+            Need::Ask { url, nth, names } => self.types.get(url).is_some_and(|history| {
+                history.requests >= *nth
+                    || (history.requests > 0 && names.iter().all(|name| history.names.contains(&**name)))
             }),
             Need::Verdict { url, nonce } => {
-                let Some(said) = self.types.get(url) else { return true };
+                let Some(history) = self.types.get(url) else { return true };
                 // A response that was not sent here gets no verdict.
-                said.sent.iter().position(|sent| *sent == nonce.as_str()).is_none_or(|of| of < said.answered)
+                history
+                    .sent
+                    .iter()
+                    .position(|sent| *sent == nonce.as_str())
+                    .is_none_or(|of| of < history.answered)
             }
         }
     }

@@ -140,13 +140,13 @@ struct ScriptReader {
     script: Script,
     /// ACKs and NACKs since the last step.
     verdicts: Vec<(Time, Need)>,
-    types: BTreeMap<TypeUrl, Asking>,
+    types: BTreeMap<TypeUrl, TypeRequests>,
 }
 
 /// A type while the frames of its stream are read.
 #[derive(Default)]
-struct Asking {
-    asks: u32,
+struct TypeRequests {
+    requests: u32,
     names: BTreeSet<Sym>,
     /// Needs since the last response of the type.
     needs: Vec<(Time, Need)>,
@@ -179,10 +179,10 @@ impl ScriptReader {
             }
             _ => return,
         };
-        if asking.asks == 0 || changes {
-            asking.asks += 1;
+        if asking.requests == 0 || changes {
+            asking.requests += 1;
             let names = added.into_iter().map(|name| Arc::from(catalog.text(name))).collect();
-            asking.needs.push((at, Need::Ask { url: url.clone(), nth: asking.asks, names }));
+            asking.needs.push((at, Need::Ask { url: url.clone(), nth: asking.requests, names }));
         }
         if !nonce.is_empty() {
             self.verdicts.push((at, Need::Verdict { url, nonce: nonce.clone() }));

@@ -66,7 +66,7 @@ impl TypeSubscription {
 
 /// The content of a response.
 #[derive(Default)]
-struct Answer {
+struct ResponseContent {
     resources: Bytes,
     removed: BTreeSet<String>,
 }
@@ -118,7 +118,7 @@ impl Subscriptions {
     fn resend(&mut self, url: &TypeUrl) -> Option<Vec<Bytes>> {
         let known = self.snapshot.of_type(url.as_str())?.clone();
         let resources = known.encoded_some(&self.types.get(url)?.of(&known), self.delta);
-        Some(self.response(url, &known, Answer { resources, ..Answer::default() }))
+        Some(self.response(url, &known, ResponseContent { resources, ..ResponseContent::default() }))
     }
 
     /// Replaces the snapshot. Returns the responses that announce the changes.
@@ -160,14 +160,18 @@ impl Subscriptions {
                 continue;
             }
             let answer = match self.delta {
-                true => Answer {
+                true => ResponseContent {
                     resources: known.encoded_some(&changed, true),
                     removed: gone.iter().map(ToString::to_string).collect(),
                 },
-                false if full_state(&url) => {
-                    Answer { resources: known.encoded_some(&want.of(&known), false), ..Answer::default() }
-                }
-                false => Answer { resources: known.encoded_some(&changed, false), ..Answer::default() },
+                false if full_state(&url) => ResponseContent {
+                    resources: known.encoded_some(&want.of(&known), false),
+                    ..ResponseContent::default()
+                },
+                false => ResponseContent {
+                    resources: known.encoded_some(&changed, false),
+                    ..ResponseContent::default()
+                },
             };
             out.push(self.response(&url, &known, answer));
         }
@@ -175,7 +179,7 @@ impl Subscriptions {
     }
 
     /// Encodes a response: the fields before its resources, the resources, the fields after them.
-    fn response(&mut self, url: &TypeUrl, known: &Type, answer: Answer) -> Vec<Bytes> {
+    fn response(&mut self, url: &TypeUrl, known: &Type, answer: ResponseContent) -> Vec<Bytes> {
         self.nonces += 1;
         let nonce = format!("{:x}", self.nonces);
         let version = if known.version.is_empty() { "0" } else { &known.version };
@@ -203,7 +207,7 @@ fn sotw(
     known: &Type,
     full: bool,
     faults: Faults,
-) -> Option<Answer> {
+) -> Option<ResponseContent> {
     // A request older than the newest response is not answered: the next one repeats its
     // subscription (docs/protocol.md#e-12).
     let stale =
@@ -234,7 +238,7 @@ fn sotw(
     if resources.is_empty() && (!full || faults.ignore_unknown_names) {
         return None;
     }
-    Some(Answer { resources: known.encoded_some(&resources, false), ..Answer::default() })
+    Some(ResponseContent { resources: known.encoded_some(&resources, false), ..ResponseContent::default() })
 }
 
 /// Handles a delta request, which has the subscription changes (docs/protocol.md#f-10).
@@ -244,8 +248,8 @@ fn delta(
     request: &Request<'_>,
     known: &Type,
     faults: Faults,
-) -> Option<Answer> {
-    let mut answer = Answer::default();
+) -> Option<ResponseContent> {
+    let mut answer = ResponseContent::default();
     let mut send: BTreeSet<Arc<str>> = BTreeSet::new();
     for name in &request.unsubscribe {
         if name == STAR {

@@ -8,11 +8,15 @@ use super::type_word;
 
 /// The parts of a `change` object.
 pub struct ChangeOf<'a> {
+    /// The type of the resource.
     pub type_url: &'a TypeUrl,
+    /// The name of the resource.
     pub name: &'a str,
+    /// Whether the resource was added, changed or removed.
     pub op: Op,
-    /// Versions, if they are known.
+    /// The version before, if it is known.
     pub from: Option<&'a str>,
+    /// The version after, if it is known.
     pub to: Option<&'a str>,
     /// The nodes that have the resource, if they are distinguished.
     pub nodes: &'a [String],

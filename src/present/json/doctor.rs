@@ -4,20 +4,29 @@ use super::object::Object;
 
 /// The parts of a `doctor` object.
 pub struct DoctorOf {
+    /// The version of xdscope, such as `0.1.0`.
     pub version: &'static str,
+    /// Whether stdin is a terminal.
     pub stdin_is_terminal: bool,
+    /// Whether stdout is a terminal.
     pub stdout_is_terminal: bool,
+    /// The value of `TERM`.
     pub term: Option<String>,
     /// Columns and rows.
     pub size: Option<(u16, u16)>,
+    /// Whether output is coloured.
     pub color: bool,
+    /// Whether output has characters beyond ASCII.
     pub unicode: bool,
     /// Whether the terminal can show screens.
     pub screens: bool,
+    /// How text is copied to the clipboard.
     pub clipboard: String,
     /// Whether the file exists, and its path.
     pub config: Option<(bool, String)>,
+    /// The directory of kept sessions.
     pub state: Option<String>,
+    /// The settings in effect.
     pub settings: Vec<SettingOf>,
     /// The server that was checked.
     pub server: Option<ServerOf>,
@@ -25,18 +34,23 @@ pub struct DoctorOf {
 
 /// A server that was checked.
 pub struct ServerOf {
+    /// The address as typed.
     pub address: String,
+    /// The checks in order.
     pub steps: Vec<StepOf>,
 }
 
 /// One check of a server.
 pub struct StepOf {
+    /// The name of the check, such as `dns` or `tls`.
     pub step: &'static str,
     /// One of `STEP_STATES`.
     pub state: &'static str,
     /// Lines of text: the findings.
     pub said: Vec<String>,
+    /// The duration in milliseconds.
     pub ms: Option<f64>,
+    /// The command or change that may help.
     pub next: Option<String>,
 }
 
@@ -45,7 +59,9 @@ pub(super) const STEP_STATES: [&str; 3] = ["ok", "none", "failed"];
 
 /// One setting.
 pub struct SettingOf {
+    /// The name of the setting.
     pub name: String,
+    /// The value as text.
     pub value: String,
     /// One of `FROM`.
     pub from: &'static str,

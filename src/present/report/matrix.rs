@@ -10,7 +10,9 @@ use super::{end_words, is_problem, severity, state_text};
 /// The matrix of nodes by types, worst first.
 #[derive(Clone, Debug, Default)]
 pub struct Rows {
+    /// The types in the order of the columns.
     pub types: Vec<TypeUrl>,
+    /// The rows, worst first.
     pub rows: Vec<Row>,
 }
 
@@ -19,13 +21,17 @@ pub struct Rows {
 pub struct Row {
     /// The first stream of the row; reconnects do not change it.
     pub key: StreamId,
+    /// The node, or the address of the client.
     pub name: String,
+    /// The protocol variant; `None`: not an xDS stream.
     pub variant: Option<Variant>,
     /// The open streams, or all streams if none is open.
     pub streams: Vec<Arc<StreamFact>>,
+    /// How often the client has reconnected.
     pub reconnects: usize,
-    /// One per type.
+    /// One cell per type; `None`: the type was not requested.
     pub cells: Vec<Option<Arc<SummaryFact>>>,
+    /// The worst state of the cells.
     pub worst: TypeState,
 }
 
@@ -46,11 +52,15 @@ impl Rows {
 /// A problem of a type when its stream closed, if the client did not reconnect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LastWord {
+    /// The node, or the address of the client.
     pub node: String,
+    /// The time at which the stream closed.
     pub closed: Time,
+    /// The type that has the problem.
     pub type_url: TypeUrl,
+    /// The last state of the type.
     pub state: TypeState,
-    /// `CDS NACK×3`.
+    /// The label of the type and its state, such as `CDS NACK×3`.
     pub text: String,
 }
 
@@ -71,7 +81,8 @@ impl Row {
         self.cells.iter().flatten().filter_map(word).collect()
     }
 
-    pub fn closed(&self) -> bool {
+    /// Returns whether all streams of the row are closed.
+    pub fn is_closed(&self) -> bool {
         self.streams.iter().all(|stream| stream.closed.is_some())
     }
 
@@ -182,7 +193,7 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
     }
     for row in rows {
         let states = row.cells.iter().flatten().map(|cell| cell.state);
-        row.worst = if row.closed() {
+        row.worst = if row.is_closed() {
             TypeState::Closed
         } else {
             states.min_by_key(|state| severity(*state)).unwrap_or(TypeState::Idle)

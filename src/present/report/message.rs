@@ -69,7 +69,7 @@ pub fn note(line: &LineFact) -> String {
 
 /// Returns the text on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps
 /// 41`.
-pub fn said(line: &LineFact) -> String {
+pub fn arrow_text(line: &LineFact) -> String {
     let label = type_label(line.type_url.as_str());
     let (version, nonce) = (line.version.to_string(), line.nonce.to_string());
     let changes = match &line.one {

@@ -17,7 +17,7 @@ pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) 
     let graph = graph.filter(|graph| kind == Some(Kind::Eds) && graph.count(Kind::Cds) > 0);
     let open = state.last_state.is_none();
     if let Some(graph) = graph.filter(|_| open) {
-        let told = |name: &Arc<str>| {
+        let is_explained = |name: &Arc<str>| {
             let of = out.iter().find(|answer| answer.names.contains(name));
             of.is_some_and(|of| {
                 matches!(of.reason, MissingAnswerCause::StaleNonce | MissingAnswerCause::AlreadySent)
@@ -26,7 +26,7 @@ pub fn missing_answers(store: &Store, state: &StateFact, graph: Option<&Graph>) 
         let node = |name: &Arc<str>| graph.find(Kind::Eds, name).and_then(|id| graph.get(id));
         let unknown = |name: &Arc<str>| node(name).is_none_or(|node| node.users.is_empty());
         let waited = state.missing.iter().filter(|name| !state.absent.contains(*name));
-        let names: Vec<_> = waited.filter(|name| !told(name) && unknown(name)).cloned().collect();
+        let names: Vec<_> = waited.filter(|name| !is_explained(name) && unknown(name)).cloned().collect();
         if !names.is_empty() {
             for answer in &mut out {
                 answer.names.retain(|name| !names.contains(name));

@@ -13,7 +13,7 @@ mod warming;
 
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
-pub use message::{delta, end_words, kind, life, note, resources, said};
+pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::problem;
 pub use state::{
@@ -26,17 +26,29 @@ pub use warming::{Waits, Warming, warming};
 /// No information is in the colour alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
+    /// Text without emphasis.
     Plain,
+    /// Titles of columns, panes and screens.
     Title,
+    /// Text that matters less.
     Muted,
+    /// A state that needs no action.
     Ok,
+    /// A state that is expected to pass.
     Pending,
+    /// A state that may need action.
     Warn,
+    /// A state that needs action.
     Bad,
+    /// Text from the wire, such as versions and nonces.
     Wire,
+    /// Keys to press.
     Key,
+    /// Added lines of a comparison.
     Added,
+    /// Changed lines of a comparison.
     Changed,
+    /// Removed lines of a comparison.
     Removed,
     /// Added words inside a changed line.
     AddedWord,

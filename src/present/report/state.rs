@@ -70,8 +70,11 @@ pub fn severity(state: TypeState) -> u8 {
 /// Counts that stand beside the word of a state.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
+    /// Rejected responses that no later ACK supersedes.
     pub open_nacks: u64,
+    /// Requested names without a resource.
     pub missing: u64,
+    /// Requested names.
     pub names: u64,
     /// Resources from a file, which no client acknowledges (docs/protocol.md#c-04).
     pub file: bool,

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::graph::{self, Graph, NodeState};
+use crate::engine::graph::{self, Graph, GraphNode, NodeState};
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::wire::event::{Kind, Seq, StreamId, Time};
@@ -13,9 +13,13 @@ use crate::wire::text::age;
 /// A cluster or listener that is warming.
 #[derive(Clone, Debug)]
 pub struct Warming {
+    /// The stream of the client.
     pub stream: StreamId,
+    /// The node of the client, if it is known.
     pub node: Option<Arc<str>>,
+    /// The type of the resource: cluster or listener.
     pub kind: Kind,
+    /// The name of the resource.
     pub name: Arc<str>,
     /// The resources that it waits for, longest wait first. The client has requested all of them.
     pub waits: Vec<Waits>,
@@ -24,7 +28,9 @@ pub struct Warming {
 /// A resource that was requested and not sent.
 #[derive(Clone, Debug)]
 pub struct Waits {
+    /// The type of the missing resource.
     pub kind: Kind,
+    /// The name of the missing resource.
     pub name: Arc<str>,
     /// Time and message of the first request.
     pub since: Option<(Time, Seq)>,
@@ -44,14 +50,17 @@ pub fn warming(store: &Store, schema: &Schema) -> Vec<Warming> {
         }
         let streams = graph::streams_of(store, cell.stream);
         seen.extend(&streams);
-        of_client(&Graph::of(store, schema, &streams), (cell.stream, &cell.node), &mut out);
+        let graph = Graph::of(store, schema, &streams);
+        out.extend(of_client(&graph, cell.stream, cell.node.as_ref()));
     }
     out.sort_by_key(|warming| warming.waits.first().and_then(|waits| waits.since));
     out
 }
 
-fn of_client(graph: &Graph, (stream, node): (StreamId, &Option<Arc<str>>), out: &mut Vec<Warming>) {
-    for parent in graph.problems().filter(|node| matches!(node.state, NodeState::Warming { .. })) {
+/// Returns the warming resources of one client. `stream` stands for parents without a stream.
+fn of_client(graph: &Graph, stream: StreamId, node: Option<&Arc<str>>) -> Vec<Warming> {
+    let parents = graph.problems().filter(|node| matches!(node.state, NodeState::Warming { .. }));
+    let warming = |parent: &GraphNode| {
         let below = parent.uses.iter().filter_map(|(id, _)| graph.get(*id));
         let mut waits: Vec<Waits> = below
             .filter_map(|child| match child.state {
@@ -63,8 +72,9 @@ fn of_client(graph: &Graph, (stream, node): (StreamId, &Option<Arc<str>>), out: 
             .collect();
         waits.sort_by_key(|waits| waits.since);
         let stream = parent.stream.unwrap_or(stream);
-        out.push(Warming { stream, node: node.clone(), kind: parent.kind, name: parent.name.clone(), waits });
-    }
+        Warming { stream, node: node.cloned(), kind: parent.kind, name: parent.name.clone(), waits }
+    };
+    parents.map(warming).collect()
 }
 
 impl Warming {

@@ -65,6 +65,9 @@ pub struct HeldMessage {
     pub now: Time,
 }
 
+/// A request that a source refuses. The text is for the user.
+pub type FeedError = Box<dyn std::error::Error>;
+
 /// A source whose facts change while the screens show them.
 pub trait Feed {
     /// Calls `with` on the facts as they are now. They do not change meanwhile.
@@ -75,20 +78,20 @@ pub trait Feed {
     /// Moves the time cursor. A live source goes back in its session file, from where it is paused.
     ///
     /// # Errors
-    /// The reason, in words.
-    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), String>;
+    /// The source refuses the request.
+    fn replay(&self, held: Option<HeldMessage>, seek: Seek) -> Result<(), FeedError>;
     /// Makes the client send something. The result appears on its stream.
     ///
     /// # Errors
-    /// The reason, in words.
-    fn tell(&self, _tell: ClientAction) -> Result<(), String> {
+    /// The source refuses the request.
+    fn tell(&self, _tell: ClientAction) -> Result<(), FeedError> {
         Err("this source takes no commands: the streams are not xdscope's own".into())
     }
     /// Starts a recording to the file `name`; without a name, ends it. Returns a notice.
     ///
     /// # Errors
-    /// The reason, in words.
-    fn record(&self, _name: Option<&str>) -> Result<String, String> {
+    /// The source refuses the request.
+    fn record(&self, _name: Option<&str>) -> Result<String, FeedError> {
         Err("this is a recording already: xdscope export --from --until makes a part of it".into())
     }
     /// The marks that are saved with the source.

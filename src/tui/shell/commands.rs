@@ -222,7 +222,7 @@ fn record(model: &mut Model) -> Vec<Effect> {
         _ if info.named.is_some() => return vec![Effect::Record(None)],
         (Some(_), None) => "this is a recording already: xdscope export makes a part of it",
         (Some(_), Some(_)) => "this is the past: f returns to what is live, which can be recorded",
-        (None, None) => "there is no session file to take it from (--no-record)",
+        (None, None) => "no session file to copy from (--no-record)",
         (None, Some(_)) => {
             model.overlays.push(Overlay::Record { input: String::new() });
             return vec![];

@@ -86,7 +86,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     let words = tell.words();
                     model.say(match feed.tell(tell) {
                         Ok(()) => format!("sent: {words}"),
-                        Err(why) => why,
+                        Err(why) => why.to_string(),
                     });
                 }
                 Effect::Record(name) => {
@@ -130,7 +130,7 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     });
     match feed.replay(held, seek) {
         Ok(()) => model.common.paused = None,
-        Err(why) => model.say(why),
+        Err(why) => model.say(why.to_string()),
     }
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));

@@ -23,7 +23,7 @@ use tokio_stream::StreamExt;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Code, Status, Streaming};
 use xdscope::app::analysis;
-use xdscope::app::client::{Command, Judge, Options, Running, Want};
+use xdscope::app::client::{AckPolicy, Command, InitialSubscription, Options, Running};
 use xdscope::engine::lint;
 use xdscope::engine::store;
 use xdscope::net::client::Server;
@@ -107,16 +107,16 @@ impl Drop for Plane {
 }
 
 /// Parses a subscription of the client's first line: `cds`, `eds/a`, `xdstp://…`.
-fn want(word: &str) -> Want {
+fn want(word: &str) -> InitialSubscription {
     if let Some((type_url, _)) =
         word.starts_with("xdstp:").then(|| xdscope::peers::client::parse_subscription(word)).flatten()
     {
-        return Want { type_url, wildcard: false, names: vec![word.to_owned()] };
+        return InitialSubscription { type_url, wildcard: false, names: vec![word.to_owned()] };
     }
     let (kind, name) = word.split_once('/').unwrap_or((word, "*"));
     let wildcard = name == "*";
     let names = if wildcard { Vec::new() } else { vec![name.to_owned()] };
-    Want { type_url: url(kind), wildcard, names }
+    InitialSubscription { type_url: url(kind), wildcard, names }
 }
 
 fn url(kind: &str) -> TypeUrl {
@@ -127,10 +127,10 @@ fn url(kind: &str) -> TypeUrl {
 /// The settings of a `#! client …` line.
 struct Setup {
     variant: Variant,
-    wants: Vec<Want>,
+    wants: Vec<InitialSubscription>,
     legacy: bool,
     follow: bool,
-    judge: Judge,
+    ack_policy: AckPolicy,
     delay: Duration,
     existence: Duration,
     structured: bool,
@@ -149,13 +149,13 @@ impl Setup {
             other => panic!("unknown variant: {other:?}"),
         };
         let existence = store::Options::default().resource_timeout;
-        let (wants, judge, delay) = (Vec::new(), Judge::Auto, Duration::ZERO);
+        let (wants, ack_policy, delay) = (Vec::new(), AckPolicy::Auto, Duration::ZERO);
         let mut setup = Setup {
             variant,
             wants,
             legacy: false,
             follow: false,
-            judge,
+            ack_policy,
             delay,
             existence,
             structured: false,
@@ -174,8 +174,8 @@ impl Setup {
                     "structured" => setup.structured = true,
                     "legacy" => setup.legacy = true,
                     "follow" => setup.follow = true,
-                    "ask" => setup.judge = Judge::Ask,
-                    "validate" => setup.judge = Judge::Validate,
+                    "ask" => setup.ack_policy = AckPolicy::Ask,
+                    "validate" => setup.ack_policy = AckPolicy::Validate,
                     _ => setup.want(want(word)),
                 },
             }
@@ -183,7 +183,7 @@ impl Setup {
         setup
     }
 
-    fn want(&mut self, want: Want) {
+    fn want(&mut self, want: InitialSubscription) {
         match self.wants.iter_mut().find(|known| known.type_url == want.type_url) {
             Some(known) => {
                 known.wildcard |= want.wildcard;
@@ -212,8 +212,8 @@ impl Setup {
             fallback: Vec::new(),
         };
         let client = Config {
-            manner: ServerProfile { variant: self.variant, legacy_wildcard: self.legacy },
-            manners: BTreeMap::new(),
+            profile: ServerProfile { variant: self.variant, legacy_wildcard: self.legacy },
+            profiles: BTreeMap::new(),
             transport: ApiVersion::V3,
             poll_delay: PATIENCE,
             node: bytes,
@@ -232,7 +232,7 @@ impl Setup {
             others: planes[1..].iter().map(server).collect(),
             client,
             wants: self.wants.clone(),
-            judge: self.judge,
+            ack_policy: self.ack_policy,
             refuse: Vec::new(),
             poll_timeout: PATIENCE,
             poll_names: FieldNames::Json,

@@ -6,7 +6,7 @@ const B: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
 const C: &str = "xdstp://c/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
 const GLOB: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/all/*";
 
-fn manner(variant: Variant) -> ServerProfile {
+fn profile(variant: Variant) -> ServerProfile {
     ServerProfile { variant, legacy_wildcard: false }
 }
 
@@ -78,7 +78,7 @@ fn uses_variant_of_each_server() {
     for (main, first) in [(Variant::DeltaAds, true), (Variant::Ads, false)] {
         let config = Config {
             structured: true,
-            manners: [(1, manner(Variant::Ads)), (2, manner(Variant::DeltaAds))].into(),
+            profiles: [(1, profile(Variant::Ads)), (2, profile(Variant::DeltaAds))].into(),
             authorities: [("b".to_owned(), 1)].into(),
             others: FallbackServer::Server(2),
             ..following(main)
@@ -110,7 +110,7 @@ fn uses_variant_of_each_server() {
 fn subscribes_to_globs_over_delta_only() {
     let config = Config {
         structured: true,
-        manners: [(1, manner(Variant::DeltaAds))].into(),
+        profiles: [(1, profile(Variant::DeltaAds))].into(),
         authorities: [("b".to_owned(), 1)].into(),
         ..config(Variant::Ads)
     };
@@ -131,7 +131,7 @@ fn subscribes_to_globs_over_delta_only() {
 fn selects_server_by_type_and_locator() {
     let config = Config {
         structured: true,
-        manners: [(1, manner(Variant::Sotw)), (2, manner(Variant::Delta))].into(),
+        profiles: [(1, profile(Variant::Sotw)), (2, profile(Variant::Delta))].into(),
         kinds: [(Kind::Cds, 1)].into(),
         beside: [(B.to_owned(), 2)].into(),
         authorities: [("b".to_owned(), 0)].into(),

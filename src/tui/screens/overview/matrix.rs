@@ -22,9 +22,9 @@ use super::state::OverviewScreen;
 pub(super) fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
     let narrow = common.layout().is_some_and(|layout| layout.narrow);
     let variant = row.variant.map_or("opaque", Variant::word);
-    let role = if row.closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
+    let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
     let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
-    if row.closed() {
+    if row.is_closed() {
         let now = (!common.clock.untimed).then_some(common.now);
         cells.push(span(report::ended(row, now, common.theme.glyphs().times), Role::Muted));
     } else if row.variant.is_none() {
@@ -130,10 +130,10 @@ pub(super) fn draw(
     let mut cursor = None;
     for ((screen_row, row), line) in inner.rows().skip(1).zip(&rows).zip(&lines) {
         let whole = Rect { x: area.x, width: area.width, ..screen_row };
-        let is_spread = row.closed() || row.variant.is_none();
+        let is_spread = row.is_closed() || row.variant.is_none();
         let cells = fit.cells(line, is_spread, canvas.glyphs());
         canvas.line(screen_row, &cells);
-        if row.closed() {
+        if row.is_closed() {
             canvas.text(whole, "#", Role::Muted);
         }
         if Some(row.key) == screen.selected {

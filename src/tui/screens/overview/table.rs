@@ -168,7 +168,7 @@ fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
 }
 
 fn last_words(rows: &Rows) -> Vec<LastWord> {
-    rows.rows.iter().filter(|row| row.closed()).flat_map(|row| row.last_words("×")).collect()
+    rows.rows.iter().filter(|row| row.is_closed()).flat_map(|row| row.last_words("×")).collect()
 }
 
 #[cfg(test)]

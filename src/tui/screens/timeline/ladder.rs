@@ -60,7 +60,7 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     let fact = &*shown.line;
     let time = pad(&format!(" {}", time_of_day(fact.at, common.clock, &common.zone)), LEFT_WIDTH);
     let (_, role) = report::kind(fact, glyphs.answer);
-    let safe = report::said(fact);
+    let safe = report::arrow_text(fact);
     let words = display_safe(&safe);
     let room = lane.saturating_sub(8);
     let words = cut(&words, room, Keep::Head, glyphs.cut);

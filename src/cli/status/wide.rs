@@ -1,0 +1,141 @@
+//! `status -o wide`: one row per stream and type.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::applied::AppliedDiff;
+use crate::engine::store::{ProblemFact, StateFact, Wildcard};
+use crate::present::applied::applied_summary;
+use crate::present::report::{self, Role};
+use crate::wire::event::StreamId;
+use crate::wire::text::{age, count, latency, type_label};
+
+use super::super::error::CliError;
+use super::super::io::Style;
+use super::super::table::{Cell, Table};
+use super::Status;
+
+/// Index of the column of `--applied`: after RESOURCES.
+const APPLIED_COLUMN: usize = 10;
+
+/// Titles of the columns of `-o wide`; `>` aligns to the right.
+const WIDE_COLUMNS: [&str; 15] = [
+    "NODE",
+    ">STREAM",
+    "VARIANT",
+    "TYPE",
+    "STATE",
+    "IN FORCE",
+    "OFFERED",
+    "NONCE",
+    "SUBSCRIBED",
+    "RESOURCES",
+    ">PUSHES",
+    ">SAME",
+    ">ACK P50",
+    ">AGE",
+    "OPEN",
+];
+
+impl Status<'_> {
+    /// Writes one row per stream and type, with versions, nonces and who owes what.
+    pub(super) fn wide(
+        &self,
+        style: Style,
+        headers: bool,
+        out: &mut dyn std::io::Write,
+    ) -> Result<(), CliError> {
+        let problems = self.store.problems();
+        let lives: HashMap<StreamId, String> = self
+            .store
+            .streams()
+            .iter()
+            .filter_map(|stream| Some((stream.stream, report::life(stream, !self.store.clock().untimed)?)))
+            .collect();
+        let mut titles = WIDE_COLUMNS.to_vec();
+        if self.applied.is_some() {
+            titles.insert(APPLIED_COLUMN, "APPLIED");
+        }
+        let mut table = Table::new(out, style, headers && !self.states.is_empty(), &titles);
+        for (state, diff) in self.with_applied() {
+            let mut notes = self.notes(state, &problems);
+            notes.extend(lives.get(&state.stream).cloned());
+            let mut cells = self.wide_cells(state, &notes.join(": "), style);
+            if self.applied.is_some() {
+                cells.insert(APPLIED_COLUMN, diff.map_or(Cell::role("-", Role::Muted), applied_cell));
+            }
+            table.row(cells)?;
+        }
+        Ok(table.finish()?)
+    }
+
+    /// Describes the problems of a state, and causes of missing answers.
+    fn notes(&self, state: &StateFact, problems: &[ProblemFact]) -> Vec<String> {
+        let of_state = problems
+            .iter()
+            .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
+        let mut notes: Vec<String> = of_state
+            .flat_map(|problem| {
+                let sentence = report::problem(problem, &self.store.clock());
+                [Some(sentence), problem.quote().map(|quote| quote.to_string())]
+            })
+            .flatten()
+            .collect();
+        let answers = report::missing_answers_of(self.store, self.schema, state);
+        notes.extend(answers.iter().map(report::missing_answer));
+        notes
+    }
+
+    /// Formats a row without the column of `--applied`.
+    fn wide_cells(&self, state: &StateFact, notes: &str, style: Style) -> Vec<Cell> {
+        let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
+        let (_, role) = report::state_word(state.state);
+        let word = report::state_text(state.state, state, style.pick("×", "x"));
+        let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
+        let p50 = state.ack_ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
+        vec![
+            Cell::new(state.node.as_deref().unwrap_or("-")),
+            Cell::new(state.stream.0.to_string()),
+            Cell::role(state.variant.word(), Role::Muted),
+            Cell::new(type_label(state.type_url.as_str())),
+            Cell::role(word, role),
+            text(&state.in_force),
+            text(&state.offered),
+            text(&state.nonce),
+            Cell::new(report::subscribed(state)),
+            Cell::new(resource_count(state)),
+            Cell::new(count(state.pushes)),
+            Cell::new(unchanged_share(state)),
+            Cell::new(p50.map_or("-".into(), latency)),
+            Cell::new(if self.store.clock().untimed {
+                "-".into()
+            } else {
+                age(self.store.now().since(from))
+            }),
+            Cell::new(if style.ascii { notes.replace('×', "x") } else { notes.to_owned() }),
+        ]
+    }
+}
+
+fn applied_cell(diff: &AppliedDiff) -> Cell {
+    Cell::role(applied_summary(diff), if diff.is_problem() { Role::Bad } else { Role::Plain })
+}
+
+/// Formats the share of bytes that were resources sent again without a change.
+fn unchanged_share(state: &StateFact) -> String {
+    match state.bytes {
+        0 => "-".into(),
+        bytes => format!("{} %", state.bytes_same.saturating_mul(100) / bytes),
+    }
+}
+
+/// Formats the number of present resources, with the number of requested names if that is known.
+fn resource_count(state: &StateFact) -> String {
+    match state.wildcard {
+        Wildcard::None if !state.names.is_empty() => {
+            format!("{} of {}", count(state.resources), count(state.names.len() as u64))
+        }
+        _ => count(state.resources),
+    }
+}

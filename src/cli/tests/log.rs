@@ -1,0 +1,92 @@
+//! Tests of `log`.
+
+use std::io::Cursor;
+
+use serde_json::json;
+
+use super::{Environment, GATEWAY, TOUR, objects, run, show};
+
+#[test]
+fn prints_table_and_ladder() {
+    insta::assert_snapshot!(show(&["log", TOUR]));
+    insta::assert_snapshot!("log-one-stream", show(&["log", TOUR, "--stream", "#2", "--time", "delta"]));
+    insta::assert_snapshot!("log-ladder", show(&["log", TOUR, "--ladder"]));
+    insta::assert_snapshot!(
+        "log-ladder-ascii",
+        show(&["log", TOUR, "--ladder", "--ascii", "--stream", "#1"])
+    );
+}
+
+#[test]
+fn prints_selected_rows() {
+    assert_eq!(run(&["log", TOUR, "-o", "name", "--filter", "kind:nack"]).out, "#18\n#20\n");
+    assert_eq!(run(&["log", TOUR, "-o", "name", "--filter", "type:cds", "--tail", "2"]).out, "#19\n#20\n");
+    assert_eq!(run(&["log", TOUR, "-o", "name", "--stream", "batch-9"]).out, "#14\n#15\n#16\n");
+    let nothing = run(&["log", TOUR, "--filter", "type:rtds"]);
+    assert_eq!((nothing.out.as_str(), nothing.err.as_str()), ("", "xdscope: 0 of 24 rows match\n"));
+    assert_eq!(run(&["log", TOUR, "--filter", "type:rtds", "-q"]).err, "");
+}
+
+#[test]
+fn notes_content_beyond_the_memory_limit() {
+    use std::fmt::Write as _;
+    let mut script = String::from("node a\nstream 1 ads\n1 > cds\n");
+    for push in 1..=6000 {
+        let _ = writeln!(script, "1 < cds v={push} n=n{push} [a~{push}]\n1 > cds v={push} n=n{push}");
+    }
+    let log = |more: &[&str]| {
+        let stdin = Box::new(Cursor::new(script.clone().into_bytes()));
+        Environment { stdin, ..Environment::default() }.run(&[&["log", "-", "-o", "name"], more].concat())
+    };
+    let output = log(&["--memory", "2MB"]);
+    let text = "xdscope: the content of the first ";
+    let note = output.err.lines().find(|line| line.starts_with(text)).expect("a note");
+    assert!(note.ends_with("did not fit into --memory 2.0MB; --memory 4.0MB holds twice as many"), "{note}");
+    assert_eq!(output.out.lines().count(), 12_001, "rows stay");
+    assert_eq!(log(&["--memory", "2MB", "-q"]).err, "");
+    assert_eq!(log(&[]).err, "");
+}
+
+#[test]
+fn prints_message_objects() {
+    let nack = &objects(&["log", TOUR, "-o", "jsonl", "--filter", "#18", "--body"])[0];
+    for (field, value) in [
+        ("schema", json!(1)),
+        ("object", json!("message")),
+        ("n", json!(18)),
+        ("dir", json!("req")),
+        ("type", json!("cds")),
+        ("kind", json!("nack")),
+        ("version", json!("41")),
+        ("nonce", json!("c2")),
+        ("answers", json!(17)),
+        ("latency_ms", json!(19.0)),
+    ] {
+        assert_eq!(nack[field], value, "{field}");
+    }
+    assert_eq!(nack["body"]["responseNonce"], "c2", "protobuf JSON");
+    assert!(nack["raw"].as_str().is_some_and(|raw| !raw.is_empty()));
+    let plain = &objects(&["log", TOUR, "-o", "jsonl", "--filter", "#18"])[0];
+    assert!(plain.get("body").is_none() && plain.get("raw").is_none());
+    let all: Vec<serde_json::Value> = serde_json::from_str(&run(&["log", TOUR, "-o", "json"]).out).unwrap();
+    assert_eq!(all.len(), 24);
+}
+
+#[test]
+fn prints_entries_of_nacks() {
+    let args = ["log", GATEWAY, "--filter", "kind:nack", "--body"];
+    insta::assert_snapshot!("log-nack-body", show(&[&args[..], &["--tail", "2"]].concat()));
+    let nacks = objects(&[&args[..], &["-o", "jsonl"]].concat());
+    assert_eq!(nacks.len(), 3);
+    let read = &nacks[0]["nack"];
+    assert_eq!((&read["client"], &read["entries"][0]["name"]), (&json!("envoy"), &json!("reviews")));
+    assert_eq!(read["entries"][0]["field"], "connect_timeout");
+    assert_eq!(read["entries"][0]["field_guessed"], false);
+    assert_eq!(read["refused"][0]["body"]["connect_timeout"], "0s");
+    assert_eq!(read["refused"][0]["last_good"], "41");
+    let guess = &nacks[2]["nack"]["entries"][0];
+    assert_eq!((&guess["name"], &guess["name_guessed"]), (&json!("reviews"), &json!(true)));
+    assert!(
+        objects(&["log", GATEWAY, "-o", "jsonl", "--body", "--filter", "kind:ack"])[0].get("nack").is_none()
+    );
+}

@@ -1,0 +1,22 @@
+//! Tests of flags that select rows.
+
+use super::{Exit, TOUR, run, show};
+
+#[test]
+fn filters_by_content() {
+    let names = |expr: &str| run(&["log", TOUR, "-o", "name", "--filter", expr]).out;
+    assert_eq!(names("type:cds has:eds_cluster_config kind:nack"), "");
+    assert_eq!(names("field:name=ledger"), "#17\n#19\n");
+    assert_eq!(names("field:response_nonce=c3"), "#20\n");
+    assert_eq!(run(&["get", TOUR, "-o", "name", "--filter", "field:name=led*"]).out, "cds/ledger\n");
+}
+
+#[test]
+fn node_selects_streams_of_one_client() {
+    assert_eq!(show(&["log", TOUR, "--node", "batch-9"]), show(&["log", TOUR, "--stream", "batch-9"]));
+    assert_eq!(run(&["status", TOUR, "--node", "batch-9"]).exit, Exit::Yes);
+    let both = run(&["status", TOUR, "--node", "batch-9", "--stream", "#2"]);
+    assert_eq!(both.exit, Exit::Usage);
+    let unknown = run(&["get", TOUR, "--node", "nobody"]);
+    assert!(unknown.err.contains("unknown node `nobody`"), "{}", unknown.err);
+}

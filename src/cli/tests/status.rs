@@ -1,0 +1,54 @@
+//! Tests of `status`.
+
+use super::{Exit, TOUR, objects, run, show};
+
+#[test]
+fn prints_matrix_with_worst_rows_first() {
+    insta::assert_snapshot!(show(&["status", TOUR]));
+    insta::assert_snapshot!("status-wide", show(&["status", TOUR, "-o", "wide"]));
+    assert!(run(&["status", TOUR, "-o", "wide", "--ascii"]).out.is_ascii());
+    insta::assert_snapshot!("status-ascii", show(&["status", TOUR, "--ascii", "-q", "--no-headers"]));
+}
+
+#[test]
+fn exit_code_depends_on_selected_rows_only() {
+    assert_eq!(run(&["status", TOUR, "--filter", "type:lds"]).exit, Exit::Yes);
+    assert_eq!(run(&["status", TOUR, "--stream", "batch-9"]).exit, Exit::Yes);
+    assert_eq!(run(&["status", TOUR, "--stream", "#2"]).exit, Exit::No);
+    assert_eq!(run(&["status", TOUR, "--stream", "#2", "--stale-after", "1m"]).exit, Exit::Yes);
+    let nothing = run(&["status", TOUR, "--filter", "node:nobody"]);
+    assert_eq!((nothing.out.as_str(), nothing.exit), ("", Exit::Yes));
+}
+
+#[test]
+fn prints_states_as_jsonl_and_adds_streams_to_json() {
+    let states = objects(&["status", TOUR, "-o", "jsonl"]);
+    assert!(states.iter().all(|state| state["object"] == "state"));
+    assert_eq!(states.len(), 5);
+    let output = run(&["status", TOUR, "-o", "json"]);
+    let all: Vec<serde_json::Value> = serde_json::from_str(&output.out).unwrap();
+    assert_eq!(all[..5], states[..]);
+    let streams: Vec<_> = all[5..].iter().map(|stream| (&stream["object"], &stream["stream"])).collect();
+    assert_eq!(streams.len(), 3);
+    assert_eq!(output.exit, Exit::No);
+}
+
+/// docs/protocol.md#h-02 and docs/protocol.md#h-03.
+#[test]
+fn lists_warming_resources_and_the_side_that_owes() {
+    let output = run(&["status", "tests/fixtures/rows/H-02.xds"]);
+    assert!(
+        output.out.ends_with("n1: cluster c2 waits for EDS c2 since 20s (asked in #4): the server owes it\n"),
+        "{}",
+        output.out
+    );
+    let output = run(&["status", "tests/fixtures/rows/H-03.xds"]);
+    assert!(output.out.contains("listener l1 waits for RDS r since"), "{}", output.out);
+    assert!(!output.out.contains("listener l2") && !output.out.contains("listener l3"), "{}", output.out);
+    let output = run(&["status", "tests/fixtures/rows/H-02.xds", "-o", "json"]);
+    let objects: Vec<serde_json::Value> = serde_json::from_str(&output.out).expect("an array");
+    let state = |word: &str| objects.iter().find(|object| object["type"] == word).expect("a state").clone();
+    assert_eq!(state("cds")["warming"][0]["name"], "c2");
+    assert_eq!(state("cds")["warming"][0]["waits_for"][0]["asked"], 4);
+    assert_eq!(state("eds").get("warming"), None);
+}

@@ -1,0 +1,93 @@
+//! Tests of calls, help, formats and errors, whatever the verb.
+
+use clap::CommandFactory as _;
+
+use super::{Exit, TOUR, run, show};
+
+#[test]
+fn bare_call_prints_at_most_ten_lines_and_the_demo_first() {
+    let output = run(&[]);
+    assert_eq!((output.exit, output.err.as_str()), (Exit::Yes, ""));
+    assert!(output.out.lines().count() <= 10);
+    let commands: Vec<_> = output.out.lines().filter(|line| line.starts_with("  xdscope")).collect();
+    assert!(commands[0].starts_with("  xdscope demo"), "{commands:?}");
+}
+
+#[test]
+fn prints_help_of_every_verb() {
+    for verb in crate::cli::args::Cli::command().get_subcommands() {
+        let name = verb.get_name();
+        let help = run(&["help", name]);
+        assert_eq!(help.exit, Exit::Yes, "{name}");
+        insta::assert_snapshot!(format!("help-{name}"), help.out);
+    }
+}
+
+#[test]
+fn prints_help_of_every_topic() {
+    for topic in ["config", "descriptors", "exit-codes", "filter", "keys", "states"] {
+        insta::assert_snapshot!(format!("help-{topic}"), run(&["help", topic]).out);
+    }
+    assert_eq!(run(&["help", "nothing"]).exit, Exit::Usage);
+    let all = run(&["help"]).out;
+    for topic in ["config", "descriptors", "exit-codes", "filter", "json", "keys", "states"] {
+        assert!(all.contains(&format!("\n  {topic} ")), "{topic}");
+    }
+}
+
+#[test]
+fn formats_agree_with_each_other() {
+    assert_eq!(run(&["status", TOUR, "-o", "text"]).out, run(&["status", TOUR]).out);
+    assert_eq!(run(&["get", TOUR, "cds", "-o", "text"]).out, run(&["get", TOUR, "cds"]).out);
+    let names = run(&["status", TOUR, "-o", "name"]).out;
+    assert!(names.lines().any(|name| name == "edge-gw-1"), "{names}");
+    let lines = run(&["status", TOUR, "-o", "jsonl"]).out.lines().count();
+    let yaml = run(&["status", TOUR, "-o", "yaml"]).out;
+    assert_eq!(yaml.lines().filter(|line| *line == "---").count(), lines, "{yaml}");
+    assert!(yaml.contains("state: nack"), "{yaml}");
+    assert!(run(&["info", TOUR, "-o", "yaml"]).out.contains("object: stream"));
+    let wide = run(&["log", TOUR, "-o", "wide", "--stream", "#1"]).out;
+    assert!(wide.lines().next().is_some_and(|titles| titles.contains("NODE") && titles.contains("CLASS")));
+    assert!(wide.lines().any(|line| line.ends_with("  initial")), "{wide}");
+}
+
+#[test]
+fn suggests_a_verb_for_unknown_words() {
+    let mut shown = String::new();
+    for args in
+        [&["show"][..], &["cat"], &["dump"], &["proxy"], &["open"], &["statsu"], &[TOUR], &["frobnicate"]]
+    {
+        shown.push_str(&format!("$ xdscope {}\n{}", args.join(" "), show(args)));
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn errors_suggest_a_next_step() {
+    let mut shown = String::new();
+    for args in [
+        &["status"][..],
+        &["status", "no-such.xdsrec"],
+        &["replay", "cp.mesh:15010"],
+        &["status", "src"],
+        &["log", TOUR, "--filter", "type:cds tpye:eds"],
+        &["log", TOUR, "--filter", "state:nack"],
+        &["log", TOUR, "--stream", "#9"],
+        &["log", TOUR, "--stream", "nobody"],
+        &["log", TOUR, "-o", "tree"],
+        &["get", TOUR, "widgets"],
+        &["get", TOUR, "cds/nothing"],
+        &["get", TOUR, "eds", "--subscriptions", "-o", "yaml"],
+        &["status", "Cargo.toml"],
+    ] {
+        shown.push_str(&format!("$ xdscope {}\n{}\n", args.join(" "), show(args)));
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn accepts_output_as_alias_of_format() {
+    let names = show(&["status", TOUR, "-o", "name"]);
+    assert_eq!(show(&["status", TOUR, "--format", "name"]), names);
+    assert_eq!(show(&["status", TOUR, "--output", "name"]), names);
+}
