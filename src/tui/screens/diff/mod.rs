@@ -6,6 +6,8 @@ mod open;
 mod rows;
 mod state;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};

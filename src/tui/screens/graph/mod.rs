@@ -1,6 +1,8 @@
 //! Screen 8: references between resources: what is warming, what is dangling.
 
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};

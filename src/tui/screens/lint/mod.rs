@@ -1,5 +1,7 @@
 //! Screen 9: findings of the rules.
 
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::cmp::Reverse;

@@ -3,6 +3,8 @@
 mod compare;
 mod groups;
 mod side_by_side;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};

@@ -6,6 +6,8 @@ mod node;
 mod problems;
 mod state;
 mod table;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::Position;

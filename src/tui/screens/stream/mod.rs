@@ -2,6 +2,8 @@
 
 mod detail;
 mod history;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};

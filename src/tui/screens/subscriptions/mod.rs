@@ -1,6 +1,8 @@
 //! Screen 7: what a client subscribes to, and which names were never sent.
 
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::collections::HashMap;

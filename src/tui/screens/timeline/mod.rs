@@ -4,6 +4,8 @@ mod detail;
 mod index;
 mod ladder;
 mod state;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};
