@@ -1,7 +1,7 @@
 //! Filters over the facts of a store.
 
-use crate::tui::data::AppliedFilter;
-use crate::tui::tests::script::ScriptedStore;
+use crate::tui::data::{AppliedFilter, Data};
+use crate::tui::tests::script::{GATEWAY, ScriptedStore};
 
 #[test]
 fn filter_matches_states_and_summaries_alike() {

@@ -18,6 +18,9 @@ use crate::wire::{End, Frame, FramePayload, Open};
 
 use super::{type_keys, typed};
 
+/// A script with two clients of a gateway.
+pub const GATEWAY: &str = include_str!("../../../tests/fixtures/tui/gateway.xds");
+
 struct BySchema(Arc<Schema>);
 
 impl Codec for BySchema {
@@ -62,7 +65,7 @@ impl ScriptedStore {
     }
 
     pub fn gateway() -> ScriptedStore {
-        ScriptedStore::of(include_str!("../../../tests/fixtures/tui/gateway.xds"))
+        ScriptedStore::of(GATEWAY)
     }
 
     /// Adds a failed connection to the server.

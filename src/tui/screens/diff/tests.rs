@@ -9,7 +9,7 @@ use crate::engine::diff::Op;
 use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
 use crate::sources::script;
-use crate::tui::data::{BodyFormat, BodyRenderer, Data, StoreData};
+use crate::tui::data::{BodyFormat, BodyRenderer, StoreData};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::diff::DiffRow;
 use crate::tui::shell::effect::Msg;

@@ -4,12 +4,13 @@ use insta::assert_snapshot;
 use proptest::prelude::*;
 
 use crate::engine::graph::{Graph, GraphBuilder, References, TreeView};
+use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::settle::search;
 use crate::tui::shell::update::update;
-use crate::tui::tests::script::{ScriptedStore, large};
+use crate::tui::tests::script::{GATEWAY, ScriptedStore, large};
 use crate::tui::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, model, press, screen, screen_in, type_keys, typed,
 };
@@ -20,10 +21,8 @@ fn node(model: &Model) -> (Kind, String) {
     (node.kind, node.name.to_string())
 }
 
-const GATEWAY: &str = include_str!("../../../../tests/fixtures/tui/gateway.xds");
-
 /// All nodes and rows of a graph.
-fn said(graph: &Graph) -> String {
+fn described(graph: &Graph) -> String {
     let all = TreeView { problems: true, ..TreeView::default() };
     let rows = [TreeView::default(), all].map(|view| graph.rows(&view));
     format!("{:#?} {} {:#?}", graph.nodes, graph.count_all(), rows)
@@ -92,10 +91,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     /// Facts change between the steps, but not the graph.
     #[test]
-    fn graph_built_in_steps_is_of_one_moment(begun in 0usize..60, most in 1usize..9, stream in 1u32..3) {
+    fn graph_built_in_steps_is_of_one_moment(handled in 0usize..60, step in 1usize..9, stream in 1u32..3) {
         let (mut source, frames) = ScriptedStore::before_first_frame(GATEWAY);
         let mut frames = frames.into_iter();
-        frames.by_ref().take(begun).for_each(|frame| source.handle(frame));
+        frames.by_ref().take(handled).for_each(|frame| source.handle(frame));
         let mut known = References::default();
         let streams = [StreamId(stream)];
         let (whole, mut next) = {
@@ -105,10 +104,10 @@ proptest! {
             known.read(store, schema, &unread);
             (Graph::build(store, &streams, &mut known), GraphBuilder::new(store, &streams))
         };
-        while !next.step(source.data().store, &mut known, most) {
+        while !next.step(source.data().store, &mut known, step) {
             frames.next().into_iter().for_each(|frame| source.handle(frame));
         }
-        prop_assert_eq!(said(&next.finish().0), said(&whole));
+        prop_assert_eq!(described(&next.finish().0), described(&whole));
     }
 }
 
@@ -140,5 +139,5 @@ fn builds_a_large_graph_in_steps() {
     }
     let (store, schema) = data.source().unwrap();
     assert!(!model.screens.graph.is_building());
-    assert_eq!(said(&model.screens.graph.graph), said(&Graph::of(store, schema, &[StreamId(1)])));
+    assert_eq!(described(&model.screens.graph.graph), described(&Graph::of(store, schema, &[StreamId(1)])));
 }

@@ -71,7 +71,7 @@ fn follows_references_and_returns() {
     type_keys(&mut model, &source.data(), "<enter>");
     assert_eq!(selected_resource(&model), resource(Kind::Rds, "edge"));
     assert!(
-        model.common.notice.as_ref().is_some_and(|said| said.contains("fraud-check")),
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("fraud-check")),
         "{:?}",
         model.common.notice
     );

@@ -29,13 +29,13 @@ fn sends_a_subscription_after_confirmation() {
     assert!(drawn_text(&model).contains("subscribe eds/pay, unsubscribe eds/old, subscribe cds/*"));
     assert_eq!(type_keys(&mut model, &data, "<enter>S"), [], "only y confirms");
     let sent = type_keys(&mut model, &data, "y");
-    let told = [
+    let actions = [
         ClientAction::Subscribe { type_url: url(Kind::Eds), name: "pay".to_owned() },
         ClientAction::Unsubscribe { type_url: url(Kind::Eds), name: "old".to_owned() },
         ClientAction::Wildcard { type_url: url(Kind::Cds), wanted: true },
         ClientAction::Wildcard { type_url: url(Kind::Lds), wanted: false },
     ];
-    assert_eq!(sent, told.map(Effect::Tell));
+    assert_eq!(sent, actions.map(Effect::SendAction));
     assert!(model.overlays.is_empty());
 }
 
@@ -65,12 +65,18 @@ fn verdict_goes_to_the_oldest_held_response() {
     assert!(drawn_text(&model).contains("ACK RDS nonce b7?"), "{}", drawn_text(&model));
     assert_eq!(type_keys(&mut model, &data, "n"), []);
     let acked = type_keys(&mut model, &data, "Ay");
-    assert_eq!(acked, [Effect::Tell(ClientAction::Ack { type_url: type_url.clone(), nonce: nonce.clone() })]);
+    assert_eq!(
+        acked,
+        [Effect::SendAction(ClientAction::Ack { type_url: type_url.clone(), nonce: nonce.clone() })]
+    );
     let refused = type_keys(&mut model, &data, "Bbad route<enter>y");
-    assert_eq!(refused, [Effect::Tell(ClientAction::Nack { type_url, nonce, text: "bad route".to_owned() })]);
+    assert_eq!(
+        refused,
+        [Effect::SendAction(ClientAction::Nack { type_url, nonce, text: "bad route".to_owned() })]
+    );
     let none = story();
     assert_eq!(type_keys(&mut model, &none, "A"), []);
-    assert!(model.common.notice.as_ref().is_some_and(|said| said.contains("--ack ask")));
+    assert!(model.common.notice.as_ref().is_some_and(|notice| notice.contains("--ack ask")));
 }
 
 #[test]
@@ -78,7 +84,7 @@ fn reconnect_asks_and_ctrl_c_cancels() {
     let (mut model, data) = client();
     assert_eq!(type_keys(&mut model, &data, "R^c"), [], "nothing sent, nothing quit");
     assert!(model.overlays.is_empty());
-    assert_eq!(type_keys(&mut model, &data, "Ry"), [Effect::Tell(ClientAction::Reconnect)]);
+    assert_eq!(type_keys(&mut model, &data, "Ry"), [Effect::SendAction(ClientAction::Reconnect)]);
 }
 
 #[test]

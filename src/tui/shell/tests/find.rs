@@ -13,7 +13,7 @@ fn finds_in_a_text() {
     type_keys(&mut model, &data, "/line 2<enter>");
     // line 2, and 20 to 29: from where the reader is.
     assert!(
-        model.common.notice.as_deref().is_some_and(|said| said.ends_with(" of 11")),
+        model.common.notice.as_deref().is_some_and(|notice| notice.ends_with(" of 11")),
         "{:?}",
         model.common.notice
     );
@@ -39,7 +39,7 @@ fn finds_in_a_text() {
 fn finds_in_the_help() {
     let mut model = typed(&story(), "?/subscribe unsub<enter>");
     assert!(
-        model.common.notice.as_deref().is_some_and(|said| said.contains("1 of 1")),
+        model.common.notice.as_deref().is_some_and(|notice| notice.contains("1 of 1")),
         "{:?}",
         model.common.notice
     );

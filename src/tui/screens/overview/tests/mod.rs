@@ -11,7 +11,7 @@ use crate::tui::shell::model::Model;
 use crate::tui::shell::update::{update, update_all};
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
 use crate::tui::tests::story::{Story, empty_story, story, stream};
-use crate::tui::tests::{ASCII, assert_snapshots, keys, line, press, screen, screen_in, type_keys, typed};
+use crate::tui::tests::{ASCII, assert_snapshots, keys, line, screen, screen_in, type_keys, typed};
 use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Variant;
 
@@ -144,7 +144,7 @@ fn sorts_lists_as_chosen() {
     assert_eq!(names("s2"), sorted);
     assert_eq!(names("s2s1"), names(""));
     let model = typed(&data, "3:sort<enter>");
-    assert!(model.common.notice.is_some_and(|said| said.contains("screens 1, 7 and 9")));
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("screens 1, 7 and 9")));
 }
 
 #[test]
@@ -154,18 +154,18 @@ fn compares_two_nodes() {
     let marked = model.screens.overview.marked;
     assert!(marked.is_some() && marked == model.screens.overview.selected);
     assert!(
-        model.common.notice.as_ref().is_some_and(|said| said.contains("is marked")),
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("is marked")),
         "{:?}",
         model.common.notice
     );
     type_keys(&mut model, &source.data(), "jD");
     assert_eq!(model.screens.overview.marked, None);
     // The pushed contents are compared, although one client refused them.
-    let said = "edge-gw-2 against edge-gw-1: CDS ~1 -1 +0 (sent; in force 43 against 41)";
-    assert_eq!(model.common.notice.as_deref(), Some(said));
+    let notice = "edge-gw-2 against edge-gw-1: CDS ~1 -1 +0 (sent; in force 43 against 41)";
+    assert_eq!(model.common.notice.as_deref(), Some(notice));
     type_keys(&mut model, &source.data(), "DD");
     assert!(
-        model.common.notice.as_ref().is_some_and(|said| said.contains("is marked")),
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("is marked")),
         "a node against itself"
     );
 }
