@@ -12,7 +12,7 @@ use crossterm::event::KeyEvent;
 use jiff::tz::TimeZone;
 use xdscope::app::decoded::Decoded;
 use xdscope::app::live::LiveState;
-use xdscope::app::screen::{RunInfo, LiveFeed};
+use xdscope::app::screen::{LiveFeed, RunInfo};
 use xdscope::schema::Schema;
 use xdscope::tui::{Model, Msg, Painter, ScreenId, Screens, Theme, blank};
 

@@ -78,7 +78,7 @@ impl Sorts {
 /// When facts about all streams are read again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RefreshPolicy {
-    /// The source goes on by itself. At a place of a recording, everything is as of that place.
+    /// The source is live. At a point of a recording, facts are those of the point.
     pub is_live: bool,
     /// A key waits for its frame.
     pub has_key: bool,

@@ -1,4 +1,4 @@
-//! The source around the facts: what it is, and what it can be asked to do.
+//! The source of the facts: its state, and the requests that it takes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,7 +9,7 @@ use super::client_action::ClientAction;
 use super::replay::{Marked, ReplayBar, Seek};
 use super::source::Data;
 
-/// Whether the source goes on.
+/// The state of a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     #[default]

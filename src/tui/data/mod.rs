@@ -7,6 +7,8 @@ mod format;
 mod replay;
 mod source;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use client_action::ClientAction;
 pub use contents::{BodyRenderer, Contents};

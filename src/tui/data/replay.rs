@@ -23,7 +23,7 @@ pub enum Seek {
     },
     /// To the first NACK of the recording.
     FirstNack,
-    /// To the end. A live source that was rewound goes on.
+    /// To the end. Resumes a live source that was rewound.
     Live,
     /// Plays or pauses.
     Toggle,

@@ -17,10 +17,10 @@ use crate::wire::event::{Seq, StreamId, TypeUrl};
 /// The shell calls [`Screen::settle`] after each key and each change of the facts, so that
 /// [`Screen::view`] reads nothing but the state.
 pub trait Screen {
-    /// Handles a command, unless the command means the same everywhere.
+    /// Handles a command that belongs to the screen.
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome;
 
-    /// Brings the state in line with the facts.
+    /// Updates the state to the facts.
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout);
 
     /// Draws the body. Returns where the terminal's cursor belongs.
@@ -32,7 +32,7 @@ pub trait Screen {
     /// The notice line while there is no notice.
     fn hint(&self, common: &Common) -> String;
 
-    /// Goes on with a search in slices. Returns whether there is more to look at.
+    /// Continues a search in slices. Returns whether rows are left.
     fn search(&mut self, _common: &mut Common, _data: &dyn Data) -> bool {
         false
     }
@@ -132,7 +132,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Says why nothing happened.
+    /// Shows the reason why nothing happened.
     pub fn say(common: &mut Common, notice: impl Into<String>) -> Outcome {
         common.say(notice);
         Outcome::Done

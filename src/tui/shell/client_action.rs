@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::store::{StateFact, TypeState};
 use crate::peers::client;
-use crate::present::json::type_word;
+use crate::present::json;
 use crate::tui::data::{ClientAction, Data};
 use crate::tui::input::command::Command;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
@@ -12,6 +12,26 @@ use crate::wire::text::type_label;
 
 use super::model::Model;
 use super::overlay::{ClientPrompt, Overlay};
+
+/// Input of the subscription prompt that cannot be sent.
+#[derive(Debug, thiserror::Error)]
+enum SubscriptionError {
+    #[error("unknown type {0}; type such as eds/reviews, -eds/reviews or cds/*")]
+    UnknownType(String),
+    #[error("{input} has no name; type {type_word}/NAME, or {type_word}/* for all")]
+    MissingName { input: String, type_word: String },
+}
+
+/// No response waits for a verdict.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no response{} waits for a verdict; xdscope watch --ack ask holds them",
+    .type_url.as_ref().map_or(String::new(), |url| format!(" of {}", type_label(url.as_str())))
+)]
+struct NoHeldResponse {
+    /// The selected type.
+    type_url: Option<TypeUrl>,
+}
 
 /// A response that waits for a verdict.
 struct HeldResponse {
@@ -31,12 +51,12 @@ pub(crate) fn run(model: &mut Model, command: Command, data: &dyn Data) {
     let overlay = match command {
         Command::Resubscribe => {
             let selected = selected_type(model);
-            let input = selected.map_or_else(String::new, |url| format!("{}/", type_word(&url)));
+            let input = selected.map_or_else(String::new, |url| format!("{}/", json::type_word(&url)));
             Overlay::ClientPrompt { prompt: ClientPrompt::Subscription, input, error: None }
         }
         Command::Reconnect => Overlay::ConfirmSend(vec![ClientAction::Reconnect]),
         _ => match held_response(model, data) {
-            Err(why) => return model.say(why),
+            Err(error) => return model.say(error.to_string()),
             Ok(HeldResponse { type_url, nonce }) if command == Command::AckHeld => {
                 Overlay::ConfirmSend(vec![ClientAction::Ack { type_url, nonce }])
             }
@@ -58,46 +78,52 @@ pub(crate) fn accept(model: &mut Model) {
             let text = if text.is_empty() { "refused by hand" } else { text }.to_owned();
             Ok(vec![ClientAction::Nack { type_url: type_url.clone(), nonce: nonce.clone(), text }])
         }
-        ClientPrompt::Subscription => input.split_whitespace().map(parse).collect(),
+        ClientPrompt::Subscription => input.split_whitespace().map(parse).collect::<Result<Vec<_>, _>>(),
     };
     match actions {
         Ok(actions) if actions.is_empty() => {}
         Ok(actions) => model.overlays.push(Overlay::ConfirmSend(actions)),
-        Err(why) => model.overlays.push(Overlay::ClientPrompt { prompt, input, error: Some(why) }),
+        Err(error) => {
+            let error = Some(error.to_string());
+            model.overlays.push(Overlay::ClientPrompt { prompt, input, error });
+        }
     }
 }
 
 /// Parses `eds/reviews`, `-eds/reviews`, `cds/*`, `-cds/*` or `xdstp://…`. A type is a short word,
 /// a message name or a type URL.
-fn parse(word: &str) -> Result<ClientAction, String> {
-    let (wanted, what) = match word.strip_prefix('-') {
+fn parse(word: &str) -> Result<ClientAction, SubscriptionError> {
+    let (wanted, input) = match word.strip_prefix('-') {
         Some(rest) => (false, rest),
         None => (true, word.strip_prefix('+').unwrap_or(word)),
     };
     if let Some((type_url, _)) =
-        what.starts_with("xdstp:").then(|| client::parse_subscription(what)).flatten()
+        input.starts_with("xdstp:").then(|| client::parse_subscription(input)).flatten()
     {
-        return Ok(subscription(type_url, what.to_owned(), wanted));
+        return Ok(subscription(type_url, input.to_owned(), wanted));
     }
-    let rest = what.strip_prefix(TYPE_PREFIX).unwrap_or(what);
-    let (of, name) = rest.split_once('/').unwrap_or((rest, ""));
-    let kind = Kind::parse(of).or_else(|| Kind::of_message(of).map(|(kind, _)| kind));
+    let rest = input.strip_prefix(TYPE_PREFIX).unwrap_or(input);
+    let (type_word, name) = rest.split_once('/').unwrap_or((rest, ""));
+    let kind = Kind::parse(type_word).or_else(|| Kind::of_message(type_word).map(|(kind, _)| kind));
     let type_url = match kind.and_then(|kind| kind.type_url(ApiVersion::V3)) {
         Some(url) => url,
-        None if of.contains('.') => TypeUrl::new(format!("{TYPE_PREFIX}{of}")),
-        None => return Err(format!("unknown type {of}; type such as eds/reviews, -eds/reviews or cds/*")),
+        None if type_word.contains('.') => TypeUrl::new(format!("{TYPE_PREFIX}{type_word}")),
+        None => return Err(SubscriptionError::UnknownType(type_word.to_owned())),
     };
     match name {
-        "" => Err(format!("{what} has no name; type {of}/NAME, or {of}/* for all")),
+        "" => {
+            Err(SubscriptionError::MissingName { input: input.to_owned(), type_word: type_word.to_owned() })
+        }
         "*" => Ok(ClientAction::Wildcard { type_url, wanted }),
         name => Ok(subscription(type_url, name.to_owned(), wanted)),
     }
 }
 
 fn subscription(type_url: TypeUrl, name: String, wanted: bool) -> ClientAction {
-    match wanted {
-        true => ClientAction::Subscribe { type_url, name },
-        false => ClientAction::Unsubscribe { type_url, name },
+    if wanted {
+        ClientAction::Subscribe { type_url, name }
+    } else {
+        ClientAction::Unsubscribe { type_url, name }
     }
 }
 
@@ -107,7 +133,7 @@ fn selected_type(model: &Model) -> Option<TypeUrl> {
 
 /// The oldest response without a verdict, because verdicts go in order: of the selected type, else
 /// of any type.
-fn held_response(model: &Model, data: &dyn Data) -> Result<HeldResponse, String> {
+fn held_response(model: &Model, data: &dyn Data) -> Result<HeldResponse, NoHeldResponse> {
     let url = selected_type(model);
     let cells = data.summaries().into_iter().filter(|cell| cell.state != TypeState::Closed);
     let cells = cells.filter(|cell| url.as_ref().is_none_or(|url| *url == cell.type_url));
@@ -117,8 +143,5 @@ fn held_response(model: &Model, data: &dyn Data) -> Result<HeldResponse, String>
         let nonce = state.pending.into_iter().next()?;
         Some(HeldResponse { type_url: state.type_url, nonce })
     };
-    oldest.and_then(response).ok_or_else(|| {
-        let of = url.map_or(String::new(), |url| format!(" of {}", type_label(url.as_str())));
-        format!("no response{of} waits for a verdict; xdscope watch --ack ask holds them")
-    })
+    oldest.and_then(response).ok_or(NoHeldResponse { type_url: url })
 }

@@ -1,4 +1,4 @@
-//! Runs commands: the screen's own first, then those that mean the same everywhere.
+//! Runs commands: those of the screen first, then those of the shell.
 
 use crate::tui::common::{Pane, Paused, Sort};
 use crate::tui::data::Data;
@@ -8,7 +8,7 @@ use crate::tui::screens::screen::{Outcome, Screen, movement};
 
 use super::effect::Effect;
 use super::model::Model;
-use super::navigation::{back, go, here, open};
+use super::navigation::{back, go, open, return_point};
 use super::overlay::Overlay;
 use super::view::help;
 use super::{client_action, compare, copy, find, goto, replay};
@@ -67,7 +67,7 @@ fn scroll_help(model: &mut Model, by: isize) {
 
 /// Offers a command to the screen shown. Returns whether the screen handled it.
 fn screen_command(model: &mut Model, command: Command, data: &dyn Data) -> bool {
-    let from = here(model);
+    let from = return_point(model);
     model.common.current_stream = model.current_stream();
     match model.screens.get_mut(model.screen).update(command, &mut model.common, data) {
         Outcome::Done => true,
@@ -79,7 +79,7 @@ fn screen_command(model: &mut Model, command: Command, data: &dyn Data) -> bool 
     }
 }
 
-/// Runs a command that means the same on every screen.
+/// Runs a command that has one meaning on all screens.
 fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     if let Some(screen) = ScreenId::ALL.into_iter().find(|screen| screen.command() == command) {
         match screen {
@@ -102,7 +102,7 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         | Command::CopyCommand => return copy::run(model, command, data),
         Command::Yes => {
             return match model.overlays.pop() {
-                Some(Overlay::ConfirmSend(actions)) => actions.into_iter().map(Effect::Tell).collect(),
+                Some(Overlay::ConfirmSend(actions)) => actions.into_iter().map(Effect::SendAction).collect(),
                 _ => vec![Effect::Quit],
             };
         }
@@ -257,7 +257,7 @@ fn interrupt(model: &mut Model) -> Vec<Effect> {
     }
 }
 
-/// Follows the newest message, or stops. A paused screen goes on.
+/// Starts or stops following the newest message. Ends a pause.
 fn follow(model: &mut Model, data: &dyn Data) {
     let rows = model.common.rows(data);
     let timeline = &mut model.screens.timeline;

@@ -6,7 +6,7 @@ use crate::tui::screens::screen::Screen;
 use crate::wire::event::Dir;
 
 use super::model::Model;
-use super::navigation::{go, here, open_diff};
+use super::navigation::{go, open_diff, return_point};
 
 fn open_selection(model: &mut Model, data: &dyn Data) -> bool {
     model.common.current_stream = model.current_stream();
@@ -20,9 +20,9 @@ pub(super) fn go_to_diff(model: &mut Model, data: &dyn Data) {
     go(model, ScreenId::Diff, data);
 }
 
-/// Shows what the selected push changed.
+/// Opens the diff of the selected push.
 pub(super) fn diff_selected(model: &mut Model, data: &dyn Data) {
-    let from = here(model);
+    let from = return_point(model);
     if open_selection(model, data) {
         open_diff(model, from);
     } else {
@@ -32,7 +32,7 @@ pub(super) fn diff_selected(model: &mut Model, data: &dyn Data) {
 
 /// Marks the selected push, or compares it with the marked one.
 pub(super) fn diff_marked(model: &mut Model, data: &dyn Data) {
-    let from = here(model);
+    let from = return_point(model);
     let fact = model.screens.timeline.selected_message().filter(|fact| fact.dir == Some(Dir::Resp));
     let Some((n, url)) = fact.and_then(|fact| Some((fact.n?, fact.type_url.clone()))) else {
         model.say("only pushes can be marked and compared");
@@ -59,7 +59,7 @@ pub(super) fn diff_marked(model: &mut Model, data: &dyn Data) {
 
 /// Compares the versions of a resource, given as `cds/reviews`.
 pub(super) fn diff_named(model: &mut Model, data: &dyn Data, what: &str) {
-    let from = here(model);
+    let from = return_point(model);
     model.common.current_stream = model.current_stream();
     if model.screens.diff.open_named(&model.common, data, what) {
         open_diff(model, from);

@@ -31,7 +31,7 @@ pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<E
     }
 }
 
-/// Why there is nothing to copy.
+/// The reason why there is nothing to copy.
 fn reason(command: Command) -> &'static str {
     match command {
         Command::CopyRow => "nothing is selected",

@@ -1,4 +1,4 @@
-//! Messages into the model, and effects out of it.
+//! The messages that the model takes, and the effects that it returns.
 
 use crossterm::event::KeyEvent;
 
@@ -32,7 +32,7 @@ pub enum Effect {
     /// Save the marks with the source.
     SaveMarks,
     /// Make the client send something.
-    Tell(ClientAction),
+    SendAction(ClientAction),
     /// Start a recording to this file, or end it.
     Record(Option<String>),
     /// Move the time cursor. A live source is paused.

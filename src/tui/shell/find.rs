@@ -6,11 +6,12 @@ use super::model::{Find, Model};
 use super::overlay::Overlay;
 use super::view::help;
 
-/// Whether a line contains a text. Case matters if the text has capitals.
+/// Returns whether a line contains a text. Case matters if the text has capitals.
 fn contains(line: &str, wanted: &str) -> bool {
-    match wanted.chars().any(char::is_uppercase) {
-        true => line.contains(wanted),
-        false => line.to_lowercase().contains(wanted),
+    if wanted.chars().any(char::is_uppercase) {
+        line.contains(wanted)
+    } else {
+        line.to_lowercase().contains(wanted)
     }
 }
 
@@ -50,12 +51,13 @@ pub(super) fn next(model: &mut Model, forward: bool) {
         model.say("no search yet: / finds in this text");
         return;
     };
-    let ScreenText { lines, at: here } = text(model);
+    let ScreenText { lines, at: shown } = text(model);
     let matches: Vec<usize> =
         lines.iter().enumerate().filter(|(_, line)| contains(line, &wanted)).map(|(at, _)| at).collect();
-    let found = match forward {
-        true => matches.iter().find(|line| at.map_or(**line >= here, |at| **line > at)),
-        false => matches.iter().rfind(|line| at.map_or(**line < here, |at| **line < at)),
+    let found = if forward {
+        matches.iter().find(|line| at.map_or(**line >= shown, |at| **line > at))
+    } else {
+        matches.iter().rfind(|line| at.map_or(**line < shown, |at| **line < at))
     };
     let Some(line) = found.or(if forward { matches.first() } else { matches.last() }).copied() else {
         model.say(format!("\"{wanted}\" is not in these {} lines", lines.len()));

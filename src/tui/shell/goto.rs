@@ -1,4 +1,4 @@
-//! Commands that lead to another place: a message, a moment, the next type or stream.
+//! Commands that go to a message, a time, or the next type or stream.
 
 use crate::engine::filter::FilterTime;
 use crate::present::report::type_order;
@@ -41,17 +41,17 @@ pub(super) fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
 
 /// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on
 /// the timeline of a live source.
-pub(super) fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effect> {
-    let place = place.trim();
+pub(super) fn goto(model: &mut Model, data: &dyn Data, target: &str) -> Vec<Effect> {
+    let target = target.trim();
     let bar = model.common.info.bar.as_ref();
     let has_cursor = bar.is_some();
     let end = bar.map_or(model.common.now, |bar| bar.end);
-    let number = place.parse().ok().map(|n| FilterTime::Message(Seq(n)));
-    let to = match number.or_else(|| FilterTime::parse(place)) {
+    let number = target.parse().ok().map(|n| FilterTime::Message(Seq(n)));
+    let to = match number.or_else(|| FilterTime::parse(target)) {
         Some(FilterTime::Message(n)) => Some(Seek::Message(n)),
         Some(moment) => moment.time(model.common.clock, end, &model.common.zone).map(Seek::Time),
-        None if has_cursor && place == "start" => Some(Seek::Start),
-        None if has_cursor && place == "end" => Some(Seek::End),
+        None if has_cursor && target == "start" => Some(Seek::Start),
+        None if has_cursor && target == "end" => Some(Seek::End),
         None => None,
     };
     match to {
@@ -63,7 +63,9 @@ pub(super) fn goto(model: &mut Model, data: &dyn Data, place: &str) -> Vec<Effec
             go(model, ScreenId::Timeline, data);
             model.screens.timeline.show_row(row, &model.common, data);
         }
-        _ => model.say(format!("no message {place}; type a number such as #487, or a time such as 14:02:08")),
+        _ => {
+            model.say(format!("no message {target}; type a number such as #487, or a time such as 14:02:08"))
+        }
     }
     vec![]
 }

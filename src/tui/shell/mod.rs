@@ -18,6 +18,8 @@ mod replay;
 pub(super) mod run;
 pub(super) mod settle;
 mod terminal;
+#[cfg(test)]
+mod tests;
 pub(super) mod turn;
 pub(super) mod update;
 pub(super) mod view;

@@ -1,4 +1,4 @@
-//! From one screen to another, and back.
+//! Navigation between screens.
 
 use crate::tui::common::{Pane, Scope};
 use crate::tui::data::Data;
@@ -11,7 +11,7 @@ use super::model::{Model, ReturnPoint};
 use super::settle::settle;
 
 /// The way back to the screen shown.
-pub(super) fn here(model: &Model) -> ReturnPoint {
+pub(super) fn return_point(model: &Model) -> ReturnPoint {
     ReturnPoint { screen: model.screen, scope: model.common.scope.clone() }
 }
 
@@ -36,7 +36,7 @@ pub(super) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
         model.screens.overview.select_stream(model.common.scope.stream);
         model.common.scope.stream = None;
     } else if model.screen == ScreenId::Overview {
-        model.return_points = vec![here(model)];
+        model.return_points = vec![return_point(model)];
     }
     model.screen = screen;
     if matches!(screen, ScreenId::Stream | ScreenId::Resources | ScreenId::Subscriptions | ScreenId::Graph) {
@@ -97,7 +97,7 @@ pub(super) fn go_to_message(model: &mut Model, data: &dyn Data, n: Seq) {
     }
 }
 
-/// Goes one step back, or says that there is none.
+/// Returns to the previous screen, or says that there is none.
 pub(super) fn back(model: &mut Model) {
     let common = &mut model.common;
     if model.find.is_some() {

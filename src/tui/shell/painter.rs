@@ -27,13 +27,13 @@ impl<W: Write> Painter<W> {
 
     /// Shows a frame. Returns false if nothing changed.
     pub fn paint(&mut self, next: Buffer, cursor: Option<Position>) -> io::Result<bool> {
-        let known = self.shown.take().filter(|(buffer, _)| buffer.area == next.area);
-        let fresh = known.is_none();
-        let (before, cursor_before) = known.unwrap_or_else(|| (Buffer::empty(next.area), None));
+        let previous = self.shown.take().filter(|(buffer, _)| buffer.area == next.area);
+        let is_first = previous.is_none();
+        let (before, cursor_before) = previous.unwrap_or_else(|| (Buffer::empty(next.area), None));
         let changes = before.diff(&next);
-        if fresh || !changes.is_empty() || cursor != cursor_before {
+        if is_first || !changes.is_empty() || cursor != cursor_before {
             queue!(self.backend, BeginSynchronizedUpdate, Hide)?;
-            if fresh {
+            if is_first {
                 queue!(self.backend, Clear(ClearType::All))?;
             }
             self.backend.draw(changes.into_iter())?;

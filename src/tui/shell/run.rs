@@ -62,7 +62,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
             match options.messages.try_recv() {
                 Ok(message) => messages.push(message),
                 Err(TryRecvError::Empty) => break,
-                // The program around ended.
+                // The sender of messages has ended.
                 Err(TryRecvError::Disconnected) => return Ok(()),
             }
         }
@@ -82,21 +82,21 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                 Effect::Redraw => painter.forget(),
                 Effect::SaveMarks => save_marks(feed, model),
                 Effect::Replay(seek) => replay(feed, model, seek),
-                Effect::Tell(tell) => {
-                    let words = tell.words();
-                    model.say(match feed.tell(tell) {
+                Effect::SendAction(action) => {
+                    let words = action.words();
+                    model.say(match feed.tell(action) {
                         Ok(()) => format!("sent: {words}"),
                         Err(why) => why.to_string(),
                     });
                 }
                 Effect::Record(name) => {
-                    let said = feed.record(name.as_deref());
-                    model.say(said.unwrap_or_else(|why| format!("not recorded: {why}")));
+                    let result = feed.record(name.as_deref());
+                    model.say(result.unwrap_or_else(|why| format!("not recorded: {why}")));
                     model.common.info = feed.info();
                 }
                 Effect::Copy(text) => {
-                    let said = copy(feed, painter, &text, options.multiplexer);
-                    model.common.notice = Some(said);
+                    let notice = copy(feed, painter, &text, options.multiplexer);
+                    model.common.notice = Some(notice);
                 }
             }
         }
@@ -111,11 +111,11 @@ pub fn terminal_size() -> Option<(u16, u16)> {
 
 /// Saves the marks.
 fn save_marks(feed: &dyn Feed, model: &mut Model) {
-    let said = model.common.notice.take().unwrap_or_default();
+    let notice = model.common.notice.take().unwrap_or_default();
     model.say(match feed.save_marks(&model.marks) {
-        Ok(true) => format!("{said}; saved with the recording"),
-        Ok(false) => said,
-        Err(error) => format!("{said}; not saved: {error}"),
+        Ok(true) => format!("{notice}; saved with the recording"),
+        Ok(false) => notice,
+        Err(error) => format!("{notice}; not saved: {error}"),
     });
 }
 
@@ -172,12 +172,9 @@ enum Stdin {
 }
 
 impl Stdin {
-    /// Whether stdin of the process is a terminal. Called while the terminal exists.
+    /// Returns the kind of stdin. To be called while the terminal exists.
     fn of_process() -> Stdin {
-        match rustix::termios::isatty(rustix::stdio::stdin()) {
-            true => Stdin::Terminal,
-            false => Stdin::Other,
-        }
+        if rustix::termios::isatty(rustix::stdio::stdin()) { Stdin::Terminal } else { Stdin::Other }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Brings everything derived in line with the facts.
+//! Updates the state of the screens to the facts of the source.
 
 use crate::tui::common::RefreshPolicy;
 use crate::tui::data::Data;
@@ -8,12 +8,12 @@ use crate::tui::screens::screen::Screen;
 use super::model::Model;
 use super::overlay::Overlay;
 
-/// Goes on with the search of the screen shown. Returns whether there is more to look at.
+/// Continues the search of the screen that is shown. Returns whether rows are left.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
     model.screens.get_mut(model.screen).search(&mut model.common, data)
 }
 
-/// Brings the screen shown, and what all screens share, in line with the facts.
+/// Updates the shared state, and the screen that is shown.
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();

@@ -42,7 +42,7 @@ pub struct Screens<W: Write> {
     has_key: bool,
     /// The revision of the facts that the model shows.
     revision: Option<u64>,
-    /// The time at which the model took in that revision.
+    /// The time at which the model was updated to the revision.
     changed: Instant,
     /// A frame is due.
     is_dirty: bool,
@@ -64,7 +64,7 @@ impl<W: Write> Screens<W> {
         }
     }
 
-    /// How long to wait for a key.
+    /// Returns how long to wait for a key.
     pub fn wait(&self) -> Duration {
         if self.painted.is_none() {
             Duration::ZERO
@@ -82,7 +82,7 @@ impl<W: Write> Screens<W> {
         self.is_dirty
     }
 
-    /// Takes in messages and changed facts. Returns the actions for the loop.
+    /// Handles messages and changed facts. Returns the actions for the event loop.
     pub fn turn(&mut self, feed: &dyn Feed, mut messages: Vec<Msg>) -> Vec<Effect> {
         self.has_key |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
@@ -118,9 +118,10 @@ impl<W: Write> Screens<W> {
     /// # Errors
     /// `W` cannot be written.
     pub fn paint(&mut self) -> io::Result<()> {
-        let due = match self.has_key {
-            true => is_over(self.answered, KEY_FRAME_INTERVAL),
-            false => is_over(self.painted, self.frame),
+        let due = if self.has_key {
+            is_over(self.answered, KEY_FRAME_INTERVAL)
+        } else {
+            is_over(self.painted, self.frame)
         };
         if self.is_dirty && due {
             let mut next = blank(self.model.common.size);

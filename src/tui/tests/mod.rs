@@ -1,16 +1,7 @@
-//! Tests of the screens: keys in, text out.
+//! Harness for the tests of the screens: keys in, text out.
 
-mod behaviour;
-mod contents;
-mod diff;
-mod random;
-mod real;
-mod screens;
-mod steps;
-mod story;
-mod tell;
-mod told;
-mod views;
+pub mod script;
+pub mod story;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use jiff::tz::TimeZone;
@@ -25,7 +16,22 @@ use crate::tui::shell::update::update;
 use crate::tui::shell::view::view;
 use crate::tui::widgets::theme::Theme;
 
-const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
+pub const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
+pub const ASCII: Theme = Theme { color: false, ascii: true, contrast: false };
+
+/// Terminal sizes of the snapshots, in columns and lines.
+pub const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (200, 60)];
+
+/// Compares the screen after typing with one snapshot for each of the [`SIZES`].
+macro_rules! assert_snapshots {
+    ($name:expr, $data:expr, $typed:expr) => {
+        for (width, height) in $crate::tui::tests::SIZES {
+            let shown = $crate::tui::tests::screen($data, $typed, width, height);
+            insta::assert_snapshot!(format!("{}_{width}x{height}", $name), shown);
+        }
+    };
+}
+pub(in crate::tui) use assert_snapshots;
 
 pub fn model(width: u16, height: u16, theme: Theme) -> Model {
     let mut model = Model::new((width, height), theme, TimeZone::UTC);
@@ -34,7 +40,7 @@ pub fn model(width: u16, height: u16, theme: Theme) -> Model {
 }
 
 /// Parses keys such as `jj<enter>^d?`: characters, names in `<>`, and `^` for Control.
-fn keys(typed: &str) -> Vec<KeyEvent> {
+pub fn keys(typed: &str) -> Vec<KeyEvent> {
     let mut keys = Vec::new();
     let mut rest = typed;
     while let Some(first) = rest.chars().next() {
@@ -76,6 +82,20 @@ pub fn type_keys(model: &mut Model, data: &dyn Data, typed: &str) -> Vec<Effect>
     effects
 }
 
+/// Types into a model without finishing a search.
+pub fn press(model: &mut Model, data: &dyn Data, typed: &str) {
+    for key in keys(typed) {
+        update(model, Msg::Key(key), data);
+    }
+}
+
+/// Returns a model of 100 by 30 cells after typing.
+pub fn typed(data: &dyn Data, keys: &str) -> Model {
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, data, keys);
+    model
+}
+
 pub fn drawn(model: &Model) -> Buffer {
     let mut buffer = blank(model.common.size);
     view(model, &mut buffer);
@@ -106,4 +126,9 @@ pub fn screen_in(theme: Theme, data: &dyn Data, typed: &str, width: u16, height:
     let mut model = model(width, height, theme);
     type_keys(&mut model, data, typed);
     text(&drawn(&model))
+}
+
+/// Returns the last line of a text that contains `with`.
+pub fn line<'a>(text: &'a str, with: &str) -> &'a str {
+    text.lines().rfind(|line| line.contains(with)).unwrap_or_else(|| panic!("no {with} in\n{text}"))
 }

@@ -181,10 +181,17 @@ pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
     }
 }
 
-/// The symbol, word and role of a state.
-pub(crate) fn state(state: TypeState, glyphs: &Glyphs) -> (&'static str, &'static str, Role) {
+/// A state as drawn.
+pub(crate) struct StateMark {
+    pub symbol: &'static str,
+    pub word: &'static str,
+    pub role: Role,
+}
+
+/// Returns the symbol, word and role of a state.
+pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
     let (word, role) = state_word(state);
-    (symbol(state, glyphs), word, role)
+    StateMark { symbol: symbol(state, glyphs), word, role }
 }
 
 #[cfg(test)]

@@ -40,9 +40,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let first = ctx.stream.first_request;
-    let new = overdue
-        .iter()
-        .filter(|overdue| Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name));
+    let new = overdue.iter().filter(|overdue| {
+        Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name)
+    });
     let names: Vec<_> = new.map(|overdue| overdue.name).collect();
     if !names.is_empty() {
         let text = "new after the reconnect, but never sent".to_owned();

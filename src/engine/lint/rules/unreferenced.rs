@@ -58,7 +58,8 @@ fn due(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let Some(kind) = track.kind else { return };
     let (at, catalog, client) = (ctx.at, ctx.catalog(), ctx.client());
-    let is_present = |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
+    let is_present =
+        |name: Sym| track.subscribed.names.contains(name) && track.sent.is_present(catalog, name);
     ctx.state.unreferenced.retain(|name, _| is_present(*name));
     let (mut names, mut next) = (Vec::new(), None::<Time>);
     let mut watched: Vec<(Sym, Time)> = ctx.state.unreferenced.iter().map(|(n, t)| (*n, *t)).collect();

@@ -103,7 +103,7 @@ impl DiffScreen {
         }
     }
 
-    /// Brings versions and verdicts in line with the first `total` rows.
+    /// Updates versions and verdicts to the first `total` rows.
     pub(super) fn follow(&mut self, data: &dyn Data, total: usize) {
         if (self.rows_read, self.rows_heard, self.is_stale) == (total, total, false) {
             return;
@@ -225,9 +225,12 @@ fn rows(compared: &Compared, has_columns: bool, shows_all_lines: bool) -> Vec<Di
     out.extend((!is_same).then_some(DiffRow::Blank));
     let (unified, pairs) = (compared.lines.rows(), compared.lines.pairs());
     let len = if has_columns { pairs.len() } else { unified.len() };
-    let changed = |at: usize| match has_columns {
-        true => pairs.get(at).is_some_and(|pair| pair.changed),
-        false => unified.get(at).is_some_and(|row| row.tag != LineTag::Same),
+    let changed = |at: usize| {
+        if has_columns {
+            pairs.get(at).is_some_and(|pair| pair.changed)
+        } else {
+            unified.get(at).is_some_and(|row| row.tag != LineTag::Same)
+        }
     };
     let around = if shows_all_lines { len } else { CONTEXT_LINES };
     for (range, fold) in fold_unchanged(len, around, changed) {

@@ -1,4 +1,4 @@
-//! Screen 5: what a push changed, and how two versions of a resource differ.
+//! Screen 5: the changes of a push, and the differences between two versions of a resource.
 
 mod keys;
 mod load;
@@ -6,6 +6,8 @@ mod open;
 mod rows;
 mod state;
 mod summary;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};

@@ -1,4 +1,4 @@
-//! The rows of a comparison, by path and by line, wrapped.
+//! The rows of a comparison, by path and by line.
 
 use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
 use crate::present::report::Role;
@@ -61,7 +61,7 @@ pub(super) fn lines(screen: &DiffScreen, common: &Common, row: DiffRow, room: us
     }
 }
 
-/// Why no change is shown.
+/// The reason why no change is shown.
 fn same(screen: &DiffScreen) -> &'static str {
     match screen.compared.comparison.reordered.is_empty() {
         _ if screen.compared.identical => "the content is the same, byte for byte",

@@ -11,7 +11,7 @@ use crate::wire::text::{count, display_safe, pad, plural, size, type_label, widt
 
 use super::state::DiffScreen;
 
-/// Draws what the push changed, and its entries. Returns the row of the selected one.
+/// Draws the counts and entries of a push. Returns the row of the selected entry.
 pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let push = screen.push.as_ref()?;
     let glyphs = canvas.glyphs();
@@ -84,7 +84,7 @@ pub(super) fn title(screen: &DiffScreen, common: &Common) -> String {
         let own =
             |other: &&ResourceVersion| other.stream == version.stream && other.verdict == Verdict::Accepted;
         let in_force = screen.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));
-        let said = match version.verdict {
+        let verdict = match version.verdict {
             _ if version.content.is_none() => "removed",
             Verdict::Accepted if in_force => "in force",
             Verdict::Accepted => "accepted",
@@ -94,7 +94,7 @@ pub(super) fn title(screen: &DiffScreen, common: &Common) -> String {
         let times = if version.times > 1 { format!(", sent {}×", version.times) } else { String::new() };
         let node = if two { screen.nodes.get(&version.stream) } else { None };
         let node = node.map_or(String::new(), |node| format!("{} ", display_safe(node)));
-        format!("{node}@{} ({said}{times})", version.version)
+        format!("{node}@{} ({verdict}{times})", version.version)
     };
     let label = type_label(target.type_url.as_str());
     let arrow = common.theme.glyphs().to;

@@ -1,6 +1,8 @@
-//! Screen 8: references between resources: what is warming, what is dangling.
+//! Screen 8: references between resources, with warming and dangling ones.
 
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};
@@ -42,11 +44,12 @@ impl GraphScreen {
     }
 
     fn next_problem(&mut self, common: &mut Common, forward: bool) {
-        let here = self.position().unwrap_or(0);
+        let current = self.position().unwrap_or(0);
         let is_bad = |at: &usize| self.rows.get(*at).is_some_and(|row| self.has_problem(row));
-        let found = match forward {
-            true => (here + 1..self.rows.len()).find(is_bad),
-            false => (0..here).rev().find(is_bad),
+        let found = if forward {
+            (current + 1..self.rows.len()).find(is_bad)
+        } else {
+            (0..current).rev().find(is_bad)
         };
         match found {
             Some(at) => self.select(at),
@@ -60,10 +63,10 @@ impl GraphScreen {
             self.fold(None);
             return Outcome::Done;
         };
-        let known = node.stream.zip(node.type_url.clone()).filter(|(stream, url)| {
+        let track = node.stream.zip(node.type_url.clone()).filter(|(stream, url)| {
             data.contents().is_some_and(|contents| contents.resource(*stream, url, &node.name).is_some())
         });
-        let Some((stream, type_url)) = known else {
+        let Some((stream, type_url)) = track else {
             let (label, name) = (node.kind.label(), &node.name);
             return Outcome::say(
                 common,
@@ -76,16 +79,16 @@ impl GraphScreen {
     /// Opens the request that waits for the selected resource, else the newest push of its type.
     fn open_messages(&self, data: &dyn Data) -> Outcome {
         let node = self.node().map(|(_, node)| node);
-        let asked: Option<Seq> = node.and_then(|node| match &node.state {
+        let request: Option<Seq> = node.and_then(|node| match &node.state {
             NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(_, n)| n),
             _ => None,
         });
-        let place = node.and_then(|node| node.stream.zip(node.type_url.clone()));
-        let newest = place.as_ref().and_then(|(stream, url)| data.state(*stream, url));
+        let track = node.and_then(|node| node.stream.zip(node.type_url.clone()));
+        let newest = track.as_ref().and_then(|(stream, url)| data.state(*stream, url));
         let newest = newest.and_then(|state| Some(Seq(state.last_push?.n)));
-        let (stream, type_url) = place.unzip();
+        let (stream, type_url) = track.unzip();
         let scope = Scope { stream: stream.or(self.stream), type_url };
-        Outcome::Open(Destination::Messages { scope, n: asked.or(newest) })
+        Outcome::Open(Destination::Messages { scope, n: request.or(newest) })
     }
 
     fn toggle_problems_only(&mut self, common: &mut Common) {

@@ -1,4 +1,4 @@
-//! The state of Graph: the graph, the next one in the making, and the rows shown.
+//! The state of Graph: the graph, the next graph while it is built, and the rows.
 
 use std::collections::HashMap;
 
@@ -28,7 +28,7 @@ pub struct GraphScreen {
     pub(super) built: Time,
     pub(super) references: References,
     pub graph: Graph,
-    /// The next graph, in the making.
+    /// The next graph, while it is built.
     pub(super) next: Option<(GraphKey, Box<GraphBuilder>)>,
     /// The previous graph, dropped in steps.
     pub(super) old: Graph,
@@ -190,7 +190,8 @@ impl GraphScreen {
     pub(super) fn refresh(&mut self, store: &Store, streams: &[StreamId], refresh: Refresh) {
         let now = store.now();
         let key = (graph::fingerprint(store, streams), self.references.len());
-        // At a place of a recording, the graph is as of that place. A live graph is finished first.
+        // At a point of a recording, the graph is that of the point. A live graph is finished
+        // first.
         if !refresh.is_live && self.next.as_ref().is_some_and(|(of, _)| of.0 != key.0) {
             self.next = None;
         }

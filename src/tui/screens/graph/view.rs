@@ -88,7 +88,7 @@ pub(super) fn draw(
     let (title, rest) = layout::split(detail, 1);
     let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), node.name));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
-    canvas.lines(rest, &about(screen, usize::from(rest.width)), 0);
+    canvas.lines(rest, &node_lines(screen, usize::from(rest.width)), 0);
     cursor
 }
 
@@ -117,10 +117,8 @@ pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) ->
 
 fn line(screen: &GraphScreen, common: &Common, row: &TreeRow, width: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
-    let (through, fork, last) = match common.theme.ascii {
-        true => ("| ", "|-", "`-"),
-        false => ("│ ", "├─", "└─"),
-    };
+    let (through, fork, last) =
+        if common.theme.ascii { ("| ", "|-", "`-") } else { ("│ ", "├─", "└─") };
     let mut lead = String::from(" ");
     for (i, follows) in row.follows.iter().enumerate() {
         lead.push_str(match (i + 1 == row.follows.len(), follows) {
@@ -210,13 +208,9 @@ fn role(state: &NodeState) -> Role {
     }
 }
 
-/// The lines about the selected node.
-fn about(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
-    let Some((id, node)) = screen.node() else { return Vec::new() };
-    let mut lines: Vec<StyledLine> = Vec::new();
-    let mut add =
-        |label: &str, value: &str, role| lines.extend(field(&format!(" {label:<10} "), value, role, width));
-    let means = match (&node.state, node.kind) {
+/// The consequence of a node's state for the client; empty for a resource that is in use.
+fn state_meaning(node: &GraphNode) -> &'static str {
+    match (&node.state, node.kind) {
         (NodeState::Dangling, Kind::Cds) => {
             "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
         }
@@ -241,9 +235,18 @@ fn about(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"
         }
         (NodeState::Ready, _) => "",
-    };
-    if !means.is_empty() {
-        add("means", means, role(&node.state));
+    }
+}
+
+/// The lines about the selected node.
+fn node_lines(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
+    let Some((id, node)) = screen.node() else { return Vec::new() };
+    let mut lines: Vec<StyledLine> = Vec::new();
+    let mut add =
+        |label: &str, value: &str, role| lines.extend(field(&format!(" {label:<10} "), value, role, width));
+    let meaning = state_meaning(node);
+    if !meaning.is_empty() {
+        add("means", meaning, role(&node.state));
     }
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());

@@ -1,5 +1,7 @@
 //! Screen 9: findings of the rules.
 
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::cmp::Reverse;
@@ -187,9 +189,10 @@ impl Screen for LintScreen {
     }
 
     fn hint(&self, _common: &Common) -> String {
-        match self.hidden_rules.is_empty() {
-            true => "findings never change what is forwarded".to_owned(),
-            false => "some rules are hidden: H on an empty list shows all again".to_owned(),
+        if self.hidden_rules.is_empty() {
+            "findings never change what is forwarded".to_owned()
+        } else {
+            "some rules are hidden: H on an empty list shows all again".to_owned()
         }
     }
 

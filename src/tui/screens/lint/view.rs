@@ -94,9 +94,8 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     let Some(finding) = &screen.finding else { return Vec::new() };
     let manual = finding.rule.manual();
     if screen.shows_manual {
-        let lines = manual.lines().flat_map(|line| match line.trim().is_empty() {
-            true => vec![String::new()],
-            false => wrap(line, width.saturating_sub(2)),
+        let lines = manual.lines().flat_map(|line| {
+            if line.trim().is_empty() { vec![String::new()] } else { wrap(line, width.saturating_sub(2)) }
         });
         return lines.map(|line| vec![plain(format!(" {line}"))]).collect();
     }
@@ -115,10 +114,7 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         screen.evidence.iter().map(|(n, what)| format!("#{n} {what}").trim_end().to_owned()).collect();
     add(
         "evidence",
-        &match evidence.is_empty() {
-            true => "a timer, no message".to_owned(),
-            false => evidence.join("  "),
-        },
+        &if evidence.is_empty() { "a timer, no message".to_owned() } else { evidence.join("  ") },
     );
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut when = time(finding.first);

@@ -97,8 +97,8 @@ fn line_of(lines: &[TreeLine], path: &str) -> Option<usize> {
     let plain = path.replace("[]", "[0]");
     let mut wanted = plain.as_str();
     loop {
-        let here = |line: &TreeLine| line.path == wanted;
-        if let Some(at) = lines.iter().position(here) {
+        let is_wanted = |line: &TreeLine| line.path == wanted;
+        if let Some(at) = lines.iter().position(is_wanted) {
             return Some(at);
         }
         let within =
@@ -114,10 +114,10 @@ fn pairs(good: &[TreeLine], refused: &[TreeLine]) -> Vec<LinePair> {
     // A peer may put line ends into a value.
     let text =
         |lines: &[TreeLine]| lines.iter().map(|line| line.text.replace('\n', " ") + "\n").collect::<String>();
-    let place = |line: Option<u32>| line.map(|line| line as usize);
+    let index = |line: Option<u32>| line.map(|line| line as usize);
     let compared = LineDiff::new(text(good), text(refused));
     let pairs = compared.pairs().iter();
-    pairs.map(|found| pair(place(found.left), place(found.right), found.changed)).collect()
+    pairs.map(|found| pair(index(found.left), index(found.right), found.changed)).collect()
 }
 
 #[cfg(test)]

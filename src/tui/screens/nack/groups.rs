@@ -22,8 +22,13 @@ pub struct NackGroup {
     pub nacks: Vec<NackFact>,
 }
 
-/// The stream, type and first NACK of a group.
-pub(super) type GroupKey = (StreamId, TypeUrl, Seq);
+/// The identity of a group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GroupKey {
+    stream: StreamId,
+    type_url: TypeUrl,
+    first_nack: Seq,
+}
 
 impl NackGroup {
     pub fn last(&self) -> Option<&NackFact> {
@@ -31,7 +36,8 @@ impl NackGroup {
     }
 
     pub(super) fn key(&self) -> Option<GroupKey> {
-        Some((self.stream, self.type_url.clone(), self.nacks.first()?.n))
+        let first_nack = self.nacks.first()?.n;
+        Some(GroupKey { stream: self.stream, type_url: self.type_url.clone(), first_nack })
     }
 }
 

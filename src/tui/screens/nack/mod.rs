@@ -3,6 +3,8 @@
 mod compare;
 mod groups;
 mod side_by_side;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};
@@ -26,8 +28,13 @@ use compare::BodyComparison;
 pub(crate) use groups::NackGroup;
 use groups::{GroupKey, all_groups};
 
-/// The inputs of a card: the key of its group, its newest NACK, and whether it is open.
-type CardKey = (GroupKey, Seq, bool);
+/// The facts that a card depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CardKey {
+    group: GroupKey,
+    newest_nack: Seq,
+    is_open: bool,
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct NackScreen {
@@ -90,7 +97,8 @@ impl NackScreen {
             self.comparisons.clear();
             return;
         };
-        let key = group.key().zip(group.last()).map(|(key, last)| (key, last.n, group.is_open));
+        let key = group.key().zip(group.last());
+        let key = key.map(|(key, last)| CardKey { group: key, newest_nack: last.n, is_open: group.is_open });
         if key != self.loaded {
             let card =
                 data.contents().map(|contents| contents.card(group.stream, &group.type_url, &group.nacks));

@@ -37,10 +37,7 @@ pub(super) fn bodies(
             skipped = 0;
         }
         let row = PairView { theme, compared, pair };
-        match wide {
-            true => out.push(row.side_by_side(width)),
-            false => out.extend(row.unified()),
-        }
+        if wide { out.push(row.side_by_side(width)) } else { out.extend(row.unified()) }
     }
     if skipped > 0 {
         out.push(left_out(skipped));

@@ -46,10 +46,7 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
         span(count(group.nacks.len() as u64), if group.nacks.len() > 1 { Role::Bad } else { Role::Plain }),
         plain(first),
         plain(last),
-        match group.is_open {
-            true => span(in_force, Role::Plain),
-            false => span(format!("{in_force} fixed"), Role::Ok),
-        },
+        if group.is_open { span(in_force, Role::Plain) } else { span(format!("{in_force} fixed"), Role::Ok) },
         span(text, if group.is_open { Role::Bad } else { Role::Muted }),
     ]
 }

@@ -45,13 +45,13 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
     let mut parts = Vec::new();
     for (url, cells) in screen.table.types.iter().zip(row.cells.iter().zip(&other.cells)) {
         let (Some(a), Some(b)) = cells.0.as_ref().zip(cells.1.as_ref()).unzip() else { continue };
-        let held = |stream| -> HashMap<Arc<str>, Option<String>> {
+        let contents = |stream| -> HashMap<Arc<str>, Option<String>> {
             let facts = store.resources(stream, url).into_iter();
             let facts =
                 facts.filter(|fact| matches!(fact.state, ResourceState::Present | ResourceState::Kept));
             facts.map(|fact| (fact.name, fact.hash)).collect()
         };
-        let (mine, theirs) = (held(a.stream), held(b.stream));
+        let (mine, theirs) = (contents(a.stream), contents(b.stream));
         let differ = mine.iter().filter(|(name, hash)| theirs.get(*name).is_some_and(|other| other != *hash));
         let differ = differ.count();
         let only = |a: &HashMap<Arc<str>, _>, b: &HashMap<Arc<str>, _>| {
@@ -70,7 +70,8 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
             format!("{label} same{note}")
         });
     }
-    let said = if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };
-    let text = format!("{} against {}: {said}", row.name, other.name);
+    let differences =
+        if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };
+    let text = format!("{} against {}: {differences}", row.name, other.name);
     common.say(text);
 }

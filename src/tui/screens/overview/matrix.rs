@@ -41,7 +41,7 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -
     let Some(cell) = cell else {
         return span(if narrow { "-" } else { "- idle" }, Role::Muted);
     };
-    let (symbol, _, role) = theme::state(cell.state, glyphs);
+    let theme::StateMark { symbol, role, .. } = theme::state_mark(cell.state, glyphs);
     let newest = cell.last_nack.map(|(_, at)| at);
     let age = common.age(report::age_from(cell.state, cell.since, newest));
     let words = report::state_text(cell.state, cell, glyphs.times);
@@ -129,20 +129,20 @@ pub(super) fn draw(
     }
     let mut cursor = None;
     for ((screen_row, row), line) in inner.rows().skip(1).zip(&rows).zip(&lines) {
-        let whole = Rect { x: area.x, width: area.width, ..screen_row };
+        let full_row = Rect { x: area.x, width: area.width, ..screen_row };
         let is_spread = row.is_closed() || row.variant.is_none();
         let cells = fit.cells(line, is_spread, canvas.glyphs());
         canvas.line(screen_row, &cells);
         if row.is_closed() {
-            canvas.text(whole, "#", Role::Muted);
+            canvas.text(full_row, "#", Role::Muted);
         }
         if Some(row.key) == screen.selected {
-            canvas.text(whole, canvas.glyphs().selected, Role::Plain);
+            canvas.text(full_row, canvas.glyphs().selected, Role::Plain);
             let cell = if is_spread { None } else { selected_cell(screen, &fit, &cells) };
             if common.pane == Pane::Main {
-                canvas.select(whole);
-                let x = whole.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
-                cursor = Some(Position { x, y: whole.y });
+                canvas.select(full_row);
+                let x = full_row.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
+                cursor = Some(Position { x, y: full_row.y });
                 underline(canvas, inner, screen_row, cell);
             }
         }
@@ -159,7 +159,7 @@ pub(super) fn draw(
 /// Draws the number of nodes by state. Returns the area below.
 fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect {
     let counts = screen.table.counts.iter().map(|(state, n)| {
-        let (symbol, word, role) = theme::state(*state, canvas.glyphs());
+        let theme::StateMark { symbol, word, role } = theme::state_mark(*state, canvas.glyphs());
         span(format!("  {symbol} {} {word}", count(*n as u64)), role)
     });
     let counts: StyledLine = counts.collect();

@@ -6,6 +6,8 @@ mod node;
 mod problems;
 mod state;
 mod table;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::Position;
@@ -73,7 +75,7 @@ impl OverviewScreen {
         }
     }
 
-    /// Goes to the list of problems, or to the next problem.
+    /// Moves to the list of problems, or to the next problem.
     fn next_problem(&mut self, common: &mut Common, by: isize) {
         if common.problems.is_empty() {
             common.say("no problems");

@@ -60,10 +60,10 @@ fn node_line(stream: Option<&StreamFact>) -> StyledLine {
         if !node.cluster.is_empty() {
             words.push(format!("cluster {}", node.cluster));
         }
-        let place: Vec<&str> =
+        let locality: Vec<&str> =
             node.locality.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
-        if !place.is_empty() {
-            words.push(format!("locality {}", place.join("/")));
+        if !locality.is_empty() {
+            words.push(format!("locality {}", locality.join("/")));
         }
         if !node.user_agent.is_empty() || !node.user_agent_version.is_empty() {
             words.push(format!("{} {}", node.user_agent, node.user_agent_version).trim().to_owned());

@@ -37,7 +37,7 @@ fn line(screen: &OverviewScreen, common: &Common, line: ProblemLine, width: usiz
     let glyphs = common.theme.glyphs();
     let names = if width < 100 { 12 } else { 16 };
     let start = |state, since, node: &str, text: String| {
-        let (symbol, word, role) = theme::state(state, glyphs);
+        let theme::StateMark { symbol, word, role } = theme::state_mark(state, glyphs);
         let node = text::display_safe(node);
         vec![
             span(format!(" {symbol} {} ", pad(word, 6)), role),

@@ -1,4 +1,4 @@
-//! The table of nodes by types, and when it is made again.
+//! The table of nodes by types, and the policy of its refresh.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub struct TableKey {
 }
 
 impl NodeTable {
-    /// Whether facts of all streams at moment `then` are fresh enough at moment `now`.
+    /// Returns whether facts of all streams at moment `then` are fresh enough at moment `now`.
     ///
     /// With many streams they are read ten times a second, less often while keys come.
     pub fn is_fresh_enough(
@@ -78,7 +78,7 @@ impl NodeTable {
 }
 
 impl NodeTable {
-    /// Brings the table in line with `wanted`, unless what is shown is fresh enough.
+    /// Updates the table to `wanted`, unless the table is fresh enough.
     pub fn settle(
         &mut self,
         data: &dyn Data,
@@ -116,9 +116,10 @@ impl NodeTable {
         let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
         let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
         let last = |cell: &Arc<SummaryFact>| cell.last_state.is_some_and(is_problem);
-        self.last_words = match cells.iter().any(last) {
-            true => last_words(&Rows::build(streams.clone(), cells.clone())),
-            false => Vec::new(),
+        self.last_words = if cells.iter().any(last) {
+            last_words(&Rows::build(streams.clone(), cells.clone()))
+        } else {
+            Vec::new()
         };
         self.streams = streams.len();
         (self.all_streams, self.all_states) = (streams, cells);
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(stand(live), [t, t, !t, !t, !t, !t]);
         assert_eq!(stand(RefreshPolicy { is_typing: t, ..live }), [t, t, t, t, !t, !t]);
         assert_eq!(stand(hurried), [t, t, t, t, t, !t]);
-        // At a place of a recording, facts are as of that place.
+        // At a point of a recording, facts are those of the point.
         assert_eq!(stand(RefreshPolicy::default()), [t, !t, !t, !t, !t, !t]);
         assert_eq!(stand(RefreshPolicy { is_paused: true, ..live }), [t; 6]);
         assert!(!of(MANY_STREAMS - 1, hurried, (5000, 5001)) && !of(MANY_STREAMS, hurried, (5000, 4999)));

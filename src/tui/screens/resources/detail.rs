@@ -32,9 +32,26 @@ pub struct Reference {
     pub is_missing: bool,
 }
 
+/// The contents that are loaded.
+#[derive(Clone, Debug, PartialEq)]
+struct ContentsKey {
+    stream: StreamId,
+    path: TreePath,
+    /// Changes with the resources of the type.
+    mark: u64,
+}
+
+/// The facts that the lines of a body depend on.
+#[derive(Clone, Debug, PartialEq)]
+struct LinesKey {
+    content: Option<BlobId>,
+    format: BodyFormat,
+    folds: Folds,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct ResourceDetail {
-    key: Option<(StreamId, TreePath, u64)>,
+    key: Option<ContentsKey>,
     /// Rows of the source when the resource was loaded.
     read: usize,
     pub fact: Option<ResourceFact>,
@@ -48,7 +65,7 @@ pub struct ResourceDetail {
     pub wraps: bool,
     folds: Folds,
     /// Content, format and folds of `lines`.
-    made: Option<(Option<BlobId>, BodyFormat, Folds)>,
+    lines_key: Option<LinesKey>,
     body: Option<Value>,
     pub lines: Vec<TreeLine>,
     pub references: Vec<Reference>,
@@ -132,12 +149,13 @@ impl ResourceDetail {
             *self = ResourceDetail { format: self.format, wraps: self.wraps, ..ResourceDetail::default() };
             return;
         };
-        let key = (stream, place.clone(), contents.mark(stream, &place.type_url));
+        let mark = contents.mark(stream, &place.type_url);
+        let key = ContentsKey { stream, path: place.clone(), mark };
         if self.key.as_ref() == Some(&key) {
             return;
         }
-        let other = self.key.as_ref().is_none_or(|(old, at, _)| *old != stream || at != place);
-        if other {
+        let is_other = self.key.as_ref().is_none_or(|old| old.stream != stream || old.path != *place);
+        if is_other {
             let line = self.restored_line.take().unwrap_or(0);
             *self =
                 ResourceDetail { format: self.format, wraps: self.wraps, line, ..ResourceDetail::default() };
@@ -146,13 +164,13 @@ impl ResourceDetail {
         self.read = to;
         self.fact = contents.resource(stream, &place.type_url, name);
         // Most new messages are about other resources.
-        if !other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
+        if !is_other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
             self.key = Some(key);
             return;
         }
         self.scan = Some(Versions::before(to));
         self.referrers = None;
-        self.made = None;
+        self.lines_key = None;
         self.faults = match &self.fact {
             Some(fact) if fact.refused => faults(data, contents, stream, &place.type_url, name),
             _ => Vec::new(),
@@ -175,9 +193,9 @@ impl ResourceDetail {
     }
 
     fn search_versions(&mut self, contents: Contents<'_>) {
-        let Some((mut scan, (stream, place, _))) = self.scan.take().zip(self.key.as_ref()) else { return };
-        let Some(name) = &place.name else { return };
-        contents.more_versions(*stream, &place.type_url, name, ROWS_PER_STEP, &mut scan);
+        let Some((mut scan, key)) = self.scan.take().zip(self.key.as_ref()) else { return };
+        let Some(name) = &key.path.name else { return };
+        contents.more_versions(key.stream, &key.path.type_url, name, ROWS_PER_STEP, &mut scan);
         // Known versions stay until the search has found as many.
         if scan.is_complete() || scan.versions.len() > self.versions.len() {
             self.versions.clone_from(&scan.versions);
@@ -199,10 +217,10 @@ impl ResourceDetail {
 
     pub fn settle(&mut self, contents: Contents<'_>, height: usize, width: usize, docs: bool) {
         let content = self.content();
-        let wanted = Some((content, self.format(), self.folds.clone()));
-        if self.made != wanted {
+        let wanted = Some(LinesKey { content, format: self.format(), folds: self.folds.clone() });
+        if self.lines_key != wanted {
             self.make_lines(contents, content);
-            self.made = wanted;
+            self.lines_key = wanted;
             self.explained_path = None;
         }
         self.line = self.line.min(self.lines.len().saturating_sub(1));
@@ -212,9 +230,9 @@ impl ResourceDetail {
         }
         let path = self.lines.get(self.line).map(|line| line.path.clone()).filter(|_| docs);
         if path != self.explained_path {
-            let said =
+            let docs =
                 path.as_ref().zip(self.body.as_ref()).and_then(|(path, body)| contents.explain(body, path));
-            self.docs = said.unwrap_or_default().lines().map(str::to_owned).collect();
+            self.docs = docs.unwrap_or_default().lines().map(str::to_owned).collect();
             self.explained_path = path;
         }
     }
@@ -248,7 +266,7 @@ impl ResourceDetail {
             return self.lines.push(plain("(this content was discarded)".to_owned()));
         };
         self.lines = tree::lines(body, &self.folds);
-        if let Some((stream, ..)) = self.key {
+        if let Some(stream) = self.key.as_ref().map(|key| key.stream) {
             let fact = |link: &Link| {
                 let url = link.kind.type_url(ApiVersion::V3)?;
                 contents.resource(stream, &url, &link.name)
@@ -262,7 +280,7 @@ impl ResourceDetail {
         }
     }
 
-    /// Why there is no content.
+    /// The reason why there is no content.
     fn absence(&self) -> &'static str {
         match self.fact.as_ref().map(|fact| fact.state) {
             _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
@@ -280,8 +298,8 @@ impl ResourceDetail {
     /// Starts the search for referrers. Returns false if nothing can refer to the selection.
     pub fn find_referrers(&mut self, contents: Contents<'_>) -> bool {
         self.referrer = 0;
-        let of = self.key.as_ref();
-        self.referrers = of.and_then(|(stream, place, _)| Referrers::of(contents, *stream, place));
+        let key = self.key.as_ref();
+        self.referrers = key.and_then(|key| Referrers::of(contents, key.stream, &key.path));
         self.referrers.is_some()
     }
 }

@@ -5,6 +5,8 @@ mod keys;
 mod path;
 mod referrers;
 mod state;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod view;
 

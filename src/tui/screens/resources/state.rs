@@ -60,10 +60,7 @@ pub(super) fn areas(screen: &ResourcesScreen, common: &Common, layout: &Layout) 
     let right = Rect { x: bar.right(), width: body.right() - bar.right(), ..body };
     let side = (body.height / 3).min(9);
     let (tree, side) = layout::split(left, left.height - side);
-    let docs = match screen.shows_docs.unwrap_or(!layout.low) {
-        true => (right.height / 3).min(10),
-        false => 0,
-    };
+    let docs = if screen.shows_docs.unwrap_or(!layout.low) { (right.height / 3).min(10) } else { 0 };
     let (body, docs) = layout::split(right, right.height - docs);
     ResourceAreas { tree, side, bar, body, docs }
 }

@@ -97,7 +97,7 @@ impl ResourceTree {
         (list.total() <= MAX_OPEN_NAMES) != self.turned.contains(&list.fact.type_url)
     }
 
-    /// Brings the lists in line with the source.
+    /// Updates the lists to the source.
     pub fn load(
         &mut self,
         contents: Contents<'_>,
@@ -277,7 +277,7 @@ impl ResourceTree {
         true
     }
 
-    /// Brings selection and window in line with the rows.
+    /// Updates selection and window to the rows.
     pub fn settle(&mut self, contents: Contents<'_>, height: usize) {
         if self.position().is_none() {
             // The first type that has a resource.

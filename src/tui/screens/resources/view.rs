@@ -86,10 +86,7 @@ pub(super) fn draw(
 
 /// The mark of the part that has the focus.
 fn mark(screen: &ResourcesScreen, common: &Common, focus: Focus) -> String {
-    match screen.focus == focus {
-        true => format!("{} ", common.theme.glyphs().selected),
-        false => String::new(),
-    }
+    if screen.focus == focus { format!("{} ", common.theme.glyphs().selected) } else { String::new() }
 }
 
 fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16> {
@@ -262,10 +259,8 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
     let mut at = None;
     for (i, line) in detail.lines.iter().enumerate().skip(detail.top) {
         let safe = display_safe(&line.text);
-        let pieces = match detail.wraps {
-            true => wrap(&safe, width.saturating_sub(4)),
-            false => vec![safe.into_owned()],
-        };
+        let pieces =
+            if detail.wraps { wrap(&safe, width.saturating_sub(4)) } else { vec![safe.into_owned()] };
         let selected = i == detail.line && (screen.focus == Focus::Body || common.is_full_screen);
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
@@ -329,12 +324,12 @@ fn docs(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) {
     }
     let detail = &screen.detail;
     let (title, rest) = layout::split(area, 1);
-    let mut said = detail.docs.iter();
-    let name = said.next().map_or("field", String::as_str);
+    let mut docs = detail.docs.iter();
+    let name = docs.next().map_or("field", String::as_str);
     let short = name.rsplit('.').take(2).collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join(".");
     canvas.rule(title, if detail.docs.is_empty() { "docs" } else { &short }, "");
     let width = usize::from(rest.width).saturating_sub(2);
-    let lines: Vec<StyledLine> = paragraphs(said)
+    let lines: Vec<StyledLine> = paragraphs(docs)
         .iter()
         .flat_map(|line| wrap(&display_safe(line), width))
         .map(|line| {

@@ -11,44 +11,55 @@ use crate::tui::data::Data;
 /// because that would hold up a frame.
 const MAX_SEARCHED_RESOURCES: u64 = 20_000;
 
+/// The facts that the reasons depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SessionKey {
+    stream: StreamId,
+    type_url: TypeUrl,
+    /// Changes with the contents of the client's streams.
+    fingerprint: u64,
+}
+
 /// The reasons for one type of one stream, looked up again when the client's session changes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MissingAnswers {
-    key: Option<(StreamId, TypeUrl, u64)>,
-    pub known: Vec<MissingAnswer>,
+    key: Option<SessionKey>,
+    pub answers: Vec<MissingAnswer>,
 }
 
 impl MissingAnswers {
     pub(crate) fn load(&mut self, data: &dyn Data, stream: Option<StreamId>, url: Option<&TypeUrl>) {
-        let place = stream.zip(url);
-        let Some(((stream, url), (store, schema))) = place.zip(data.source()) else {
+        let track = stream.zip(url);
+        let Some(((stream, url), (store, schema))) = track.zip(data.source()) else {
             *self = MissingAnswers::default();
             return;
         };
         let streams = graph::streams_of(store, stream);
-        let key = (stream, url.clone(), graph::fingerprint(store, &streams));
+        let fingerprint = graph::fingerprint(store, &streams);
+        let key = SessionKey { stream, type_url: url.clone(), fingerprint };
         if self.key.as_ref() == Some(&key) {
             return;
         }
         self.key = Some(key);
-        self.known = store.state(stream, url).map_or(Vec::new(), |state| {
+        self.answers = store.state(stream, url).map_or(Vec::new(), |state| {
             let cells = streams.iter().flat_map(|stream| store.summaries_of(*stream));
-            match cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
-                true => report::missing_answers_of(store, schema, &state),
-                false => report::missing_answers(store, &state, None::<&Graph>),
+            if cells.map(|cell| cell.resources).sum::<u64>() < MAX_SEARCHED_RESOURCES {
+                report::missing_answers_of(store, schema, &state)
+            } else {
+                report::missing_answers(store, &state, None::<&Graph>)
             }
         });
     }
 
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
     pub(crate) fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
-        if let Some(answer) = self.known.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
+        if let Some(answer) = self.answers.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
             return Some(format!("{} (?)", report::missing_answer_reason(answer)));
         }
-        let (stream, url, _) = self.key.as_ref()?;
+        let key = self.key.as_ref()?;
         let (store, _) = data.source()?;
         let reason = store
-            .missing_answer_cause(*stream, url, name)
+            .missing_answer_cause(key.stream, &key.type_url, name)
             .filter(|reason| *reason == MissingAnswerCause::Unsubscribed)?;
         Some(report::missing_answer_reason(&MissingAnswer {
             reason,

@@ -53,9 +53,9 @@ impl NameList {
         while out.len() < MAX_PREVIEW
             && let Some(at) = self.text.as_bytes().get(from..).and_then(|rest| finder.find(rest))
         {
-            let place = self.ends.partition_point(|end| *end <= from + at);
-            let Some(end) = self.ends.get(place) else { break };
-            out.push(u32::try_from(place).unwrap_or(u32::MAX));
+            let index = self.ends.partition_point(|end| *end <= from + at);
+            let Some(end) = self.ends.get(index) else { break };
+            out.push(u32::try_from(index).unwrap_or(u32::MAX));
             from = *end;
         }
         out

@@ -110,8 +110,8 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
         let label = if is_late { "missing" } else { "not sent" };
         fields.add(label, &report::names(&state.missing, MAX_LISTED_NAMES), Role::Warn);
     }
-    for silence in &screen.missing_answers.known {
-        fields.add("perhaps", &report::missing_answer(silence), Role::Muted);
+    for answer in &screen.missing_answers.answers {
+        fields.add("perhaps", &report::missing_answer(answer), Role::Muted);
     }
     if !state.absent.is_empty() {
         fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);

@@ -6,6 +6,7 @@ use crate::tui::common::Common;
 use crate::tui::screens::shared::variant::variant_words;
 use crate::tui::widgets::canvas::StyledLine;
 use crate::tui::widgets::text::field;
+use crate::wire::event::Time;
 use crate::wire::text::{age, count, pad, plural, time_of_day_secs};
 
 /// The events of the stream and of those that it continues, newest stream first.
@@ -13,23 +14,50 @@ pub(super) fn lines(chain: &[StreamFact], common: &Common, width: usize) -> Vec<
     chain.iter().flat_map(|stream| stream_lines(common, stream, width)).collect()
 }
 
+/// The lines of events.
+struct Events<'a> {
+    common: &'a Common,
+    /// Columns of a line.
+    width: usize,
+    lines: Vec<StyledLine>,
+}
+
+impl Events<'_> {
+    /// Adds an event without a time of its own.
+    fn add(&mut self, word: &str, role: Role, text: &str) {
+        self.push("", word, role, text);
+    }
+
+    fn add_at(&mut self, at: Time, word: &str, role: Role, text: &str) {
+        self.push(&time_of_day_secs(at, self.common.clock, &self.common.zone), word, role, text);
+    }
+
+    fn push(&mut self, at: &str, word: &str, role: Role, text: &str) {
+        let label = format!(" {}  {} ", pad(at, 8), pad(word, 7));
+        self.lines.extend(field(&label, text, role, self.width));
+    }
+}
+
 fn stream_lines(common: &Common, stream: &StreamFact, width: usize) -> Vec<StyledLine> {
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let mut lines = Vec::new();
-    let mut event = |at: String, word: &str, role: Role, text: String| {
-        let label = format!(" {}  {} ", pad(&at, 8), pad(word, 7));
-        lines.extend(field(&label, &text, role, width));
-    };
+    let mut events = Events { common, width, lines: Vec::new() };
+    add_opening(&mut events, stream);
+    add_tls(&mut events, stream);
+    add_traffic(&mut events, stream);
+    if let Some(closed) = stream.closed {
+        add_close(&mut events, stream, closed);
+    }
+    events.lines
+}
+
+/// Adds the opening of a stream, and its node.
+fn add_opening(events: &mut Events<'_>, stream: &StreamFact) {
     let method = stream.method.rsplit('/').next().unwrap_or(&stream.method);
     let version = stream.transport.map_or("", |version| version.word());
     let partial = if stream.partial { "; its start was not seen" } else { "" };
     let again = stream.reconnect_of.map(|id| format!(", reconnect of #{}", id.0)).unwrap_or_default();
-    event(
-        time(stream.opened),
-        "open",
-        Role::Plain,
-        format!("#{} {}: {method} {version}{again}{partial}", stream.stream.0, variant_words(stream.variant)),
-    );
+    let (id, variant) = (stream.stream.0, variant_words(stream.variant));
+    let text = format!("#{id} {variant}: {method} {version}{again}{partial}");
+    events.add_at(stream.opened, "open", Role::Plain, &text);
     if let Some(node) = &stream.node {
         let features = match node.client_features.as_slice() {
             [] => String::new(),
@@ -38,46 +66,52 @@ fn stream_lines(common: &Common, stream: &StreamFact, width: usize) -> Vec<Style
         };
         let cluster =
             if node.cluster.is_empty() { String::new() } else { format!(" cluster {}", node.cluster) };
-        event(String::new(), "node", Role::Plain, format!("id {}{cluster}{features}", node.id));
+        events.add("node", Role::Plain, &format!("id {}{cluster}{features}", node.id));
     }
+}
+
+/// Adds the TLS sessions of both legs.
+fn add_tls(events: &mut Events<'_>, stream: &StreamFact) {
     for (leg, facts) in [("client leg", &stream.tls.client), ("server leg", &stream.tls.server)] {
         for (word, text) in facts.iter().flat_map(|facts| facts.words()) {
-            event(String::new(), word, Role::Plain, format!("{leg}: {text}"));
+            events.add(word, Role::Plain, &format!("{leg}: {text}"));
         }
     }
     if let Some(text) = stream.tls.not_kept() {
-        event(String::new(), "tls", Role::Warn, text);
+        events.add("tls", Role::Warn, &text);
     }
+}
+
+/// Adds the account of a reconnect, the newest ping, and lost messages.
+fn add_traffic(events: &mut Events<'_>, stream: &StreamFact) {
     if let Some(account) = &stream.account {
         let role = if account.left_behind > 0 { Role::Warn } else { Role::Plain };
-        event(
-            String::new(),
-            "account",
-            role,
-            format!(
-                "claimed {}, re-sent {}, removed {}, left behind {}",
-                count(account.claimed),
-                count(account.resent),
-                count(account.removed),
-                count(account.left_behind)
-            ),
+        let text = format!(
+            "claimed {}, re-sent {}, removed {}, left behind {}",
+            count(account.claimed),
+            count(account.resent),
+            count(account.removed),
+            count(account.left_behind)
         );
+        events.add("account", role, &text);
     }
     if let Some(keepalive) = stream.keepalive {
         let (by, every) = (keepalive.by.word(), age(keepalive.every));
-        event(time(keepalive.last), "ping", Role::Plain, format!("the {by} pings every {every}; the newest"));
+        let text = format!("the {by} pings every {every}; the newest");
+        events.add_at(keepalive.last, "ping", Role::Plain, &text);
     }
     if stream.gaps > 0 {
-        event(String::new(), "lost", Role::Bad, format!("{} of the copy", plural(stream.gaps, "message")));
+        events.add("lost", Role::Bad, &format!("{} of the copy", plural(stream.gaps, "message")));
     }
-    if let Some(closed) = stream.closed {
-        let end = stream.end.as_ref();
-        let by = end.and_then(|end| end.by).map_or(String::new(), |side| format!(" by the {}", side.word()));
-        let why = end.map(report::end_words).unwrap_or_default();
-        let lasted = age(closed.since(stream.opened));
-        let silent = stream.last_message.map(|at| age(closed.since(at)));
-        let silent = silent.map(|age| format!(", silent for {age} before")).unwrap_or_default();
-        event(time(closed), "close", Role::Warn, format!("{why}{by} after {lasted}{silent}"));
-    }
-    lines
+}
+
+/// Adds the end of a stream.
+fn add_close(events: &mut Events<'_>, stream: &StreamFact, closed: Time) {
+    let end = stream.end.as_ref();
+    let by = end.and_then(|end| end.by).map_or(String::new(), |side| format!(" by the {}", side.word()));
+    let why = end.map(report::end_words).unwrap_or_default();
+    let lasted = age(closed.since(stream.opened));
+    let silent = stream.last_message.map(|at| age(closed.since(at)));
+    let silent = silent.map(|age| format!(", silent for {age} before")).unwrap_or_default();
+    events.add_at(closed, "close", Role::Warn, &format!("{why}{by} after {lasted}{silent}"));
 }

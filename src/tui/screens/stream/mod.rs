@@ -1,7 +1,9 @@
-//! Screen 2: the types of one client: what it was offered and what it runs.
+//! Screen 2: the types of one client, with the versions offered and in force.
 
 mod detail;
 mod history;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};
@@ -38,7 +40,7 @@ pub struct StreamScreen {
     states: Vec<StateFact>,
     /// The applied resources of each state, if the source comes with a dump of the client.
     applied: Vec<Option<AppliedDiff>>,
-    /// Likely reasons why the selected type waits.
+    /// Likely reasons why names of the selected type are missing.
     missing_answers: MissingAnswers,
     /// The stream and those that it continues, newest first.
     chain: Vec<StreamFact>,
@@ -62,7 +64,7 @@ impl StreamScreen {
         }
     }
 
-    /// Looks up why the selected type waits.
+    /// Looks up why names of the selected type are missing.
     fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
         let selected = self.state().map(|state| state.type_url.clone());
@@ -172,7 +174,7 @@ impl Screen for StreamScreen {
         kinds.dedup();
         for kind in kinds.into_iter().filter(|kind| severity(*kind) < severity(TypeState::Synced)) {
             let n = self.states.iter().filter(|state| state.state == kind).count();
-            parts.push(format!("{n} {}", theme::state(kind, common.theme.glyphs()).1));
+            parts.push(format!("{n} {}", theme::state_mark(kind, common.theme.glyphs()).word));
         }
         parts.join(", ")
     }

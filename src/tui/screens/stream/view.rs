@@ -64,9 +64,10 @@ pub(super) fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
         muted(state.offered.as_deref()),
         muted(state.nonce.as_deref()),
         plain(report::subscribed(state)),
-        plain(match state.wildcard == Wildcard::None && !state.names.is_empty() {
-            true => format!("{} of {}", count(state.resources), count(state.names.len() as u64)),
-            false => count(state.resources),
+        plain(if state.wildcard == Wildcard::None && !state.names.is_empty() {
+            format!("{} of {}", count(state.resources), count(state.names.len() as u64))
+        } else {
+            count(state.resources)
         }),
         plain(count(state.pushes)),
         plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
@@ -79,7 +80,7 @@ pub(super) fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
 
 fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
-    let (symbol, _, role) = theme::state(state.state, glyphs);
+    let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
     let newest = state.nacks.last().map(|nack| nack.at);
     let age = common.age(report::age_from(state.state, state.since, newest));
     let words = report::state_text(state.state, state, glyphs.times);

@@ -1,6 +1,8 @@
-//! Screen 7: what a client subscribes to, and which names were never sent.
+//! Screen 7: the subscriptions of a client, and the names that were never sent.
 
 mod state;
+#[cfg(test)]
+mod tests;
 mod view;
 
 use std::collections::HashMap;
@@ -165,8 +167,10 @@ impl Screen for SubscriptionsScreen {
         }
         self.select_subscribed_type(common);
         self.apply_filter(common, store, stream);
-        let is_loaded =
-            self.loaded.as_ref().is_some_and(|(s, u, _)| *s == stream && Some(u) == self.selected.as_ref());
+        let is_loaded = self
+            .loaded
+            .as_ref()
+            .is_some_and(|key| key.stream == stream && Some(&key.type_url) == self.selected.as_ref());
         if is_live || self.sort != sort || !is_loaded {
             self.load(data, stream, sort, common.filter.as_ref());
         }

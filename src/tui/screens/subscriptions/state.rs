@@ -47,12 +47,21 @@ pub struct NameRow {
     pub came: Option<Time>,
 }
 
+/// The names that are loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamesKey {
+    pub stream: StreamId,
+    pub type_url: TypeUrl,
+    /// Changes with the names of the type.
+    mark: u64,
+}
+
 #[derive(Clone, Debug, Default)]
 pub struct SubscriptionsScreen {
     pub(super) stream: Option<StreamId>,
     pub types: Vec<SubscribedType>,
     pub selected: Option<TypeUrl>,
-    pub(super) loaded: Option<(StreamId, TypeUrl, u64)>,
+    pub(super) loaded: Option<NamesKey>,
     pub(super) sort: Sort,
     /// Names of the selected type, in display order.
     pub(super) names: NameList,
@@ -132,13 +141,13 @@ impl SubscriptionsScreen {
     ) {
         let Some((store, _)) = data.source() else { return };
         let Some(url) = self.selected.clone() else { return };
-        let key = (stream, url.clone(), store.names_mark(stream, &url));
+        let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
         let since = ContentsVersion { mark: store.mark(stream, &url), at: store.now() };
         if self.loaded.as_ref() == Some(&key) && self.sort == sort {
             return self.names_shown.renew(self.all(), since);
         }
-        let was = std::mem::replace(&mut self.sort, sort);
-        if self.loaded.as_ref().is_none_or(|(s, u, _)| (s, u) != (&stream, &url)) {
+        let previous_sort = std::mem::replace(&mut self.sort, sort);
+        if self.loaded.as_ref().is_none_or(|old| old.stream != stream || old.type_url != url) {
             (self.scanned, self.name, self.top) = (0, None, 0);
             self.changes.clear();
             self.asked.clear();
@@ -149,12 +158,13 @@ impl SubscriptionsScreen {
         let worst = sort != Sort::Name && !missing.is_empty();
         let newest = sort == Sort::Newest && !self.asked.is_empty();
         let is_by_name = !worst && !newest;
-        if was != sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
+        if previous_sort != sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
             return self.names_shown.renew(self.all(), since);
         }
-        let mut names = match self.loaded.as_ref() == Some(&key) {
-            true => std::mem::take(&mut self.names).into_all(),
-            false => state.names.iter().filter(|name| &***name != "*").cloned().collect(),
+        let mut names = if self.loaded.as_ref() == Some(&key) {
+            std::mem::take(&mut self.names).into_all()
+        } else {
+            state.names.iter().filter(|name| &***name != "*").cloned().collect()
         };
         if self.loaded.as_ref() != Some(&key) && state.wildcard != Wildcard::None {
             let asked: HashSet<Arc<str>> = names.iter().cloned().collect();
@@ -176,7 +186,7 @@ impl SubscriptionsScreen {
 
     /// Searches more rows, and matches more names against the filter.
     pub(super) fn scan(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>) {
-        let Some((stream, url, _)) = self.loaded.clone() else { return };
+        let Some(NamesKey { stream, type_url: url, .. }) = self.loaded.clone() else { return };
         self.total = data.rows();
         // The time cursor went back.
         if self.scanned > self.total {

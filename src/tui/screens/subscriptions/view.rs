@@ -237,10 +237,15 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
         );
         if fact.state == ResourceState::Absent {
             let delta = of.fact.variant.is_delta();
-            add("timer", match delta {
-                true => "--resource-timeout passed, and the server did not say that the resource does not exist".to_owned(),
-                false => "--resource-timeout passed. State of the world cannot report a missing resource: the client gives up".to_owned(),
-            });
+            add(
+                "timer",
+                if delta {
+                    "--resource-timeout passed, and the server did not say that the resource does not exist"
+                        .to_owned()
+                } else {
+                    "--resource-timeout passed. State of the world cannot report a missing resource: the client gives up".to_owned()
+                },
+            );
         }
     }
     if let Some(why) = &screen.why {

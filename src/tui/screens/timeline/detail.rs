@@ -1,5 +1,6 @@
 //! The selected message in full: its fields, or its body.
 
+use crate::engine::store::MessageFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{StyledLine, plain};
@@ -79,18 +80,29 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
             add(label, &report::names(list, MAX_LISTED_NAMES), role);
         }
     }
-    let list = format!(
-        "{} {}",
-        count(fact.count),
-        if fact.names.is_empty() { String::new() } else { report::names(&fact.names, MAX_LISTED_NAMES) }
-    );
-    match (selected.is_delta, request) {
-        (_, false) => add("resources", list.trim_end(), Role::Plain),
-        (false, true) => add("resource_names", list.trim_end(), Role::Plain),
-        (true, true) if fact.count > 0 => add("resource_names_subscribe", list.trim_end(), Role::Plain),
-        (true, true) => {}
+    if let Some(label) = names_label(selected) {
+        add(label, &names_text(fact), Role::Plain);
     }
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);
     lines
+}
+
+/// The field of a message that lists resources or their names.
+fn names_label(selected: &SelectedMessage) -> Option<&'static str> {
+    let fact = &*selected.fact;
+    match (fact.dir, selected.is_delta) {
+        (Some(Dir::Req), false) => Some("resource_names"),
+        (Some(Dir::Req), true) => (fact.count > 0).then_some("resource_names_subscribe"),
+        _ => Some("resources"),
+    }
+}
+
+/// The number of resources or names, and the first of the names.
+fn names_text(fact: &MessageFact) -> String {
+    let number = count(fact.count);
+    if fact.names.is_empty() {
+        return number;
+    }
+    format!("{number} {}", report::names(&fact.names, MAX_LISTED_NAMES))
 }

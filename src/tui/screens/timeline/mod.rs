@@ -4,6 +4,8 @@ mod detail;
 mod index;
 mod ladder;
 mod state;
+#[cfg(test)]
+pub(crate) mod tests;
 mod view;
 
 use ratatui::layout::{Position, Rect};
@@ -64,12 +66,16 @@ impl TimelineScreen {
         forward: bool,
         nacks_only: bool,
     ) -> Option<usize> {
-        let here = self.selected?;
+        let current = self.selected?;
         let nacks = data.nacks().into_iter();
         let others = common.problems.iter().filter(|_| !nacks_only).filter_map(|problem| problem.at);
         let is_shown = |row: &usize| self.index.get(self.index.rank(*row)) == Some(*row);
         let rows = nacks.chain(others).filter_map(|n| data.row_of(n)).filter(is_shown);
-        if forward { rows.filter(|row| *row > here).min() } else { rows.filter(|row| *row < here).max() }
+        if forward {
+            rows.filter(|row| *row > current).min()
+        } else {
+            rows.filter(|row| *row < current).max()
+        }
     }
 }
 

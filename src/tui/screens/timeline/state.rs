@@ -214,15 +214,15 @@ impl TimelineScreen {
     }
 
     fn load(&mut self, data: &dyn Data, top: usize, height: usize, at: usize) {
-        let mut known = std::mem::take(&mut self.window);
+        let mut loaded = std::mem::take(&mut self.window);
         let current = self.selected_message.take();
         let mut fetch = |position: usize| {
             let row = self.index.get(position)?;
-            if let Some(shown) = known.iter().find(|shown| shown.row == row) {
+            if let Some(shown) = loaded.iter().find(|shown| shown.row == row) {
                 return Some(shown.clone());
             }
             let shown = TimelineRow { row, line: Arc::new(data.line(row)?), delta: None };
-            known.push(shown.clone());
+            loaded.push(shown.clone());
             Some(shown)
         };
         let mut before = top.checked_sub(1).and_then(&mut fetch).map(|shown| shown.line.at);
@@ -234,8 +234,8 @@ impl TimelineScreen {
             window.push(shown);
         }
         self.selected_message = fetch(at).and_then(|shown| {
-            if let Some(known) = current.filter(|current| current.row.row == shown.row) {
-                return Some(SelectedMessage { row: shown, ..known });
+            if let Some(selected) = current.filter(|current| current.row.row == shown.row) {
+                return Some(SelectedMessage { row: shown, ..selected });
             }
             let fact = data.row(shown.row).map(Arc::new)?;
             let is_delta = data.variant(fact.stream).is_some_and(|variant| variant.is_delta());

@@ -131,8 +131,8 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     for (row, shown) in area.rows().skip(1).zip(&screen.window) {
         if let Some(note) = &shown.line.note {
             let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
-            let place = Rect { x, width: area.right().saturating_sub(x), ..row };
-            canvas.line(place, &[span(note.as_str(), Role::Muted)]);
+            let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
+            canvas.line(rest, &[span(note.as_str(), Role::Muted)]);
             if Some(shown.row) == screen.selected {
                 canvas.select(row);
             }

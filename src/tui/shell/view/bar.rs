@@ -14,9 +14,10 @@ use crate::wire::text::{count, time_of_day, width};
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayBar) {
     let untimed = model.common.clock.untimed;
     let state = if bar.playing { " >  " } else { " || " };
-    let (at, of) = match untimed {
-        true => (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages))),
-        false => (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO))),
+    let (at, of) = if untimed {
+        (format!("#{}", count(bar.message)), format!("#{}", count(bar.messages)))
+    } else {
+        (minutes(bar.now.since(Time::ZERO)), minutes(bar.end.since(Time::ZERO)))
     };
     let now =
         if untimed { String::new() } else { time_of_day(bar.now, model.common.clock, &model.common.zone) };
@@ -44,12 +45,10 @@ pub(super) fn legend() -> String {
 
 fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> StyledLine {
     let Some(last) = cells.checked_sub(1) else { return StyledLine::new() };
-    let (value, whole) = match model.common.clock.untimed {
-        true => (bar.message, bar.messages),
-        false => (bar.now.0, bar.end.0),
-    };
+    let (value, end) =
+        if model.common.clock.untimed { (bar.message, bar.messages) } else { (bar.now.0, bar.end.0) };
     let cell = |value: u64| {
-        let share = u128::from(value) * last as u128 / u128::from(whole.max(1));
+        let share = u128::from(value) * last as u128 / u128::from(end.max(1));
         usize::try_from(share).unwrap_or(last).min(last)
     };
     let mut signs: Vec<Option<Sign>> = vec![None; cells];

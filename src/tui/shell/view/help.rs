@@ -48,7 +48,7 @@ fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<Styled
     commands.into_iter().flat_map(line).collect()
 }
 
-fn here(model: &Model, width: usize) -> Vec<StyledLine> {
+fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
     lines.extend(keys(model, Context::Screen(model.screen), false, width));
@@ -73,13 +73,13 @@ fn here(model: &Model, width: usize) -> Vec<StyledLine> {
     lines.push(vec![]);
     lines.push(title(" States".to_owned()));
     lines.extend(report::STATES.iter().map(|(state, meaning)| {
-        let (symbol, word, role) = theme::state(*state, model.common.theme.glyphs());
+        let theme::StateMark { symbol, word, role } = theme::state_mark(*state, model.common.theme.glyphs());
         vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
     }));
     lines
 }
 
-fn everywhere(model: &Model, width: usize) -> Vec<StyledLine> {
+fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     let mut lines = Vec::new();
     if model.common.info.bar.is_some() {
         lines.push(vec![span(" Time cursor", Role::Title)]);
@@ -106,8 +106,8 @@ fn everywhere(model: &Model, width: usize) -> Vec<StyledLine> {
 pub(crate) fn texts(model: &Model) -> Vec<String> {
     let Some(layout) = model.common.layout() else { return Vec::new() };
     let (first, second) = columns(&layout);
-    let mut left = plain_lines(here(model, usize::from(first.width)));
-    let right = plain_lines(everywhere(model, usize::from(second.width)));
+    let mut left = plain_lines(screen_keys(model, usize::from(first.width)));
+    let right = plain_lines(shell_keys(model, usize::from(second.width)));
     if layout.narrow {
         left.push(String::new());
         left.extend(right);
@@ -125,8 +125,10 @@ pub(crate) fn texts(model: &Model) -> Vec<String> {
 pub(crate) fn last_scroll(model: &Model) -> usize {
     let Some(layout) = model.common.layout() else { return 0 };
     let (first, second) = columns(&layout);
-    let (left, right) =
-        (here(model, usize::from(first.width)).len(), everywhere(model, usize::from(second.width)).len());
+    let (left, right) = (
+        screen_keys(model, usize::from(first.width)).len(),
+        shell_keys(model, usize::from(second.width)).len(),
+    );
     let lines = if layout.narrow { left + 1 + right } else { left.max(right) };
     lines.saturating_sub(usize::from(layout.body.height))
 }
@@ -147,7 +149,7 @@ pub(crate) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: 
     let scroll = scroll.min(last_scroll(model));
     let (first, second) = columns(layout);
     let (mut left, right) =
-        (here(model, usize::from(first.width)), everywhere(model, usize::from(second.width)));
+        (screen_keys(model, usize::from(first.width)), shell_keys(model, usize::from(second.width)));
     if layout.narrow {
         left.push(vec![]);
         left.extend(right);

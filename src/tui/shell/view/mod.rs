@@ -1,4 +1,4 @@
-//! Draws a model, and reads nothing else.
+//! Draws a model. Everything drawn comes from the model.
 
 mod bar;
 mod footer;

@@ -26,9 +26,10 @@ pub(super) fn draw(
     }
     let (title, rest) = split(area, 1);
     let glyphs = canvas.glyphs();
-    let remark = match model.history.is_empty() {
-        true => "fuzzy; Tab completes".to_owned(),
-        false => format!("fuzzy; {} history; Tab completes", glyphs.up),
+    let remark = if model.history.is_empty() {
+        "fuzzy; Tab completes".to_owned()
+    } else {
+        format!("fuzzy; {} history; Tab completes", glyphs.up)
     };
     canvas.rule(title, ": command", &remark);
     let (prompt, list) = split(rest, 1);

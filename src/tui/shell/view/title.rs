@@ -35,9 +35,10 @@ fn tabs(model: &Model, layout: &Layout) -> StyledLine {
         let badge = if badge > 0 { format!(" {}", count(badge as u64)) } else { String::new() };
         let title = if layout.narrow { screen.short() } else { screen.title() };
         let name = format!("{} {title}{badge}", screen.number());
-        match screen == model.screen {
-            true => span(format!("[{name}]"), Role::Title),
-            false => plain(format!(" {name} ")),
+        if screen == model.screen {
+            span(format!("[{name}]"), Role::Title)
+        } else {
+            plain(format!(" {name} "))
         }
     };
     ScreenId::ALL.into_iter().map(tab).collect()

@@ -1,0 +1,143 @@
+//! Screen 8.
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+
+use crate::engine::graph::{Graph, GraphBuilder, References, TreeView};
+use crate::tui::data::Data;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::update;
+use crate::tui::tests::script::{GATEWAY, ScriptedStore, large};
+use crate::tui::tests::{
+    ASCII, PLAIN, assert_snapshots, drawn_text, model, press, screen, screen_in, type_keys, typed,
+};
+use crate::wire::event::{Kind, StreamId};
+
+fn node(model: &Model) -> (Kind, String) {
+    let (_, node) = model.screens.graph.node().expect("a node");
+    (node.kind, node.name.to_string())
+}
+
+/// All nodes and rows of a graph.
+fn described(graph: &Graph) -> String {
+    let all = TreeView { problems: true, ..TreeView::default() };
+    let rows = [TreeView::default(), all].map(|view| graph.rows(&view));
+    format!("{:#?} {} {:#?}", graph.nodes, graph.count_all(), rows)
+}
+
+#[test]
+fn graph() {
+    assert_snapshots!("graph", &ScriptedStore::gateway().data(), "8");
+}
+
+#[test]
+fn snapshot_in_ascii() {
+    assert_snapshot!("ascii_graph", screen_in(ASCII, &ScriptedStore::gateway().data(), "8", 100, 30));
+}
+
+#[test]
+fn says_that_there_is_no_resource() {
+    let nothing = ScriptedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    assert!(screen(&nothing.data(), "8", 80, 24).contains("no resource yet"));
+}
+
+#[test]
+fn shows_dangling_and_warming_resources() {
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "8");
+    let screen = drawn_text(&model);
+    for part in ["fraud-check", "dangling: not in CDS 42", "ledger-v2", "warming", "rejected, 41 in force"] {
+        assert!(screen.contains(part), "{part} is not in {screen}");
+    }
+    let model = typed(&source.data(), "8p");
+    let screen = drawn_text(&model);
+    assert!(screen.contains("fraud-check") && !screen.contains("CDS cart"), "{screen}");
+}
+
+#[test]
+fn shows_references_and_referrers() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "8g");
+    assert_eq!(node(&model), (Kind::Lds, "web".into()));
+    let whole = model.screens.graph.rows.len();
+    type_keys(&mut model, &source.data(), "h");
+    assert!(
+        model.screens.graph.rows.len() < whole && !drawn_text(&model).contains("CDS cart"),
+        "{}",
+        drawn_text(&model)
+    );
+    type_keys(&mut model, &source.data(), "l/name:fraud<enter>");
+    assert_eq!(node(&model), (Kind::Cds, "fraud-check".into()));
+    type_keys(&mut model, &source.data(), "<esc>P");
+    let screen = drawn_text(&model);
+    assert!(screen.contains("referrers of"), "{screen}");
+    assert!(
+        screen.contains("RDS edge") && screen.contains("LDS web") && !screen.contains("CDS cart"),
+        "{screen}"
+    );
+    type_keys(&mut model, &source.data(), "P");
+    assert!(drawn_text(&model).contains("CDS cart"));
+    // A resource that is not there can't be opened; one that is can.
+    type_keys(&mut model, &source.data(), "gj<enter>");
+    assert_eq!(model.screen, ScreenId::Resources);
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!(model.screen, ScreenId::Graph);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    /// Facts change between the steps, but not the graph.
+    #[test]
+    fn graph_built_in_steps_is_of_one_moment(handled in 0usize..60, step in 1usize..9, stream in 1u32..3) {
+        let (mut source, frames) = ScriptedStore::before_first_frame(GATEWAY);
+        let mut frames = frames.into_iter();
+        frames.by_ref().take(handled).for_each(|frame| source.handle(frame));
+        let mut known = References::default();
+        let streams = [StreamId(stream)];
+        let (whole, mut next) = {
+            let data = source.data();
+            let (store, schema) = data.source().unwrap();
+            let unread = Graph::build(store, &streams, &mut known).unread;
+            known.read(store, schema, &unread);
+            (Graph::build(store, &streams, &mut known), GraphBuilder::new(store, &streams))
+        };
+        while !next.step(source.data().store, &mut known, step) {
+            frames.next().into_iter().for_each(|frame| source.handle(frame));
+        }
+        prop_assert_eq!(described(&next.finish().0), described(&whole));
+    }
+}
+
+#[test]
+fn drops_a_graph_in_steps() {
+    let source = ScriptedStore::gateway();
+    let data = source.data();
+    let mut graph = Graph::build(data.store, &[StreamId(1)], &mut References::default());
+    let (nodes, mut steps) = (graph.nodes.len(), 1);
+    while !graph.drop_nodes(2) {
+        steps += 1;
+    }
+    assert_eq!((graph.nodes.len(), steps), (0, nodes.div_ceil(2)));
+}
+
+#[test]
+fn builds_a_large_graph_in_steps() {
+    let source = large(3000, 1);
+    let data = source.data();
+    let mut model = model(100, 30, PLAIN);
+    update(&mut model, Msg::Changed, &data);
+    press(&mut model, &source.data(), "8");
+    assert!(model.screens.graph.first_progress().is_some() && model.screens.graph.graph.nodes.is_empty());
+    assert!(drawn_text(&model).contains("reading resources, "), "{}", drawn_text(&model));
+    // Its resources, then what they refer to, then both.
+    for _ in 0..3 {
+        while search(&mut model, &data) {}
+        update(&mut model, Msg::Changed, &data);
+    }
+    let (store, schema) = data.source().unwrap();
+    assert!(!model.screens.graph.is_building());
+    assert_eq!(described(&model.screens.graph.graph), described(&Graph::of(store, schema, &[StreamId(1)])));
+}

@@ -1,0 +1,76 @@
+//! Screen 6.
+
+use insta::assert_snapshot;
+
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::tests::script::{ScriptedStore, resource, selected_resource};
+use crate::tui::tests::{ASCII, assert_snapshots, screen, screen_in, type_keys, typed};
+use crate::wire::event::Kind;
+
+#[test]
+fn nacks() {
+    assert_snapshots!("nacks", &ScriptedStore::gateway().data(), "6");
+}
+
+#[test]
+fn a_recovered_guess() {
+    assert_snapshot!(screen(&ScriptedStore::gateway().data(), "6j", 100, 30));
+}
+
+#[test]
+fn snapshot_in_ascii() {
+    assert_snapshot!("ascii_nacks", screen_in(ASCII, &ScriptedStore::gateway().data(), "6", 100, 30));
+}
+
+#[test]
+fn says_that_nothing_was_refused() {
+    let nothing = ScriptedStore::of("node a\nstream 1 ads\n+0s 1 > cds\n");
+    assert!(screen(&nothing.data(), "6", 80, 24).contains("nothing was refused"));
+}
+
+#[test]
+fn nack_leads_to_resource_and_message() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "6<enter>");
+    assert_eq!(
+        (model.screen, selected_resource(&model)),
+        (ScreenId::Resources, resource(Kind::Cds, "reviews"))
+    );
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!(model.screen, ScreenId::Nack);
+    type_keys(&mut model, &source.data(), "3");
+    let n = model.screens.timeline.selected_message.as_ref().and_then(|shown| shown.fact.n);
+    assert_eq!(
+        (model.screen, n),
+        (ScreenId::Timeline, model.screens.nack.group().and_then(|g| g.last().map(|nack| nack.n)))
+    );
+}
+
+#[test]
+fn card_has_field_last_good_and_repeats() {
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "6");
+    let card = &model.screens.nack.card;
+    let subject = card.subjects.first().expect("a subject");
+    assert_eq!((subject.name.value.as_str(), subject.name.guessed), ("reviews", false));
+    assert_eq!(subject.faults[0].0.value, "connect_timeout");
+    assert_eq!(subject.rules, ["duration.gt = 0s"]);
+    assert_eq!(subject.good.as_ref().map(|(version, _)| &*version.version), Some("41"));
+    assert_eq!(
+        (model.screens.nack.group().map(|g| g.nacks.len()), card.same_error, card.same_push),
+        (Some(2), true, Some(true))
+    );
+    assert_eq!(card.partial_use, Some(crate::engine::nack::PartialUse::Envoy));
+    assert_eq!(card.recovery, None);
+    let fixed = typed(&source.data(), "6j");
+    assert_eq!(fixed.screens.nack.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));
+}
+
+#[test]
+fn shows_a_nack_without_error_detail() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c]\n> cds v=1 n=a\n< cds v=2 n=b [c~2]\n> cds v=1 n=b\n",
+    );
+    let shown = screen(&source.data(), "6", 100, 30);
+    assert!(shown.contains("refused by its version alone"), "{shown}");
+}

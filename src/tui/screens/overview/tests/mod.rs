@@ -1,0 +1,206 @@
+//! Screen 1.
+
+pub(in crate::tui) mod problems;
+
+use insta::assert_snapshot;
+
+use crate::engine::store::TypeState;
+use crate::tui::screens::stream::tests::states::state;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::update::{update, update_all};
+use crate::tui::tests::script::{REFUSED, ScriptedStore};
+use crate::tui::tests::story::{Story, empty_story, story, stream};
+use crate::tui::tests::{ASCII, assert_snapshots, keys, line, screen, screen_in, type_keys, typed};
+use crate::tui::widgets::theme::Theme;
+use crate::wire::event::Variant;
+
+#[test]
+fn overview() {
+    assert_snapshots!("overview", &story(), "");
+}
+
+#[test]
+fn overview_problem_selected() {
+    assert_snapshot!(screen(&story(), "}}", 100, 30));
+}
+
+#[test]
+fn overview_type_selected() {
+    assert_snapshot!(screen(&story(), "ll", 100, 30));
+}
+
+#[test]
+fn snapshots_without_colour_and_unicode() {
+    assert_snapshot!("ascii_overview", screen_in(ASCII, &story(), "", 100, 30));
+    let mono = Theme { color: false, ascii: false, contrast: false };
+    assert_eq!(screen_in(mono, &story(), "", 100, 30), screen(&story(), "", 100, 30));
+}
+
+#[test]
+fn snapshot_without_streams() {
+    assert_snapshot!("empty_overview", screen(&empty_story(), "", 80, 24));
+}
+
+#[test]
+fn sorts_worst_first_and_keeps_the_selected_node() {
+    let mut data = story();
+    let mut model = typed(&data, "jj");
+    let names: Vec<&str> = model.screens.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
+    assert_eq!(names[..3], ["edge-gw-1", "ratings-v1-77d0", "grpc-cart-0"]);
+    assert_eq!(names.last(), Some(&"payments-v3-1c2a"));
+    let key = model.screens.overview.selected;
+    for state in &mut data.states {
+        if state.stream.0 == 3 {
+            state.state = TypeState::Nack;
+        }
+    }
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(model.screens.overview.selected, key);
+    assert_eq!(model.screens.overview.position(), Some(1));
+}
+
+#[test]
+fn streams_of_a_node_share_a_row() {
+    let model = typed(&story(), "");
+    let row = |name: &str| model.screens.overview.table.rows.iter().find(|row| row.name == name).unwrap();
+    assert_eq!(row("batch-9").streams.len(), 4);
+    assert_eq!(row("batch-9").cells.iter().flatten().count(), 4);
+    assert_eq!((row("payments-v3-1c2a").reconnects, row("payments-v3-1c2a").key.0), (1, 9));
+}
+
+#[test]
+fn paused_overview_can_be_sorted_and_filtered() {
+    let (mut data, names) = (story(), |model: &Model| -> Vec<String> {
+        model.screens.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+    });
+    let mut model = typed(&data, " ");
+    let mut sorted = names(&model);
+    data.streams.clear();
+    type_keys(&mut model, &data, "s2");
+    sorted.sort();
+    assert_eq!(names(&model), sorted);
+    type_keys(&mut model, &data, "/state:nack<enter>");
+    assert!(!names(&model).is_empty() && names(&model).len() < sorted.len(), "{:?}", names(&model));
+    type_keys(&mut model, &data, "/state:x<enter>");
+    assert_eq!(names(&model), [""; 0]);
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!(names(&model), sorted);
+    type_keys(&mut model, &data, " ");
+    assert_eq!(names(&model), [""; 0], "and then it goes on");
+}
+
+/// The story with `count` more healthy nodes.
+fn with_nodes(count: u32) -> Story {
+    let mut data = story();
+    for id in 100..100 + count {
+        let stream = stream(id, &format!("node-{id}"), Variant::Ads, "13:53:00");
+        data.states.push(state(&stream, crate::wire::event::Kind::Lds, TypeState::Synced, "13:53:20"));
+        data.streams.push(stream);
+    }
+    data
+}
+
+#[test]
+fn folds_healthy_nodes_among_many() {
+    let data = with_nodes(100);
+    let folded = typed(&data, "");
+    assert_eq!((folded.screens.overview.table.rows.len(), folded.screens.overview.table.folded), (4, 102));
+    let shown = screen(&data, "", 100, 30);
+    assert!(shown.contains("102 more nodes") && shown.contains("101 SYNCED"), "{shown}");
+    assert_eq!(typed(&data, "z").screens.overview.table.rows.len(), 106);
+}
+
+#[test]
+fn typing_is_drawn_before_the_table_of_many_streams() {
+    let mut data = with_nodes(250);
+    data.moment = Some((data.rows.len(), data.now));
+    let mut model = typed(&data, "z");
+    let all = model.screens.overview.table.rows.len();
+    let press = |model: &mut _, typed: &str| {
+        update_all(model, keys(typed).into_iter().map(Msg::Key).collect(), &data);
+    };
+    press(&mut model, "/type:cds");
+    assert_eq!((model.screens.overview.table.rows.len(), model.is_searching()), (all, true));
+    update(&mut model, Msg::Changed, &data);
+    let some = model.screens.overview.table.rows.len();
+    assert!((1..all).contains(&some) && !model.is_searching(), "{some}");
+    // Commands act on rows that match.
+    press(&mut model, "?<enter>");
+    assert_eq!((model.screens.overview.table.rows.len(), model.is_searching()), (0, false));
+}
+
+#[test]
+fn sorts_lists_as_chosen() {
+    let data = story();
+    let names = |keys: &str| -> Vec<String> {
+        let model = typed(&data, keys);
+        assert!(model.overlays.is_empty());
+        model.screens.overview.table.rows.iter().map(|row| row.name.clone()).collect()
+    };
+    let mut sorted = names("");
+    assert_eq!(sorted.first().map(String::as_str), Some("edge-gw-1"));
+    sorted.sort();
+    assert_eq!(names("s2"), sorted);
+    assert_eq!(names("s2s1"), names(""));
+    let model = typed(&data, "3:sort<enter>");
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("screens 1, 7 and 9")));
+}
+
+#[test]
+fn compares_two_nodes() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "gD");
+    let marked = model.screens.overview.marked;
+    assert!(marked.is_some() && marked == model.screens.overview.selected);
+    assert!(
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("is marked")),
+        "{:?}",
+        model.common.notice
+    );
+    type_keys(&mut model, &source.data(), "jD");
+    assert_eq!(model.screens.overview.marked, None);
+    // The pushed contents are compared, although one client refused them.
+    let notice = "edge-gw-2 against edge-gw-1: CDS ~1 -1 +0 (sent; in force 43 against 41)";
+    assert_eq!(model.common.notice.as_deref(), Some(notice));
+    type_keys(&mut model, &source.data(), "DD");
+    assert!(
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("is marked")),
+        "a node against itself"
+    );
+}
+
+#[test]
+fn unreachable_server_is_a_problem_without_a_node() {
+    let mut source = ScriptedStore::of(REFUSED);
+    for (stream, at) in [(5, 5), (6, 6)] {
+        source.fail(stream, at, "connect 10.0.0.1:18000 failed: Connection refused");
+    }
+    let overview = screen(&source.data(), "1", 130, 30);
+    let why = "server can't be reached, 2 attempts since +5.0s: connect failed: Connection refused";
+    assert!(line(&overview, why).contains("DOWN   1s   10.0.0.1:18000"), "{overview}");
+    assert!(overview.contains("! 2 problems") && overview.contains("1 of 1 node "), "{overview}");
+    assert!(!overview.contains("(connection)"), "{overview}");
+}
+
+#[test]
+fn shows_problems_that_a_stream_closed_with() {
+    let source = ScriptedStore::of(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
+    let shown = screen(&source.data(), "", 100, 30);
+    assert!(line(&shown, "when its stream closed").contains("last CDS NACK"), "{shown}");
+    assert!(line(&shown, "closed 0.0s ago:").contains("; last CDS NACK"), "{shown}");
+    assert!(shown.contains("! 1 problem ") && !shown.contains("\n none"), "{shown}");
+    let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
+    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\n"));
+    let shown = screen(&source.data(), "", 100, 30);
+    assert!(shown.contains("\n none") && !shown.contains("! 1 problem"), "{shown}");
+}
+
+#[test]
+fn overview_shows_filter_result_and_order() {
+    let source = ScriptedStore::of(REFUSED);
+    let shown = screen(&source.data(), "/node:nobody<enter>", 100, 30);
+    assert!(shown.contains("0 of 1 match; Esc clears"), "{shown}");
+    assert!(screen(&source.data(), "", 100, 30).contains("· problems first"));
+    assert!(screen(&source.data(), "s2", 100, 30).contains("· by name"));
+}

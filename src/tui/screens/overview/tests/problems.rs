@@ -1,0 +1,63 @@
+//! Problems of the story.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::store::{OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, TypeState};
+use crate::tui::tests::story::{ERROR, at, url};
+use crate::wire::event::{Kind, Seq, StreamId};
+
+/// A problem of `edge-gw-1` with its clusters.
+fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFact {
+    ProblemFact {
+        state,
+        since: at(since),
+        stream: StreamId(1),
+        node: Some(Arc::from("edge-gw-1")),
+        type_url: url(Kind::Cds),
+        at: Some(Seq(n)),
+        problem,
+    }
+}
+
+pub fn problems() -> Vec<ProblemFact> {
+    let refused = RefusedPush {
+        version: "42".into(),
+        implied: false,
+        times: 3,
+        first: at("14:01:58"),
+        is_resent: true,
+        in_force: Some("41".into()),
+        message: Some(ERROR.into()),
+    };
+    let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
+    let owed = |name: &str| OwedResources {
+        names: vec![name.into()],
+        more: 0,
+        requests: None,
+        is_first: true,
+        limit: None,
+    };
+    let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
+    let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
+    let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433) };
+    vec![
+        problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
+        ProblemFact {
+            type_url: url(Kind::Eds),
+            ..problem(TypeState::Miss, "14:02:09", 489, Problem::Owed(missing))
+        },
+        ProblemFact {
+            stream: StreamId(2),
+            node: Some(Arc::from("ratings-v1-77d0")),
+            type_url: url(Kind::Rds),
+            ..problem(TypeState::Stale, "14:01:50", 433, unanswered)
+        },
+        ProblemFact {
+            stream: StreamId(3),
+            node: Some(Arc::from("grpc-cart-0")),
+            at: None,
+            ..problem(TypeState::Wait, "14:02:25", 0, Problem::Owed(waiting))
+        },
+    ]
+}

@@ -1,0 +1,386 @@
+//! Screen 4.
+
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::resources::Focus;
+use crate::tui::shell::effect::{Effect, Msg};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::update;
+use crate::tui::tests::script::{
+    REFUSED, ScriptedStore, large, resource, select_resource, selected_resource,
+};
+use crate::tui::tests::story::url;
+use crate::tui::tests::{
+    ASCII, PLAIN, assert_snapshots, drawn_text, line, model, press, screen, screen_in, type_keys, typed,
+};
+use crate::wire::event::Kind;
+
+/// The private key in the script. No screen may show it.
+const KEY: &str = "the private key of edge-cert";
+
+#[test]
+fn resources() {
+    assert_snapshots!("resources", &ScriptedStore::gateway().data(), &select_resource("cds/reviews"));
+}
+
+#[test]
+fn explains_a_line_of_a_resource() {
+    let keys = format!("{}<tab>{}", select_resource("cds/reviews"), "j".repeat(6));
+    assert_snapshots!("resources_field", &ScriptedStore::gateway().data(), &keys);
+}
+
+#[test]
+fn snapshot_in_ascii() {
+    let source = ScriptedStore::gateway();
+    assert_snapshot!(
+        "ascii_resources",
+        screen_in(ASCII, &source.data(), &select_resource("cds/reviews"), 100, 30)
+    );
+}
+
+#[test]
+fn says_that_there_is_no_resource() {
+    let empty = ScriptedStore::of("node a\nstream 1 ads\n");
+    assert!(screen(&empty.data(), "4", 80, 24).contains("no resource yet"));
+}
+
+#[test]
+fn follows_references_and_returns() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &select_resource("rds/edge"));
+    let at = |model: &Model, path: &str| {
+        model.screens.resources.detail.lines.iter().position(|line| line.path == path)
+    };
+    let line = |model: &Model, path: &str| "j".repeat(at(model, path).expect("the line"));
+    let keys = format!("<tab>{}<enter>", line(&model, "virtual_hosts[0].routes[1].route.cluster"));
+    type_keys(&mut model, &source.data(), &keys);
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
+    let keys = format!("{}<enter>", line(&model, "eds_cluster_config.service_name"));
+    type_keys(&mut model, &source.data(), &keys);
+    assert_eq!(selected_resource(&model), resource(Kind::Eds, "reviews.default"));
+    type_keys(&mut model, &source.data(), "<back>");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
+    assert_eq!(at(&model, "eds_cluster_config.service_name"), Some(model.screens.resources.detail.line));
+    type_keys(&mut model, &source.data(), "<back>");
+    assert_eq!(selected_resource(&model), resource(Kind::Rds, "edge"));
+    // An unknown resource is reported, not shown.
+    model.screens.resources.detail.line =
+        at(&model, "virtual_hosts[0].routes[2].route.cluster").expect("the line");
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert_eq!(selected_resource(&model), resource(Kind::Rds, "edge"));
+    assert!(
+        model.common.notice.as_ref().is_some_and(|notice| notice.contains("fraud-check")),
+        "{:?}",
+        model.common.notice
+    );
+}
+
+#[test]
+fn finds_referrers_of_a_resource() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &format!("{}P", select_resource("cds/reviews")));
+    let shown = drawn_text(&model);
+    assert!(shown.contains("used by 1") && shown.contains("RDS edge"), "{shown}");
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert_eq!(selected_resource(&model), resource(Kind::Rds, "edge"));
+    type_keys(&mut model, &source.data(), "<back>");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
+}
+
+#[test]
+fn steps_through_versions() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &select_resource("cds/reviews"));
+    let timeout = |model: &Model| {
+        model
+            .screens
+            .resources
+            .detail
+            .lines
+            .iter()
+            .find(|line| line.path == "connect_timeout")
+            .map(|line| line.text.clone())
+    };
+    let pushes: Vec<_> =
+        model.screens.resources.detail.versions.iter().map(|v| (v.version.to_string(), v.pushes)).collect();
+    assert_eq!(pushes, [("42".to_owned(), 2), ("41".to_owned(), 1)]);
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
+    type_keys(&mut model, &source.data(), "[");
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 5s"));
+    type_keys(&mut model, &source.data(), "[");
+    assert!(model.common.notice.is_some());
+    type_keys(&mut model, &source.data(), "]");
+    assert_eq!(timeout(&model).as_deref(), Some("connect_timeout: 0s"));
+}
+
+#[test]
+fn shows_a_content_in_every_format() {
+    let source = ScriptedStore::gateway();
+    let mut seen = Vec::new();
+    let mut model = typed(&source.data(), &select_resource("cds/reviews"));
+    for _ in 0..4 {
+        let text: String =
+            model.screens.resources.detail.lines.iter().map(|line| format!("{}\n", line.text)).collect();
+        seen.push(text);
+        type_keys(&mut model, &source.data(), "v");
+    }
+    for (text, part) in
+        seen.iter().zip(["service_name: ", "\"serviceName\": ", "service_name: \"", "0772 6576"])
+    {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(seen[3].starts_with("00000000: "), "{}", seen[3]);
+}
+
+#[test]
+fn no_screen_shows_a_private_key() {
+    let source = ScriptedStore::gateway();
+    for keys in [
+        select_resource("sds/edge-cert"),
+        format!("{}\\", select_resource("sds/edge-cert")),
+        "6".to_owned(),
+        "3".to_owned(),
+    ] {
+        let mut model = typed(&source.data(), &keys);
+        for _ in 0..5 {
+            let mut all = drawn_text(&model);
+            for line in &model.screens.resources.detail.lines {
+                let _ = writeln!(all, "{}", line.text);
+            }
+            assert!(!all.contains(KEY), "{keys}: {all}");
+            type_keys(&mut model, &source.data(), "v");
+        }
+    }
+    let model = typed(&source.data(), &select_resource("sds/edge-cert"));
+    assert!(drawn_text(&model).contains("[redacted "), "and it is said");
+}
+
+#[test]
+fn copies_resource_and_command() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &select_resource("cds/reviews"));
+    let copied = type_keys(&mut model, &source.data(), "yc");
+    let Some(Effect::Copy(line)) = copied.first() else { panic!("{copied:?}") };
+    assert_eq!(line, "xdscope get session-20260302-135200.xdsrec cds/reviews -o yaml --stream '#1'");
+    let copied = type_keys(&mut model, &source.data(), "yr");
+    assert_eq!(copied, [Effect::Copy("cds/reviews  42  NACK".to_owned())]);
+}
+
+#[test]
+fn filters_the_tree() {
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "4/name:reviews<enter>");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("reviews") && !shown.contains("search"), "{shown}");
+}
+
+#[test]
+fn loads_only_visible_rows_of_a_large_type() {
+    let names: Vec<String> = (0..20_000).map(|i| format!("c-{i:05}")).collect();
+    let source = ScriptedStore::of(&format!(
+        "node a\nstream 1 ads\n+0s 1 > cds\n1 < cds v=1 n=a [{}]\n1 > cds v=1 n=a\n",
+        names.join(" ")
+    ));
+    let mut model = typed(&source.data(), "4l");
+    assert_eq!(model.screens.resources.tree.len(), 20_001);
+    assert!(model.screens.resources.tree.window.len() < 30);
+    type_keys(&mut model, &source.data(), "G");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "c-19999"));
+    assert!(drawn_text(&model).contains("c-19999"));
+    assert_eq!(model.screens.resources.focus, Focus::Tree);
+    assert_eq!(model.screens.resources.tree.types[0].fact.type_url, url(Kind::Cds));
+}
+
+#[test]
+fn toggles_folds_and_docs() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &format!("{}<tab>jj", select_resource("cds/reviews")));
+    let lines = |model: &Model| model.screens.resources.detail.lines.len();
+    let whole = lines(&model);
+    type_keys(&mut model, &source.data(), "h");
+    assert!(lines(&model) < whole && drawn_text(&model).contains("l unfolds"));
+    type_keys(&mut model, &source.data(), "l");
+    assert_eq!(lines(&model), whole);
+    let before = drawn_text(&model);
+    type_keys(&mut model, &source.data(), "i");
+    assert_ne!(drawn_text(&model), before);
+    type_keys(&mut model, &source.data(), "i");
+    assert_eq!(drawn_text(&model), before);
+    // A type folds in the tree as well.
+    type_keys(&mut model, &source.data(), "<esc>h");
+    assert_eq!(selected_resource(&model), (Kind::Cds, None));
+    assert!(!drawn_text(&model).contains("ledger-v2        42"));
+}
+
+#[test]
+fn cuts_or_wraps_long_lines() {
+    let value = "long".repeat(60);
+    let source = ScriptedStore::of(&format!(
+        "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [c{{alt_stat_name: {value}}}]\n> cds v=1 n=a\n"
+    ));
+    let count = |model: &Model| drawn_text(model).matches("long").count();
+    let mut model = typed(&source.data(), "4");
+    let cut = count(&model);
+    type_keys(&mut model, &source.data(), "w");
+    assert!(cut < 20 && count(&model) > 50, "{cut} {}", count(&model));
+}
+
+#[test]
+fn visits_problems_among_resources() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "4g");
+    for wanted in
+        [resource(Kind::Cds, "ledger-v2"), resource(Kind::Cds, "reviews"), resource(Kind::Eds, "ledger-v2")]
+    {
+        type_keys(&mut model, &source.data(), "}");
+        assert_eq!(selected_resource(&model), wanted);
+    }
+    type_keys(&mut model, &source.data(), "}");
+    assert!(model.common.notice.is_some());
+    type_keys(&mut model, &source.data(), "{{");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "ledger-v2"));
+}
+
+#[test]
+fn resources_opens_at_the_stream_of_the_selection() {
+    let source = ScriptedStore::gateway();
+    // The newest message is on the second stream, the open NACK on the first.
+    let model = typed(&source.data(), "34");
+    assert_eq!(model.common.scope.stream.map(|stream| stream.0), Some(2));
+    let model = typed(&source.data(), "64");
+    assert_eq!(
+        (model.common.scope.stream.map(|stream| stream.0), selected_resource(&model)),
+        (Some(1), resource(Kind::Cds, "reviews"))
+    );
+}
+
+#[test]
+fn diff_opens_from_resources_and_nacks() {
+    let source = ScriptedStore::gateway();
+    for (keys, screen) in
+        [(select_resource("cds/reviews"), ScreenId::Resources), ("6".to_owned(), ScreenId::Nack)]
+    {
+        let mut model = typed(&source.data(), &keys);
+        type_keys(&mut model, &source.data(), "d");
+        assert_eq!(model.screen, ScreenId::Diff, "{keys}");
+        assert!(model.screens.diff.target.is_some(), "{keys}: something to compare");
+        let shown = drawn_text(&model);
+        assert!(shown.contains("reviews") && shown.contains("connect_timeout"), "{keys}: {shown}");
+        type_keys(&mut model, &source.data(), "<esc>");
+        assert_eq!(model.screen, screen);
+    }
+}
+
+#[test]
+fn finds_in_a_body_and_copies_path_and_content() {
+    let source = ScriptedStore::gateway();
+    let mut model =
+        typed(&source.data(), &format!("{}<tab>/connect_timeout<enter>", select_resource("cds/reviews")));
+    let line = &model.screens.resources.detail.lines[model.screens.resources.detail.line];
+    assert!(line.text.contains("connect_timeout"), "{}", line.text);
+    let copied = |model: &mut Model, keys: &str| match type_keys(model, &source.data(), keys).pop() {
+        Some(Effect::Copy(text)) => text,
+        other => panic!("{other:?}: {:?}", model.common.notice),
+    };
+    assert_eq!(copied(&mut model, "yp"), "connect_timeout");
+    let yaml = copied(&mut model, "yy");
+    assert!(yaml.contains("name: reviews") && yaml.contains("\nconnect_timeout:"), "{yaml}");
+    let json: serde_json::Value = serde_json::from_str(&copied(&mut model, "yj")).expect("JSON");
+    assert_eq!(json["name"], "reviews");
+    // NACK and Diff copy too.
+    let mut model = typed(&source.data(), "6");
+    assert!(copied(&mut model, "yy").contains("name: reviews"));
+    assert_eq!(copied(&mut model, "yp"), "connect_timeout");
+    type_keys(&mut model, &source.data(), "d");
+    assert!(!copied(&mut model, "yp").is_empty());
+    let secret = typed(&source.data(), &format!("{}<tab>", select_resource("sds/edge-cert")));
+    assert!(!copied(&mut secret.clone(), "yy").contains(KEY));
+}
+
+#[test]
+fn compares_a_resource_with_another_node() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), &format!("{}D", select_resource("cds/reviews")));
+    assert_eq!(model.screen, ScreenId::Diff);
+    let shown = drawn_text(&model);
+    assert!(shown.contains("CDS reviews") && shown.contains("edge-gw-2"), "{shown}");
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!(
+        (model.screen, selected_resource(&model)),
+        (ScreenId::Resources, resource(Kind::Cds, "reviews"))
+    );
+    let same = typed(&source.data(), &format!("{}D", select_resource("sds/edge-cert")));
+    assert_eq!(same.screen, ScreenId::Resources);
+    assert_eq!(same.common.notice.as_deref(), Some("every stream that has it has the same content"));
+}
+
+#[test]
+fn unchanged_resource_of_a_refused_push_keeps_its_version() {
+    let source = ScriptedStore::of(REFUSED);
+    let resources = screen(&source.data(), "4", 100, 30);
+    let cart = line(&resources, " cart ").split('│').next().unwrap();
+    assert!(cart.contains("41") && cart.contains('✓') && !cart.contains("42"), "{resources}");
+    assert!(line(&resources, " reviews ").contains("42"), "{resources}");
+    let graph = screen(&source.data(), "8", 100, 30);
+    let cart = line(&graph, "CDS cart");
+    assert!(cart.contains("✓ 41") && !cart.contains("42"), "{graph}");
+}
+
+#[test]
+fn selects_the_refused_resource_among_many() {
+    let names: String = (0..40).map(|i| format!(" c{i}")).collect();
+    let push = |version: u32, seconds: u32| {
+        format!("1 < cds v={version} n=n{version} [{names} reviews{{connect_timeout: {seconds}s}}]\n")
+    };
+    let source = ScriptedStore::of(&format!(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n{}1 > cds v=41 n=n41\n{}1 > cds v=41 n=n42 \
+         nack=\"Error adding/updating cluster(s) reviews: no\" code=13\n",
+        push(41, 5),
+        push(42, 0)
+    ));
+    for keys in ["64", "6<enter>"] {
+        let mut model = model(100, 30, PLAIN);
+        type_keys(&mut model, &source.data(), keys);
+        let selected = model.screens.resources.tree.selected.as_ref().and_then(|place| place.name.as_deref());
+        assert_eq!(selected, Some("reviews"), "{keys}");
+        assert!(drawn_text(&model).contains("▸    reviews"), "{keys}: {}", drawn_text(&model));
+    }
+}
+
+#[test]
+fn shows_folds_in_ascii() {
+    let shown = screen_in(ASCII, &ScriptedStore::of(REFUSED).data(), "4", 100, 30);
+    assert!(shown.contains("[-] CDS"), "{shown}");
+    let shown = screen_in(ASCII, &ScriptedStore::of(REFUSED).data(), "4h", 100, 30);
+    assert!(shown.contains("[+] CDS"), "{shown}");
+}
+
+#[test]
+fn finds_referrers_in_steps() {
+    let source = large(2, 150);
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &source.data(), "4");
+    assert_eq!(model.screen, ScreenId::Resources);
+    let cds = model.screens.resources.tree.types[0].fact.type_url.clone();
+    model.screens.resources.go_to(&cds, Some("c0".into()));
+    update(&mut model, Msg::Changed, &source.data());
+    press(&mut model, &source.data(), "P");
+    let found = |model: &Model| model.screens.resources.detail.referrers.as_ref().unwrap().found.len();
+    assert!(found(&model) < 150 && model.is_searching() && drawn_text(&model).contains(", at least"));
+    while search(&mut model, &source.data()) {}
+    assert_eq!(found(&model), 150);
+    assert!(
+        drawn_text(&model).contains("used by 150") && !drawn_text(&model).contains("at least"),
+        "{}",
+        drawn_text(&model)
+    );
+    model.screens.resources.go_to(&cds, Some("c1".into()));
+    update(&mut model, Msg::Changed, &source.data());
+    press(&mut model, &source.data(), "P");
+    while search(&mut model, &source.data()) {}
+    assert_eq!(model.common.notice.as_deref(), Some("nothing on this stream refers to it"));
+}

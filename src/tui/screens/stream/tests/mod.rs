@@ -1,0 +1,45 @@
+//! Screen 2.
+
+pub(in crate::tui) mod states;
+
+use insta::assert_snapshot;
+
+use crate::engine::store::TypeState;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::tests::story::{empty_story, story};
+use crate::tui::tests::{assert_snapshots, screen, type_keys, typed};
+use crate::wire::event::Seq;
+
+#[test]
+fn stream() {
+    assert_snapshots!("stream", &story(), "ll<enter>");
+}
+
+#[test]
+fn stream_that_ended() {
+    assert_snapshot!(screen(&story(), "G<enter>", 100, 30));
+}
+
+#[test]
+fn snapshot_without_streams() {
+    assert_snapshot!("empty_stream", screen(&empty_story(), "2", 80, 24));
+}
+
+#[test]
+fn enter_opens_type_and_messages_and_esc_returns() {
+    let data = story();
+    let mut model = typed(&data, "ll<enter>");
+    assert_eq!(model.screen, ScreenId::Stream);
+    assert_eq!(model.screens.stream.state().map(|state| state.state), Some(TypeState::Nack));
+    type_keys(&mut model, &data, "<enter>");
+    assert_eq!(model.screen, ScreenId::Nack, "a refused type leads to its refusal");
+    assert_eq!(model.screens.nack.group().and_then(|group| group.last()).map(|nack| nack.n), Some(Seq(498)));
+    type_keys(&mut model, &data, "<esc>j<enter>");
+    let url = model.screens.stream.selected.clone();
+    assert_eq!(model.screen, ScreenId::Timeline, "another one to its messages");
+    assert!(model.screens.timeline.window.iter().all(|shown| Some(&shown.line.type_url) == url.as_ref()));
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!(model.screen, ScreenId::Stream);
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!((model.screen, model.common.scope.stream), (ScreenId::Overview, None));
+}

@@ -1,0 +1,80 @@
+//! A source of many messages.
+
+use std::cell::Cell;
+
+use crate::engine::store::{LineFact, MessageFact, ProblemFact, StateFact, StreamFact, SummaryFact};
+use crate::tui::data::{AppliedFilter, BodyFormat, Data};
+use crate::tui::tests::story::{Story, story};
+use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
+
+use super::messages::messages;
+
+/// A source of many messages, made on demand, that counts the reads.
+pub struct LongSource {
+    pub rows: usize,
+    pub rows_read: Cell<usize>,
+    story: Story,
+    template: MessageFact,
+}
+
+impl LongSource {
+    pub fn new(rows: usize) -> LongSource {
+        let template = messages().remove(2);
+        let story = Story { rows: Vec::new(), states: Vec::new(), problems: Vec::new(), ..story() };
+        LongSource { rows, rows_read: Cell::new(0), story, template }
+    }
+}
+
+impl Data for LongSource {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+    fn row(&self, index: usize) -> Option<MessageFact> {
+        self.rows_read.set(self.rows_read.get() + 1);
+        let n = Some(Seq(index as u64 + 1));
+        (index < self.rows).then(|| {
+            let mut fact = self.template.clone();
+            (fact.row.n, fact.row.at) = (n, Time(index as u64));
+            fact
+        })
+    }
+    fn row_of(&self, n: Seq) -> Option<usize> {
+        Some(n.0 as usize - 1)
+    }
+    fn streams(&self) -> Vec<StreamFact> {
+        self.story.streams()
+    }
+    fn line(&self, index: usize) -> Option<LineFact> {
+        self.row(index).as_ref().map(MessageFact::line)
+    }
+    fn summaries(&self) -> Vec<SummaryFact> {
+        Vec::new()
+    }
+    fn state(&self, _: StreamId, _: &TypeUrl) -> Option<StateFact> {
+        None
+    }
+    fn nacks(&self) -> Vec<Seq> {
+        Vec::new()
+    }
+    fn problems(&self) -> Vec<ProblemFact> {
+        Vec::new()
+    }
+    fn now(&self) -> Time {
+        Time(self.rows as u64)
+    }
+    fn clock(&self) -> Clock {
+        self.story.clock()
+    }
+    fn body(&self, n: Seq, format: BodyFormat, limit: usize) -> Vec<String> {
+        self.story.body(n, format, limit)
+    }
+    fn json(&self, fact: &MessageFact) -> String {
+        self.story.json(fact)
+    }
+    fn row_matches(&self, applied: &AppliedFilter, fact: &MessageFact) -> bool {
+        self.story.row_matches(applied, fact)
+    }
+    fn state_matches(&self, applied: &AppliedFilter, fact: &StateFact) -> bool {
+        self.story.state_matches(applied, fact)
+    }
+}

@@ -1,0 +1,40 @@
+//! Copies of rows, names and commands.
+
+use crate::tui::shell::effect::Effect;
+use crate::tui::tests::script::{ScriptedStore, select_resource};
+use crate::tui::tests::story::story;
+use crate::tui::tests::{PLAIN, model, type_keys, typed};
+
+#[test]
+fn copies_rows_json_and_commands() {
+    let data = story();
+    let copied = |keys: &str| {
+        let mut model = model(100, 30, PLAIN);
+        match type_keys(&mut model, &data, keys).pop() {
+            Some(Effect::Copy(text)) => text,
+            other => panic!("{other:?}: {:?}", model.common.notice),
+        }
+    };
+    assert_eq!(copied("3yj"), "{\"n\":498}");
+    assert!(copied("3yr").starts_with("498  14:02:23.206"));
+    assert_eq!(copied("yc"), "xdscope status session-20260302-135200.xdsrec");
+    assert_eq!(
+        copied("ll<enter><enter>/kind:nack<enter>yc"),
+        "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack stream:1 type:cds kind:nack'"
+    );
+}
+
+#[test]
+fn copies_a_name_on_every_screen() {
+    let source = ScriptedStore::gateway();
+    for (keys, name) in [
+        ("", "edge-gw-1"),
+        ("2", "edge-gw-1"),
+        (&*select_resource("cds/reviews"), "reviews"),
+        ("6", "reviews"),
+    ] {
+        let mut model = typed(&source.data(), keys);
+        let effects = type_keys(&mut model, &source.data(), "yn");
+        assert_eq!(effects, [Effect::Copy(name.to_owned())], "{keys}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of keys, prompts and frames around the screens.
+
+mod client_action;
+mod copy;
+mod find;
+mod keys;
+mod random;
+mod view;

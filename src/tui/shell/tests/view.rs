@@ -1,0 +1,148 @@
+//! Title, footer, help and prompts as drawn, and texts that are hard to draw.
+
+use std::time::{Duration, Instant};
+
+use insta::assert_snapshot;
+
+use crate::engine::store::{Problem, RefusedPush};
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::update::update;
+use crate::tui::tests::script::{REFUSED, ScriptedStore};
+use crate::tui::tests::story::story;
+use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, model, screen, type_keys, typed};
+
+#[test]
+fn help() {
+    assert_snapshots!("help", &story(), "3?");
+}
+
+#[test]
+fn palette() {
+    assert_snapshot!(screen(&story(), "3:nack", 100, 30));
+}
+
+#[test]
+fn snapshots_of_a_filter() {
+    assert_snapshot!("filter_good", screen(&story(), "3/kind:nack", 100, 30));
+    assert_snapshot!("filter_bad", screen(&story(), "3/kind:nack<enter>/ kind:xyz", 100, 30));
+}
+
+#[test]
+fn snapshot_of_a_small_terminal() {
+    assert_snapshot!("too_small", screen(&story(), "", 59, 15));
+}
+
+#[test]
+fn help_lists_screens_and_unavailable_keys() {
+    let data = story();
+    let help = |client| {
+        let mut model = model(100, 120, PLAIN);
+        model.common.info.client = client;
+        type_keys(&mut model, &data, "?");
+        drawn_text(&model)
+    };
+    let tapped = help(false);
+    assert!(tapped.contains("Not available now") && tapped.contains("R!"), "{tapped}");
+    assert!(tapped.contains("Where to look") && tapped.contains("stuck in warming"), "{tapped}");
+    assert!(help(true).contains("On the wire") && !help(true).contains("Not available now"));
+}
+
+#[test]
+fn escapes_hostile_text() {
+    let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
+    let mut data = story();
+    for row in &mut data.rows {
+        row.row.version = evil.into();
+        row.row.nonce = evil.into();
+        row.row.node = Some(evil.into());
+        row.row.note = row.note.as_ref().map(|_| evil.to_owned());
+        row.row.error = row.error.as_ref().map(|(code, _)| (*code, evil.into()));
+        row.added = vec![evil.into()];
+        row.row.type_url = evil.into();
+    }
+    for state in &mut data.states {
+        state.type_url = evil.into();
+        state.in_force = Some(evil.into());
+        state.missing = vec![evil.into()];
+    }
+    for stream in &mut data.streams {
+        stream.method = evil.to_owned();
+        stream.peer = Some(evil.to_owned());
+        stream.control_plane = Some(evil.into());
+        stream.node = None;
+    }
+    for problem in &mut data.problems {
+        problem.problem = Problem::Refused(RefusedPush {
+            version: evil.into(),
+            implied: false,
+            times: 2,
+            first: data.now,
+            is_resent: true,
+            in_force: Some(evil.into()),
+            message: Some(evil.into()),
+        });
+        problem.node = Some(evil.into());
+    }
+    for keys in ["", "2", "3", "3L", "3<enter>", "3v", "/\u{7f}\u{202e}", ":\u{202e}"] {
+        for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+            let mut model = model(width, height, PLAIN);
+            model.common.info.source = evil.to_owned();
+            type_keys(&mut model, &data, keys);
+            for cell in &drawn(&model).content {
+                let raw = cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}');
+                assert!(!raw, "{keys} {width}x{height}: {:?}", cell.symbol());
+            }
+        }
+    }
+    assert!(screen(&data, "3", 200, 60).contains("\\x1b[2J"));
+}
+
+#[test]
+fn resizes_panes_within_the_screen() {
+    let data = story();
+    for keys in ["3", "9", "6", "4", "7"] {
+        for by in ["+", "-"] {
+            for (width, height) in [(60, 15), (80, 24), (200, 60)] {
+                let mut model = model(width, height, PLAIN);
+                type_keys(&mut model, &data, &format!("{keys}{}", by.repeat(60)));
+                drawn_text(&model);
+            }
+        }
+    }
+    let rows = |keys: &str| typed(&data, keys).screens.timeline.window.len();
+    assert!(rows("3+") < rows("3") && rows("3-") > rows("3+"));
+}
+
+#[test]
+fn keeps_the_keys_on_a_low_terminal() {
+    let source = ScriptedStore::of(REFUSED);
+    let mut model = model(80, 24, PLAIN);
+    update(&mut model, Msg::Notice("a hint of many words ".repeat(6)), &source.data());
+    let shown = drawn_text(&model);
+    let last = shown.lines().last().unwrap();
+    assert!(last.contains("? help") && last.contains("q quit"), "{shown}");
+    assert!(shown.lines().rev().skip(1).take(2).all(|line| line.contains("a hint of many words")), "{shown}");
+}
+
+#[test]
+fn draws_long_texts_in_time() {
+    let name = format!("n{}", "x".repeat(300_000));
+    for long in
+        ["x".repeat(300_000), "e ".repeat(150_000), "Proto constraint validation failed ".repeat(9000)]
+    {
+        let source = ScriptedStore::of(&format!(
+            "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [\"{name}\"]\n\
+             +2s 1 > cds v= n=a nack=\"{name}: {long}\" code=13\n+3s 1 > eds v= n= names=[\"{name}\"]\n"
+        ));
+        for keys in ["1", "2", "3", "3k", "4", "5", "6", "7", "8", "9", "6\\G", "3k\\G", "3kvvw"] {
+            let mut model = model(100, 30, PLAIN);
+            type_keys(&mut model, &source.data(), keys);
+            let start = Instant::now();
+            update(&mut model, Msg::Changed, &source.data());
+            let shown = drawn_text(&model);
+            // Twenty times the usual time of an unoptimized build. Laying out the full text takes
+            // minutes.
+            assert!(start.elapsed() < Duration::from_secs(2), "{keys}: {:?}\n{shown}", start.elapsed());
+        }
+    }
+}
