@@ -2,6 +2,7 @@
 
 mod contract;
 mod export;
+mod reference;
 mod secrets;
 mod silence;
 mod unreachable;
