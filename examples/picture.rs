@@ -1,5 +1,5 @@
-//! Makes the picture in the README: starts `xdscope demo` in a pseudo-terminal, waits, and puts
-//! what stands there into the README's first text block.
+//! Makes the picture in the README: runs `xdscope demo` in a pseudo-terminal, and copies the screen
+//! into the first text block of the README.
 //!
 //! `cargo run --release --example picture`, in the project's folder.
 
@@ -12,14 +12,14 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 
 const SIZE: PtySize = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
 
-/// When the demo's NACK, waits and reconnects have come.
+/// Time until the demo has shown its NACK, waits and reconnects.
 const AFTER: Duration = Duration::from_secs(14);
 
-/// Lines of the screen that the picture has.
+/// Number of screen lines in the picture.
 const LINES: usize = 23;
 
 fn main() -> Result<ExitCode, Box<dyn Error>> {
-    // Started in the pseudo-terminal, it is xdscope itself.
+    // With arguments, as in the pseudo-terminal, the example runs xdscope itself.
     if std::env::args().nth(1).is_some() {
         return Ok(xdscope::cli::run(std::env::args_os()));
     }
@@ -66,7 +66,7 @@ fn put(picture: &str) -> Result<(), Box<dyn Error>> {
     const OPEN: &str = "```text\n";
     let readme = std::fs::read_to_string("README.md")?;
     let (before, rest) = readme.split_once(OPEN).ok_or("README.md has no text block")?;
-    let (_, after) = rest.split_once("\n```").ok_or("its text block has no end")?;
+    let (_, after) = rest.split_once("\n```").ok_or("the text block of README.md has no end")?;
     std::fs::write("README.md", format!("{before}{OPEN}{picture}\n```{after}"))?;
     Ok(())
 }

@@ -134,7 +134,7 @@ Examples
     out
 }
 
-fn field_example(field: FilterField) -> &'static str {
+pub(super) fn field_example(field: FilterField) -> &'static str {
     match field {
         FilterField::Type => "type:cds",
         FilterField::Node => "node:edge-gw-*",
@@ -159,7 +159,7 @@ fn field_example(field: FilterField) -> &'static str {
     }
 }
 
-fn field_meaning(field: FilterField) -> &'static str {
+pub(super) fn field_meaning(field: FilterField) -> &'static str {
     match field {
         FilterField::Type => "the type: cds, clusters, Cluster, a type URL",
         FilterField::Node => "node id",

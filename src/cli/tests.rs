@@ -6,6 +6,7 @@ mod export;
 mod get;
 mod info;
 mod log;
+mod reference;
 mod secrets;
 mod selection;
 mod silence;

@@ -15,14 +15,16 @@ use super::support::{
 
 /// Returns the commands of the console blocks of the README and of the book, without their remarks.
 fn commands() -> Vec<String> {
-    let book = fs::read_dir("docs").expect("the book").flatten().map(|entry| entry.path());
+    let book = ["docs", "docs/reference"].map(|folder| fs::read_dir(folder).expect("the book"));
+    let book = book.into_iter().flatten().flatten().map(|entry| entry.path());
     let mut pages: Vec<_> =
         book.filter(|path| path.extension().is_some_and(|ending| ending == "md")).collect();
     pages.push("README.md".into());
     let mut commands = std::collections::BTreeSet::new();
     for page in pages {
         let text = fs::read_to_string(page).expect("a page");
-        let lines = text.lines().filter_map(|line| line.strip_prefix("    $ "));
+        let is_code = |line: &&str| line.starts_with("    ");
+        let lines = text.lines().filter(is_code).filter_map(|line| line.trim_start().strip_prefix("$ "));
         commands.extend(lines.map(|line| line.split("  #").next().unwrap_or(line).trim().to_owned()));
     }
     commands.into_iter().collect()
