@@ -46,16 +46,64 @@ fn own(verb: &Command) -> impl Iterator<Item = &Arg> {
     verb.get_arguments().filter(is_own)
 }
 
-/// Appends a section for a verb and each verb below it.
-fn describe(verb: &Command, name: &str, out: &mut String) {
+/// Groups the flags of a verb by the heading of its help. Groups with a heading are sorted.
+fn groups(verb: &Command) -> Vec<(String, String)> {
+    let mut groups: Vec<(String, Vec<&Arg>)> = Vec::new();
+    for arg in own(verb) {
+        let heading = arg.get_help_heading().unwrap_or_default();
+        match groups.iter_mut().find(|(known, _)| known == heading) {
+            Some((_, args)) => args.push(arg),
+            None => groups.push((heading.to_owned(), vec![arg])),
+        }
+    }
+    let table = |(heading, mut args): (String, Vec<&Arg>)| {
+        if !heading.is_empty() {
+            args.sort_by_key(|arg| (arg.is_positional(), arg.get_id().to_string()));
+        }
+        (heading, rows(args.into_iter()))
+    };
+    groups.into_iter().map(table).collect()
+}
+
+/// Collects the verbs that help lists, with their names.
+fn verbs<'a>(command: &'a Command, name: &str, out: &mut Vec<(String, &'a Command)>) {
+    let listed = |verb: &&Command| !verb.is_hide_set() && (name.is_empty() || verb.get_name() != "help");
+    for verb in command.get_subcommands().filter(listed) {
+        let name = format!("{name} {}", verb.get_name());
+        out.push((name.clone(), verb));
+        verbs(verb, &name, out);
+    }
+}
+
+/// Lists for each heading the most common group, if several verbs have that group.
+fn shared(verbs: &[(String, &Command)]) -> Vec<(String, String)> {
+    let mut counts: Vec<((String, String), usize)> = Vec::new();
+    for group in verbs.iter().flat_map(|(_, verb)| groups(verb)).filter(|group| !group.0.is_empty()) {
+        match counts.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((group, 1)),
+        }
+    }
+    counts.sort_by_key(|(group, count)| (group.0.clone(), std::cmp::Reverse(*count)));
+    counts.dedup_by(|later, first| later.0.0 == first.0.0);
+    counts.into_iter().filter(|(_, count)| *count > 1).map(|(group, _)| group).collect()
+}
+
+/// Formats the section of a verb, with links in place of shared groups.
+fn describe(name: &str, verb: &Command, shared: &[(String, String)]) -> String {
     let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
-    out.push_str(&format!("\n## xdscope {name}\n\n{}.\n", prose(&about)));
-    if own(verb).next().is_some() {
-        out.push_str(&format!("\n{}", rows(own(verb))));
+    let mut out = format!("\n## xdscope{name}\n\n{}.\n", prose(&about));
+    let (linked, own): (Vec<_>, Vec<_>) = groups(verb).into_iter().partition(|group| shared.contains(group));
+    for (heading, table) in own {
+        let title = if heading.is_empty() { String::new() } else { format!("\n{heading}:\n") };
+        out.push_str(&format!("{title}\n{table}"));
     }
-    for below in verb.get_subcommands().filter(|below| !below.is_hide_set() && below.get_name() != "help") {
-        describe(below, &format!("{name} {}", below.get_name()), out);
+    let link = |(heading, _): &(String, String)| format!("[{heading}](#flags-{})", heading.to_lowercase());
+    if !linked.is_empty() {
+        let links: Vec<String> = linked.iter().map(link).collect();
+        out.push_str(&format!("\nShared flags: {}.\n", links.join(", ")));
     }
+    out
 }
 
 pub(super) fn generate() -> String {
@@ -63,8 +111,14 @@ pub(super) fn generate() -> String {
     command.build();
     let global = command.get_arguments().filter(|arg| arg.is_global_set());
     let mut out = format!("\n## Flags of every verb\n\n{}", rows(global));
-    for verb in command.get_subcommands().filter(|verb| !verb.is_hide_set()) {
-        describe(verb, verb.get_name(), &mut out);
+    let mut found = Vec::new();
+    verbs(&command, "", &mut found);
+    let shared = shared(&found);
+    for (name, verb) in &found {
+        out.push_str(&describe(name, verb, &shared));
+    }
+    for (heading, table) in &shared {
+        out.push_str(&format!("\n## Flags: {}\n\n{table}", heading.to_lowercase()));
     }
     out.push('\n');
     out
