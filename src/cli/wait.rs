@@ -111,7 +111,9 @@ pub(super) struct Goal<'a> {
 }
 
 impl Goal<'_> {
-    /// Reads a source each time it has grown, until the condition holds. Returns false on a timeout.
+    /// Reads a source each time it has grown, until the condition holds.
+    ///
+    /// Returns false on a timeout.
     pub(super) fn on_recording(
         &self,
         source: &SourceArgs,

@@ -357,7 +357,9 @@ fn refused(what: String) -> DialError {
     DialError::new(what, &["port ok", "HTTP/2"], None)
 }
 
-/// The end of a stream whose connection has ended. `end` is the end that the stream itself reported.
+/// The end of a stream whose connection has ended.
+///
+/// `end` is the end that the stream itself reported.
 fn end_of_connection(error: Option<&h2::Error>, end: Option<End>) -> End {
     let has_reason = |end: &End| end.status.is_some() || end.reset.is_some();
     end.filter(has_reason).or_else(|| error.map(stream::broken)).unwrap_or_else(|| End {

@@ -240,8 +240,8 @@ impl Handshakes<'_> {
     }
 }
 
-/// Returns the protocol to agree on with a client: the choice of an upstream with TLS, otherwise the
-/// client's first offer that a tap can pass on.
+/// Returns the protocol to agree on with a client: the choice of an upstream with TLS, otherwise
+/// the client's first offer that a tap can pass on.
 fn agreed_protocol(upstream: Option<&Secured>, offered: &[Vec<u8>]) -> Option<Vec<u8>> {
     match upstream {
         Some(facts) => facts.alpn.as_ref().map(|alpn| alpn.clone().into_bytes()),
