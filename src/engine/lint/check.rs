@@ -4,6 +4,8 @@ use super::alarm::Alarm;
 use super::bootstrap::{Bootstrap, BootstrapProblem};
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
+use super::finding::Blame;
+use super::structured::ParsedName;
 use crate::wire::Message;
 use crate::wire::event::Dir;
 
@@ -16,12 +18,17 @@ pub(super) enum Check {
     Message(fn(&mut RuleContext<'_>, &Message)),
     Request(fn(&mut RuleContext<'_>, &RequestContext<'_>)),
     Response(fn(&mut RuleContext<'_>, &ResponseContext<'_>)),
+    /// Structured names that a request adds or a response delivers, with the side that sent them.
+    StructuredNames(StructuredNamesCheck),
     Alarm(Alarm, fn(&mut RuleContext<'_>)),
     /// A frame without a message.
     Passed(fn(&mut RuleContext<'_>, Dir)),
     /// A bootstrap file.
     Bootstrap(fn(&Bootstrap) -> Vec<BootstrapProblem>),
 }
+
+/// A check of structured names.
+type StructuredNamesCheck = fn(&mut RuleContext<'_>, Blame, &[ParsedName<'_>]);
 
 /// A check that runs when an alarm is due.
 type AlarmCheck = fn(&mut RuleContext<'_>);
@@ -34,6 +41,7 @@ pub(super) struct Checks {
     pub(super) message: Vec<fn(&mut RuleContext<'_>, &Message)>,
     pub(super) request: Vec<fn(&mut RuleContext<'_>, &RequestContext<'_>)>,
     pub(super) response: Vec<fn(&mut RuleContext<'_>, &ResponseContext<'_>)>,
+    pub(super) structured_names: Vec<StructuredNamesCheck>,
     pub(super) passed: Vec<fn(&mut RuleContext<'_>, Dir)>,
     pub(super) alarm: Vec<(Alarm, AlarmCheck)>,
 }
@@ -49,10 +57,18 @@ impl Checks {
                 Check::Request(check) => out.request.push(*check),
                 Check::Response(check) => out.response.push(*check),
                 Check::Alarm(alarm, check) => out.alarm.push((*alarm, *check)),
+                Check::StructuredNames(check) => out.structured_names.push(*check),
                 Check::Passed(check) => out.passed.push(*check),
                 Check::Bootstrap(_) => {}
             }
         }
         out
+    }
+
+    /// Hands the structured names of a message to the checks, unless there are none.
+    pub(super) fn check_names(&self, ctx: &mut RuleContext<'_>, sender: Blame, names: &[ParsedName<'_>]) {
+        if !names.is_empty() {
+            self.structured_names.iter().for_each(|check| check(ctx, sender, names));
+        }
     }
 }

@@ -7,12 +7,13 @@ use super::catalog::checks;
 use super::check::Checks;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::finding::{Finding, Findings};
+use super::finding::{Blame, Finding, Findings};
 use super::options::{Options, Reference};
 use super::references::{MAX_CONTENTS, ResourceRef, has_references};
 use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
+use super::structured_names::{delivered_names, structured_names};
 use crate::engine::session::{Outcome, SessionEvent, Stream};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
@@ -198,12 +199,14 @@ impl Lint {
             match &outcome.what {
                 SessionEvent::Request(outcome) => {
                     let request = RequestContext { track, outcome, message };
+                    checks.check_names(ctx, Blame::Client, &structured_names(ctx, &request.outcome.added));
                     checks.request.iter().for_each(|check| check(ctx, &request));
                     ctx.note_request(&request);
                 }
                 SessionEvent::Response(outcome) => {
                     let scan = ResponseScan::new(ctx.catalog(), track, message, &mut ctx.state.clean_list);
                     let Some(response) = ResponseContext::new(track, outcome, message, &scan) else { return };
+                    checks.check_names(ctx, Blame::Server, &delivered_names(ctx, &response));
                     checks.response.iter().for_each(|check| check(ctx, &response));
                     ctx.note_response(&response);
                 }

@@ -102,6 +102,13 @@ pub(super) struct FindingDraft<'a> {
     pub(super) guess: bool,
 }
 
+impl<'a> FindingDraft<'a> {
+    /// A report about `names`, without evidence besides the current message.
+    pub(super) fn new(blame: Blame, text: String, names: &'a [Sym]) -> FindingDraft<'a> {
+        FindingDraft { blame, text, names, ..FindingDraft::default() }
+    }
+}
+
 /// The place and the time of a finding.
 pub(super) struct FindingOrigin {
     pub(super) stream: StreamId,

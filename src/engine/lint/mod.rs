@@ -29,6 +29,7 @@ mod rules;
 mod scan;
 mod state;
 mod structured;
+mod structured_names;
 mod targets;
 #[cfg(test)]
 mod tests;

@@ -45,6 +45,16 @@ impl PartialEq for Rule {
 }
 
 impl Rule {
+    /// Describes a rule; `source` is the text of its file, and `rows` those of `docs/protocol.md`.
+    pub(super) const fn new(
+        severity: Severity,
+        id: &'static str,
+        rows: &'static str,
+        source: &'static str,
+    ) -> Rule {
+        Rule { id, severity, rows, source }
+    }
+
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.
     pub fn manual(&self) -> String {
         let lines = self.source.lines().map_while(|line| line.strip_prefix("//!"));

@@ -4,7 +4,11 @@
 
 use crate::engine::session::{Name, locator};
 use crate::wire::discovery::fields::any;
+use crate::wire::event::Sym;
 use crate::wire::pb::Fields;
+
+/// A structured name and its parts.
+pub(super) type ParsedName<'a> = (Sym, Name<'a>);
 
 /// A `ResourceLocator`.
 #[derive(Clone, Debug, PartialEq, Eq)]

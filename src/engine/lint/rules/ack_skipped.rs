@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ack-skipped",
-    severity: Severity::Info,
-    rows: "E-04",
-    source: include_str!("ack_skipped.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "ack-skipped", "E-04", include_str!("ack_skipped.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

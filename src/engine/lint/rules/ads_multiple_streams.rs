@@ -20,12 +20,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ads-multiple-streams",
-    severity: Severity::Info,
-    rows: "I-03, K-25",
-    source: include_str!("ads_multiple_streams.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "ads-multiple-streams", "I-03, K-25", include_str!("ads_multiple_streams.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ads-type-url-missing",
-    severity: Severity::Error,
-    rows: "I-02",
-    source: include_str!("ads_type_url_missing.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "ads-type-url-missing", "I-02", include_str!("ads_type_url_missing.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "bootstrap-ads-missing",
-    severity: Severity::Error,
-    rows: "I-08",
-    source: include_str!("bootstrap_ads_missing.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "bootstrap-ads-missing", "I-08", include_str!("bootstrap_ads_missing.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 

@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "bootstrap-not-v3",
-    severity: Severity::Info,
-    rows: "I-11, L-20",
-    source: include_str!("bootstrap_not_v3.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "bootstrap-not-v3", "I-11, L-20", include_str!("bootstrap_not_v3.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 

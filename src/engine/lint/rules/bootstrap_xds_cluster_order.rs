@@ -17,12 +17,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "bootstrap-xds-cluster-order",
-    severity: Severity::Warn,
-    rows: "I-10",
-    source: include_str!("bootstrap_xds_cluster_order.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "bootstrap-xds-cluster-order",
+    "I-10",
+    include_str!("bootstrap_xds_cluster_order.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Bootstrap(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "break-before-make",
-    severity: Severity::Warn,
-    rows: "H-10",
-    source: include_str!("break_before_make.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Response(follow)];
 
@@ -54,8 +50,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let severity = (!same_stream).then_some(Severity::Info);
     let text = "cluster removed while accepted routes point to it".to_owned();
-    let draft =
-        FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() };
+    let draft = FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) };
     let Some(finding) = ctx.report(&RULE, draft) else { return };
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
     let window = OpenFinding { finding, client, stream, clusters: names, since };

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "collection-form",
-    severity: Severity::Info,
-    rows: "K-22",
-    source: include_str!("collection_form.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "collection-form", "K-22", include_str!("collection_form.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -43,9 +39,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.state.recent_large_lists.len() > MAX_RESPONSES_PER_MINUTE {
         ctx.state.recent_large_lists.pop_front();
         let text = "list of more than 1,000 entries, sent more than ten times in a minute".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

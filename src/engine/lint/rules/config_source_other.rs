@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "config-source-other",
-    severity: Severity::Info,
-    rows: "I-06",
-    source: include_str!("config_source_other.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "config-source-other", "I-06", include_str!("config_source_other.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-alias-collision",
-    severity: Severity::Warn,
-    rows: "F-30",
-    source: include_str!("delta_alias_collision.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "delta-alias-collision", "F-30", include_str!("delta_alias_collision.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -42,9 +38,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "alias of more than one resource".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

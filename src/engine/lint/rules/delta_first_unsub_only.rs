@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-first-unsub-only",
-    severity: Severity::Warn,
-    rows: "F-21, L-17",
-    source: include_str!("delta_first_unsub_only.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "delta-first-unsub-only",
+    "F-21, L-17",
+    include_str!("delta_first_unsub_only.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

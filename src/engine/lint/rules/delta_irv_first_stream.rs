@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-irv-first-stream",
-    severity: Severity::Info,
-    rows: "F-16",
-    source: include_str!("delta_irv_first_stream.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "delta-irv-first-stream", "F-16", include_str!("delta_irv_first_stream.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

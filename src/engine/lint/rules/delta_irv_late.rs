@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-irv-late",
-    severity: Severity::Error,
-    rows: "F-15",
-    source: include_str!("delta_irv_late.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "delta-irv-late", "F-15", include_str!("delta_irv_late.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-irv-resent",
-    severity: Severity::Info,
-    rows: "F-17",
-    source: include_str!("delta_irv_resent.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "delta-irv-resent", "F-17", include_str!("delta_irv_resent.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -28,6 +24,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.outcome.claimed_resent;
     if !names.is_empty() {
         let text = "sent at the version that the client already holds".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-legacy-notfound",
-    severity: Severity::Warn,
-    rows: "G-11, L-12",
-    source: include_str!("delta_legacy_notfound.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "delta-legacy-notfound",
+    "G-11, L-12",
+    include_str!("delta_legacy_notfound.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -31,9 +31,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !names.is_empty() {
         let text = "entry without payload: the old form of not found".to_owned();
         let severity = None;
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
     }
 }

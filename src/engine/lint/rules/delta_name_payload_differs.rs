@@ -14,12 +14,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-name-payload-differs",
-    severity: Severity::Info,
-    rows: "F-31",
-    source: include_str!("delta_name_payload_differs.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "delta-name-payload-differs",
+    "F-31",
+    include_str!("delta_name_payload_differs.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -27,6 +27,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.misnamed;
     if !names.is_empty() {
         let text = "the name in the payload differs".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

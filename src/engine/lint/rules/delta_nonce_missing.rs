@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-nonce-missing",
-    severity: Severity::Error,
-    rows: "F-03",
-    source: include_str!("delta_nonce_missing.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "delta-nonce-missing", "F-03", include_str!("delta_nonce_missing.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-nonce-not-ack",
-    severity: Severity::Warn,
-    rows: "F-06, L-15",
-    source: include_str!("delta_nonce_not_ack.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "delta-nonce-not-ack", "F-06, L-15", include_str!("delta_nonce_not_ack.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-phantom-unsub",
-    severity: Severity::Info,
-    rows: "F-24",
-    source: include_str!("delta_phantom_unsub.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "delta-phantom-unsub", "F-24", include_str!("delta_phantom_unsub.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -14,12 +14,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-present-and-removed",
-    severity: Severity::Error,
-    rows: "F-29",
-    source: include_str!("delta_present_and_removed.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "delta-present-and-removed",
+    "F-29",
+    include_str!("delta_present_and_removed.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -34,9 +34,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = names.filter(|name| gone.contains(name)).collect();
     if !names.is_empty() {
         let text = "in both resources and removed_resources".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

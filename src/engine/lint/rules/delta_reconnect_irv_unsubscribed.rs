@@ -14,12 +14,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-reconnect-irv-unsubscribed",
-    severity: Severity::Warn,
-    rows: "F-18",
-    source: include_str!("delta_reconnect_irv_unsubscribed.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "delta-reconnect-irv-unsubscribed",
+    "F-18",
+    include_str!("delta_reconnect_irv_unsubscribed.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-redundant-resource",
-    severity: Severity::Info,
-    rows: "F-35",
-    source: include_str!("delta_redundant_resource.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "delta-redundant-resource",
+    "F-35",
+    include_str!("delta_redundant_resource.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -34,9 +34,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
     if !names.is_empty() && ctx.is_gapless() {
         let text = "sent again unrequested at an unchanged version".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-removed-unknown",
-    severity: Severity::Info,
-    rows: "F-27",
-    source: include_str!("delta_removed_unknown.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "delta-removed-unknown", "F-27", include_str!("delta_removed_unknown.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -28,9 +24,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = strangers.filter(|name| !ctx.state.unsubscribed.contains_key(name)).collect();
     if !names.is_empty() && ctx.has_full_history() && response.track.traffic.requests > 0 {
         let text = "removed, but neither held nor requested by the client".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

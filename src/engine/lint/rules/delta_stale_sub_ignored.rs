@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-stale-sub-ignored",
-    severity: Severity::Warn,
-    rows: "F-07",
-    source: include_str!("delta_stale_sub_ignored.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "delta-stale-sub-ignored", "F-07", include_str!("delta_stale_sub_ignored.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

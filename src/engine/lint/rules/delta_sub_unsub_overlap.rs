@@ -13,12 +13,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-sub-unsub-overlap",
-    severity: Severity::Warn,
-    rows: "F-12",
-    source: include_str!("delta_sub_unsub_overlap.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "delta-sub-unsub-overlap", "F-12", include_str!("delta_sub_unsub_overlap.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

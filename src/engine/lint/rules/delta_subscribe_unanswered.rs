@@ -19,12 +19,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-subscribe-unanswered",
-    severity: Severity::Warn,
-    rows: "F-14",
-    source: include_str!("delta_subscribe_unanswered.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "delta-subscribe-unanswered",
+    "F-14",
+    include_str!("delta_subscribe_unanswered.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-version-empty",
-    severity: Severity::Warn,
-    rows: "F-02",
-    source: include_str!("delta_version_empty.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -28,6 +24,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = &response.scan.unversioned;
     if !names.is_empty() {
         let text = "payload without a version".to_owned();
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

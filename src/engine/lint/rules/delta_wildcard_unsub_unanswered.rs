@@ -22,12 +22,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-wildcard-unsub-unanswered",
-    severity: Severity::Warn,
-    rows: "F-26",
-    source: include_str!("delta_wildcard_unsub_unanswered.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "delta-wildcard-unsub-unanswered",
+    "F-26",
+    include_str!("delta_wildcard_unsub_unanswered.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "delta-would-save",
-    severity: Severity::Info,
-    rows: "P",
-    source: include_str!("delta_would_save.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "delta-would-save", "P", include_str!("delta_would_save.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "duplicate-accepted",
-    severity: Severity::Warn,
-    rows: "E-43",
-    source: include_str!("duplicate_accepted.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -14,12 +14,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "duplicate-resource-name",
-    severity: Severity::Error,
-    rows: "E-43, F-29, L-21",
-    source: include_str!("duplicate_resource_name.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "duplicate-resource-name",
+    "E-43, F-29, L-21",
+    include_str!("duplicate_resource_name.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -30,10 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !names.is_empty() {
         let text = "more than once in one response".to_owned();
         let severity = (ctx.profile() == Profile::P002).then_some(Severity::Warn);
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, severity, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
     }
 }
 

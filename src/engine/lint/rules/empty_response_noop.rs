@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "empty-response-noop",
-    severity: Severity::Info,
-    rows: "E-45",
-    source: include_str!("empty_response_noop.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "empty-response-noop", "E-45", include_str!("empty_response_noop.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

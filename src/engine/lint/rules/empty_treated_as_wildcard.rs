@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "empty-treated-as-wildcard",
-    severity: Severity::Warn,
-    rows: "E-40",
-    source: include_str!("empty_treated_as_wildcard.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "empty-treated-as-wildcard",
+    "E-40",
+    include_str!("empty_treated_as_wildcard.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -39,9 +39,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             .map(|id| crate::engine::session::key(ctx.catalog(), *id))
             .collect();
         let text = "sent to a client that has unsubscribed from everything".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "fs-format-mismatch",
-    severity: Severity::Info,
-    rows: "C-03",
-    source: include_str!("fs_format_mismatch.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "fs-format-mismatch", "C-03", include_str!("fs_format_mismatch.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "fs-parse-error",
-    severity: Severity::Error,
-    rows: "C-01",
-    source: include_str!("fs_parse_error.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "fs-parse-error", "C-01", include_str!("fs_parse_error.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "fs-partial-write",
-    severity: Severity::Info,
-    rows: "C-02",
-    source: include_str!("fs_partial_write.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "fs-partial-write", "C-02", include_str!("fs_partial_write.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "fs-update-rejected",
-    severity: Severity::Warn,
-    rows: "C-05",
-    source: include_str!("fs_update_rejected.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "fs-update-rejected", "C-05", include_str!("fs_update_rejected.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
@@ -87,14 +83,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let cause = Some("constraint");
         ctx.report(
             &RULE,
-            FindingDraft {
-                blame: Blame::Server,
-                text,
-                names: &bad,
-                cause,
-                guess: true,
-                ..FindingDraft::default()
-            },
+            FindingDraft { cause, guess: true, ..FindingDraft::new(Blame::Server, text, &bad) },
         );
     }
 }

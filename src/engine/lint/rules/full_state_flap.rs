@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "full-state-flap",
-    severity: Severity::Info,
-    rows: "E-32",
-    source: include_str!("full_state_flap.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "full-state-flap", "E-32", include_str!("full_state_flap.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -42,14 +38,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let (blame, guess) = (Blame::Server, true);
         ctx.report(
             &RULE,
-            FindingDraft {
-                blame,
-                text,
-                names: &names,
-                evidence: &evidence,
-                guess,
-                ..FindingDraft::default()
-            },
+            FindingDraft { evidence: &evidence, guess, ..FindingDraft::new(blame, text, &names) },
         );
     }
 }

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "grpc-client-needs-ads",
-    severity: Severity::Warn,
-    rows: "I-09",
-    source: include_str!("grpc_client_needs_ads.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "grpc-client-needs-ads", "I-09", include_str!("grpc_client_needs_ads.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -44,13 +40,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !names.is_empty() {
         let what = if response.track.kind == Some(Kind::Cds) { "endpoints" } else { "routes" };
         let text = format!("gRPC clients get {what} through ADS only, but another config source is stated");
-        let draft = FindingDraft {
-            blame: Blame::Server,
-            text,
-            names: &names,
-            guess: true,
-            ..FindingDraft::default()
-        };
+        let draft = FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) };
         ctx.report(&RULE, draft);
     }
 }

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "implicit-nack",
-    severity: Severity::Warn,
-    rows: "E-22, D-02, E-27, L-08, L-10",
-    source: include_str!("implicit_nack.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "implicit-nack",
+    "E-22, D-02, E-27, L-08, L-10",
+    include_str!("implicit_nack.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

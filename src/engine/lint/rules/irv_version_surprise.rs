@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "irv-version-surprise",
-    severity: Severity::Info,
-    rows: "F-34",
-    source: include_str!("irv_version_surprise.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "irv-version-surprise", "F-34", include_str!("irv_version_surprise.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "lds-cds-emptied",
-    severity: Severity::Warn,
-    rows: "E-44",
-    source: include_str!("lds_cds_emptied.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "lds-cds-emptied", "E-44", include_str!("lds_cds_emptied.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "message-undecodable",
-    severity: Severity::Error,
-    rows: "B-05",
-    source: include_str!("message_undecodable.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "message-undecodable", "B-05", include_str!("message_undecodable.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-empty-message",
-    severity: Severity::Info,
-    rows: "E-25",
-    source: include_str!("nack_empty_message.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "nack-empty-message", "E-25", include_str!("nack_empty_message.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-resend-loop",
-    severity: Severity::Warn,
-    rows: "E-30, F-34",
-    source: include_str!("nack_resend_loop.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "nack-resend-loop", "E-30, F-34", include_str!("nack_resend_loop.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

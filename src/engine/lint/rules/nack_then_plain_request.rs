@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-then-plain-request",
-    severity: Severity::Info,
-    rows: "E-26",
-    source: include_str!("nack_then_plain_request.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "nack-then-plain-request", "E-26", include_str!("nack_then_plain_request.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-unexplained",
-    severity: Severity::Info,
-    rows: "J-03",
-    source: include_str!("nack_unexplained.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "nack-unexplained", "J-03", include_str!("nack_unexplained.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

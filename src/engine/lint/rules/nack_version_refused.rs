@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-version-refused",
-    severity: Severity::Warn,
-    rows: "E-23",
-    source: include_str!("nack_version_refused.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "nack-version-refused", "E-23", include_str!("nack_version_refused.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

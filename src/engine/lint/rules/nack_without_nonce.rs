@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nack-without-nonce",
-    severity: Severity::Error,
-    rows: "E-21, F-05",
-    source: include_str!("nack_without_nonce.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "nack-without-nonce", "E-21, F-05", include_str!("nack_without_nonce.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "name-not-delivered",
-    severity: Severity::Info,
-    rows: "E-34, E-46, L-05",
-    source: include_str!("name_not_delivered.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "name-not-delivered",
+    "E-34, E-46, L-05",
+    include_str!("name_not_delivered.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
 
@@ -43,13 +43,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let (names, evidence) = OverdueName::split(overdue);
     if !names.is_empty() {
         let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
-        let found = FindingDraft {
-            blame: Blame::Server,
-            text,
-            names: &names,
-            evidence: &evidence,
-            ..FindingDraft::default()
-        };
+        let found = FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) };
         ctx.report(&RULE, FindingDraft { guess: true, ..found });
     }
 }

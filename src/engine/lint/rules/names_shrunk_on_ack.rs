@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "names-shrunk-on-ack",
-    severity: Severity::Info,
-    rows: "E-31",
-    source: include_str!("names_shrunk_on_ack.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "names-shrunk-on-ack", "E-31", include_str!("names_shrunk_on_ack.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "new-name-not-resent",
-    severity: Severity::Warn,
-    rows: "E-36, L-05",
-    source: include_str!("new_name_not_resent.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "new-name-not-resent", "E-36, L-05", include_str!("new_name_not_resent.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
@@ -49,13 +45,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     if !names.is_empty() {
         let text = "requested, sent before the request, and not sent again".to_owned();
         let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
-        let found = FindingDraft {
-            blame: Blame::Server,
-            text,
-            names: &names,
-            evidence: &evidence,
-            ..FindingDraft::default()
-        };
+        let found = FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) };
         ctx.report(&RULE, FindingDraft { severity, ..found });
     }
 }

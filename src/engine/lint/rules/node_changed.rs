@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "node-changed",
-    severity: Severity::Warn,
-    rows: "E-06",
-    source: include_str!("node_changed.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "node-changed", "E-06", include_str!("node_changed.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "node-missing",
-    severity: Severity::Error,
-    rows: "E-05",
-    source: include_str!("node_missing.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "node-missing", "E-05", include_str!("node_missing.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nonce-reused",
-    severity: Severity::Error,
-    rows: "F-03",
-    source: include_str!("nonce_reused.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "nonce-reused", "F-03", include_str!("nonce_reused.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

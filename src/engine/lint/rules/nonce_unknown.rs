@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "nonce-unknown",
-    severity: Severity::Error,
-    rows: "E-11, F-09",
-    source: include_str!("nonce_unknown.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "nonce-unknown", "E-11, F-09", include_str!("nonce_unknown.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -21,12 +21,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "not-resubscribed",
-    severity: Severity::Info,
-    rows: "P",
-    source: include_str!("not_resubscribed.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "not-resubscribed", "P", include_str!("not_resubscribed.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 

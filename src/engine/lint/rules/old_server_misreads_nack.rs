@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "old-server-misreads-nack",
-    severity: Severity::Info,
-    rows: "L-08, E-23",
-    source: include_str!("old_server_misreads_nack.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "old-server-misreads-nack",
+    "L-08, E-23",
+    include_str!("old_server_misreads_nack.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

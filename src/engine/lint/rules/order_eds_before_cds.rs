@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "order-eds-before-cds",
-    severity: Severity::Info,
-    rows: "H-08",
-    source: include_str!("order_eds_before_cds.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "order-eds-before-cds", "H-08", include_str!("order_eds_before_cds.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "order-lds-before-cds",
-    severity: Severity::Warn,
-    rows: "H-09",
-    source: include_str!("order_lds_before_cds.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

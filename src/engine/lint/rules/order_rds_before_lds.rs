@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "order-rds-before-lds",
-    severity: Severity::Info,
-    rows: "H-09",
-    source: include_str!("order_rds_before_lds.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "order-rds-before-lds", "H-09", include_str!("order_rds_before_lds.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "order-vhds-before-rds",
-    severity: Severity::Info,
-    rows: "H-09",
-    source: include_str!("order_vhds_before_rds.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "order-vhds-before-rds", "H-09", include_str!("order_vhds_before_rds.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -41,15 +37,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
     if !routes.is_empty() && !names.is_empty() {
         let text = "virtual host of a route configuration that the client does not have".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft {
-                blame: Blame::Server,
-                text,
-                names: &names,
-                guess: true,
-                ..FindingDraft::default()
-            },
-        );
+        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
     }
 }

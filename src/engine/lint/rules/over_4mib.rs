@@ -46,13 +46,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let severity = took.then_some(Severity::Info);
     ctx.report(
         &RULE,
-        FindingDraft {
-            blame: super::support::sender(message),
-            text,
-            names: &names,
-            severity,
-            ..FindingDraft::default()
-        },
+        FindingDraft { severity, ..FindingDraft::new(super::support::sender(message), text, &names) },
     );
 }
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "pgv-violation",
-    severity: Severity::Info,
-    rows: "J-01, J-02, J-05",
-    source: include_str!("pgv_violation.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "pgv-violation", "J-01, J-02, J-05", include_str!("pgv_violation.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(refused)];
 
@@ -58,14 +54,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let names = if name == Sym::EMPTY { Vec::new() } else { vec![name] };
         let text = format!("breaks a constraint of the API: {text}");
         let part = text.clone();
-        let draft = FindingDraft {
-            blame: Blame::Server,
-            text,
-            names: &names,
-            part: &part,
-            guess: true,
-            ..FindingDraft::default()
-        };
+        let draft =
+            FindingDraft { part: &part, guess: true, ..FindingDraft::new(Blame::Server, text, &names) };
         let Some(finding) = ctx.report(&RULE, draft) else { continue };
         if ctx.state.constraint_findings.len() == MAX_RESPONSES {
             ctx.state.constraint_findings.pop_front();

@@ -18,12 +18,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "reconnect-new-name-unsent",
-    severity: Severity::Warn,
-    rows: "E-19",
-    source: include_str!("reconnect_new_name_unsent.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "reconnect-new-name-unsent",
+    "E-19",
+    include_str!("reconnect_new_name_unsent.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
@@ -49,13 +49,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let evidence: Vec<_> = first.into_iter().collect();
         ctx.report(
             &RULE,
-            FindingDraft {
-                blame: Blame::Server,
-                text,
-                names: &names,
-                evidence: &evidence,
-                ..FindingDraft::default()
-            },
+            FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
         );
     }
 }

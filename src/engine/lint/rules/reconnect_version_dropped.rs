@@ -22,12 +22,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "reconnect-version-dropped",
-    severity: Severity::Info,
-    rows: "E-02, L-03",
-    source: include_str!("reconnect_version_dropped.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "reconnect-version-dropped",
+    "E-02, L-03",
+    include_str!("reconnect_version_dropped.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

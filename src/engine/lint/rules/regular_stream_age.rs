@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "regular-stream-age",
-    severity: Severity::Info,
-    rows: "P",
-    source: include_str!("regular_stream_age.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "regular-stream-age", "P", include_str!("regular_stream_age.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 

@@ -48,15 +48,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "forwarded by the relay, but requested by another client".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft {
-                blame: Blame::Server,
-                text,
-                names: &names,
-                guess: true,
-                ..FindingDraft::default()
-            },
-        );
+        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
     }
 }

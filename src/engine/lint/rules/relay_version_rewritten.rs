@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "relay-version-rewritten",
-    severity: Severity::Info,
-    rows: "K-30",
-    source: include_str!("relay_version_rewritten.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "relay-version-rewritten", "K-30", include_str!("relay_version_rewritten.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

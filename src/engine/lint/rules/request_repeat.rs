@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "request-repeat",
-    severity: Severity::Info,
-    rows: "E-50",
-    source: include_str!("request_repeat.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "request-repeat", "E-50", include_str!("request_repeat.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "resource-name-empty",
-    severity: Severity::Error,
-    rows: "A-18, F-31",
-    source: include_str!("resource_name_empty.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "resource-name-empty", "A-18, F-31", include_str!("resource_name_empty.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -17,12 +17,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "resource-version-reused",
-    severity: Severity::Error,
-    rows: "F-35, K-16",
-    source: include_str!("resource_version_reused.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "resource-version-reused",
+    "F-35, K-16",
+    include_str!("resource_version_reused.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

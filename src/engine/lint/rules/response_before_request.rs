@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "response-before-request",
-    severity: Severity::Error,
-    rows: "E-01",
-    source: include_str!("response_before_request.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "response-before-request", "E-01", include_str!("response_before_request.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "response-type-unrequested",
-    severity: Severity::Error,
-    rows: "I-01",
-    source: include_str!("response_type_unrequested.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "response-type-unrequested",
+    "I-01",
+    include_str!("response_type_unrequested.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

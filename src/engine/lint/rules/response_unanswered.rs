@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "response-unanswered",
-    severity: Severity::Info,
-    rows: "E-04, F-36",
-    source: include_str!("response_unanswered.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "response-unanswered", "E-04, F-36", include_str!("response_unanswered.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 

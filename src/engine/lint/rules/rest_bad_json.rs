@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-bad-json",
-    severity: Severity::Error,
-    rows: "D-04",
-    source: include_str!("rest_bad_json.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "rest-bad-json", "D-04", include_str!("rest_bad_json.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-noncanonical",
-    severity: Severity::Info,
-    rows: "D-04",
-    source: include_str!("rest_noncanonical.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "rest-noncanonical", "D-04", include_str!("rest_noncanonical.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-overlap",
-    severity: Severity::Warn,
-    rows: "D-03",
-    source: include_str!("rest_overlap.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "rest-overlap", "D-03", include_str!("rest_overlap.rs"));
 
 pub(super) static CHECKS: &[Check] =
     &[Check::Request(check_request), Check::Message(check_response), Check::Passed(passed)];

@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "rest-unchanged-response",
-    severity: Severity::Warn,
-    rows: "D-07",
-    source: include_str!("rest_unchanged_response.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "rest-unchanged-response", "D-07", include_str!("rest_unchanged_response.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

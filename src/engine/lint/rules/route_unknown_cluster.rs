@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "route-unknown-cluster",
-    severity: Severity::Warn,
-    rows: "H-11",
-    source: include_str!("route_unknown_cluster.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(close)];
 

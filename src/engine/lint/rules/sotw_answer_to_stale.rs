@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-answer-to-stale",
-    severity: Severity::Warn,
-    rows: "E-12",
-    source: include_str!("sotw_answer_to_stale.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "sotw-answer-to-stale", "E-12", include_str!("sotw_answer_to_stale.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-empty-after-named",
-    severity: Severity::Info,
-    rows: "E-40, L-06",
-    source: include_str!("sotw_empty_after_named.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "sotw-empty-after-named",
+    "E-40, L-06",
+    include_str!("sotw_empty_after_named.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

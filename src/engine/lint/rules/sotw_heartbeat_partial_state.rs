@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-heartbeat-partial-state",
-    severity: Severity::Warn,
-    rows: "G-10",
-    source: include_str!("sotw_heartbeat_partial_state.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "sotw-heartbeat-partial-state",
+    "G-10",
+    include_str!("sotw_heartbeat_partial_state.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -43,9 +43,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = missing.map(|(name, _)| name).collect();
     if !names.is_empty() {
         let text = "missing from a response of heartbeats: some clients delete the resource".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

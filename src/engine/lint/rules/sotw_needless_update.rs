@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-needless-update",
-    severity: Severity::Warn,
-    rows: "E-29",
-    source: include_str!("sotw_needless_update.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "sotw-needless-update", "E-29", include_str!("sotw_needless_update.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-nonce-empty",
-    severity: Severity::Error,
-    rows: "E-08",
-    source: include_str!("sotw_nonce_empty.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "sotw-nonce-empty", "E-08", include_str!("sotw_nonce_empty.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-nonce-missing",
-    severity: Severity::Error,
-    rows: "E-07",
-    source: include_str!("sotw_nonce_missing.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "sotw-nonce-missing", "E-07", include_str!("sotw_nonce_missing.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-nonce-regression",
-    severity: Severity::Error,
-    rows: "E-10",
-    source: include_str!("sotw_nonce_regression.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "sotw-nonce-regression", "E-10", include_str!("sotw_nonce_regression.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

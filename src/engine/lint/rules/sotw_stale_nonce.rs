@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-stale-nonce",
-    severity: Severity::Info,
-    rows: "E-09",
-    source: include_str!("sotw_stale_nonce.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "sotw-stale-nonce", "E-09", include_str!("sotw_stale_nonce.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -17,12 +17,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "sotw-wrapper-unsupported",
-    severity: Severity::Error,
-    rows: "G-09",
-    source: include_str!("sotw_wrapper_unsupported.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "sotw-wrapper-unsupported",
+    "G-09",
+    include_str!("sotw_wrapper_unsupported.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -35,6 +35,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !features.iter().any(|feature| feature == FEATURE || feature == GRPC_FEATURE) {
         let names = &response.scan.wrapped;
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
-        ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names, ..FindingDraft::default() });
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
 }

@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "stream-silent",
-    severity: Severity::Info,
-    rows: "I-12",
-    source: include_str!("stream_silent.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "stream-silent", "I-12", include_str!("stream_silent.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Passed(passed), Check::Alarm(Alarm::Silent, check)];
 

@@ -6,7 +6,7 @@ use super::super::finding::{Blame, FindingDraft};
 use super::super::references::{OpenFinding, ReferenceGraphs};
 use super::super::rule::{Rule, Severity};
 use super::super::structured::ListEntry;
-use crate::engine::session::{Hollow, Name};
+use crate::engine::session::Hollow;
 use crate::wire::Message;
 use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
@@ -34,25 +34,6 @@ pub(super) fn sender(message: &Message) -> Blame {
 pub(super) fn names_without_payload(response: &ResponseContext<'_>, meaning: Hollow) -> Vec<Sym> {
     let entries = response.outcome.hollow.iter().filter(|(_, own)| *own == meaning);
     entries.map(|(name, _)| *name).collect()
-}
-
-/// A structured name and its parts.
-pub(super) type ParsedName<'a> = (Sym, Name<'a>);
-
-/// Parses the structured names among `names`.
-pub(super) fn structured_names<'a>(ctx: &RuleContext<'a>, names: &[Sym]) -> Vec<ParsedName<'a>> {
-    let catalog = ctx.catalog();
-    names.iter().filter_map(|name| Some((*name, Name::parse(catalog.text(*name))?))).collect()
-}
-
-/// Parses the structured names of the resources in a response.
-pub(super) fn delivered_names<'a>(
-    ctx: &RuleContext<'a>,
-    response: &ResponseContext<'_>,
-) -> Vec<ParsedName<'a>> {
-    let catalog = ctx.catalog();
-    let names: Vec<Sym> = response.scan.structured.iter().map(|id| catalog.entry(*id).name).collect();
-    structured_names(ctx, &names)
 }
 
 /// Returns the names of the inline entries. Empty for anonymous entries.

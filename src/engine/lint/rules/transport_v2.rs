@@ -13,12 +13,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "transport-v2",
-    severity: Severity::Info,
-    rows: "I-13, L-01",
-    source: include_str!("transport_v2.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "transport-v2", "I-13, L-01", include_str!("transport_v2.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Open(check)];
 

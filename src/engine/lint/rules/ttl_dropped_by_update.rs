@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ttl-dropped-by-update",
-    severity: Severity::Info,
-    rows: "G-05",
-    source: include_str!("ttl_dropped_by_update.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "ttl-dropped-by-update", "G-05", include_str!("ttl_dropped_by_update.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -39,15 +35,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = dropped.map(|entry| entry.name).collect();
     if !names.is_empty() {
         let text = "new version without TTL; the previous version had one".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft {
-                blame: Blame::Server,
-                text,
-                names: &names,
-                guess: true,
-                ..FindingDraft::default()
-            },
-        );
+        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
     }
 }

@@ -17,12 +17,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ttl-expired",
-    severity: Severity::Warn,
-    rows: "G-02",
-    source: include_str!("ttl_expired.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "ttl-expired", "G-02", include_str!("ttl_expired.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
@@ -47,9 +43,6 @@ fn check(ctx: &mut RuleContext<'_>) {
     let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_present).collect();
     if !names.is_empty() && ctx.is_gapless() {
         let text = "TTL expired without a refresh".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

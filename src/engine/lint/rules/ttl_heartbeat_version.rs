@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ttl-heartbeat-version",
-    severity: Severity::Warn,
-    rows: "G-11, G-06",
-    source: include_str!("ttl_heartbeat_version.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "ttl-heartbeat-version",
+    "G-11, G-06",
+    include_str!("ttl_heartbeat_version.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -30,9 +30,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = super::support::names_without_payload(response, Hollow::OtherVersion);
     if !names.is_empty() {
         let text = "heartbeat with a version other than the last one sent".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

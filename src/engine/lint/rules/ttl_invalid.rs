@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ttl-invalid",
-    severity: Severity::Warn,
-    rows: "G-02",
-    source: include_str!("ttl_invalid.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -30,9 +26,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = bad_entries.map(|id| crate::engine::session::key(catalog, *id)).collect();
     if !names.is_empty() {
         let text = "TTL is zero, negative or out of range".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "ttl-unsupported-client",
-    severity: Severity::Warn,
-    rows: "G-03",
-    source: include_str!("ttl_unsupported_client.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "ttl-unsupported-client", "G-03", include_str!("ttl_unsupported_client.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -33,9 +29,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let names: Vec<_> =
             response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
         let text = format!("TTL for a client without the feature {FEATURE}");
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "type-service-mismatch",
-    severity: Severity::Error,
-    rows: "A-14",
-    source: include_str!("type_service_mismatch.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "type-service-mismatch", "A-14", include_str!("type_service_mismatch.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

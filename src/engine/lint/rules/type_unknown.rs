@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "type-unknown",
-    severity: Severity::Info,
-    rows: "A-01",
-    source: include_str!("type_unknown.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "type-unknown", "A-01", include_str!("type_unknown.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "type-url-malformed",
-    severity: Severity::Error,
-    rows: "A-01",
-    source: include_str!("type_url_malformed.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "type-url-malformed", "A-01", include_str!("type_url_malformed.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

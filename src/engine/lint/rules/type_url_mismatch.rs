@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "type-url-mismatch",
-    severity: Severity::Error,
-    rows: "E-28, F-31, G-08",
-    source: include_str!("type_url_mismatch.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "type-url-mismatch", "E-28, F-31, G-08", include_str!("type_url_mismatch.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -31,5 +27,5 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         response.scan.other_type.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let inner = catalog.text(catalog.entry(*first).type_url);
     let text = format!("{inner} in a response of {}", response.track.type_url);
-    ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() });
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }

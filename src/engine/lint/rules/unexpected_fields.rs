@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "unexpected-fields",
-    severity: Severity::Warn,
-    rows: "B-05, L-19, L-24",
-    source: include_str!("unexpected_fields.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Response(ttl)];
 
@@ -49,8 +45,5 @@ fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> =
         response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
-    ctx.report(
-        &RULE,
-        FindingDraft { blame: Blame::Server, text, names: &names, guess: true, ..FindingDraft::default() },
-    );
+    ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
 }

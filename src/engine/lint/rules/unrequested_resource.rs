@@ -16,12 +16,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "unrequested-resource",
-    severity: Severity::Info,
-    rows: "E-35, F-13",
-    source: include_str!("unrequested_resource.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "unrequested-resource", "E-35, F-13", include_str!("unrequested_resource.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -31,10 +27,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names = unasked(ctx, response);
     if !names.is_empty() {
         let text = "sent without a request".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }
 

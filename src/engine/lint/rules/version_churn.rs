@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "version-churn",
-    severity: Severity::Info,
-    rows: "E-16",
-    source: include_str!("version_churn.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "version-churn", "E-16", include_str!("version_churn.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

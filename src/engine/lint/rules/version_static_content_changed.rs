@@ -18,12 +18,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "version-static-content-changed",
-    severity: Severity::Error,
-    rows: "E-15, L-04",
-    source: include_str!("version_static_content_changed.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "version-static-content-changed",
+    "E-15, L-04",
+    include_str!("version_static_content_changed.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "vhds-name-form",
-    severity: Severity::Info,
-    rows: "A-05",
-    source: include_str!("vhds_name_form.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "vhds-name-form", "A-05", include_str!("vhds_name_form.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

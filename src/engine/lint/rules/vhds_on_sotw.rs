@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "vhds-on-sotw",
-    severity: Severity::Error,
-    rows: "A-05",
-    source: include_str!("vhds_on_sotw.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "vhds-on-sotw", "A-05", include_str!("vhds_on_sotw.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

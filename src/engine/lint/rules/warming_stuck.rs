@@ -18,12 +18,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "warming-stuck",
-    severity: Severity::Warn,
-    rows: "H-04, H-05",
-    source: include_str!("warming_stuck.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
@@ -65,13 +61,7 @@ fn check(ctx: &mut RuleContext<'_>) {
             let text = format!("waits for {children}{note}");
             ctx.report(
                 &RULE,
-                FindingDraft {
-                    blame: Blame::Server,
-                    text,
-                    names: &names,
-                    evidence: &evidence,
-                    ..FindingDraft::default()
-                },
+                FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
             );
         }
     }

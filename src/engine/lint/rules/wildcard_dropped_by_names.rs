@@ -18,12 +18,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "wildcard-dropped-by-names",
-    severity: Severity::Info,
-    rows: "E-41, L-06",
-    source: include_str!("wildcard_dropped_by_names.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "wildcard-dropped-by-names",
+    "E-41, L-06",
+    include_str!("wildcard_dropped_by_names.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check), Check::Response(check_reading)];
 

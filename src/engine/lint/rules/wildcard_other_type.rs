@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "wildcard-other-type",
-    severity: Severity::Info,
-    rows: "E-42, L-07",
-    source: include_str!("wildcard_other_type.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "wildcard-other-type", "E-42, L-07", include_str!("wildcard_other_type.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

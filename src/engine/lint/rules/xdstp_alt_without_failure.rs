@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-alt-without-failure",
-    severity: Severity::Info,
-    rows: "K-29",
-    source: include_str!("xdstp_alt_without_failure.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "xdstp-alt-without-failure",
+    "K-29",
+    include_str!("xdstp_alt_without_failure.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if ctx.source_state.alternatives.is_empty() || request.outcome.added.is_empty() {
         return;
     }
-    let names = super::support::structured_names(ctx, &request.outcome.added);
+    let names = super::super::structured_names::structured_names(ctx, &request.outcome.added);
     let early = names.iter().filter(|(_, name)| {
         let primary = ctx.source_state.alternatives.get(&name.canonical());
         primary.is_some_and(|primary| is_healthy(ctx, primary))

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-authority-unmapped",
-    severity: Severity::Warn,
-    rows: "K-24",
-    source: include_str!("xdstp_authority_unmapped.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Warn,
+    "xdstp-authority-unmapped",
+    "K-24",
+    include_str!("xdstp_authority_unmapped.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

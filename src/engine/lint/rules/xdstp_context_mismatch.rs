@@ -15,12 +15,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-context-mismatch",
-    severity: Severity::Error,
-    rows: "K-17, K-21",
-    source: include_str!("xdstp_context_mismatch.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Error,
+    "xdstp-context-mismatch",
+    "K-17, K-21",
+    include_str!("xdstp_context_mismatch.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -42,10 +42,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = names.filter(other).collect();
     if !names.is_empty() {
         let text = "requested with other context parameters".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }
 

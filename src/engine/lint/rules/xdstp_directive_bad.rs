@@ -13,12 +13,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-directive-bad",
-    severity: Severity::Error,
-    rows: "K-11",
-    source: include_str!("xdstp_directive_bad.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "xdstp-directive-bad", "K-11", include_str!("xdstp_directive_bad.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -32,9 +28,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = redirects.map(|(name, _)| *name).chain(listed.map(|(name, _)| *name)).collect();
     if !names.is_empty() {
         let text = "locator with an unknown or repeated directive".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -14,28 +14,14 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-directive-on-wire",
-    severity: Severity::Warn,
-    rows: "K-06",
-    source: include_str!("xdstp_directive_on_wire.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-directive-on-wire", "K-06", include_str!("xdstp_directive_on_wire.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 
-fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::support::structured_names(ctx, &request.outcome.added);
-    check(ctx, Blame::Client, names);
-}
-
-fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::delivered_names(ctx, response);
-    check(ctx, Blame::Server, names);
-}
-
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let names: Vec<_> =
-        names.into_iter().filter(|(_, name)| name.directives.is_some()).map(|(sym, _)| sym).collect();
+        names.iter().filter(|(_, name)| name.directives.is_some()).map(|(sym, _)| *sym).collect();
     if !names.is_empty() {
         let text = "names on the wire must not have directives".to_owned();
         ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });

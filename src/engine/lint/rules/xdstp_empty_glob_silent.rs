@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-empty-glob-silent",
-    severity: Severity::Warn,
-    rows: "K-20",
-    source: include_str!("xdstp_empty_glob_silent.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-empty-glob-silent", "K-20", include_str!("xdstp_empty_glob_silent.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-entry-name",
-    severity: Severity::Info,
-    rows: "K-14",
-    source: include_str!("xdstp_entry_name.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "xdstp-entry-name", "K-14", include_str!("xdstp_entry_name.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -40,16 +36,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             names.iter().copied().filter(|name| severity.is_some() || !bad.contains(name)).collect();
         if !names.is_empty() {
             let text = "name of an inline entry has characters that may not be allowed".to_owned();
-            ctx.report(
-                &RULE,
-                FindingDraft {
-                    blame: Blame::Server,
-                    text,
-                    names: &names,
-                    severity,
-                    ..FindingDraft::default()
-                },
-            );
+            ctx.report(&RULE, FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) });
         }
     }
 }

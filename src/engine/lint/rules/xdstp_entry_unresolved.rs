@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-entry-unresolved",
-    severity: Severity::Warn,
-    rows: "K-15",
-    source: include_str!("xdstp_entry_unresolved.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -31,10 +27,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = lost.map(|(name, _)| *name).collect();
     if !names.is_empty() {
         let text = "refers to an entry that the list does not have".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }
 

@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-glob-as-name",
-    severity: Severity::Error,
-    rows: "K-06",
-    source: include_str!("xdstp_glob_as_name.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "xdstp-glob-as-name", "K-06", include_str!("xdstp_glob_as_name.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -33,9 +29,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
     if !names.is_empty() {
         let text = "a glob is not the name of a resource".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

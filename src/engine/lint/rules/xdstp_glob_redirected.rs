@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-glob-redirected",
-    severity: Severity::Error,
-    rows: "K-28",
-    source: include_str!("xdstp_glob_redirected.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "xdstp-glob-redirected", "K-28", include_str!("xdstp_glob_redirected.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -33,9 +29,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let names: Vec<_> = globs.map(|id| catalog.entry(*id).name).collect();
     if !names.is_empty() {
         let text = "a glob cannot be redirected".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

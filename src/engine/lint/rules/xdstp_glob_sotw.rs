@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-glob-sotw",
-    severity: Severity::Info,
-    rows: "K-26",
-    source: include_str!("xdstp_glob_sotw.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "xdstp-glob-sotw", "K-26", include_str!("xdstp_glob_sotw.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,12 +16,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-locator-not-followed",
-    severity: Severity::Info,
-    rows: "K-13",
-    source: include_str!("xdstp_locator_not_followed.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "xdstp-locator-not-followed",
+    "K-13",
+    include_str!("xdstp_locator_not_followed.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 

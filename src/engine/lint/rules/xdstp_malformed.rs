@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-malformed",
-    severity: Severity::Error,
-    rows: "K-02",
-    source: include_str!("xdstp_malformed.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "xdstp-malformed", "K-02", include_str!("xdstp_malformed.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

@@ -13,31 +13,17 @@
 //! Reference: xRFC TP1, "Normalization".
 
 use super::super::prelude::*;
-
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-name-variant",
-    severity: Severity::Info,
-    rows: "K-08",
-    source: include_str!("xdstp_name_variant.rs"),
-};
-
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
-
 use super::super::state::MAX_NAMES;
 
-fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::support::structured_names(ctx, &request.outcome.added);
-    check(ctx, Blame::Client, names);
-}
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Info, "xdstp-name-variant", "K-08", include_str!("xdstp_name_variant.rs"));
 
-fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::delivered_names(ctx, response);
-    check(ctx, Blame::Server, names);
-}
+pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let mut variants = Vec::new();
-    for (sym, name) in names.into_iter().filter(|(_, name)| name.context.len() > 1) {
+    for (sym, name) in names.iter().filter(|(_, name)| name.context.len() > 1) {
+        let sym = *sym;
         if ctx.state.canonical_names.len() >= MAX_NAMES {
             ctx.state.canonical_names.clear();
         }

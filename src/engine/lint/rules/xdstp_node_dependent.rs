@@ -15,12 +15,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-node-dependent",
-    severity: Severity::Warn,
-    rows: "K-32",
-    source: include_str!("xdstp_node_dependent.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-node-dependent", "K-32", include_str!("xdstp_node_dependent.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -48,9 +44,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "different content for another node at the same name and version".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

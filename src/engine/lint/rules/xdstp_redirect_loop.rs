@@ -14,12 +14,8 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-redirect-loop",
-    severity: Severity::Warn,
-    rows: "K-27",
-    source: include_str!("xdstp_redirect_loop.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
@@ -57,9 +53,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     if !names.is_empty() {
         let text = "redirect loop".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, names: &names, ..FindingDraft::default() },
-        );
+        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -17,12 +17,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-redirect-not-followed",
-    severity: Severity::Info,
-    rows: "K-27",
-    source: include_str!("xdstp_redirect_not_followed.rs"),
-};
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "xdstp-redirect-not-followed",
+    "K-27",
+    include_str!("xdstp_redirect_not_followed.rs"),
+);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 

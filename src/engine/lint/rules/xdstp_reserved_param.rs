@@ -14,29 +14,15 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-reserved-param",
-    severity: Severity::Warn,
-    rows: "K-09",
-    source: include_str!("xdstp_reserved_param.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "xdstp-reserved-param", "K-09", include_str!("xdstp_reserved_param.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
+pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 
-fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::support::structured_names(ctx, &request.outcome.added);
-    check(ctx, Blame::Client, names);
-}
-
-fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::delivered_names(ctx, response);
-    check(ctx, Blame::Server, names);
-}
-
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: Vec<super::support::ParsedName<'_>>) {
+fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
     let reserved = |key: &str| key.starts_with("xds.") && !key.starts_with("xds.resource.");
-    let bad = names.into_iter().filter(|(_, name)| name.context.iter().any(|(key, _)| reserved(key)));
-    let names: Vec<_> = bad.map(|(sym, _)| sym).collect();
+    let bad = names.iter().filter(|(_, name)| name.context.iter().any(|(key, _)| reserved(key)));
+    let names: Vec<_> = bad.map(|(sym, _)| *sym).collect();
     if !names.is_empty() {
         let text = "context parameter with the reserved prefix xds.".to_owned();
         ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });

@@ -15,22 +15,18 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule = Rule {
-    id: "xdstp-type-mismatch",
-    severity: Severity::Error,
-    rows: "K-04",
-    source: include_str!("xdstp_type_mismatch.rs"),
-};
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "xdstp-type-mismatch", "K-04", include_str!("xdstp_type_mismatch.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::support::structured_names(ctx, &request.outcome.added);
+    let names = super::super::structured_names::structured_names(ctx, &request.outcome.added);
     check(ctx, request.track, Blame::Client, names);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::support::delivered_names(ctx, response);
+    let names = super::super::structured_names::delivered_names(ctx, response);
     check(ctx, response.track, Blame::Server, names);
 }
 
@@ -38,7 +34,7 @@ fn check(
     ctx: &mut RuleContext<'_>,
     track: &crate::engine::session::Track,
     blame: Blame,
-    names: Vec<super::support::ParsedName<'_>>,
+    names: Vec<ParsedName<'_>>,
 ) {
     let Some(own) = track.type_url.as_str().strip_prefix(crate::wire::event::TYPE_PREFIX) else { return };
     let other = |kind: &str| kind != own && kind.strip_suffix("Collection") != Some(own);
