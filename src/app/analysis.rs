@@ -38,6 +38,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
             kind: found.kind,
             name: found.name,
             source: found.source,
+            cluster: found.cluster,
         };
         found.into_iter().map(reference).collect()
     };

@@ -114,8 +114,8 @@ pub struct Progress {
     pub ended: Option<String>,
     /// Types, or names of them, that were requested and not delivered.
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
-    /// Names that resources refer to and no server serves (`docs/protocol.md#k-24`).
-    pub unmapped: Vec<String>,
+    /// Names that resources refer to and that are not requested, with the reason.
+    pub unmapped: Vec<(String, client::Unrequested)>,
     /// A subscription that the client cannot make.
     pub refused: Option<client::Refused>,
     /// Attempts and streams so far.
@@ -484,7 +484,9 @@ impl ClientWorker {
             let mut progress = lock(&self.progress);
             progress.begun = true;
             progress.open = self.client.is_open();
-            let unmapped = self.client.unmapped().map(|name| into.store.catalog().text(name).to_owned());
+            let unmapped = self.client.unmapped();
+            let unmapped =
+                unmapped.map(|(name, cause)| (into.store.catalog().text(name).to_owned(), cause.clone()));
             progress.unmapped = unmapped.collect();
             progress.unanswered = unanswered.into_iter().map(|(url, name)| (url, text(name))).collect();
         }

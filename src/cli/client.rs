@@ -11,7 +11,7 @@ use crate::app::client::{AckPolicy, InitialSubscription, Options, Progress, Runn
 use crate::engine::filter::RowKind;
 use crate::net::client::{DialError, Server};
 use crate::peers::bootstrap::BootstrapConfig;
-use crate::peers::client::{self, BadName, FallbackServer, Refused};
+use crate::peers::client::{self, BadName, FallbackServer, Refused, Unrequested};
 use crate::present::json as words;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
@@ -95,6 +95,7 @@ impl ClientSetup<'_> {
             structured: structured && !self.flags.no_expand,
             kinds: plan.kinds,
             own: plan.own,
+            clusters: plan.clusters,
             beside: plan.beside,
             authorities: plan.authorities,
             others: plan.others,
@@ -361,9 +362,8 @@ pub(super) fn fetch(
         waiting.look(&progress, &args.source, global, io);
     };
     if !global.quiet {
-        for name in &progress.unmapped {
-            let why = "no server for its authority; --xdstp-authority NAME=SERVER adds one";
-            io.say(&display_safe(&format!("not followed: {name}: {why}")));
+        for (name, cause) in &progress.unmapped {
+            io.say(&display_safe(&format!("not followed: {name}: {}", unrequested(cause))));
         }
     }
     let unanswered = progress.unanswered;
@@ -373,6 +373,21 @@ pub(super) fn fetch(
     }
     let name = args.source.clone();
     Ok(Source { name, format: SourceFormat::Live, size: None, loaded, schema, unanswered })
+}
+
+/// Explains why a name that a resource refers to was not requested.
+fn unrequested(cause: &Unrequested) -> String {
+    match cause {
+        Unrequested::Authority => {
+            "no server for its authority; --xdstp-authority NAME=SERVER adds one".to_owned()
+        }
+        Unrequested::Cluster(cluster) if cluster.is_empty() => {
+            "its api_config_source names no cluster; ADS does not serve it".to_owned()
+        }
+        Unrequested::Cluster(cluster) => format!(
+            "its source is the cluster {cluster}, and not ADS; --bootstrap with that cluster asks there"
+        ),
+    }
 }
 
 /// Explains why a subscription is not possible, and what to type instead.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::net::client::Server;
 use crate::net::tap::Address;
 use crate::net::tls;
-use crate::peers::bootstrap::BootstrapConfig;
+use crate::peers::bootstrap::{BootstrapConfig, ConfigSource};
 use crate::peers::client::{self, FallbackServer, ServerProfile};
 use crate::wire::event::{Kind, Variant};
 
@@ -21,6 +21,7 @@ pub(super) struct ServerPlan {
     pub profiles: BTreeMap<u32, ServerProfile>,
     pub kinds: BTreeMap<Kind, u32>,
     pub own: BTreeMap<Kind, u32>,
+    pub clusters: BTreeMap<(Box<str>, Variant), u32>,
     pub beside: BTreeMap<String, u32>,
     pub authorities: BTreeMap<String, u32>,
     pub others: FallbackServer,
@@ -54,6 +55,7 @@ impl ClientSetup<'_> {
             profiles: BTreeMap::new(),
             kinds: bootstrap.type_sources.iter().filter(|_| own).copied().collect(),
             own: bootstrap.non_ads_type_sources.iter().filter(|_| own).copied().collect(),
+            clusters: BTreeMap::new(),
             beside: beside.map(|(url, number)| (wire(url), *number)).collect(),
             authorities: bootstrap.authority_sources.iter().cloned().collect(),
             others: bootstrap.fallback,
@@ -66,6 +68,7 @@ impl ClientSetup<'_> {
                 out.profiles.insert(number(out.servers.len()), profile(source.variant));
             }
         }
+        self.add_clusters(bootstrap, &profile, &mut out)?;
         let (before, mut known) = (out.servers.len(), Vec::<&str>::new());
         for pair in &self.flags.xdstp_authority {
             let (name, typed) = pair.split_once('=').ok_or_else(|| {
@@ -89,6 +92,51 @@ impl ClientSetup<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Adds the clusters of the bootstrap, which references from resources can name as sources.
+    ///
+    /// A typed SOURCE replaces the server of the bootstrap, also where a reference names that
+    /// server's cluster.
+    fn add_clusters(
+        &self,
+        bootstrap: &BootstrapConfig,
+        profile: &dyn Fn(Variant) -> ServerProfile,
+        out: &mut ServerPlan,
+    ) -> Result<(), CliError> {
+        let flags = self.to(Address::Tcp(String::new()), None)?;
+        for (name, upstreams) in &bootstrap.clusters {
+            let is_replaced = self.server.is_some() && upstreams == bootstrap.servers();
+            for variant in [Variant::Sotw, Variant::Delta, Variant::Rest] {
+                let is_source =
+                    |source: &ConfigSource| source.variant == variant && source.servers == *upstreams;
+                let known = bootstrap.sources.iter().position(is_source).filter(|_| !is_replaced);
+                // --variant may have changed the variant of the source.
+                let is_kept = |at: &usize| {
+                    let profile = out.profiles.get(&number(*at)).unwrap_or(&out.profile);
+                    profile.variant == variant
+                };
+                let at = match known.filter(is_kept) {
+                    Some(at) => at,
+                    None => {
+                        let typed = self.server.filter(|_| is_replaced);
+                        let server = match typed.map(|typed| reach(typed, self.connect)).transpose()? {
+                            Some((address, tls)) => self.to(address, tls)?,
+                            // A cluster that is not needed may have missing certificates.
+                            None => match identity::servers(upstreams, &flags, self.connect) {
+                                Ok(Some(server)) => server,
+                                _ => continue,
+                            },
+                        };
+                        out.servers.push(server);
+                        out.profiles.insert(number(out.servers.len()), profile(variant));
+                        out.servers.len()
+                    }
+                };
+                out.clusters.insert((name.as_str().into(), variant), number(at));
+            }
+        }
+        Ok(())
     }
 
     /// Applies `--variant` to all servers.

@@ -79,6 +79,7 @@ impl NodeProfile {
             structured: false,
             kinds: BTreeMap::new(),
             own: BTreeMap::new(),
+            clusters: BTreeMap::new(),
             beside: BTreeMap::new(),
             authorities: BTreeMap::new(),
             others: FallbackServer::Plain,

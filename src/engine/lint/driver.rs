@@ -145,7 +145,7 @@ impl Lint {
     fn note_content(&mut self, catalog: &mut Catalog, payload: BlobId, references: Vec<Reference>) {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;
-        for Reference { kind, name, source } in references {
+        for Reference { kind, name, source, .. } in references {
             let mut add = |name: &str| {
                 // A resource and its reference often have one name, as clusters and endpoints do.
                 let name = if catalog.text(own) == name { own } else { catalog.intern(name) };

@@ -36,6 +36,8 @@ pub struct Reference {
     pub name: String,
     /// The stated source of the other resource: `docs/protocol.md#i-06`.
     pub source: Option<SourceKind>,
+    /// The cluster that the source names.
+    pub cluster: Option<Box<str>>,
 }
 
 /// Reads the references of a resource from its `Any`.

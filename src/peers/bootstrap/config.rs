@@ -27,6 +27,9 @@ pub struct BootstrapConfig {
     /// As `type_sources`, for references that ask for a stream of the type's own, where an ADS
     /// serves the other references.
     pub non_ads_type_sources: Vec<(Kind, u32)>,
+    /// The static clusters whose endpoints can be asked, by name. References from resources can
+    /// name any of them as a source.
+    pub clusters: Vec<(String, Vec<XdsServer>)>,
     /// The sources of those `initial_types` names that have one beside them
     /// (`docs/protocol.md#k-23`).
     pub locator_sources: Vec<(String, u32)>,

@@ -77,6 +77,7 @@ pub(super) fn read(document: &Document) -> Result<BootstrapConfig, BootstrapErro
     }
     reader.config.notes.append(&mut reader.files);
     reader.read_config_sources()?;
+    reader.read_clusters();
     Ok(reader.config)
 }
 
@@ -230,6 +231,16 @@ impl<'a> Reader<'a> {
             self.config.fallback = FallbackServer::Server(number);
         }
         Ok(())
+    }
+
+    /// Reads the static clusters that can be asked. Others cannot be sources either.
+    fn read_clusters(&mut self) {
+        for cluster in self.document.static_clusters() {
+            let Some(name) = field(cluster, "name").as_str() else { continue };
+            if let Ok(servers) = self.cluster("static_resources", name, None, &[]) {
+                self.config.clusters.push((name.to_owned(), servers));
+            }
+        }
     }
 
     fn config_source(&self, api: ApiSource<'_>) -> Result<ConfigSource, BootstrapError> {

@@ -34,6 +34,9 @@ pub struct Config {
     /// Server for the resources that a reference requests outside of ADS, on a stream of their
     /// type.
     pub own: BTreeMap<Kind, u32>,
+    /// Server for the resources that a reference requests from a cluster in a protocol variant; no
+    /// other cluster is asked.
+    pub clusters: BTreeMap<(Box<str>, Variant), u32>,
     /// Server for single structured names, in their form on the wire (docs/protocol.md#k-23).
     pub beside: BTreeMap<String, u32>,
     /// Server for the names of an authority, numbered from 1 (docs/protocol.md#k-24).
@@ -105,6 +108,16 @@ fn why(variant: Variant, url: &TypeUrl, transport: ApiVersion) -> String {
         }
         variant => format!("has no stream of its own in variant {} ({version})", variant.word()),
     }
+}
+
+/// The reason why a name that a resource refers to is not requested.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unrequested {
+    /// No server answers for the authority of the name (docs/protocol.md#k-24).
+    Authority,
+    /// The resource states a source at this cluster, which is not known; empty if the source names
+    /// no cluster (docs/protocol.md#i-06).
+    Cluster(String),
 }
 
 /// A subscription that the client cannot make.

@@ -48,7 +48,7 @@ mod track;
 
 pub use crate::engine::lint::Links;
 pub use check::{Ruling, check, validated};
-pub use config::{Config, FallbackServer, NoStream, Refused, ServerProfile};
+pub use config::{Config, FallbackServer, NoStream, Refused, ServerProfile, Unrequested};
 pub use preview::{Preview, Trivial};
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -61,7 +61,7 @@ use crate::wire::{Message, Open};
 use backoff::Backoff;
 use encode::Request;
 use poll::Poll;
-use references::{Finder, References};
+use references::{Finder, References, is_pattern};
 use structured::StructuredName;
 pub use structured::{BadName, parse_subscription};
 use track::{Changes, Pending, Track};
@@ -138,8 +138,8 @@ pub struct Client {
     references: References,
     /// Names to use in place of a name while its source is unreachable (docs/protocol.md#k-29).
     alternatives: BTreeMap<(TypeUrl, Sym), Vec<StructuredName>>,
-    /// Referenced names that no server answers for (docs/protocol.md#k-24).
-    unmapped: BTreeSet<(TypeUrl, Sym)>,
+    /// Referenced names that are not requested.
+    unmapped: BTreeMap<(TypeUrl, Sym), Unrequested>,
     effects: VecDeque<Effect>,
 }
 
@@ -152,7 +152,7 @@ impl Client {
             tracks: BTreeMap::new(),
             references: References::default(),
             alternatives: BTreeMap::new(),
-            unmapped: BTreeSet::new(),
+            unmapped: BTreeMap::new(),
             effects: VecDeque::new(),
         }
     }
@@ -394,7 +394,7 @@ impl Client {
     pub fn unanswered(&self) -> Vec<(TypeUrl, Option<Sym>)> {
         let mut out = Vec::new();
         for (TrackKey { url, .. }, track) in &self.tracks {
-            if (track.wildcard && !track.answered) || !track.pending.is_empty() {
+            if (track.is_wildcard() && !track.answered) || !track.pending.is_empty() {
                 out.push((url.clone(), None));
             }
             out.extend(track.missing().into_iter().map(|name| (url.clone(), Some(name))));
@@ -402,9 +402,9 @@ impl Client {
         out
     }
 
-    /// Returns referenced names that no server answers for (docs/protocol.md#k-24).
-    pub fn unmapped(&self) -> impl Iterator<Item = Sym> + '_ {
-        self.unmapped.iter().map(|(_, name)| *name)
+    /// Returns referenced names that are not requested, with the reason.
+    pub fn unmapped(&self) -> impl Iterator<Item = (Sym, &Unrequested)> + '_ {
+        self.unmapped.iter().map(|((_, name), cause)| (*name, cause))
     }
 
     /// Returns facts of the client as metadata for its streams, which rules read
@@ -468,7 +468,8 @@ impl Client {
                 self.lanes.len() - 1
             });
             let full_state = kind.is_some_and(Kind::full_state);
-            let track = Track::new(Lane(index as u32), profile, full_state && !variant.is_delta());
+            let mut track = Track::new(Lane(index as u32), profile, full_state && !variant.is_delta());
+            track.on_demand = kind == Some(Kind::Vhds);
             self.tracks.insert(key.clone(), track);
             self.open_due(now);
         }
@@ -539,14 +540,17 @@ impl Client {
             }
             for (child, wanted) in updated.names {
                 let Some(child_url) = child.type_url(version) else { continue };
-                for (server, wanted) in self.by_server(&child_url, wanted, catalog) {
+                for (server, mut wanted) in self.by_server(&child_url, wanted, catalog) {
                     let key = TrackKey { url: child_url.clone(), server };
                     // The variant has no stream for the type.
                     let Ok(track) = self.track(now, &key) else { continue };
                     // The server selects the members of a wildcard, which has no structured names.
                     let named =
                         |name: &Sym| finder.structured && structured::is_structured_name(catalog.text(*name));
-                    let wildcard = track.wildcard;
+                    let names = wanted.len();
+                    wanted.retain(|name| !is_pattern(child, catalog.text(*name)));
+                    track.referred_wildcard = wanted.len() < names;
+                    let wildcard = track.is_wildcard();
                     track.referred = wanted.into_iter().filter(|name| !wildcard || named(name)).collect();
                     let gone = track.unwanted();
                     open.push((child, Changes { gone, ..Changes::default() }));

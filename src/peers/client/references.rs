@@ -1,12 +1,13 @@
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Kind, Sym};
+use crate::wire::event::{Kind, Sym, Variant};
 
 use super::Links;
 use super::structured::{self, LeadsTo, MAX_REDIRECTS, StructuredName};
 use super::track::Changes;
+use crate::engine::lint::Reference;
 
 /// The kinds of references that are followed.
 #[derive(Clone, Default)]
@@ -30,8 +31,30 @@ pub(super) struct References {
     counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
     /// Redirects that led to a name.
     hops: HashMap<ResourceKey, u8>,
-    /// Resources that their newest reference requests outside of ADS (docs/protocol.md#i-06).
-    own: HashSet<ResourceKey>,
+    /// Sources of the resources that their newest reference requests outside of ADS.
+    own: HashMap<ResourceKey, OwnSource>,
+}
+
+/// A source outside of ADS that a reference states (docs/protocol.md#i-06).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnSource {
+    /// The cluster of the source; `None` if the source names a target in another way.
+    pub(super) cluster: Option<Box<str>>,
+    /// The protocol variant of the source.
+    pub(super) variant: Variant,
+}
+
+impl OwnSource {
+    /// Returns the source that a reference states; `None` for ADS and unknown sources.
+    fn of(to: &Reference) -> Option<OwnSource> {
+        let variant = match to.source? {
+            SourceKind::Grpc => Variant::Sotw,
+            SourceKind::DeltaGrpc => Variant::Delta,
+            SourceKind::Rest => Variant::Rest,
+            SourceKind::Ads | SourceKind::Own | SourceKind::Path => return None,
+        };
+        Some(OwnSource { cluster: to.cluster.clone(), variant })
+    }
 }
 
 struct Parent {
@@ -45,7 +68,7 @@ struct Parent {
 #[derive(Default)]
 struct FoundReferences {
     children: BTreeSet<ResourceKey>,
-    own: BTreeSet<ResourceKey>,
+    own: HashMap<ResourceKey, OwnSource>,
     redirect: bool,
 }
 
@@ -56,6 +79,18 @@ pub(super) struct Updated {
     pub(super) names: Vec<(Kind, BTreeSet<Sym>)>,
     /// Structured names that were found.
     pub(super) structured_names: Vec<StructuredName>,
+}
+
+/// Whether a reference covers all resources of a type, or all with a prefix.
+///
+/// Scoped routes are requested as a wildcard. Virtual hosts are requested on first use, from a
+/// subscription that begins without names.
+pub(super) fn is_pattern(kind: Kind, name: &str) -> bool {
+    match kind {
+        Kind::Srds => name == "*",
+        Kind::Vhds => name.ends_with("/*"),
+        _ => false,
+    }
 }
 
 impl References {
@@ -82,11 +117,10 @@ impl References {
             let FoundReferences { children, own, redirect } = self.without_loops((kind, name), found);
             self.count(&children, true, &mut touched);
             for child in &children {
-                if own.contains(child) {
-                    self.own.insert(*child)
-                } else {
-                    self.own.remove(child)
-                };
+                match own.get(child) {
+                    Some(source) => drop(self.own.insert(*child, source.clone())),
+                    None => drop(self.own.remove(child)),
+                }
             }
             if let Some(old) = self.parents.insert((kind, name), Parent { content, children, redirect }) {
                 self.count(&old.children, false, &mut touched);
@@ -97,9 +131,9 @@ impl References {
         Updated { names, structured_names: wishes }
     }
 
-    /// Whether the resource is requested on a stream of its type, outside of ADS.
-    pub(super) fn is_own(&self, kind: Kind, name: Sym) -> bool {
-        self.own.contains(&(kind, name))
+    /// Returns the source of a resource that is requested outside of ADS.
+    pub(super) fn own_source(&self, kind: Kind, name: Sym) -> Option<&OwnSource> {
+        self.own.get(&(kind, name))
     }
 
     /// Drops a redirect that leads back to itself or exceeds the limit (docs/protocol.md#k-27).
@@ -167,18 +201,18 @@ impl Finder {
         wishes: &mut Vec<StructuredName>,
     ) {
         let Some(links) = &self.links else { return };
-        for to in links(any) {
+        // Files are not requested.
+        for to in links(any).into_iter().filter(|to| to.source != Some(SourceKind::Path)) {
             let wish = (self.structured && structured::is_structured_name(&to.name))
                 .then(|| StructuredName::found(&to.name))
                 .flatten();
             let name = wish.as_ref().map_or(to.name.as_str(), |wish| wish.name.as_str());
-            if matches!(to.source, Some(SourceKind::Grpc | SourceKind::DeltaGrpc | SourceKind::Rest)) {
-                found.own.insert((to.kind, catalog.intern(name)));
+            if let Some(source) = OwnSource::of(&to) {
+                found.own.insert((to.kind, catalog.intern(name)), source);
             }
             match wish {
                 Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
-                // A name pattern cannot be subscribed to: VHDS clients subscribe on demand.
-                None if to.name.is_empty() || to.name.ends_with('*') => {}
+                None if to.name.is_empty() => {}
                 None => {
                     found.children.insert((to.kind, catalog.intern(&to.name)));
                 }

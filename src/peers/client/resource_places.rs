@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time, TypeUrl};
 
+use super::references::OwnSource;
 use super::structured::{self, BadName, StructuredName};
 use super::track::{Changes, Track};
-use super::{Client, FallbackServer, Lane, Refused, TrackKey};
+use super::{Client, FallbackServer, Lane, Refused, TrackKey, Unrequested};
 use crate::engine::session::is_glob;
 
 /// Names without a server that are remembered.
@@ -106,7 +107,8 @@ impl Client {
 
     /// Groups the names of a type by server, with an empty group for servers that lost all names.
     ///
-    /// A name without a server is left out and remembered (docs/protocol.md#k-24).
+    /// A name without a server is left out and remembered (docs/protocol.md#i-06,
+    /// docs/protocol.md#k-24).
     pub(super) fn by_server(
         &mut self,
         url: &TypeUrl,
@@ -115,16 +117,22 @@ impl Client {
     ) -> BTreeMap<u32, BTreeSet<Sym>> {
         let known = self.keys_of(url).into_iter();
         let mut out: BTreeMap<u32, BTreeSet<Sym>> = known.map(|key| (key.server, BTreeSet::new())).collect();
-        self.unmapped.retain(|(other, _)| other != url);
+        self.unmapped.retain(|(other, _), _| other != url);
         let plain = self.config.plain(url);
         let kind = Kind::of_type_url(url.as_str()).map(|(kind, _)| kind);
-        let own = kind.and_then(|kind| Some((kind, *self.config.own.get(&kind)?)));
         // Authorities are not configured, so all names have the same server.
         let alike = self.config.authorities.is_empty() && self.config.others == FallbackServer::Plain;
         for name in names {
             let text = catalog.text(name);
-            let own = own.filter(|(kind, _)| self.references.is_own(*kind, name));
-            let plain = own.map_or(plain, |(_, server)| server);
+            let own = kind.and_then(|kind| Some((kind, self.references.own_source(kind, name)?)));
+            let plain = match own.map(|(kind, source)| self.own_server(kind, source, plain)) {
+                None => plain,
+                Some(Ok(server)) => server,
+                Some(Err(cause)) => {
+                    self.remember_unrequested(url, name, cause);
+                    continue;
+                }
+            };
             let found = |text| StructuredName::found(text).and_then(|wish| self.server(&wish, plain));
             let server =
                 if alike || !structured::is_structured_name(text) { Some(plain) } else { found(text) };
@@ -133,12 +141,33 @@ impl Client {
                 Some(server) => {
                     out.entry(server).or_default().insert(name);
                 }
-                None if self.unmapped.len() < MAX_UNMAPPED_NAMES => {
-                    self.unmapped.insert((url.clone(), name));
-                }
-                None => {}
+                None => self.remember_unrequested(url, name, Unrequested::Authority),
             }
         }
         out
+    }
+
+    fn remember_unrequested(&mut self, url: &TypeUrl, name: Sym, cause: Unrequested) {
+        if self.unmapped.len() < MAX_UNMAPPED_NAMES {
+            self.unmapped.insert((url.clone(), name), cause);
+        }
+    }
+
+    /// Returns the server of a resource that its reference requests outside of ADS.
+    ///
+    /// Never the aggregated stream: a server of a cluster has resources that the ADS does not have.
+    fn own_server(&self, kind: Kind, source: &OwnSource, plain: u32) -> Result<u32, Unrequested> {
+        let cluster = source.cluster.clone().unwrap_or_default();
+        let unknown = || Unrequested::Cluster(cluster.to_string());
+        if let Some(server) = self.config.clusters.get(&(cluster.clone(), source.variant)) {
+            return Ok(*server);
+        }
+        if let Some(server) = self.config.own.get(&kind).filter(|_| cluster.is_empty()) {
+            return Ok(*server);
+        }
+        // Without a bootstrap, one server stands for all clusters.
+        let is_alone = self.config.clusters.is_empty();
+        let separate = !self.config.profile_of(plain).variant.is_aggregated();
+        if is_alone && separate { Ok(plain) } else { Err(unknown()) }
     }
 }

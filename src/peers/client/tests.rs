@@ -40,6 +40,7 @@ fn config(variant: Variant) -> Config {
         structured: false,
         kinds: BTreeMap::new(),
         own: BTreeMap::new(),
+        clusters: BTreeMap::new(),
         beside: BTreeMap::new(),
         authorities: BTreeMap::new(),
         others: FallbackServer::Plain,
@@ -54,7 +55,7 @@ fn following(variant: Variant) -> Config {
         let cluster = value.map(|field| field.bytes().to_vec()).unwrap_or_default();
         let name =
             crate::wire::pb::Fields::new(&cluster).map_while(Result::ok).find(|field| field.number == 1);
-        let to = |name: String| Reference { kind: Kind::Eds, name, source: None };
+        let to = |name: String| Reference { kind: Kind::Eds, name, source: None, cluster: None };
         name.map(|name| to(name.text().into_owned())).into_iter().collect()
     });
     Config { links: Some(links), ..config(variant) }

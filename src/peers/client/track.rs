@@ -23,8 +23,12 @@ pub(super) struct Track {
     pub profile: ServerProfile,
     /// Each response has all resources (SotW LDS and CDS, docs/protocol.md#e-44).
     full_state: bool,
-    /// The subscription is a wildcard (docs/protocol.md#e-38).
+    /// A wildcard was subscribed to directly (docs/protocol.md#e-38).
     pub wildcard: bool,
+    /// A resource refers to all resources of the type, or to all with a prefix.
+    pub referred_wildcard: bool,
+    /// Single resources are requested on first use, as virtual hosts are (docs/protocol.md#f-33).
+    pub on_demand: bool,
     /// Names that were subscribed to directly.
     pub asked: BTreeSet<Sym>,
     /// Names that resources refer to.
@@ -121,6 +125,8 @@ impl Track {
             profile,
             full_state,
             wildcard: false,
+            referred_wildcard: false,
+            on_demand: false,
             asked: BTreeSet::new(),
             referred: BTreeSet::new(),
             stand_ins: BTreeSet::new(),
@@ -149,6 +155,18 @@ impl Track {
         verdict.map(|pending| pending.due).into_iter().chain(ttl).chain(self.poll.due()).min()
     }
 
+    /// Whether the subscription is a wildcard.
+    pub(super) fn is_wildcard(&self) -> bool {
+        self.wildcard || self.referred_wildcard
+    }
+
+    /// Whether the next request may ask for the wildcard by an empty list.
+    ///
+    /// Envoy opens a subscription to virtual hosts in no other way.
+    fn prefers_legacy_wildcard(&self) -> bool {
+        self.profile.legacy_wildcard || (self.on_demand && !self.wildcard)
+    }
+
     /// Whether the name was subscribed to directly.
     pub(super) fn names(&self, name: Sym) -> bool {
         [&self.asked, &self.referred, &self.stand_ins].into_iter().any(|names| names.contains(&name))
@@ -156,7 +174,7 @@ impl Track {
 
     /// Returns the resources that are no longer subscribed to.
     pub(super) fn unwanted(&self) -> Vec<Sym> {
-        if self.wildcard {
+        if self.is_wildcard() {
             return Vec::new();
         }
         let wanted = |name: Sym, held: &HeldResource| {
@@ -282,7 +300,7 @@ impl Track {
             let aliases: Vec<Sym> = entry.aliases.to_vec();
             let name = self.spelled(name, catalog);
             let answers = self.answers(name, &aliases, &globs, catalog);
-            if name == Sym::EMPTY || !(self.wildcard || self.names(name) || !answers.is_empty()) {
+            if name == Sym::EMPTY || !(self.is_wildcard() || self.names(name) || !answers.is_empty()) {
                 continue;
             }
             let until = ttl.and_then(|ttl| u64::try_from(ttl).ok());
@@ -363,13 +381,13 @@ impl Track {
 
     /// Whether there is a subscription and no response waits for its verdict.
     pub(super) fn may_poll(&self) -> bool {
-        self.pending.is_empty() && (self.wildcard || !self.wanted().is_empty())
+        self.pending.is_empty() && (self.is_wildcard() || !self.wanted().is_empty())
     }
 
     /// Whether the newest request has the current subscription.
     pub(super) fn is_subscription_sent(&self) -> bool {
         let sent = self.sent.as_ref();
-        sent.is_some_and(|sent| sent.wildcard == self.wildcard && sent.names == self.wanted())
+        sent.is_some_and(|sent| sent.wildcard == self.is_wildcard() && sent.names == self.wanted())
     }
 
     /// Returns the next poll: the whole subscription and the verdict (docs/protocol.md#d-02).
@@ -381,7 +399,7 @@ impl Track {
     /// Returns requests for the subscription changes; none if a verdict will carry them.
     pub(super) fn changes(&mut self) -> Vec<Request> {
         let first = self.sent.is_none();
-        let nothing = !self.wildcard && self.wanted().is_empty();
+        let nothing = !self.is_wildcard() && self.wanted().is_empty();
         if first && nothing {
             return Vec::new();
         }
@@ -421,15 +439,15 @@ impl Track {
             None => (true, false),
             Some(sent) => (false, sent.ever_named),
         };
-        let legacy = self.profile.legacy_wildcard && self.wildcard && names.is_empty() && !ever;
+        let legacy = self.prefers_legacy_wildcard() && self.is_wildcard() && names.is_empty() && !ever;
         let before =
             self.sent.take().unwrap_or(Sent { wildcard: false, names: BTreeSet::new(), ever_named: false });
         let mut request = Request::default();
         if self.profile.variant.is_delta() {
             request.names = names.difference(&before.names).copied().collect();
             request.unsubscribe = before.names.difference(&names).copied().collect();
-            request.wildcard = self.wildcard && !before.wildcard && !legacy;
-            request.unsubscribe_wildcard = before.wildcard && !self.wildcard;
+            request.wildcard = self.is_wildcard() && !before.wildcard && !legacy;
+            request.unsubscribe_wildcard = before.wildcard && !self.is_wildcard();
             for name in &request.unsubscribe {
                 self.absent.remove(name);
             }
@@ -442,10 +460,11 @@ impl Track {
             self.forget();
             request.version = self.version.clone();
             request.names = names.iter().copied().collect();
-            request.wildcard = self.wildcard && !legacy;
+            request.wildcard = self.is_wildcard() && !legacy;
         }
         let named = !request.names.is_empty() || request.wildcard;
-        self.sent = Some(Sent { wildcard: self.wildcard, names, ever_named: before.ever_named || named });
+        self.sent =
+            Some(Sent { wildcard: self.is_wildcard(), names, ever_named: before.ever_named || named });
         request
     }
 }

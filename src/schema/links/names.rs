@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
 use super::SourceKind;
-use super::source::CONFIG_SOURCE_FIELDS;
+use super::source::{CONFIG_SOURCE_FIELDS, cluster_from_bytes};
 use super::walk::{inner_message, name_field_kind};
 use crate::schema::{Schema, message_name};
 use crate::wire::event::Kind;
@@ -38,6 +38,17 @@ pub struct FoundReference {
     pub name: String,
     /// The config source of the referenced resource, if stated.
     pub source: Option<SourceKind>,
+    /// The cluster that the config source names.
+    pub cluster: Option<Box<str>>,
+}
+
+impl FoundReference {
+    /// Creates a reference with the field that holds its config source.
+    fn new(kind: Kind, name: String, config: Option<WireField<'_>>) -> FoundReference {
+        let source = config.as_ref().and_then(|config| SourceKind::from_bytes(config.bytes()));
+        let cluster = config.as_ref().and_then(|config| cluster_from_bytes(config.bytes()));
+        FoundReference { kind, name, source, cluster }
+    }
 }
 
 /// The fields of a message type that can lead to a name.
@@ -155,8 +166,7 @@ impl ReferenceFinder {
             match plan.role(field.number) {
                 Some(FieldRole::Name(kind)) if !value.is_empty() => {
                     let config = plan.source.and_then(|number| last_field(number, bytes));
-                    let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
-                    found.push(FoundReference { kind: *kind, name: field.text().into_owned(), source });
+                    found.push(FoundReference::new(*kind, field.text().into_owned(), config));
                 }
                 Some(FieldRole::Message(inner)) => self.message(*inner, value, depth, found),
                 Some(FieldRole::Any) => self.any(value, depth, found),
@@ -336,8 +346,7 @@ impl CompositeReference {
             Some(number) => last_field(number, when.bytes()),
             None => Some(*when),
         };
-        let source = config.and_then(|config| SourceKind::from_bytes(config.bytes()));
         let is_complete = self.name.is_none() || !name.is_empty();
-        is_complete.then(|| FoundReference { kind: self.kind, name: name + self.suffix, source })
+        is_complete.then(|| FoundReference::new(self.kind, name + self.suffix, config))
     }
 }

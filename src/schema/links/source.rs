@@ -1,7 +1,7 @@
 use serde_json::Value;
 
 use crate::wire::event::Variant;
-use crate::wire::pb::Fields;
+use crate::wire::pb::{Fields, Value as FieldValue};
 
 /// Fields that hold the `ConfigSource` of the names beside them.
 pub(super) const CONFIG_SOURCE_FIELDS: [&str; 4] =
@@ -15,6 +15,10 @@ const ADS: u32 = 3;
 const SELF: u32 = 5;
 const PATH_CONFIG_SOURCE: u32 = 8;
 const API_TYPE: u32 = 1;
+const CLUSTER_NAMES: u32 = 2;
+const GRPC_SERVICES: u32 = 4;
+const ENVOY_GRPC: u32 = 1;
+const CLUSTER_NAME: u32 = 1;
 const REST: u64 = 1;
 const GRPC: u64 = 2;
 const DELTA_GRPC: u64 = 3;
@@ -115,6 +119,28 @@ impl SourceKind {
         });
         // The last member of a oneof wins.
         kinds.last().flatten()
+    }
+}
+
+/// Returns the cluster that a serialized `ConfigSource` names in its `api_config_source`.
+pub(super) fn cluster_from_bytes(config: &[u8]) -> Option<Box<str>> {
+    let api = last_member(config, API_CONFIG_SOURCE)?;
+    let service = last_member(api, GRPC_SERVICES).and_then(|service| last_member(service, ENVOY_GRPC));
+    let name = match service {
+        Some(envoy) => last_member(envoy, CLUSTER_NAME),
+        None => last_member(api, CLUSTER_NAMES),
+    };
+    let name = std::str::from_utf8(name?).ok()?;
+    (!name.is_empty()).then(|| name.into())
+}
+
+/// Returns the bytes of the last field with this number.
+fn last_member(message: &[u8], number: u32) -> Option<&[u8]> {
+    let fields = Fields::new(message).map_while(Result::ok);
+    let last = fields.filter(|field| field.number == number).last()?;
+    match last.value {
+        FieldValue::Len(bytes) => Some(bytes),
+        _ => None,
     }
 }
 

@@ -222,6 +222,7 @@ impl Setup {
             structured: self.structured,
             kinds: BTreeMap::new(),
             own: BTreeMap::new(),
+            clusters: BTreeMap::new(),
             beside: BTreeMap::new(),
             authorities: self.authorities.clone(),
             others: if self.authorities.is_empty() { FallbackServer::Plain } else { FallbackServer::Nobody },

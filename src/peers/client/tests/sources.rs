@@ -1,6 +1,7 @@
 //! Several servers, each with its own names and its own variant.
 
 use super::*;
+use crate::schema::links::SourceKind;
 
 const B: &str = "xdstp://b/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
 const C: &str = "xdstp://c/envoy.config.endpoint.v3.ClusterLoadAssignment/x";
@@ -158,4 +159,74 @@ fn selects_server_by_type_and_locator() {
     );
     servers.said.sort_unstable();
     assert_eq!(servers.said, [format!("0 delta-ads plain {C}"), "1 sotw *".into(), format!("2 delta {B}")]);
+}
+
+/// Follows one reference from each cluster.
+fn referring_to(main: Variant, to: Reference) -> Config {
+    let links: Links = Arc::new(move |_: &[u8]| vec![to.clone()]);
+    Config { links: Some(links), ..config(main) }
+}
+
+fn secret(cluster: &str) -> Reference {
+    let (source, cluster) = (Some(SourceKind::Grpc), Some(cluster.into()));
+    Reference { kind: Kind::Sds, name: "cert".into(), source, cluster }
+}
+
+/// Returns the requests of a client that receives a cluster, and the names that it did not request.
+fn said(config: Config) -> (Vec<String>, Vec<Unrequested>) {
+    let delta = config.profile.variant.is_delta();
+    let (mut client, mut catalog) = (Client::new(config), Catalog::in_memory());
+    let mut servers = Servers::default();
+    client.wildcard(Time::ZERO, &CDS.into(), true, &mut catalog).expect("a stream");
+    servers.run(&mut client, &mut catalog);
+    clusters(&mut client, &mut catalog, delta, &["a"]);
+    servers.run(&mut client, &mut catalog);
+    servers.said.sort_unstable();
+    (servers.said, client.unmapped().map(|(_, cause)| cause.clone()).collect())
+}
+
+/// docs/protocol.md#i-05, docs/protocol.md#i-06
+#[test]
+fn requests_names_from_stated_cluster_and_never_over_ads() {
+    let clusters = [(("sds-grpc".into(), Variant::Sotw), 1)];
+    let known = Config {
+        clusters: clusters.into(),
+        profiles: [(1, profile(Variant::Sotw))].into(),
+        ..referring_to(Variant::DeltaAds, secret("sds-grpc"))
+    };
+    assert_eq!(
+        said(known),
+        (vec!["0 delta-ads ".into(), "0 delta-ads *".into(), "1 sotw cert".into()], vec![])
+    );
+    let (ads, unrequested) = said(referring_to(Variant::DeltaAds, secret("sds-grpc")));
+    assert_eq!(ads, ["0 delta-ads ", "0 delta-ads *"]);
+    assert_eq!(unrequested, [Unrequested::Cluster("sds-grpc".into())]);
+    // A single server with a stream per type stands for all clusters.
+    let (separate, unrequested) = said(referring_to(Variant::Delta, secret("sds-grpc")));
+    assert_eq!(separate, ["0 delta ", "0 delta *", "0 delta cert"]);
+    assert_eq!(unrequested, []);
+}
+
+/// docs/protocol.md#c-01
+#[test]
+fn does_not_request_names_from_files() {
+    let file = Reference { source: Some(SourceKind::Path), cluster: None, ..secret("") };
+    assert_eq!(said(referring_to(Variant::Ads, file)), (vec!["0 ads *".into(), "0 ads *".into()], vec![]));
+}
+
+/// Scoped routes are requested as a wildcard, virtual hosts by an empty list (docs/protocol.md#f-33).
+#[test]
+fn follows_scoped_routes_and_virtual_hosts_like_envoy() {
+    let to = |kind, name: &str| Reference { kind, name: name.into(), source: None, cluster: None };
+    let scopes = to(Kind::Srds, "*");
+    let (delta, _) = said(referring_to(Variant::DeltaAds, scopes.clone()));
+    assert_eq!(delta, ["0 delta-ads ", "0 delta-ads *", "0 delta-ads *"]);
+    let (separate, _) = said(referring_to(Variant::Sotw, scopes));
+    assert_eq!(separate, ["0 sotw *", "0 sotw *", "0 sotw *"]);
+    let hosts = to(Kind::Vhds, "shop/*");
+    let (delta, _) = said(referring_to(Variant::DeltaAds, hosts.clone()));
+    assert_eq!(delta, ["0 delta-ads ", "0 delta-ads ", "0 delta-ads *"]);
+    // SotW has no virtual hosts.
+    let (sotw, _) = said(referring_to(Variant::Ads, hosts));
+    assert_eq!(sotw, ["0 ads *", "0 ads *"]);
 }
