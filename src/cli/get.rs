@@ -17,7 +17,7 @@ use crate::sources::{
     bodies::{self, Contents},
 };
 use crate::wire::event::{Kind, StreamId, TypeUrl};
-use crate::wire::text::{count, size, type_label};
+use crate::wire::text::{count, shown_name, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::error::{CliError, Exit};
@@ -308,7 +308,7 @@ impl Get<'_> {
             let (state, role) = resource_state(fact);
             let mut cells = vec![
                 Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
-                Cell::new(&fact.name),
+                Cell::new(shown_name(&fact.name)),
                 Cell::new(fact.version.as_deref().unwrap_or("-")),
                 Cell::role(state, role),
             ];

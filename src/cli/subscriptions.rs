@@ -8,7 +8,7 @@ use crate::engine::store::{MissingAnswer, ResourceFact, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::Schema;
-use crate::wire::text::{count, type_label};
+use crate::wire::text::{count, shown_name, type_label};
 
 use super::args::{Format, GetArgs};
 use super::error::CliError;
@@ -118,7 +118,7 @@ fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec
     vec![
         node(state),
         Cell::role(type_label(state.type_url.as_str()), Role::Muted),
-        Cell::new(name),
+        Cell::new(shown_name(name)),
         Cell::new(fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-")),
         Cell::role(word, role),
     ]

@@ -161,7 +161,9 @@ impl<'a> RuleContext<'a> {
     ) -> Vec<OverdueName> {
         let Some(since) = self.ago(limit) else { return Vec::new() };
         let is_due = |at: Time| at <= since && checked_until.is_none_or(|until| at > until);
-        let overdue = track.waiting.iter().filter(|(_, pending)| is_due(pending.since));
+        // `request-name-empty` covers the empty name.
+        let overdue =
+            track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending.since));
         let overdue = overdue.map(|(name, pending)| OverdueName {
             name,
             requested_in: pending.last,

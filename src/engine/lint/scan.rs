@@ -15,6 +15,8 @@ use crate::wire::{Message, MessageBody};
 pub(super) struct ResponseScan {
     /// Entries that lack a name.
     pub(super) nameless: Vec<BlobId>,
+    /// Entries without a name whose payload cannot be decoded.
+    pub(super) unreadable: Vec<BlobId>,
     /// Entries whose payload has another type than the response.
     pub(super) other_type: Vec<BlobId>,
     /// Delta: payloads without a version.
@@ -66,7 +68,8 @@ impl ResponseScan {
     }
 
     fn is_clean(&self) -> bool {
-        let blobs = [&self.nameless, &self.other_type, &self.ttl, &self.aliased, &self.structured];
+        let blobs =
+            [&self.nameless, &self.unreadable, &self.other_type, &self.ttl, &self.aliased, &self.structured];
         let names = [&self.unversioned, &self.misnamed, &self.wrapped];
         blobs.iter().all(|list| list.is_empty()) && names.iter().all(|list| list.is_empty())
     }
@@ -91,7 +94,8 @@ impl ResponseScan {
     fn entry(&mut self, catalog: &Catalog, track: &Track, own: Option<Sym>, is_delta: bool, id: BlobId) {
         let entry = catalog.entry(id);
         if entry.name == Sym::EMPTY && should_be_named(catalog, track, id) {
-            self.nameless.push(id);
+            let list = if is_unreadable(catalog, id) { &mut self.unreadable } else { &mut self.nameless };
+            list.push(id);
         }
         let has_type = entry.payload.is_some() && entry.type_url != Sym::EMPTY;
         if has_type && Some(entry.type_url) != own && !may_differ(catalog, track, entry.name, entry.type_url)
@@ -134,6 +138,12 @@ fn should_be_named(catalog: &Catalog, track: &Track, id: BlobId) -> bool {
         }
         BlobForm::Other => false,
     }
+}
+
+/// Whether the fields of a payload cannot be told apart.
+fn is_unreadable(catalog: &Catalog, id: BlobId) -> bool {
+    let any = catalog.entry(id).payload.and_then(|payload| catalog.bytes(payload));
+    any.is_some_and(|any| Fields::new(structured::value(&any)).any(|field| field.is_err()))
 }
 
 /// Whether a resource may be on the track of another type (`docs/protocol.md#e-28`).

@@ -60,9 +60,9 @@ impl Track {
             self.subscription.changed_at = ctx.at;
         }
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
-        self.count_request(ctx, news);
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
         outcome.kind = verdict.kind(nacks, news, lost || leaves);
+        self.count_request(ctx, news, outcome.kind);
         outcome
     }
 

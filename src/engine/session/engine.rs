@@ -33,6 +33,9 @@ pub(crate) struct Engine {
     messages: u64,
 }
 
+/// Streams of a session to search for open ones, newest first.
+const MAX_PARALLEL_STREAMS: usize = 256;
+
 /// The identity of a client: streams with an equal one belong to one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct ClientHistory {
@@ -101,6 +104,15 @@ impl Engine {
         let session = stream.session.and_then(|session| self.sessions.get(session));
         let earlier = session.into_iter().flatten().rev().filter(move |other| **other < index);
         earlier.filter_map(|other| self.streams.get(*other))
+    }
+
+    /// The stream, and those of the newest [`MAX_PARALLEL_STREAMS`] of its session that are open.
+    pub(crate) fn open_in_session<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
+        let session = stream.session.and_then(|session| self.sessions.get(session));
+        let members = session.into_iter().flatten().rev().take(MAX_PARALLEL_STREAMS);
+        let members = members.filter_map(|index| self.streams.get(*index));
+        let others = members.filter(|other| other.closed.is_none() && other.id != stream.id);
+        std::iter::once(stream).chain(others)
     }
 
     /// Handles a frame. `is_known`: the frame was handled before a checkpoint was restored.

@@ -91,10 +91,10 @@ impl Track {
         self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
-        // The next response to a poll answers this request (docs/protocol.md#d-03).
-        self.count_request(ctx, (news && !stale) || self.polled);
         let nacks = request.error_detail.is_some();
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
+        // The next response to a poll answers this request (docs/protocol.md#d-03).
+        self.count_request(ctx, (news && !stale) || self.polled, outcome.kind);
         outcome
     }
 

@@ -3,7 +3,7 @@ use crate::wire::event::{Kind, Sym};
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan};
 use super::track::Track;
-use super::{Context, xdstp};
+use super::{Context, MessageKind, xdstp};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -13,7 +13,7 @@ impl Track {
             since: ctx.at,
             first: ctx.seq,
             last: ctx.seq,
-            requests_before: self.traffic.requests,
+            askings_before: self.traffic.askings,
             count: 1,
             has_resource: false,
         }
@@ -68,22 +68,29 @@ impl Track {
         }
     }
 
-    /// Counts a request. `expects_response`: the request asks for something new.
-    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool) {
+    /// Counts a request. `expects_response`: the request asks for something new. `kind`: the kind
+    /// of the request.
+    pub(crate) fn count_request(&mut self, ctx: &Context<'_>, expects_response: bool, kind: MessageKind) {
         self.traffic.requests += 1;
         self.traffic.last_request = Some(ctx.seq);
+        if expects_response || !matches!(kind, MessageKind::Ack | MessageKind::Nack) {
+            self.traffic.askings += 1;
+            self.traffic.last_asking = Some(ctx.seq);
+        }
         if expects_response {
             self.traffic.unanswered = Some(ctx.seq);
         }
     }
 
-    /// Returns the requests for a waiting name. Each SotW request restates all names.
+    /// Returns the requests for a waiting name.
+    ///
+    /// Each SotW request restates all names; ACKs and NACKs are not counted.
     pub(crate) fn request_span(&self, request: &NameRequest, is_delta: bool) -> RequestSpan {
         if is_delta {
             return RequestSpan { count: u64::from(request.count), first: request.first, last: request.last };
         }
-        let count = self.traffic.requests.saturating_sub(request.requests_before).max(1);
-        let last = self.traffic.last_request.unwrap_or(request.last);
+        let count = self.traffic.askings.saturating_sub(request.askings_before).max(1);
+        let last = self.traffic.last_asking.map_or(request.last, |last| last.max(request.last));
         RequestSpan { count: u64::from(count), first: request.first, last }
     }
 }

@@ -33,8 +33,8 @@ pub(crate) struct NameRequest {
     pub(crate) first: Seq,
     /// The newest request that names it (delta only: a SotW request restates all names).
     pub(crate) last: Seq,
-    /// Number of requests of the track before the first one.
-    pub(crate) requests_before: u32,
+    /// Number of requests of the track before the first one that were not a mere ACK or NACK.
+    pub(crate) askings_before: u32,
     /// Number of requests that name it (delta only).
     pub(crate) count: u32,
     /// The client has the resource and requests it again: it is not missing

@@ -1,6 +1,6 @@
 use super::Role;
 use crate::engine::lint::{Finding, Severity};
-use crate::wire::text::type_label;
+use crate::wire::text::{shown_name, type_label};
 
 /// Returns the role of texts about a finding of this severity.
 pub fn severity_role(severity: Severity) -> Role {
@@ -29,7 +29,7 @@ pub fn place(finding: &Finding) -> String {
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = String::new();
     if !finding.names.is_empty() {
-        let names: Vec<&str> = finding.names.iter().take(3).map(|name| &**name).collect();
+        let names: Vec<&str> = finding.names.iter().take(3).map(|name| shown_name(name)).collect();
         text.push_str(&names.join(", "));
         if finding.names.len() > 3 {
             text.push_str(&format!(" and {} more", finding.names.len() - 3));

@@ -6,6 +6,7 @@ use crate::engine::graph::{self, Graph};
 use crate::engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
 use crate::schema::Schema;
 use crate::wire::event::Kind;
+use crate::wire::text::shown_name;
 
 /// Returns likely reasons for the missing answers of a type, the likeliest first.
 ///
@@ -54,7 +55,7 @@ pub fn missing_answer(answer: &MissingAnswer) -> String {
     let mut text: String = match &answer.names[..] {
         [] => "*".into(),
         names => {
-            let spelled: Vec<&str> = names.iter().take(3).map(|name| &**name).collect();
+            let spelled: Vec<&str> = names.iter().take(3).map(|name| shown_name(name)).collect();
             spelled.join(", ")
         }
     };

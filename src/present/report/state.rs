@@ -1,6 +1,6 @@
 use crate::engine::store::{ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
 use crate::wire::event::{Time, Variant};
-use crate::wire::text::{count, plural};
+use crate::wire::text::{count, plural, shown_name};
 
 use super::Role;
 
@@ -130,7 +130,7 @@ pub fn subscribed(fact: &StateFact) -> String {
 
 /// Returns the first `most` names and the number of the others: `a, b and 12 more`.
 pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
-    let mut shown: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
+    let mut shown: Vec<&str> = names.iter().take(most).map(|name| shown_name(name)).collect();
     let more = names.len().saturating_sub(most);
     let rest = format!("and {} more", crate::wire::text::count(more as u64));
     if more > 0 {

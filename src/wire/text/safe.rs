@@ -37,6 +37,11 @@ fn must_escape(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Returns a name as people read it: an empty one as `""`.
+pub fn shown_name(name: &str) -> &str {
+    if name.is_empty() { "\"\"" } else { name }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,12 +64,14 @@ mod order_lds_before_cds;
 mod order_rds_before_lds;
 mod order_vhds_before_rds;
 mod over_4mib;
+mod payload_undecodable;
 mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
 mod regular_stream_age;
 mod relay_leak;
 mod relay_version_rewritten;
+mod request_name_empty;
 mod request_repeat;
 mod resource_name_empty;
 mod resource_version_reused;
@@ -143,7 +145,7 @@ use super::check::Check;
 use super::rule::Rule;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 137] = [
+pub(super) static ALL: [(&Rule, &[Check]); 139] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -208,12 +210,14 @@ pub(super) static ALL: [(&Rule, &[Check]); 137] = [
     (&order_rds_before_lds::RULE, order_rds_before_lds::CHECKS),
     (&order_vhds_before_rds::RULE, order_vhds_before_rds::CHECKS),
     (&over_4mib::RULE, over_4mib::CHECKS),
+    (&payload_undecodable::RULE, payload_undecodable::CHECKS),
     (&pgv_violation::RULE, pgv_violation::CHECKS),
     (&reconnect_new_name_unsent::RULE, reconnect_new_name_unsent::CHECKS),
     (&reconnect_version_dropped::RULE, reconnect_version_dropped::CHECKS),
     (&regular_stream_age::RULE, regular_stream_age::CHECKS),
     (&relay_leak::RULE, relay_leak::CHECKS),
     (&relay_version_rewritten::RULE, relay_version_rewritten::CHECKS),
+    (&request_name_empty::RULE, request_name_empty::CHECKS),
     (&request_repeat::RULE, request_repeat::CHECKS),
     (&resource_name_empty::RULE, resource_name_empty::CHECKS),
     (&resource_version_reused::RULE, resource_version_reused::CHECKS),

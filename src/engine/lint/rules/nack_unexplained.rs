@@ -1,15 +1,16 @@
-//! A client rejected a response that breaks no constraint of the API.
+//! A NACK cites a constraint of the API that no resource of the response breaks.
 //!
-//! Why: Every resource of the response fulfils the constraints of the API. Clients reject for
-//! other reasons too: a missing reference, an unknown extension, a rule of their own.
+//! Why: Constraints change from release to release. Every resource of the response fulfils the
+//! constraints of the descriptors in use, so the client was built with other ones.
 //!
 //! Example:
 //! ```text
-//! < cds v=1 n=1 [c]
-//! > cds n=1 nack="unknown extension"
+//! < cds v=1 n=1 [c{connect_timeout: 1s}]
+//! > cds n=1 nack="ConnectTimeout: value must be greater than 2s"
 //! ```
 //!
-//! Advice: Read the message of the client. Check the release of the client and its build.
+//! Advice: Compare the API release of the control plane with that of the client. Load the
+//! descriptors of the client's release with `--protoset`.
 //!
 //! Reference: xDS protocol, "Protoc-Gen-Validate Annotations".
 
@@ -21,7 +22,8 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    if ctx.options.constraints.is_none() || !request.is_nack() {
+    let message = request.error().map_or("", |error| &error.message);
+    if ctx.options.constraints.is_none() || !request.is_nack() || !cites_constraint(message) {
         return;
     }
     let Some(sent) = request.outcome.answers.and_then(|seq| ctx.state.pending(seq)) else { return };
@@ -33,7 +35,13 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         broken.is_some_and(|broken| broken.is_empty())
     });
     if fine {
-        let text = "rejected, although no constraint of the API is broken".to_owned();
+        let text = "the NACK cites a constraint that no resource of the response breaks".to_owned();
         ctx.report(&RULE, FindingDraft { text, evidence: &[seq], ..FindingDraft::default() });
     }
+}
+
+/// Whether the text of a NACK is that of a broken constraint.
+fn cites_constraint(text: &str) -> bool {
+    let marks = ["constraint validation failed", "ValidationError.", "value must ", "value is required"];
+    marks.iter().any(|mark| text.contains(mark))
 }

@@ -1,7 +1,8 @@
 //! A client does not request a name again after a reconnect.
 //!
 //! Why: Subscriptions do not outlive their stream. A name that is not requested again is no longer
-//! updated.
+//! updated. A client that ended the stream by itself is exempt, and so is a name that another open
+//! stream of the client requests.
 //!
 //! Example:
 //! ```text
@@ -9,7 +10,7 @@
 //! > names=[foo bar]
 //! < v=1 n=a [foo bar]
 //! > v=1 n=a names=[foo bar]
-//! 1 close
+//! 1 close status=14
 //! stream 2 sotw eds
 //! > v=1 names=[foo]
 //! advance 6s
@@ -26,18 +27,22 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Settled, check)];
 
+use crate::engine::session::Stream;
+use crate::wire::event::{Side, Sym};
+
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };
-    if !ctx.has_full_history() || before.open.partial || before.gaps > 0 {
+    if !ctx.has_full_history() || before.open.partial || before.gaps > 0 || is_ended_by_client(before) {
         return;
     }
     let catalog = ctx.catalog();
+    let streams: Vec<&Stream> = ctx.store.engine().open_in_session(ctx.stream).collect();
     for track in &before.tracks {
-        let now = ctx.stream.find(&track.type_url);
-        let wanted = |name: &crate::wire::event::Sym| {
-            now.is_some_and(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
+        let now: Vec<_> = streams.iter().filter_map(|stream| stream.find(&track.type_url)).collect();
+        let is_requested = |name: &Sym| {
+            now.iter().any(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
         };
-        let names: Vec<_> = track.subscribed.names.iter().filter(|name| !wanted(name)).collect();
+        let names: Vec<_> = track.subscribed.names.iter().filter(|name| !is_requested(name)).collect();
         if !names.is_empty() {
             let text = format!(
                 "{} requested on stream {}, but not since",
@@ -51,4 +56,12 @@ fn check(ctx: &mut RuleContext<'_>) {
             );
         }
     }
+}
+
+/// Whether the client ended the stream without an error: it may need nothing of it any more.
+fn is_ended_by_client(stream: &Stream) -> bool {
+    stream.closed.as_ref().is_some_and(|(_, end)| {
+        let is_ok = end.status.as_ref().is_none_or(|(code, _)| code.0 == 0);
+        end.by == Some(Side::Client) && end.reset.is_none() && is_ok
+    })
 }

@@ -1,14 +1,14 @@
 //! A server sends endpoints of a cluster that the client does not have.
 //!
 //! Why: Clusters come first, and their endpoints after them. Endpoints without a cluster are of no
-//! use.
+//! use. A name that the client requested itself is exempt.
 //!
 //! Example:
 //! ```text
-//! > cds
-//! < cds v=1 n=a [a{eds}]
-//! > eds names=[c]
-//! < eds v=1 n=b [c]
+//! > cds sub=[*]
+//! < cds n=a [a{eds}@1]
+//! > eds sub=[*]
+//! < eds n=b [c@1]
 //! ```
 //!
 //! Advice: Send clusters before their endpoints.

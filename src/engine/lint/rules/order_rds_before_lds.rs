@@ -1,13 +1,14 @@
 //! A server sends a route configuration that no listener of the client uses.
 //!
-//! Why: Listeners come before the route configurations that they refer to.
+//! Why: Listeners come before the route configurations that they refer to. A name that the client
+//! requested itself is exempt.
 //!
 //! Example:
 //! ```text
-//! > lds
-//! < lds v=1 n=a [l{rds: r}]
-//! > rds names=[other]
-//! < rds v=1 n=b [other]
+//! > lds sub=[*]
+//! < lds n=a [l{rds: r}@1]
+//! > rds sub=[*]
+//! < rds n=b [other@1]
 //! ```
 //!
 //! Advice: Send listeners before their route configurations.

@@ -1,12 +1,13 @@
 //! A server sends a virtual host whose route configuration the client lacks.
 //!
-//! Why: Route configurations come before the virtual hosts that are added to them.
+//! Why: Route configurations come before the virtual hosts that are added to them. A name that the
+//! client requested itself is exempt.
 //!
 //! Example:
 //! ```text
 //! > rds sub=[r]
 //! < rds n=1 [r@1]
-//! > vhds sub=["other/foo.com"]
+//! > vhds sub=[*]
 //! < vhds n=2 ["other/foo.com"@1]
 //! ```
 //!
@@ -33,7 +34,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
         route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
     };
-    let unknown = |name: &&Sym| !has_route(catalog.text(**name));
+    let is_requested = |name: Sym| response.track.subscribed.names.contains(name);
+    let unknown = |name: &&Sym| !is_requested(**name) && !has_route(catalog.text(**name));
     let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
     if !routes.is_empty() && !names.is_empty() {
         let text = "virtual host of a route configuration that the client does not have".to_owned();

@@ -75,7 +75,8 @@ pub(super) fn report_unfollowed(
     }
 }
 
-/// Reports new names of the type that no resource of the client refers to.
+/// Reports new names of the type that no resource of the client refers to, unless the client
+/// requested them by name.
 pub(super) fn report_unreferenced(
     ctx: &mut RuleContext<'_>,
     response: &ResponseContext<'_>,
@@ -93,7 +94,10 @@ pub(super) fn report_unreferenced(
     let is_unreferenced = |name: &&Sym| {
         // Endpoints usually have the name of their cluster, whose references may be unknown.
         let has_namesake = parents.iter().any(|(_, track)| track.sent.is_present(catalog, **name));
-        !has_namesake && ctx.source_state.graphs.is_used(&client, (kind, **name)) == Some(false)
+        let is_requested = response.track.subscribed.names.contains(**name);
+        !is_requested
+            && !has_namesake
+            && ctx.source_state.graphs.is_used(&client, (kind, **name)) == Some(false)
     };
     let names: Vec<Sym> = response.outcome.added.iter().filter(is_unreferenced).copied().collect();
     if !names.is_empty() {

@@ -33,6 +33,9 @@ pub(crate) struct Traffic {
     pub(crate) began: Time,
     pub(crate) requests: u32,
     pub(crate) last_request: Option<Seq>,
+    /// Requests that are not a mere ACK or NACK: a verdict restates names without asking for them.
+    pub(crate) askings: u32,
+    pub(crate) last_asking: Option<Seq>,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
     /// The last request that asked for something new, until a response comes.

@@ -35,11 +35,31 @@ fn sentences_name_who_owes_what() {
         found,
         [
             word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
-            word("miss", "server owes EDS y, asked twice (#8 #10)", 8),
+            word("miss", "server owes EDS y, asked once (#8)", 8),
             word("nack", "CDS 42 refused 2 times since +1.0s; pushed again; 41 in force", 7),
             word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
         ]
     );
+}
+
+#[test]
+fn counts_requests_that_ask_and_not_verdicts() {
+    let found = problems(
+        "stream 1 ads
+         +0s > eds names=[x y]
+         +1s < eds v=1 n=a [x]
+         +1s > eds v=1 n=a names=[x y]
+         +2s < eds v=2 n=b [x~2]
+         +2s > eds v=2 n=b names=[x y]
+         +3s > eds v=2 n=b names=[x y]
+         +4s < eds v=3 n=c [x~3]
+         +4s > eds v=2 n=c names=[x y] nack=\"bad\"
+         +5s < eds v=4 n=d [x~4]
+         +5s > eds v=4 n=d names=[x y]
+         advance 20s
+        ",
+    );
+    assert_eq!(found, [("miss".to_owned(), "server owes EDS y, asked twice (#1 #6)".to_owned(), Some(1))]);
 }
 
 #[test]

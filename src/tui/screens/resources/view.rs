@@ -13,7 +13,8 @@ use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::text::{
-    self, Keep, count, cut, cut_name, display_safe, pad, plural, size, time_of_day_secs, type_label, wrap,
+    self, Keep, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
+    type_label, wrap,
 };
 
 pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
@@ -116,7 +117,7 @@ fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16
                 line
             }
             ResourceRow::Resource { place, fact } => {
-                let name = display_safe(place.name.as_deref().unwrap_or_default());
+                let name = display_safe(shown_name(place.name.as_deref().unwrap_or_default()));
                 let shown = cut_name(&name, room, glyphs.cut);
                 let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
                 let seen = display_safe(seen);
@@ -148,7 +149,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
     let (heading, at, lines): (String, usize, Vec<StyledLine>) = match &detail.referrers {
         Some(referrers) => {
             let line = |place: &TreePath| {
-                let name = place.name.as_deref().unwrap_or_default();
+                let name = shown_name(place.name.as_deref().unwrap_or_default());
                 vec![plain(format!("   {} {name}", type_label(place.type_url.as_str())))]
             };
             (

@@ -10,7 +10,7 @@ use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Cut, column};
-use crate::wire::text::{count, latency, plural, time_of_day_secs, type_label};
+use crate::wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
 
 use crate::tui::widgets::text::field;
 
@@ -75,7 +75,7 @@ pub(super) fn name_row(common: &Common, row: &NameRow) -> Vec<Span> {
     let asked = row.waits.map(|waits| waits.since).or(row.asked.map(|(_, at)| at));
     let first = row.asked.zip(row.came).filter(|_| !common.clock.untimed);
     vec![
-        plain(&*row.name),
+        plain(shown_name(&row.name)),
         plain(asked.map_or("-".to_owned(), time)),
         plain(first.map_or("-".to_owned(), |((_, asked), came)| latency(came.since(asked)))),
         name_state(common, row),

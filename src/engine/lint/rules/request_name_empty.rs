@@ -1,0 +1,32 @@
+//! A client requests a resource with an empty name.
+//!
+//! Why: No resource has an empty name, so the request stays unanswered. Often a reference in
+//! another resource, or a setting, is empty.
+//!
+//! Example:
+//! ```text
+//! > cds
+//! < cds v=1 n=a [c{eds}]
+//! > eds names=[""]
+//! ```
+//!
+//! Advice: Look for the resource whose reference is empty, such as a route without a cluster. For
+//! all resources of a type request `*`, or no names at all.
+//!
+//! Reference: xDS protocol, "How the client specifies what resources to return".
+
+use super::super::prelude::*;
+
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "request-name-empty", "P", include_str!("request_name_empty.rs"));
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+use crate::wire::event::Sym;
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if request.outcome.added.contains(&Sym::EMPTY) {
+        let text = "requested: no resource has an empty name".to_owned();
+        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]));
+    }
+}
