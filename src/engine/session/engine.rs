@@ -6,6 +6,7 @@ use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
 use super::compare::Compare;
+use super::failing::Failures;
 use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
@@ -24,6 +25,7 @@ pub(crate) struct Engine {
     /// one server and one method.
     sessions: Vec<Vec<usize>>,
     by_client: HashMap<ClientHistory, usize>,
+    failures: Failures,
     runs: NameRuns,
     specials: Specials,
     semantics: Option<SharedSemantics>,
@@ -93,6 +95,16 @@ impl Engine {
         self.streams.get(*self.by_id.get(&id)?)
     }
 
+    /// How the streams of each client ended.
+    pub(crate) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    /// The open streams, in order of their openings.
+    pub(crate) fn open_streams(&self) -> impl Iterator<Item = &Stream> {
+        self.failures.open_streams().filter_map(|index| self.streams.get(index))
+    }
+
     /// Messages so far.
     pub(crate) fn messages(&self) -> u64 {
         self.messages
@@ -154,6 +166,7 @@ impl Engine {
             FramePayload::End(end) => {
                 if stream.closed.is_none() {
                     stream.closed = Some((*at, End::clone(end)));
+                    self.failures.closed(index, stream);
                     outcome.what = SessionEvent::Close;
                 }
             }
@@ -166,6 +179,7 @@ impl Engine {
         let known = open.node_hint.is_some();
         self.streams.push(Stream::new(id, open, at));
         self.by_id.insert(id, index);
+        self.failures.opened(index);
         if known {
             self.join(index);
         }
@@ -286,9 +300,14 @@ impl Engine {
         let dir = message.dir();
         stream.count(dir, 1, message.size, at);
         stream.adopt(message.shape);
+        if dir == Dir::Resp && !stream.has_response {
+            stream.has_response = true;
+            self.failures.answered(index, stream);
+        }
         if dir == Dir::Req {
             stream.requests += 1;
             stream.first_request.get_or_insert(seq);
+            stream.last_request = Some(seq);
             if let Some(node) = message.node() {
                 stream.bind(node);
             }

@@ -14,6 +14,7 @@ mod compare;
 mod condition;
 mod delta;
 mod engine;
+mod failing;
 mod file;
 mod keepalive;
 pub(crate) mod locator;
@@ -30,6 +31,7 @@ mod track;
 mod words;
 mod xdstp;
 
+pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use words::{
@@ -40,6 +42,7 @@ pub use words::{
 pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::{Condition, Limits};
 pub(crate) use engine::Engine;
+pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds};
 pub(crate) use outcome::{Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;

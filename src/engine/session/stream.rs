@@ -39,6 +39,9 @@ pub(crate) struct Stream {
     /// Messages that could not be decoded.
     pub(crate) undecodable: u64,
     pub(crate) first_request: Option<Seq>,
+    pub(crate) last_request: Option<Seq>,
+    /// Whether the server has sent a response.
+    pub(crate) has_response: bool,
     pub(crate) last_message: Option<Time>,
     /// PINGs of the client, and of the server.
     pub(crate) pings: [Pings; 2],
@@ -63,6 +66,8 @@ impl Stream {
             gaps: 0,
             undecodable: 0,
             first_request: None,
+            last_request: None,
+            has_response: false,
             last_message: None,
             pings: Default::default(),
             open,
@@ -100,6 +105,17 @@ impl Stream {
     /// Whether the stream is an xDS stream over gRPC.
     pub(crate) fn is_grpc(&self) -> bool {
         !matches!(self.variant(), Some(Variant::Rest | Variant::File) | None)
+    }
+
+    /// Whether the server has sent a response, or may have sent one before the recording.
+    pub(crate) fn is_answered(&self) -> bool {
+        self.has_response || self.open.partial
+    }
+
+    /// The host of the client.
+    pub(crate) fn host(&self) -> Option<&str> {
+        let peer = self.open.peer.as_deref()?;
+        Some(peer.rsplit_once(':').map_or(peer, |(host, _)| host))
     }
 
     fn is_aggregated(&self) -> bool {

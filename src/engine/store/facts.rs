@@ -13,7 +13,7 @@ pub use crate::engine::session::{
 };
 
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
-use crate::wire::{NodeInfo, Open, Tls};
+use crate::wire::{End, NodeInfo, Open, Tls};
 
 /// The common part of all facts about a row of the timeline. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
@@ -276,6 +276,18 @@ pub struct ResourceFact {
     pub ttl_deadline: Option<Time>,
     /// The newest content, for [`crate::wire::content::Catalog::bytes`].
     pub content: Option<crate::wire::content::BlobId>,
+}
+
+impl From<&End> for EndFact {
+    fn from(end: &End) -> EndFact {
+        EndFact {
+            by: end.by,
+            code: end.status.as_ref().map(|(code, _)| *code),
+            message: end.status.as_ref().map(|(_, message)| message.clone()),
+            reset: end.reset,
+            note: end.note.clone(),
+        }
+    }
 }
 
 impl StreamFact {

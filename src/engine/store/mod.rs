@@ -5,10 +5,12 @@
 #![warn(missing_docs)]
 
 mod facts;
+mod failing;
 mod history;
 mod ledger;
 mod line;
 mod missing_answer;
+mod owed_at_end;
 mod pending_name;
 mod problems;
 mod query;
@@ -20,9 +22,11 @@ mod unreachable;
 mod versions;
 mod view;
 
-pub use crate::engine::session::{RequestSpan, SharedSemantics};
+pub use crate::engine::session::{EndKind, RequestSpan, SharedSemantics};
 pub use facts::*;
+pub use failing::{FailingStream, StreamFailure};
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
+pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
 pub use problems::{OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
 pub use snapshot::{StreamsSnapshot, Waited};

@@ -3,6 +3,7 @@
 //!
 //! Layout, symbols and colours belong to `tui` and `cli`.
 
+mod failing;
 mod finding;
 mod matrix;
 mod message;
@@ -11,6 +12,7 @@ mod problem;
 mod state;
 mod warming;
 
+pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, resources};

@@ -77,7 +77,7 @@ fn unreachable_peer(peer: &UnreachablePeer, clock: &Clock) -> String {
 
 /// The time of day in UTC, or seconds from the start of a source without dates: `14:02:08`,
 /// `+12.0s`.
-fn time_of_day(at: Time, clock: &Clock) -> String {
+pub(super) fn time_of_day(at: Time, clock: &Clock) -> String {
     let stamp = clock.epoch.map(|epoch| epoch.saturating_add(i128::from(at.0)));
     match stamp.and_then(|stamp| jiff::Timestamp::from_nanosecond(stamp).ok()) {
         Some(stamp) => stamp.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M:%S").to_string(),
@@ -92,6 +92,6 @@ fn label(type_url: &str) -> String {
     }
 }
 
-fn shown(version: &str) -> &str {
+pub(super) fn shown(version: &str) -> &str {
     if version.is_empty() { "(no version)" } else { version }
 }

@@ -26,6 +26,17 @@ pub fn latency(time: Duration) -> String {
     }
 }
 
+/// Formats a regular interval, rounded to what matters: `250ms`, `1.2s`, `300s`, `30m`.
+pub fn period(time: Duration) -> String {
+    let secs = time.as_secs_f64().round() as u64;
+    match secs {
+        0..10 => latency(time),
+        10..=600 => format!("{secs}s"),
+        _ if secs.is_multiple_of(60) => format!("{}m", secs / 60),
+        _ => format!("{}m {}s", secs / 60, secs % 60),
+    }
+}
+
 /// Formats a number of bytes in units of 1000: `80 B`, `1.1 kB`, `312 kB`, `12.4 MB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
@@ -86,6 +97,16 @@ pub fn type_label(type_url: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rounds_periods() {
+        let shown = |millis| period(Duration::from_millis(millis));
+        assert_eq!(shown(251), "251ms");
+        assert_eq!(shown(1_240), "1.2s");
+        assert_eq!(shown(300_020), "300s");
+        assert_eq!(shown(1_800_100), "30m");
+        assert_eq!(shown(1_815_000), "30m 15s");
+    }
 
     #[test]
     fn ages() {

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod delta;
+mod failing;
 mod ledger;
 mod partial;
 mod problems;

@@ -1,0 +1,403 @@
+//! Streams that end with an error, by client: counted when they close, never searched for.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::time::Duration;
+
+use crate::wire::event::{Code, Side, Time};
+use crate::wire::{End, Open};
+
+use super::stream::Stream;
+
+/// Ends of streams that are compared with each other.
+const MAX_COMPARED_ENDS: usize = 8;
+
+/// Intervals that must be alike before they count as a period.
+const MIN_ALIKE: usize = 3;
+
+/// Shortest silence before an end that can be an idle timeout.
+const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Age from which a bare UNAVAILABLE looks like a maximum connection age.
+const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
+
+/// Oldest stream whose end with an error counts as one of a series.
+const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
+
+/// How a stream ended, by the consequences.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndKind {
+    /// The client ended the stream, and nothing was wrong.
+    Clean,
+    /// The server or a proxy ended the stream without an error, as at a maximum connection age.
+    Graceful,
+    /// A status, a reset or a broken connection.
+    Error,
+}
+
+impl EndKind {
+    /// Classifies an end.
+    pub(crate) fn of(end: &End) -> EndKind {
+        const CANCEL: u32 = 8;
+        let by_client = end.by == Some(Side::Client);
+        let note = end.note.as_deref().unwrap_or_default();
+        match (&end.status, end.reset) {
+            (Some((Code(0), _)), _) if by_client => EndKind::Clean,
+            (Some((Code(0), _)), _) => EndKind::Graceful,
+            (Some((Code(1), _)), _) if by_client => EndKind::Clean,
+            (Some((Code(14), text)), None) if is_drain(text) => EndKind::Graceful,
+            (Some(_), _) => EndKind::Error,
+            (None, Some(0 | CANCEL)) if by_client => EndKind::Clean,
+            (None, Some(0)) => EndKind::Graceful,
+            (None, Some(_)) => EndKind::Error,
+            (None, None) if note.starts_with("GOAWAY NO_ERROR") => EndKind::Graceful,
+            (None, None) if by_client && !note.starts_with("keepalive") => EndKind::Clean,
+            (None, None) if end.by.is_none() && note.is_empty() => EndKind::Clean,
+            (None, None) => EndKind::Error,
+        }
+    }
+}
+
+/// Whether the text of a status announces a planned end.
+fn is_drain(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["max_age", "max connection age", "max age", "draining", "graceful"]
+        .iter()
+        .any(|word| text.contains(word))
+}
+
+/// The client, server and method whose streams are counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StreamKey {
+    node: Option<String>,
+    /// The host of the client, if the node is unknown.
+    host: Option<String>,
+    server: Option<String>,
+    method: String,
+}
+
+impl StreamKey {
+    pub(crate) fn of(stream: &Stream) -> StreamKey {
+        let node = stream.node.as_ref().filter(|node| !node.id.is_empty());
+        StreamKey {
+            node: node.map(|node| format!("{}\n{}", node.id, node.cluster)),
+            host: stream.host().filter(|_| node.is_none()).map(str::to_owned),
+            server: stream.open.server.clone(),
+            method: stream.open.method.clone(),
+        }
+    }
+
+    /// The key of streams of the client that ended before their node was known.
+    fn anonymous(stream: &Stream) -> StreamKey {
+        StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::of(stream) }
+    }
+}
+
+/// Ends with an error since the newest stream that was answered.
+#[derive(Clone, Debug)]
+pub(crate) struct FailureRun {
+    /// Index of the first stream of the run.
+    pub(crate) first_stream: usize,
+    pub(crate) first: Time,
+    /// Index of the newest stream of the run.
+    pub(crate) newest: usize,
+    pub(crate) last: Time,
+    pub(crate) count: u64,
+    /// Streams of the run that ended before a response, and too early for a maximum age.
+    pub(crate) rejected: u64,
+    /// Whether no end of the run was an error.
+    pub(crate) is_graceful: bool,
+    /// The newest intervals between ends.
+    gaps: VecDeque<Duration>,
+}
+
+impl FailureRun {
+    /// The interval between the ends, if it is regular.
+    pub(crate) fn period(&self) -> Option<Duration> {
+        alike(self.gaps.iter().copied(), 0.2).map(|alike| alike.mean)
+    }
+}
+
+/// The end of a stream that was answered.
+#[derive(Clone, Copy, Debug)]
+struct Cut {
+    age: Duration,
+    idle: Duration,
+    /// Whether the end may be that of a maximum connection age.
+    may_be_planned: bool,
+}
+
+/// Streams in a row that were answered and then ended by the other side.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cuts {
+    pub(crate) count: u64,
+    pub(crate) first: Time,
+    pub(crate) last: Time,
+    /// Index of the first stream.
+    pub(crate) first_stream: usize,
+    /// Index of the newest stream.
+    pub(crate) newest: usize,
+    compared: VecDeque<Cut>,
+}
+
+impl Cuts {
+    /// The age at which the streams ended, if it is regular.
+    pub(crate) fn age(&self) -> Option<Duration> {
+        alike(self.compared.iter().map(|cut| cut.age), 0.05).map(|alike| alike.mean)
+    }
+
+    /// The time from the last message to the end, if it is regular.
+    pub(crate) fn idle(&self) -> Option<Duration> {
+        let alike = alike(self.compared.iter().map(|cut| cut.idle), 0.05)?;
+        (alike.mean >= MIN_IDLE_TIMEOUT).then_some(alike.mean)
+    }
+
+    /// Whether the cuts are a fault, and not a maximum connection age.
+    pub(crate) fn is_fault(&self) -> bool {
+        if self.compared.len() < MIN_ALIKE {
+            return false;
+        }
+        let may_be_planned = self.compared.iter().all(|cut| cut.may_be_planned);
+        let is_short = self.compared.iter().all(|cut| cut.age <= MAX_SERIES_AGE);
+        match (self.idle(), self.age()) {
+            (Some(_), None) => true,
+            (_, Some(_)) => !may_be_planned,
+            (None, None) => !may_be_planned && is_short,
+        }
+    }
+
+    /// The age beyond which a stream has outlived those that were cut.
+    pub(crate) fn outlived_at(&self) -> Duration {
+        self.compared.iter().map(|cut| cut.age).max().unwrap_or_default() * 2
+    }
+}
+
+/// The mean of values that are about equal.
+struct Alike {
+    mean: Duration,
+}
+
+fn alike(values: impl Iterator<Item = Duration>, tolerance: f64) -> Option<Alike> {
+    let values: Vec<f64> = values.map(|value| value.as_secs_f64()).collect();
+    let (min, max) = values.iter().fold((f64::MAX, 0.0_f64), |(min, max), v| (min.min(*v), max.max(*v)));
+    let is_regular = values.len() >= MIN_ALIKE && max > 0.0 && max - min <= tolerance * max;
+    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+    is_regular.then(|| Alike { mean: Duration::from_secs_f64(mean) })
+}
+
+/// The ends of the streams of one client.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StreamEnds {
+    pub(crate) run: Option<FailureRun>,
+    pub(crate) cuts: Cuts,
+    /// Open streams that were answered.
+    pub(crate) healthy: u32,
+    /// Index of the newest stream that was answered.
+    pub(crate) answered: Option<usize>,
+    /// Index of the newest closed stream with requests, unless a later stream was answered.
+    pub(crate) unreplaced: Option<usize>,
+}
+
+impl StreamEnds {
+    fn answer(&mut self, index: usize) {
+        self.healthy += 1;
+        self.answered = self.answered.max(Some(index));
+        self.run = None;
+        self.unreplaced = self.unreplaced.filter(|closed| *closed > index);
+    }
+
+    fn close(&mut self, index: usize, closed: &ClosedStream<'_>) {
+        let ClosedStream { stream, at, end } = *closed;
+        let kind = EndKind::of(end);
+        if !stream.tracks.is_empty() {
+            self.unreplaced = Some(index);
+        }
+        let is_answered = stream.is_answered();
+        if is_answered {
+            self.cut(index, closed, kind);
+            self.run = None;
+        }
+        let is_failure = match kind {
+            EndKind::Error => true,
+            EndKind::Graceful => !is_answered,
+            EndKind::Clean => !is_answered && end.by == Some(Side::Client) && stream.requests > 0,
+        };
+        if !is_failure {
+            return;
+        }
+        let run = self.run.get_or_insert_with(|| FailureRun {
+            first_stream: index,
+            first: at,
+            newest: index,
+            last: at,
+            count: 0,
+            rejected: 0,
+            is_graceful: true,
+            gaps: VecDeque::new(),
+        });
+        if run.count > 0 {
+            run.gaps.push_back(at.since(run.last));
+            if run.gaps.len() > MAX_COMPARED_ENDS {
+                run.gaps.pop_front();
+            }
+        }
+        (run.newest, run.last, run.count) = (index, at, run.count + 1);
+        let may_be_old = is_bare_unavailable(end) && at.since(stream.opened) >= MIN_CONNECTION_AGE;
+        run.rejected += u64::from(!is_answered && !may_be_old);
+        run.is_graceful &= kind != EndKind::Error;
+    }
+
+    /// Compares the end of an answered stream with those before.
+    fn cut(&mut self, index: usize, closed: &ClosedStream<'_>, kind: EndKind) {
+        let ClosedStream { stream, at, end } = *closed;
+        let age = at.since(stream.opened);
+        if age > self.cuts.outlived_at() && self.cuts.count > 0 {
+            self.cuts = Cuts::default();
+        }
+        // A client whose connection ends without half-closing may have lost the server.
+        if kind == EndKind::Clean && end.note.is_none() {
+            self.cuts = Cuts::default();
+            return;
+        }
+        let cuts = &mut self.cuts;
+        if cuts.count == 0 {
+            (cuts.first, cuts.first_stream) = (at, index);
+        }
+        (cuts.count, cuts.last, cuts.newest) = (cuts.count + 1, at, index);
+        let idle = at.since(stream.last_message.unwrap_or(stream.opened));
+        let may_be_planned = kind == EndKind::Graceful || is_bare_unavailable(end);
+        cuts.compared.push_back(Cut { age, idle, may_be_planned });
+        if cuts.compared.len() > MAX_COMPARED_ENDS {
+            cuts.compared.pop_front();
+        }
+    }
+}
+
+/// Whether the end says no more than UNAVAILABLE, as at a maximum connection age.
+fn is_bare_unavailable(end: &End) -> bool {
+    let is_bare = matches!(&end.status, Some((Code(14), text)) if text.is_empty());
+    is_bare && end.reset.is_none() && end.note.is_none()
+}
+
+/// A stream that has just closed.
+#[derive(Clone, Copy)]
+struct ClosedStream<'a> {
+    stream: &'a Stream,
+    at: Time,
+    end: &'a End,
+}
+
+/// Failed attempts to reach one server, or of one client, since the last stream.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedAttempts {
+    pub(crate) since: Time,
+    pub(crate) count: u64,
+    /// Index of the newest attempt.
+    pub(crate) newest: usize,
+}
+
+/// A server, or a server and the host of one client.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct AttemptKey {
+    pub(crate) server: String,
+    /// The host of the client, if its own connection failed.
+    pub(crate) host: Option<String>,
+}
+
+/// How the streams of all clients ended, updated when a stream opens, is answered or closes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failures {
+    by_client: HashMap<StreamKey, StreamEnds>,
+    attempts: HashMap<AttemptKey, FailedAttempts>,
+    /// Indices of the open streams.
+    open: BTreeSet<usize>,
+}
+
+impl Failures {
+    pub(crate) fn opened(&mut self, index: usize) {
+        self.open.insert(index);
+    }
+
+    /// Indices of the open streams, in order of their openings.
+    pub(crate) fn open_streams(&self) -> impl Iterator<Item = usize> {
+        self.open.iter().copied()
+    }
+
+    pub(crate) fn clients(&self) -> impl Iterator<Item = &StreamEnds> {
+        self.by_client.values()
+    }
+
+    pub(crate) fn attempts(&self) -> impl Iterator<Item = (&AttemptKey, &FailedAttempts)> {
+        self.attempts.iter()
+    }
+
+    /// Returns how the streams of a stream's client ended.
+    pub(crate) fn of(&self, stream: &Stream) -> Option<&StreamEnds> {
+        self.by_client.get(&StreamKey::of(stream))
+    }
+
+    /// Notes the first response on a stream.
+    pub(crate) fn answered(&mut self, index: usize, stream: &Stream) {
+        self.reached(index, stream);
+        if !is_counted(stream) {
+            return;
+        }
+        self.by_client.entry(StreamKey::of(stream)).or_default().answer(index);
+        if stream.node.is_some() {
+            self.by_client.remove(&StreamKey::anonymous(stream));
+        }
+    }
+
+    /// Notes the end of a stream.
+    pub(crate) fn closed(&mut self, index: usize, stream: &Stream) {
+        self.open.remove(&index);
+        let Some((at, end)) = &stream.closed else { return };
+        if stream.open.method == Open::NOTHING {
+            return self.attempt_failed(index, stream, *at, end);
+        }
+        if end.status.is_some() {
+            self.reached(index, stream);
+        }
+        if !is_counted(stream) {
+            return;
+        }
+        if stream.has_response {
+            // The node may have become known after the first response.
+            let known = [StreamKey::of(stream), StreamKey::anonymous(stream)];
+            let key = known.iter().find(|key| self.by_client.get(key).is_some_and(|ends| ends.healthy > 0));
+            if let Some(ends) = key.and_then(|key| self.by_client.get_mut(key)) {
+                ends.healthy -= 1;
+            }
+        }
+        let closed = ClosedStream { stream, at: *at, end };
+        self.by_client.entry(StreamKey::of(stream)).or_default().close(index, &closed);
+    }
+
+    fn attempt_failed(&mut self, index: usize, stream: &Stream, at: Time, end: &End) {
+        let Some(server) = stream.open.server.clone() else { return };
+        let host = stream.host().filter(|_| end.by == Some(Side::Client)).map(str::to_owned);
+        let attempts = self.attempts.entry(AttemptKey { server, host });
+        let since = stream.opened.min(at);
+        let attempts = attempts.or_insert(FailedAttempts { since, count: 0, newest: index });
+        (attempts.count, attempts.newest) = (attempts.count + 1, index);
+    }
+
+    /// Forgets the attempts before a stream that reached its server.
+    fn reached(&mut self, index: usize, stream: &Stream) {
+        if self.attempts.is_empty() {
+            return;
+        }
+        let Some(server) = stream.open.server.clone() else { return };
+        let mut key = AttemptKey { server, host: None };
+        for host in [None, stream.host()] {
+            key.host = host.map(str::to_owned);
+            if self.attempts.get(&key).is_some_and(|attempts| attempts.newest < index) {
+                self.attempts.remove(&key);
+            }
+        }
+    }
+}
+
+/// Whether the ends of a stream say something about xDS.
+fn is_counted(stream: &Stream) -> bool {
+    stream.is_grpc() && !stream.is_unary()
+}

@@ -1,0 +1,118 @@
+//! Answers still owed when a stream closed, unless a later stream of the client was answered.
+
+use std::sync::Arc;
+
+use crate::engine::session::{Stream, Track};
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+
+use super::{EndFact, Store, TypeState};
+
+/// Names that a debt lists; the others are counted.
+const MAX_LISTED_NAMES: usize = 3;
+
+/// An answer that one side still owed when the stream closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwedAtEnd {
+    /// The closed stream.
+    pub stream: StreamId,
+    /// The node id.
+    pub node: Option<Arc<str>>,
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The last state of the type.
+    pub state: TypeState,
+    /// When the stream closed.
+    pub closed: Time,
+    /// How the stream ended.
+    pub end: EndFact,
+    /// When the message was sent that has no answer.
+    pub since: Time,
+    /// The message that has no answer.
+    pub at: Seq,
+    /// The missing answer, and the side that owes it.
+    pub debt: Debt,
+}
+
+/// A missing answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Debt {
+    /// The client owes an ACK or a NACK.
+    Verdict {
+        /// Version of the oldest response without a verdict.
+        version: Arc<str>,
+        /// Responses without a verdict.
+        responses: u64,
+    },
+    /// The server owes resources; no names stand for a wildcard.
+    Resources {
+        /// The first names.
+        names: Vec<Arc<str>>,
+        /// How many more names there are.
+        more: usize,
+    },
+}
+
+impl Store {
+    /// Returns the answers still owed on the newest closed stream of each client, unless a later
+    /// stream of the client was answered.
+    pub fn owed_at_end(&self) -> Vec<OwedAtEnd> {
+        let mut out = Vec::new();
+        for stream in self.unreplaced_streams() {
+            for track in stream.tracks_shown() {
+                out.extend(self.verdict_owed(stream, track));
+                out.extend(self.resources_owed(stream, track));
+            }
+        }
+        out
+    }
+
+    /// Returns the newest closed stream with requests of each client, in the order of openings,
+    /// unless a later stream of the client was answered.
+    pub(crate) fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
+        let mut indices: Vec<usize> =
+            self.engine.failures().clients().filter_map(|ends| ends.unreplaced).collect();
+        indices.sort_unstable();
+        indices.into_iter().filter_map(|index| self.engine.streams().get(index))
+    }
+
+    fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
+        let response = track.responses.pending().next()?;
+        let version = Arc::from(response.version.as_str());
+        let responses = track.responses.pending().count() as u64;
+        self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })
+    }
+
+    fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
+        let waited = || track.waiting.iter().filter(|(_, request)| !request.has_resource);
+        let oldest = waited().min_by_key(|(_, request)| request.since);
+        let Some((_, first)) = oldest else {
+            let asked = track.subscription.wildcard_owed?;
+            return self.owed_answer(stream, track, asked, Debt::Resources { names: Vec::new(), more: 0 });
+        };
+        let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.text(name)).collect();
+        let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
+        self.owed_answer(stream, track, (first.since, first.first), Debt::Resources { names, more })
+    }
+
+    fn owed_answer(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        asked: (Time, Seq),
+        debt: Debt,
+    ) -> Option<OwedAtEnd> {
+        let (closed, end) = stream.closed.as_ref()?;
+        let (since, at) = asked;
+        Some(OwedAtEnd {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            type_url: track.type_url.clone(),
+            state: track.condition(*closed, self.limits).state,
+            closed: *closed,
+            end: EndFact::from(end),
+            since,
+            at,
+            debt,
+        })
+    }
+}
