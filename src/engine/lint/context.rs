@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
-use super::finding::{FindingDraft, FindingOrigin, Findings};
+use super::finding::{FindingDraft, FindingOrigin, Findings, Restated};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
@@ -11,7 +11,7 @@ use crate::engine::session::{Stream, Track};
 use crate::engine::store::Store;
 use crate::wire::Profile;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 
 /// Minimum interval of a timer for more than [`MAX_EXACT_NAMES`] names.
 pub(super) const MIN_TIMER_INTERVAL: Duration = Duration::from_millis(100);
@@ -150,6 +150,28 @@ impl<'a> RuleContext<'a> {
         };
         let store = self.store;
         self.findings.add(rule, draft, origin, |name| store.text(name))
+    }
+
+    /// Reports a series of streams as one finding on the first of them.
+    pub(super) fn report_series(
+        &mut self,
+        rule: &'static Rule,
+        first: StreamId,
+        draft: FindingDraft<'_>,
+        restated: Restated,
+    ) {
+        let origin = FindingOrigin {
+            stream: first,
+            track: None,
+            node: self.stream.node_id.clone(),
+            type_url: TypeUrl::default(),
+            at: self.at,
+            seq: None,
+        };
+        let store = self.store;
+        if let Some(index) = self.findings.add(rule, draft, origin, |name| store.text(name)) {
+            self.findings.restate(index, restated);
+        }
     }
 
     /// Returns the names requested after `checked_until` that have waited for at least `limit`.

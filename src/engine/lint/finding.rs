@@ -109,6 +109,15 @@ impl<'a> FindingDraft<'a> {
     }
 }
 
+/// What is known of a series by now, in place of what a finding said at first.
+pub(super) struct Restated {
+    pub(super) text: String,
+    /// Time of the first occurrence.
+    pub(super) first: Time,
+    /// Number of occurrences.
+    pub(super) count: u64,
+}
+
 /// The place and the time of a finding.
 pub(super) struct FindingOrigin {
     pub(super) stream: StreamId,
@@ -216,6 +225,14 @@ impl Findings {
         self.by_key.insert(key, self.all.len());
         self.all.push(Finding { names, ..Finding::new(rule, draft, origin) });
         self.all.len().checked_sub(1)
+    }
+
+    /// Updates a finding about a series that goes on.
+    pub(super) fn restate(&mut self, index: usize, restated: Restated) {
+        if let Some(finding) = self.all.get_mut(index) {
+            let Restated { text, first, count } = restated;
+            (finding.text, finding.first, finding.count) = (text, first, count);
+        }
     }
 
     /// Ends a finding. Adds the note if the finding occurred once.

@@ -291,6 +291,8 @@ struct ClosedStream<'a> {
 pub(crate) struct FailedAttempts {
     pub(crate) since: Time,
     pub(crate) count: u64,
+    /// Index of the first attempt.
+    pub(crate) first: usize,
     /// Index of the newest attempt.
     pub(crate) newest: usize,
 }
@@ -301,6 +303,13 @@ pub(crate) struct AttemptKey {
     pub(crate) server: String,
     /// The host of the client, if its own connection failed.
     pub(crate) host: Option<String>,
+}
+
+impl AttemptKey {
+    fn of(stream: &Stream, end: &End) -> Option<AttemptKey> {
+        let host = stream.host().filter(|_| end.by == Some(Side::Client)).map(str::to_owned);
+        Some(AttemptKey { server: stream.open.server.clone()?, host })
+    }
 }
 
 /// How the streams of all clients ended, updated when a stream opens, is answered or closes.
@@ -328,6 +337,12 @@ impl Failures {
 
     pub(crate) fn attempts(&self) -> impl Iterator<Item = (&AttemptKey, &FailedAttempts)> {
         self.attempts.iter()
+    }
+
+    /// Returns the failed attempts that a connection without a stream belongs to.
+    pub(crate) fn attempts_of(&self, stream: &Stream) -> Option<(&AttemptKey, &FailedAttempts)> {
+        let (_, end) = stream.closed.as_ref()?;
+        self.attempts.get_key_value(&AttemptKey::of(stream, end)?)
     }
 
     /// Returns how the streams of a stream's client ended.
@@ -373,11 +388,10 @@ impl Failures {
     }
 
     fn attempt_failed(&mut self, index: usize, stream: &Stream, at: Time, end: &End) {
-        let Some(server) = stream.open.server.clone() else { return };
-        let host = stream.host().filter(|_| end.by == Some(Side::Client)).map(str::to_owned);
-        let attempts = self.attempts.entry(AttemptKey { server, host });
+        let Some(key) = AttemptKey::of(stream, end) else { return };
+        let attempts = self.attempts.entry(key);
         let since = stream.opened.min(at);
-        let attempts = attempts.or_insert(FailedAttempts { since, count: 0, newest: index });
+        let attempts = attempts.or_insert(FailedAttempts { since, count: 0, first: index, newest: index });
         (attempts.count, attempts.newest) = (attempts.count + 1, index);
     }
 

@@ -40,6 +40,8 @@ pub struct FailingStream {
     pub is_graceful: bool,
     /// Number of ends.
     pub count: u64,
+    /// Streams among them that ended before a response, too early for a maximum connection age.
+    pub rejected: u64,
     /// When the first stream ended.
     pub first: Time,
     /// When the newest stream ended.
@@ -99,10 +101,10 @@ impl Store {
         if end == EndKind::Clean && run.count < 2 {
             return None;
         }
-        let FailureRun { first_stream, first, last, count, is_graceful, .. } = *run;
+        let FailureRun { first_stream, first, last, count, rejected, is_graceful, .. } = *run;
         let failure = if newest.is_answered() { StreamFailure::Lost } else { StreamFailure::Rejected };
         let period = run.period().filter(|_| self.limits.timed);
-        let series = Series { first_stream, first, last, count, is_graceful, period };
+        let series = Series { first_stream, first, last, count, rejected, is_graceful, period };
         Some(FailingStream { failure, ..self.failing_stream(newest, series) })
     }
 
@@ -112,7 +114,8 @@ impl Store {
         }
         let newest = self.engine.streams().get(cuts.newest)?;
         let Cuts { first_stream, first, last, count, .. } = *cuts;
-        let series = Series { first_stream, first, last, count, is_graceful: false, period: None };
+        let series =
+            Series { first_stream, first, last, count, rejected: 0, is_graceful: false, period: None };
         Some(FailingStream {
             failure: StreamFailure::Cut,
             cut_age: cuts.age(),
@@ -122,7 +125,7 @@ impl Store {
     }
 
     fn failing_stream(&self, newest: &Stream, series: Series) -> FailingStream {
-        let Series { first_stream, first, last, count, is_graceful, period } = series;
+        let Series { first_stream, first, last, count, rejected, is_graceful, period } = series;
         let closed = newest.closed.as_ref().map(|(at, _)| *at).filter(|_| self.limits.timed);
         let of_type = |n: &Seq| newest.tracks.iter().find(|track| track.traffic.last_request == Some(*n));
         let type_of = |n: Seq| of_type(&n).map(|track| track.type_url.clone()).unwrap_or_default();
@@ -136,6 +139,7 @@ impl Store {
             end: newest.closed.as_ref().map(|(_, end)| EndFact::from(end)).unwrap_or_default(),
             is_graceful,
             count,
+            rejected,
             first,
             last,
             period,
@@ -155,6 +159,7 @@ struct Series {
     first: Time,
     last: Time,
     count: u64,
+    rejected: u64,
     is_graceful: bool,
     period: Option<Duration>,
 }

@@ -245,7 +245,7 @@ impl Store {
 
     /// Returns the ids of the open streams.
     pub fn open_stream_ids(&self) -> impl Iterator<Item = StreamId> {
-        self.engine.streams().iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.id)
+        self.engine.open_streams().map(|stream| stream.id)
     }
 
     /// Returns the number of messages lost in the copy, on all streams.

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{AttemptKey, FailedAttempts};
+use crate::engine::session::{AttemptKey, FailedAttempts, Stream};
 use crate::wire::Open;
-use crate::wire::event::TypeUrl;
+use crate::wire::event::{StreamId, TypeUrl};
 
 use super::{Problem, ProblemFact, Store, TypeState, UnreachablePeer};
 
@@ -36,7 +36,6 @@ impl Store {
 
     fn unreachable_peer(&self, key: &AttemptKey, attempts: &FailedAttempts) -> Option<ProblemFact> {
         let newest = self.engine.streams().get(attempts.newest)?;
-        let note = newest.closed.as_ref().and_then(|(_, end)| end.note.as_deref()).unwrap_or_default();
         Some(ProblemFact {
             state: TypeState::Down,
             since: attempts.since,
@@ -44,13 +43,31 @@ impl Store {
             node: Some(Arc::from(key.host.as_deref().unwrap_or(&key.server))),
             type_url: TypeUrl::default(),
             at: None,
-            problem: Problem::Unreachable(UnreachablePeer {
-                is_client: key.host.is_some(),
-                attempts: attempts.count,
-                first: attempts.since,
-                reason: failed_step(note, &key.server),
-            }),
+            problem: Problem::Unreachable(peer(newest, key, attempts)),
         })
+    }
+
+    /// Returns the failed attempts up to a connection without a stream.
+    pub(crate) fn failed_attempts_at(&self, stream: &Stream) -> Option<AttemptsFact> {
+        let (key, attempts) = self.engine.failures().attempts_of(stream)?;
+        let first_stream = self.engine.streams().get(attempts.first)?.id;
+        Some(AttemptsFact { first_stream, peer: peer(stream, key, attempts) })
+    }
+}
+
+/// Failed attempts with their first connection.
+pub(crate) struct AttemptsFact {
+    pub(crate) first_stream: StreamId,
+    pub(crate) peer: UnreachablePeer,
+}
+
+fn peer(newest: &Stream, key: &AttemptKey, attempts: &FailedAttempts) -> UnreachablePeer {
+    let note = newest.closed.as_ref().and_then(|(_, end)| end.note.as_deref()).unwrap_or_default();
+    UnreachablePeer {
+        is_client: key.host.is_some(),
+        attempts: attempts.count,
+        first: attempts.since,
+        reason: failed_step(note, &key.server),
     }
 }
 

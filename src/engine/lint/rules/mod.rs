@@ -94,6 +94,7 @@ mod sotw_nonce_missing;
 mod sotw_nonce_regression;
 mod sotw_stale_nonce;
 mod sotw_wrapper_unsupported;
+mod stream_rejected;
 mod stream_silent;
 mod support;
 mod transport_v2;
@@ -145,7 +146,7 @@ use super::check::Check;
 use super::rule::Rule;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 139] = [
+pub(super) static ALL: [(&Rule, &[Check]); 140] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -240,6 +241,7 @@ pub(super) static ALL: [(&Rule, &[Check]); 139] = [
     (&sotw_nonce_regression::RULE, sotw_nonce_regression::CHECKS),
     (&sotw_stale_nonce::RULE, sotw_stale_nonce::CHECKS),
     (&sotw_wrapper_unsupported::RULE, sotw_wrapper_unsupported::CHECKS),
+    (&stream_rejected::RULE, stream_rejected::CHECKS),
     (&stream_silent::RULE, stream_silent::CHECKS),
     (&transport_v2::RULE, transport_v2::CHECKS),
     (&ttl_dropped_by_update::RULE, ttl_dropped_by_update::CHECKS),

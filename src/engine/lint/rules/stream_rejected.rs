@@ -1,0 +1,121 @@
+//! A server or proxy ends or refuses the streams of a client again and again.
+//!
+//! Why: A client without a stream keeps the last configuration that it accepted and receives no
+//! update. A stream that is cut off regularly loses updates until the client has reconnected.
+//!
+//! Severity: `error` if streams end with an error before a response; `warn` if each stream is
+//! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
+//! age, without an error, are a maximum connection age: `regular-stream-age`.
+//!
+//! Example:
+//! ```text
+//! stream 1 ads
+//! > cds
+//! 1 close status=16 "token expired"
+//! stream 2 ads
+//! > cds
+//! 2 close status=16 "token expired"
+//! ```
+//!
+//! Advice: Read the code and the text of the status. UNAUTHENTICATED and PERMISSION_DENIED: renew
+//! the token or certificate of the client. UNIMPLEMENTED: the server does not offer the method.
+//! UNAVAILABLE or a refused connection: the server or a proxy before the server is down. A cut
+//! after a fixed silence is an idle timeout: raise the timeout of the proxy, or send keepalives.
+//!
+//! Reference: gRPC documentation, "Status codes and their use in gRPC".
+
+use super::super::prelude::*;
+
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"));
+
+pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
+
+use super::super::finding::Restated;
+use crate::engine::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
+use crate::wire::Open;
+use crate::wire::event::Side;
+use crate::wire::text::{count, period, type_label};
+
+/// Ends before a response that count as repeated.
+const MIN_REJECTIONS: u64 = 2;
+
+fn check(ctx: &mut RuleContext<'_>) {
+    if ctx.stream.open.method == Open::NOTHING {
+        return unreachable(ctx);
+    }
+    let Some(failing) = ctx.store.failure_at(ctx.stream) else { return };
+    if failing.failure != StreamFailure::Cut && failing.rejected < MIN_REJECTIONS {
+        return;
+    }
+    let by = failing.by();
+    let is_warning = failing.failure == StreamFailure::Cut || failing.is_graceful || by == Side::Client;
+    let evidence: Vec<_> = failing.last_request.iter().map(|(n, _)| *n).collect();
+    let draft = FindingDraft {
+        blame: if by == Side::Client { Blame::Client } else { Blame::Server },
+        evidence: &evidence,
+        severity: is_warning.then_some(Severity::Warn),
+        cause: Some(if failing.failure == StreamFailure::Cut { "cut" } else { "rejected" }),
+        ..FindingDraft::default()
+    };
+    let restated = Restated { text: text(&failing), first: failing.first, count: failing.count };
+    ctx.report_series(&RULE, failing.first_stream, draft, restated);
+}
+
+/// Reports connections that never had a stream.
+fn unreachable(ctx: &mut RuleContext<'_>) {
+    let Some(attempts) = ctx.store.failed_attempts_at(ctx.stream) else { return };
+    let UnreachablePeer { is_client, attempts: times, first, reason } = attempts.peer;
+    if times < MIN_REJECTIONS {
+        return;
+    }
+    let who = if is_client { "client cannot connect" } else { "server cannot be reached" };
+    let draft = FindingDraft {
+        blame: if is_client { Blame::Client } else { Blame::Server },
+        cause: Some("unreachable"),
+        ..FindingDraft::default()
+    };
+    let text = format!("{who}, {} attempts: {reason}", count(times));
+    ctx.report_series(&RULE, attempts.first_stream, draft, Restated { text, first, count: times });
+}
+
+/// `240 streams end before a response, every 250ms: UNAUTHENTICATED token expired (last request:
+/// EDS)`.
+fn text(failing: &FailingStream) -> String {
+    let times = count(failing.count);
+    let mut text = match (failing.failure, failing.cut_idle, failing.cut_age) {
+        (StreamFailure::Cut, Some(idle), Some(age)) => {
+            let (idle, age) = (period(idle), period(age));
+            format!("streams are cut off {times} × {idle} after the last message, at an age of {age}")
+        }
+        (StreamFailure::Cut, Some(idle), None) => {
+            format!("streams are cut off {times} × {} after the last message", period(idle))
+        }
+        (StreamFailure::Cut, None, Some(age)) => {
+            format!("streams are cut off {times} × at an age of {}", period(age))
+        }
+        (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
+        _ if failing.by() == Side::Client => format!("client gives up {times} streams without a response"),
+        _ => format!("{times} streams end before a response"),
+    };
+    if let Some(every) = failing.period {
+        text.push_str(&format!(", every {}", period(every)));
+    }
+    let reason = reason(&failing.end);
+    if !reason.is_empty() {
+        text.push_str(&format!(": {reason}"));
+    }
+    if let Some((_, type_url)) = &failing.last_request {
+        text.push_str(&format!(" (last request: {})", type_label(type_url.as_str())));
+    }
+    text
+}
+
+/// The code and the text of an end.
+fn reason(end: &EndFact) -> String {
+    let code = end.code.map(|code| code.to_string());
+    let reset = end.reset.map(|code| format!("reset with HTTP/2 code {code}"));
+    let words = [code, end.message.clone(), reset, end.note.clone()];
+    let words: Vec<String> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
+    words.join(" ")
+}
