@@ -181,12 +181,13 @@ fn wants(store: &Store, model: &StreamFact, variant: Variant) -> (Vec<InitialSub
             continue;
         }
         legacy |= state.wildcard == Wildcard::Legacy;
+        let wildcard = match state.wildcard {
+            Wildcard::None => false,
+            Wildcard::Unknown => state.names.is_empty(),
+            Wildcard::Legacy | Wildcard::Explicit | Wildcard::Ambiguous => true,
+        };
         let names = state.names.iter().filter(|name| &***name != "*").map(|name| name.to_string()).collect();
-        wants.push(InitialSubscription {
-            type_url: state.type_url,
-            wildcard: state.wildcard != Wildcard::None,
-            names,
-        });
+        wants.push(InitialSubscription { type_url: state.type_url, wildcard, names });
     }
     wants.sort_by_cached_key(|want| crate::present::report::type_order(&want.type_url));
     (wants, legacy)

@@ -12,3 +12,6 @@ pub mod lint;
 pub mod nack;
 pub mod session;
 pub mod store;
+
+#[cfg(test)]
+mod model;

@@ -39,7 +39,7 @@ impl Track {
             (a, b) => a.or(b),
         };
         let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
-        let (state, since) = if let Some(open) = self.verdicts.open_nack {
+        let (state, since) = if let Some(open) = self.verdicts.open_nack() {
             (TypeState::Nack, open.since)
         } else if let Some(at) = pending.filter(stale) {
             (TypeState::Stale, at)
@@ -137,12 +137,12 @@ impl Track {
     /// Returns the number of resources that the client has and wants: not removed, released or
     /// expired.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
-        let claimed = match self.carried.claimed_version {
-            Some(_) => {
+        let claimed = match self.waiting.has_requested_again() {
+            true => {
                 let bare = |name| self.sent.get(catalog, name).is_none();
                 self.waiting.iter().filter(|(name, request)| request.has_resource && bare(*name)).count()
             }
-            None => 0,
+            false => 0,
         };
         if self.deadlines.is_empty() && self.aliases.is_empty() && !self.subscription.has_released {
             return (self.sent.count() + claimed) as u64;

@@ -1,13 +1,13 @@
 use crate::wire::DeltaRequest;
 use crate::wire::event::Sym;
 
+use super::answer::{Answer, changes_names};
 use super::outcome::RequestOutcome;
 use super::resource_set::{Presence, ResourceEntry};
-use super::responses::{Order, Status};
-use super::sotw::{Prior, Verdict};
+use super::sotw::Prior;
 use super::subscription::NameRequest;
 use super::track::Track;
-use super::{Context, MessageKind, RequestClass, Wildcard};
+use super::{Context, MessageKind, Wildcard};
 
 impl Track {
     /// Handles a delta request (docs/protocol.md#f-04 and following).
@@ -18,14 +18,10 @@ impl Track {
         prior: Option<Prior>,
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
-        let (class, order) = self.delta_class(request);
+        let starts = self.starts_with_delta(request);
         let nacks = request.error_detail.is_some();
-        let verdict = match class {
-            Some(RequestClass::Ack) => Verdict::Ack,
-            Some(RequestClass::Nack) => Verdict::Nack,
-            None => Verdict::Unseen,
-            _ => Verdict::None,
-        };
+        let answer = self.delta_answer(request);
+        let Answer { class, verdict, order, ambiguous } = answer;
         let mut outcome = RequestOutcome {
             kind: MessageKind::Repeat,
             class,
@@ -35,26 +31,22 @@ impl Track {
             removed: Vec::new(),
             first,
             partial: self.partial,
+            ambiguous,
             was: self.subscribed.wildcard,
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
         };
-        if let (Some(RequestClass::Ack | RequestClass::Nack | RequestClass::SettledNonce), Some(order)) =
-            (class, order)
-        {
-            self.partial = false;
-            self.responses.advance(order);
-        }
-        if let (Verdict::Ack | Verdict::Nack, Some(order)) = (verdict, order) {
-            outcome.answers = self.responses.get(order).map(|response| response.seq);
-            self.apply_verdict(ctx, order, request.error_detail.as_deref(), false);
-        }
-        if verdict == Verdict::Unseen {
-            self.apply_unseen_verdict(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
-        }
+        self.use_nonce(&request.response_nonce, &answer);
+        self.apply_answer(
+            ctx,
+            &answer,
+            &request.response_nonce,
+            request.error_detail.as_deref(),
+            &mut outcome,
+        );
         let was = self.subscribed.is_wildcard();
-        self.delta_names(ctx, request, first, prior, &mut outcome);
+        self.delta_names(ctx, request, starts, prior, &mut outcome);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
             self.subscription.changed_at = ctx.at;
@@ -66,25 +58,15 @@ impl Track {
         outcome
     }
 
-    /// Returns the class of a request; none if the nonces of the track are unknown.
-    fn delta_class(&self, request: &DeltaRequest) -> (Option<RequestClass>, Option<Order>) {
-        let nonce = &request.response_nonce;
-        if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(RequestClass::Initial), None);
-        }
-        if nonce.is_empty() {
-            return (Some(RequestClass::Spontaneous), None);
-        }
-        let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(RequestClass::UnknownNonce), None);
-        };
-        let pending = self.responses.get(order).is_some_and(|r| r.status == Status::Pending);
-        let class = match (pending, &request.error_detail) {
-            (false, _) => RequestClass::SettledNonce,
-            (true, None) => RequestClass::Ack,
-            (true, Some(_)) => RequestClass::Nack,
-        };
-        (Some(class), Some(order))
+    /// Whether a request is known to be the first of the track.
+    ///
+    /// Only a first request states versions (docs/protocol.md#f-15), and only a first request says
+    /// nothing at all (docs/protocol.md#f-21).
+    fn starts_with_delta(&self, request: &DeltaRequest) -> bool {
+        let says_nothing = !changes_names(request) && request.error_detail.is_none();
+        let looks_first = request.response_nonce.is_empty()
+            && (says_nothing || !request.initial_resource_versions.is_empty());
+        self.may_start() && (!self.start_unseen || looks_first)
     }
 
     /// Changes the subscription, whatever the class of the request (docs/protocol.md#f-07).
@@ -92,7 +74,7 @@ impl Track {
         &mut self,
         ctx: &mut Context<'_>,
         request: &DeltaRequest,
-        first: bool,
+        starts: bool,
         prior: Option<Prior>,
         outcome: &mut RequestOutcome,
     ) {
@@ -105,7 +87,7 @@ impl Track {
         }
         outcome.unknown_unsubscribes.retain(|name| !request.subscribe.contains(name));
         let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
-        if first {
+        if starts {
             self.subscribed.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
                 (true, true) => Wildcard::Legacy,
                 (true, false) => Wildcard::Ambiguous,
@@ -116,24 +98,23 @@ impl Track {
         let mut fresh = Vec::new();
         for name in comes {
             if name == ctx.star {
-                if !was.is_wildcard() {
+                if !was.is_wildcard() && !outcome.added.contains(&name) {
                     outcome.added.push(name);
                 }
                 self.subscribed.wildcard = Wildcard::Explicit;
             } else if self.subscribed.names.insert(name, ctx.runs) {
                 fresh.push(name);
                 outcome.added.push(name);
-            } else {
+            } else if !fresh.contains(&name) {
                 self.subscribe_again(ctx, name);
             }
         }
-        self.wildcard_changed(ctx, was.is_wildcard());
-        if first {
+        self.wildcard_changed(ctx, &was, true);
+        if self.traffic.requests == 0 {
             return self.delta_first(ctx, request, prior, fresh);
         }
         for name in fresh {
-            let covered = was.is_wildcard() || self.glob_of(ctx.catalog, name).is_some();
-            self.subscribe(ctx, name, covered, true);
+            self.subscribe(ctx, name, was.wildcard, true);
         }
     }
 
@@ -149,7 +130,7 @@ impl Track {
 
     fn unsubscribe(&mut self, ctx: &mut Context<'_>, name: Sym, outcome: &mut RequestOutcome) {
         if name == ctx.star {
-            if self.subscribed.is_wildcard() {
+            if self.subscribed.may_be_wildcard() {
                 self.subscribed.wildcard = Wildcard::None;
                 outcome.removed.push(name);
             }
@@ -204,6 +185,7 @@ impl Track {
             if structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
                 self.subscription.globs.push(name);
             }
+            self.unrequested.remove(&name);
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}
                 // Claimed at an older version: the client has it, and the server owes the newest
@@ -239,11 +221,17 @@ impl Track {
         self.bring(sent, accepted);
         for (name, version) in claims {
             let known = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            if self.sent.is_present(ctx.catalog, *name) || !self.covers(ctx.catalog, *name, known.as_ref()) {
+            if !self.covers(ctx.catalog, *name, known.as_ref()) {
                 continue;
             }
-            let slot = ResourceEntry { state: Presence::Kept, blob: None, version: *version, order: 0 };
-            self.accepted.put(ctx.catalog, *name, slot);
+            let blob = known.filter(|known| known.version == *version).and_then(|known| known.blob);
+            let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
+            if !self.accepted.is_present(ctx.catalog, *name) {
+                self.accepted.put(ctx.catalog, *name, slot);
+            }
+            if self.sent.is_present(ctx.catalog, *name) {
+                continue;
+            }
             // The claimed version is the newest known one (docs/protocol.md#f-17).
             let state = if known.is_some() { Presence::Again } else { Presence::Kept };
             self.sent.put(ctx.catalog, *name, ResourceEntry { state, ..slot });

@@ -160,7 +160,7 @@ impl Engine {
             FramePayload::Gap { messages, .. } => {
                 stream.gaps += (*messages).max(1);
                 for track in &mut stream.tracks {
-                    track.partial = true;
+                    track.lose_messages();
                 }
             }
             FramePayload::End(end) => {

@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+mod answer;
 mod compare;
 mod condition;
 mod delta;
@@ -43,7 +44,7 @@ pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::{Condition, Limits};
 pub(crate) use engine::Engine;
 pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds};
-pub(crate) use outcome::{Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
+pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
 pub use semantics::ResourceSemantics;

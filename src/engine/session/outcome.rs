@@ -43,6 +43,8 @@ pub(crate) struct RequestOutcome {
     pub(crate) first: bool,
     /// Whether earlier messages of the track are unknown.
     pub(crate) partial: bool,
+    /// The other reading of the request, if there are two.
+    pub(crate) ambiguous: Option<Ambiguity>,
     /// The wildcard before the request.
     pub(crate) was: Wildcard,
     /// The response whose nonce it carries.
@@ -51,6 +53,18 @@ pub(crate) struct RequestOutcome {
     pub(crate) skipped: Vec<Seq>,
     /// Delta: unsubscribed names that were not subscribed (docs/protocol.md#f-24).
     pub(crate) unknown_unsubscribes: Vec<Sym>,
+}
+
+/// Two readings of a request whose nonce is that of more than one response, or empty
+/// (docs/protocol.md#e-07, docs/protocol.md#f-03).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ambiguity {
+    /// The verdict may be on this response too. It counts for the oldest one.
+    OtherResponse(Seq),
+    /// The request may be a verdict on this response. It counts as a change of names.
+    Verdict(Seq),
+    /// The request may have been sent before the response. It counts as its ACK.
+    Crossing,
 }
 
 /// The response whose nonce a request carries, as it was before the request.

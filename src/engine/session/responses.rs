@@ -13,6 +13,9 @@ pub(crate) enum Status {
     Pending,
     Acked,
     Nacked,
+    /// SotW: refused by another version, without an error (docs/protocol.md#e-22). The resources
+    /// are kept, because the client may accept the response later.
+    NackedByVersion,
     /// SotW: the client used a newer nonce without a verdict on this response
     /// (docs/protocol.md#e-04).
     Skipped,
@@ -26,7 +29,9 @@ pub(crate) struct Response {
     pub(crate) nonce: Nonce,
     pub(crate) version: VersionInfo,
     pub(crate) status: Status,
-    /// The resources, kept until the verdict.
+    /// The request that gave the first verdict, or skipped the response.
+    pub(crate) settled_by: Option<Seq>,
+    /// The resources, kept until the final verdict.
     pub(crate) body: Option<Body>,
 }
 
@@ -45,12 +50,36 @@ const MAX_SETTLED: usize = 256;
 /// Unanswered responses that are kept: a client that never answers must not exhaust the memory.
 const MAX_PENDING: usize = 1 << 16;
 
+/// The responses with one nonce, oldest first. Most nonces have one.
+#[derive(Clone, Debug)]
+enum Orders {
+    One(Order),
+    Many(VecDeque<Order>),
+}
+
+impl Orders {
+    fn push(&mut self, order: Order) {
+        match self {
+            Orders::One(first) => *self = Orders::Many(VecDeque::from([*first, order])),
+            Orders::Many(orders) => orders.push_back(order),
+        }
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = Order> {
+        let (one, many) = match self {
+            Orders::One(order) => (Some(*order), None),
+            Orders::Many(orders) => (None, Some(orders)),
+        };
+        one.into_iter().chain(many.into_iter().flatten().copied())
+    }
+}
+
 /// The responses of one track, in the order in which they were sent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Responses {
     items: VecDeque<Response>,
     first: Order,
-    by_nonce: HashMap<Nonce, Order>,
+    by_nonce: HashMap<Nonce, Orders>,
     pending: BTreeSet<Order>,
     /// Newest response whose nonce the client has used.
     pub(crate) frontier: Option<Order>,
@@ -60,8 +89,14 @@ impl Responses {
     /// Adds a response, and returns whether its nonce is new on the track.
     pub(crate) fn push(&mut self, response: Response) -> bool {
         let order = self.next();
-        let fresh =
-            response.nonce.is_empty() || self.by_nonce.insert(response.nonce.clone(), order).is_none();
+        let mut is_new = true;
+        let orders = self.by_nonce.entry(response.nonce.clone());
+        orders
+            .and_modify(|orders| {
+                is_new = response.nonce.is_empty();
+                orders.push(order);
+            })
+            .or_insert(Orders::One(order));
         self.items.push_back(response);
         self.pending.insert(order);
         while self.items.len() > MAX_PENDING
@@ -71,11 +106,9 @@ impl Responses {
             let (Some(old), order) = (self.items.pop_front(), self.first) else { break };
             self.first += 1;
             self.pending.remove(&order);
-            if self.by_nonce.get(&old.nonce) == Some(&order) {
-                self.by_nonce.remove(&old.nonce);
-            }
+            self.forget_nonce(&old.nonce);
         }
-        fresh
+        is_new
     }
 
     /// The order of the next response.
@@ -83,9 +116,42 @@ impl Responses {
         self.first + self.items.len() as Order
     }
 
-    /// The newest response with that nonce.
+    /// Removes the oldest response from those with its nonce.
+    fn forget_nonce(&mut self, nonce: &Nonce) {
+        let is_last = match self.by_nonce.get_mut(nonce) {
+            Some(Orders::Many(orders)) => {
+                orders.pop_front();
+                orders.is_empty()
+            }
+            _ => true,
+        };
+        if is_last {
+            self.by_nonce.remove(nonce);
+        }
+    }
+
+    /// The newest response with that nonce, unless the nonce is empty.
     pub(crate) fn find(&self, nonce: &Nonce) -> Option<Order> {
-        self.by_nonce.get(nonce).copied()
+        self.with_nonce(nonce).next_back().filter(|_| !nonce.is_empty())
+    }
+
+    /// The responses with that nonce, oldest first, also if the nonce is empty.
+    pub(crate) fn with_nonce(&self, nonce: &Nonce) -> impl DoubleEndedIterator<Item = Order> {
+        self.by_nonce.get(nonce).into_iter().flat_map(Orders::iter)
+    }
+
+    pub(crate) fn is_pending(&self, order: Order) -> bool {
+        self.get(order).is_some_and(|response| response.status == Status::Pending)
+    }
+
+    /// Whether a request before `seq` settled the response, or it is too old to be known.
+    pub(crate) fn is_settled_before(&self, order: Order, seq: Seq) -> bool {
+        self.get(order).is_none_or(|response| response.settled_by.is_some_and(|by| by < seq))
+    }
+
+    /// Whether a response before `order` waits for its verdict.
+    pub(crate) fn has_pending_before(&self, order: Order) -> bool {
+        self.pending.first().is_some_and(|oldest| *oldest < order)
     }
 
     pub(crate) fn get(&self, order: Order) -> Option<&Response> {
@@ -101,12 +167,16 @@ impl Responses {
     }
 
     /// Settles a response, and returns its resources.
-    pub(crate) fn settle(&mut self, order: Order, status: Status) -> Option<Body> {
+    pub(crate) fn settle(&mut self, order: Order, status: Status, by: Seq) -> Option<Body> {
         let at = usize::try_from(order.checked_sub(self.first)?).ok()?;
         let response = self.items.get_mut(at)?;
         response.status = status;
+        response.settled_by.get_or_insert(by);
         self.pending.remove(&order);
-        response.body.take()
+        match status {
+            Status::NackedByVersion => response.body.clone(),
+            _ => response.body.take(),
+        }
     }
 
     /// Records that the client has used the nonce of a response.
@@ -115,11 +185,11 @@ impl Responses {
     }
 
     /// Settles the pending responses before `order` as skipped.
-    pub(crate) fn skip_before(&mut self, order: Order) -> Vec<Seq> {
+    pub(crate) fn skip_before(&mut self, order: Order, by: Seq) -> Vec<Seq> {
         let mut skipped = Vec::new();
         while let Some(old) = self.pending.first().copied().filter(|old| *old < order) {
             skipped.extend(self.get(old).map(|response| response.seq));
-            self.settle(old, Status::Skipped);
+            self.settle(old, Status::Skipped, by);
         }
         skipped
     }

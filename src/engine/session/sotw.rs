@@ -3,10 +3,10 @@ use std::sync::Arc;
 use crate::wire::SotwRequest;
 use crate::wire::event::Sym;
 
+use super::answer::{Answer, Verdict};
 use super::names::NameSet;
-use super::outcome::{ReferencedResponse, RequestOutcome};
+use super::outcome::RequestOutcome;
 use super::resource_set::ResourceSet;
-use super::responses::{Order, Status};
 use super::subscription::SubscribedNames;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
@@ -20,31 +20,24 @@ pub(crate) struct Prior {
     pub(crate) sent: ResourceSet,
 }
 
-/// The verdict that a request gives on a response.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Verdict {
-    None,
-    Ack,
-    Nack,
-    Implied,
-    /// A verdict on a response from before the recording.
-    Unseen,
-}
-
-impl Verdict {
-    pub(crate) fn kind(self, nacks: bool, added: bool, removed: bool) -> MessageKind {
-        match self {
-            Verdict::Nack | Verdict::Implied => MessageKind::Nack,
-            Verdict::Unseen if nacks => MessageKind::Nack,
-            Verdict::Ack | Verdict::Unseen => MessageKind::Ack,
-            Verdict::None if added => MessageKind::Subscribe,
-            Verdict::None if removed => MessageKind::Unsubscribe,
-            Verdict::None => MessageKind::Repeat,
-        }
-    }
+/// The names of a request.
+#[derive(Clone, Copy)]
+struct SotwNames<'a> {
+    request: &'a SotwRequest,
+    /// A newer response had been sent when the request came, so that the server may ignore it.
+    stale: bool,
+    /// Whether the request is known to be the first of the track.
+    starts: bool,
 }
 
 impl Track {
+    /// Whether a request is known to be the first of the track.
+    ///
+    /// A client has no nonce only until its first response (docs/protocol.md#e-08).
+    fn starts_with_sotw(&self, request: &SotwRequest) -> bool {
+        self.may_start() && (!self.start_unseen || request.response_nonce.is_empty())
+    }
+
     /// Handles a SotW request (docs/protocol.md#e-01 and following).
     pub(crate) fn sotw_request(
         &mut self,
@@ -53,8 +46,9 @@ impl Track {
         prior: Option<Prior>,
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
-        let (class, order) = self.sotw_class(request);
-        let verdict = self.sotw_verdict(request, class, order);
+        let starts = self.starts_with_sotw(request);
+        let answer = self.sotw_answer(request);
+        let Answer { class, verdict, order, ambiguous } = answer;
         let mut outcome = RequestOutcome {
             kind: MessageKind::Repeat,
             class,
@@ -64,31 +58,31 @@ impl Track {
             removed: Vec::new(),
             first,
             partial: self.partial,
+            ambiguous,
             was: self.subscribed.wildcard,
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
         };
-        if let (Some(RequestClass::StaleNonce | RequestClass::NewestNonce), Some(order)) = (class, order) {
-            self.partial = false;
-            self.responses.advance(order);
-            outcome.skipped = self.responses.skip_before(order);
-            if verdict != Verdict::None {
-                outcome.answers = self.responses.get(order).map(|response| response.seq);
-                let nack = request.error_detail.as_deref();
-                self.apply_verdict(ctx, order, nack, verdict == Verdict::Implied);
-            }
+        self.use_nonce(&request.response_nonce, &answer);
+        if let Some(frontier) = self.responses.frontier {
+            outcome.skipped = self.responses.skip_before(frontier, ctx.seq);
         }
-        if verdict == Verdict::Unseen {
-            self.apply_unseen_verdict(ctx, request.response_nonce.as_str(), request.error_detail.as_deref());
-        }
+        self.apply_answer(
+            ctx,
+            &answer,
+            &request.response_nonce,
+            request.error_detail.as_deref(),
+            &mut outcome,
+        );
         self.traffic.reported_version = Some(request.version_info.clone());
         let stale = matches!(
             class,
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
         );
         let was = self.subscribed.is_wildcard();
-        self.sotw_names(ctx, request, stale, first.then_some(prior), &mut outcome);
+        let names = SotwNames { request, stale, starts };
+        self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         let nacks = request.error_detail.is_some();
@@ -98,73 +92,13 @@ impl Track {
         outcome
     }
 
-    /// Returns the current state of a response.
-    pub(crate) fn referenced(&self, order: Order) -> Option<ReferencedResponse> {
-        let response = self.responses.get(order)?;
-        let newest = self.responses.newest() == Some(order);
-        Some(ReferencedResponse { seq: response.seq, order, was: response.status, newest })
-    }
-
-    /// Returns the class of a request; none if the nonces of the track are unknown.
-    fn sotw_class(&self, request: &SotwRequest) -> (Option<RequestClass>, Option<Order>) {
-        let nonce = &request.response_nonce;
-        if self.traffic.requests == 0 && (!self.partial || nonce.is_empty()) {
-            return (Some(RequestClass::Initial), None);
-        }
-        if nonce.is_empty() {
-            if let Some(newest) = self.responses.newest().filter(|_| self.polled) {
-                return (Some(RequestClass::NewestNonce), Some(newest));
-            }
-            let class = if self.responses.frontier.is_none() {
-                RequestClass::BeforeFirstResponse
-            } else {
-                RequestClass::NonceDropped
-            };
-            return (Some(class), None);
-        }
-        let Some(order) = self.responses.find(nonce) else {
-            return ((!self.partial).then_some(RequestClass::UnknownNonce), None);
-        };
-        let class = if self.responses.frontier.is_some_and(|frontier| order < frontier) {
-            RequestClass::OlderNonce
-        } else if self.responses.newest().is_some_and(|newest| order < newest) {
-            RequestClass::StaleNonce
-        } else {
-            RequestClass::NewestNonce
-        };
-        (Some(class), Some(order))
-    }
-
-    fn sotw_verdict(
-        &self,
-        request: &SotwRequest,
-        class: Option<RequestClass>,
-        order: Option<Order>,
-    ) -> Verdict {
-        if class.is_none() {
-            return Verdict::Unseen;
-        }
-        let Some(response) = order.and_then(|order| self.responses.get(order)) else { return Verdict::None };
-        if class == Some(RequestClass::OlderNonce) || response.status != Status::Pending {
-            return Verdict::None;
-        }
-        if request.error_detail.is_some() {
-            Verdict::Nack
-        } else if request.version_info == response.version {
-            Verdict::Ack
-        } else {
-            Verdict::Implied
-        }
-    }
-
     /// Replaces the subscription by the names of the request (docs/protocol.md#e-31).
     ///
     /// `first` is set for the first request of the track, to the resources of the previous stream.
     fn sotw_names(
         &mut self,
         ctx: &mut Context<'_>,
-        request: &SotwRequest,
-        stale: bool,
+        SotwNames { request, stale, starts }: SotwNames<'_>,
         first: Option<Option<Prior>>,
         outcome: &mut RequestOutcome,
     ) {
@@ -181,12 +115,15 @@ impl Track {
         }
         let star = raw.contains(&ctx.star);
         self.subscription.was_named |= !raw.is_empty();
-        let wildcard = if raw.is_empty() && !self.subscription.was_named {
-            Wildcard::Legacy
-        } else if star {
+        let wildcard = if star {
             Wildcard::Explicit
-        } else {
+        } else if !raw.is_empty() || self.subscription.was_named {
             Wildcard::None
+        } else if starts || self.subscribed.wildcard == Wildcard::Legacy {
+            Wildcard::Legacy
+        } else {
+            // A request before the recording may have had names (docs/protocol.md#e-40).
+            Wildcard::Unknown
         };
         let names: Vec<Sym> = raw.iter().copied().filter(|name| *name != ctx.star).collect();
         let subscribed = SubscribedNames { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
@@ -194,7 +131,7 @@ impl Track {
         if self.subscribed != old {
             self.subscription.changed_at = ctx.at;
         }
-        self.wildcard_changed(ctx, old.is_wildcard());
+        self.wildcard_changed(ctx, &old, starts || old.wildcard == Wildcard::None);
         if !old.is_wildcard() && star {
             outcome.added.push(ctx.star);
         }
@@ -203,7 +140,7 @@ impl Track {
         }
         if let Some(prior) = first {
             outcome.added.extend(self.subscribed.names.iter());
-            self.sotw_first(ctx, request, prior);
+            self.sotw_first(ctx, request, starts, prior);
         } else {
             self.sotw_changed(ctx, &old, outcome);
         }
@@ -223,8 +160,7 @@ impl Track {
             self.release(ctx, *name);
         }
         for name in &added {
-            let covered = old.is_wildcard() || self.glob_of(ctx.catalog, *name).is_some();
-            self.subscribe(ctx, *name, covered, false);
+            self.subscribe(ctx, *name, old.wildcard, false);
         }
         outcome.added.extend(added);
         outcome.removed.extend(removed);
@@ -232,14 +168,24 @@ impl Track {
 
     /// Handles the names of the first request: the client waits for those that it does not have
     /// from the previous stream (docs/protocol.md#e-18).
-    fn sotw_first(&mut self, ctx: &mut Context<'_>, request: &SotwRequest, prior: Option<Prior>) {
+    fn sotw_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        starts: bool,
+        prior: Option<Prior>,
+    ) {
         for name in self.subscribed.names.iter().collect::<Vec<_>>() {
             if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
                 self.subscription.globs.push(name);
             }
         }
-        let claims = !request.version_info.is_empty();
+        // A verdict states the version of the response, which is not from an earlier stream.
+        let is_verdict = self.responses.find(&request.response_nonce).is_some();
+        let claims = !request.version_info.is_empty() && !is_verdict;
         let mut name_request = self.name_request(ctx);
+        // The server may have sent the resources before the recording began.
+        name_request.has_resource = !starts && !request.version_info.is_empty();
         if let Some(prior) = prior {
             let kept = {
                 let track = &*self;
@@ -255,12 +201,15 @@ impl Track {
                 }
                 self.bring(kept.clone(), kept);
             }
-        } else if claims && self.sent.count() == 0 {
+        } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
             name_request.has_resource = true;
             self.subscription.wildcard_owed = None;
             self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
             self.carried.account.claimed += self.subscribed.names.len() as u64;
+        }
+        for name in self.subscribed.names.iter() {
+            self.unrequested.remove(&name);
         }
         let is_present = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
         let waited: Vec<Sym> = match self.sent.count() {

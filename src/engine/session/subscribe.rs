@@ -1,9 +1,9 @@
 use crate::wire::event::{Kind, Sym};
 
 use super::resource_set::{Presence, ResourceEntry};
-use super::subscription::{NameRequest, RequestSpan};
+use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
-use super::{Context, MessageKind, xdstp};
+use super::{Context, MessageKind, Wildcard, xdstp};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -19,27 +19,42 @@ impl Track {
         }
     }
 
-    /// Adds a name to the subscription. `covered`: the wildcard or a glob covered the name before.
-    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, covered: bool, delta: bool) {
+    /// Adds a name to the subscription. `was`: the wildcard before.
+    pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, was: Wildcard, delta: bool) {
+        let covered = was != Wildcard::None || self.glob_of(ctx.catalog, name).is_some();
         if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
             self.subscription.globs.push(name);
         }
         let request = self.name_request(ctx);
         let canonical = self.canonical(ctx.catalog, name);
+        let was_unrequested = self.unrequested.remove(&canonical);
         match self.sent.get(ctx.catalog, canonical) {
-            Some(slot) if slot.is_present() && (covered || self.unrequested.remove(&canonical)) => {
-                // The server owes the resource although the client has it (docs/protocol.md#e-36,
-                // docs/protocol.md#f-14), except for a SotW member of the wildcard that is now
-                // named.
-                if delta || !covered {
+            Some(slot) if slot.is_present() && was_unrequested => {
+                // The client has ignored a resource of a response that it has answered
+                // (docs/protocol.md#e-36). Else it may have wanted the name when the response came.
+                let was_ignored = self.responses.is_settled_before(slot.order, ctx.seq);
+                if was_ignored {
+                    self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
+                }
+                self.waiting.add(canonical, NameRequest { has_resource: !was_ignored, ..request });
+            }
+            Some(slot) if slot.is_present() && covered => {
+                // A delta server sends each name that it reads (docs/protocol.md#f-14). A SotW
+                // client has the member of the wildcard that it names now.
+                if delta {
                     self.waiting.add(canonical, NameRequest { has_resource: true, ..request });
                 }
             }
+            // The client has released the resource.
             Some(slot) => {
                 self.sent.put(ctx.catalog, canonical, ResourceEntry { state: Presence::Again, ..slot });
                 self.waiting.add(canonical, request);
             }
-            None => self.waiting.add(name, request),
+            // A wildcard from before the recording may have brought the resource.
+            None => {
+                let has_resource = was == Wildcard::Unknown && !delta;
+                self.waiting.add(name, NameRequest { has_resource, ..request });
+            }
         }
     }
 
@@ -53,14 +68,15 @@ impl Track {
         }
     }
 
-    /// Records that the wildcard was added or removed.
-    pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: bool) {
+    /// Records that the wildcard was added or removed. `is_new`: a new wildcard was not in use
+    /// before the recording.
+    pub(crate) fn wildcard_changed(&mut self, ctx: &Context<'_>, was: &SubscribedNames, is_new: bool) {
         self.subscription.was_wildcard |= self.subscribed.is_wildcard();
-        self.subscription.has_released |= was && !self.subscribed.is_wildcard();
-        match (was, self.subscribed.is_wildcard()) {
+        self.subscription.has_released |= was.may_be_wildcard() && !self.subscribed.may_be_wildcard();
+        match (was.is_wildcard(), self.subscribed.is_wildcard()) {
             // A client without on-demand routes opens VHDS with an empty request, which is not a
             // wildcard (docs/protocol.md#a-05).
-            (false, true) if self.kind != Some(Kind::Vhds) => {
+            (false, true) if self.kind != Some(Kind::Vhds) && is_new => {
                 self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
             (true, false) => self.subscription.wildcard_owed = None,

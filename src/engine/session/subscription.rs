@@ -16,7 +16,13 @@ pub(crate) struct SubscribedNames {
 }
 
 impl SubscribedNames {
+    /// Whether the client has a wildcard, as far as is known.
     pub(crate) fn is_wildcard(&self) -> bool {
+        !matches!(self.wildcard, Wildcard::None | Wildcard::Unknown)
+    }
+
+    /// Whether the client has a wildcard, or may have one from before the recording.
+    pub(crate) fn may_be_wildcard(&self) -> bool {
         self.wildcard != Wildcard::None
     }
 

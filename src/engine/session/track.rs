@@ -26,9 +26,13 @@ use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 pub(crate) struct Track {
     pub(crate) type_url: TypeUrl,
     pub(crate) kind: Option<Kind>,
-    /// Messages before the first recorded one, or in a gap, are unknown. Ends once the client uses
-    /// a nonce of a recorded response.
+    /// Nonces from before the recording or in a gap are unknown. Ends once the client uses the
+    /// nonce of a response that was recorded since (docs/protocol.md#e-11).
     pub(crate) partial: bool,
+    /// Requests before the first recorded one may be missing.
+    pub(crate) start_unseen: bool,
+    /// The order of the first response after the last gap.
+    pub(crate) last_gap: Order,
     /// A REST track: each request is the verdict on the response before it, with a nonce or without
     /// (docs/protocol.md#d-02).
     pub(crate) polled: bool,
@@ -43,8 +47,9 @@ pub(crate) struct Track {
     pub(crate) sent: ResourceSet,
     /// The client's view: everything that it has accepted.
     pub(crate) accepted: ResourceSet,
-    /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34).
-    pub(crate) refused: SymSet,
+    /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34), with
+    /// the newest refused response.
+    pub(crate) refused: SymMap<Order>,
     /// Names that were sent and never requested.
     pub(crate) unrequested: SymSet,
     /// Alias to name (docs/protocol.md#f-30).
@@ -90,13 +95,33 @@ impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
         let traffic = Traffic { began: at, ..Traffic::default() };
-        Track { type_url, kind, partial, traffic, ..Track::default() }
+        let mut track = Track { type_url, kind, traffic, ..Track::default() };
+        if partial {
+            track.lose_messages();
+        }
+        track
+    }
+
+    /// Records that messages are missing.
+    pub(crate) fn lose_messages(&mut self) {
+        self.partial = true;
+        self.last_gap = self.responses.next();
+        if self.traffic.requests == 0 {
+            self.start_unseen = true;
+            self.subscribed.wildcard = Wildcard::Unknown;
+        }
+    }
+
+    /// Whether the next request may be the first of the track: nothing recorded shows another one.
+    pub(crate) fn may_start(&self) -> bool {
+        let is_first_message = self.responses.next() == 0;
+        self.traffic.requests == 0 && (is_first_message || !self.start_unseen)
     }
 
     /// Whether the client subscribes to the name: directly, by an alias, by a glob or by the
     /// wildcard.
     pub(crate) fn covers(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        self.subscribed.is_wildcard()
+        self.subscribed.may_be_wildcard()
             || self.names(catalog, name, slot)
             || self.glob_of(catalog, name).is_some()
     }
@@ -228,11 +253,15 @@ impl Track {
         scope: ResponseScope,
         change: &Change,
     ) -> bool {
+        // The client may have resources that the server was not known to have sent.
+        let known: SymSet = change.removed.iter().copied().collect();
+        let others = push.removed.iter().map(|name| self.canonical(ctx.catalog, *name));
+        let others = others.filter(|name| !known.contains(name));
         let body = Body {
             list: push.resources.clone(),
             version,
             full: scope == ResponseScope::Full,
-            removed: change.removed.clone().into_boxed_slice(),
+            removed: change.removed.iter().copied().chain(others).collect(),
         };
         self.responses.push(Response {
             seq: ctx.seq,
@@ -240,6 +269,7 @@ impl Track {
             nonce: push.nonce.clone(),
             version: push.version.clone(),
             status: Status::Pending,
+            settled_by: None,
             body: Some(body),
         })
     }
@@ -324,7 +354,7 @@ impl Track {
             known && !aliases.is_empty()
         };
         let covered =
-            |name: Sym| subscribed.is_wildcard() || subscribed.names.contains(name) || aliased(name);
+            |name: Sym| subscribed.may_be_wildcard() || subscribed.names.contains(name) || aliased(name);
         self.sent.apply_full(ctx.catalog, ctx.compare, incoming, covered)
     }
 
@@ -483,8 +513,9 @@ impl Track {
             self.delivered_specials(ctx, list);
         }
         self.waiting.remove_all(&change.added);
-        if !self.subscribed.is_wildcard() {
+        if !(self.subscribed.may_be_wildcard() && self.unrequested.is_empty()) {
             for name in &change.added {
+                self.unrequested.remove(name);
                 if !self.covers(ctx.catalog, *name, self.sent.get(ctx.catalog, *name).as_ref()) {
                     self.unrequested.insert(*name);
                 }

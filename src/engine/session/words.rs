@@ -209,12 +209,15 @@ pub enum Wildcard {
     Explicit,
     /// A first delta request that only unsubscribes (docs/protocol.md#f-21).
     Ambiguous,
+    /// The recording has no request that starts or ends a wildcard, and the start of the stream is
+    /// missing.
+    Unknown,
 }
 
 impl Wildcard {
     /// All kinds of wildcard.
-    pub const ALL: [Wildcard; 4] =
-        [Wildcard::None, Wildcard::Legacy, Wildcard::Explicit, Wildcard::Ambiguous];
+    pub const ALL: [Wildcard; 5] =
+        [Wildcard::None, Wildcard::Legacy, Wildcard::Explicit, Wildcard::Ambiguous, Wildcard::Unknown];
 
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
@@ -223,6 +226,7 @@ impl Wildcard {
             Wildcard::Legacy => "legacy",
             Wildcard::Explicit => "explicit",
             Wildcard::Ambiguous => "ambiguous",
+            Wildcard::Unknown => "unknown",
         }
     }
 }

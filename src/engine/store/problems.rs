@@ -208,7 +208,7 @@ fn fact(stream: &Stream, track: &Track, began: Began, problem: Problem) -> Probl
 }
 
 fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let open = track.verdicts.open_nack?;
+    let open = track.verdicts.open_nack()?;
     let nack = track.verdicts.nacks.back()?;
     let mut newest =
         track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));

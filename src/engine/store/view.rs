@@ -42,7 +42,7 @@ impl StateView<'_> {
 
     /// Returns the newest NACK, unless a later response was accepted.
     pub fn open_nack(&self) -> Option<Seq> {
-        self.track.verdicts.open_nack.map(|open| open.n)
+        self.track.verdicts.open_nack().map(|open| open.n)
     }
 
     /// Returns the state of the type.

@@ -116,7 +116,8 @@ pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Tim
     newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
 }
 
-/// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`.
+/// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`,
+/// `2 names, wildcard unknown`.
 pub fn subscribed(fact: &StateFact) -> String {
     let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
     let star = match fact.wildcard {
@@ -124,6 +125,8 @@ pub fn subscribed(fact: &StateFact) -> String {
         Wildcard::Explicit => "*",
         Wildcard::Legacy => "* (legacy)",
         Wildcard::Ambiguous => "* (ambiguous)",
+        Wildcard::Unknown if names == 0 => return "wildcard unknown".to_owned(),
+        Wildcard::Unknown => return format!("{}, wildcard unknown", plural(names, "name")),
     };
     if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
 }

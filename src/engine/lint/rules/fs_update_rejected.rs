@@ -44,7 +44,7 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    if response.track.verdicts.open_nack.is_some() {
+    if response.track.verdicts.open_nack().is_some() {
         if ctx.stream_state.has_valid_content {
             let text = "the update has a duplicate name or a wrong type; the previous content stays in force";
             let cause = Some("message");

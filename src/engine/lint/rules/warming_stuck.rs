@@ -46,7 +46,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         }
     }
     let stuck = |(name, warming, child): &(Sym, &WarmingBatch, (Kind, Sym))| {
-        let offered = track.sent.is_present(ctx.catalog(), *name) && !track.refused.contains(name);
+        let offered = track.sent.is_present(ctx.catalog(), *name) && !track.refused.contains_key(name);
         offered && waits(ctx, warming, *child)
     };
     let mut stuck: Vec<_> = due.into_iter().filter(stuck).collect();

@@ -8,7 +8,7 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::Sym;
 
 use super::base::Base;
-use super::change::IncomingResponse;
+use super::change::{IncomingResponse, own_version};
 use super::entry::{Presence, ResourceEntry};
 use super::{MAX_SMALL_RESPONSE, ResourceSet};
 
@@ -48,6 +48,23 @@ impl ResourceSet {
         }
     }
 
+    /// Adds a delta response that is acknowledged after a later one: entries of the later one stay.
+    pub(crate) fn accept_late(&mut self, catalog: &mut Catalog, incoming: IncomingResponse<'_>) {
+        for id in incoming.list.blobs().iter().copied() {
+            let name = key(catalog, id);
+            let is_newer = self.get(catalog, name).is_some_and(|slot| slot.order > incoming.order);
+            if !is_newer && !hollow(catalog, id) {
+                let version = own_version(catalog, id, incoming.version);
+                let state = Presence::Present;
+                self.put(
+                    catalog,
+                    name,
+                    ResourceEntry { state, blob: Some(id), version, order: incoming.order },
+                );
+            }
+        }
+    }
+
     /// Whether the present resources are exactly the entries of the list.
     fn is_just(&self, list: &Arc<List>) -> bool {
         self.dirty == 0 && self.base.as_ref().is_some_and(|base| Arc::ptr_eq(&base.list, list))
@@ -61,8 +78,7 @@ impl ResourceSet {
         list: &List,
         order: Order,
     ) -> Vec<Sym> {
-        let newer =
-            |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.is_present() && slot.order > order);
+        let newer = |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.order > order);
         let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
         if list.len() <= MAX_SMALL_RESPONSE {
             let differs = list.blobs().iter().copied().filter(|id| {

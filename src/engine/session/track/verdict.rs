@@ -3,12 +3,14 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::engine::session::answer::{Answer, Verdict};
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
+use crate::engine::session::outcome::RequestOutcome;
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact};
 use crate::wire::ErrorDetail;
-use crate::wire::event::{Code, Seq, Time, VersionInfo};
+use crate::wire::event::{Code, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
 
@@ -27,7 +29,8 @@ pub(crate) struct Verdicts {
     /// The newest NACKs.
     pub(crate) nacks: VecDeque<NackFact>,
     pub(crate) nack_count: u64,
-    pub(crate) open_nack: Option<OpenNack>,
+    /// NACKs without an ACK of a later response, by time.
+    open_nacks: Vec<OpenNack>,
     newest_ack: Option<Order>,
     /// Microseconds from response to verdict, newest last.
     pub(super) latencies: VecDeque<u32>,
@@ -47,6 +50,7 @@ pub(crate) struct InForce {
 /// NACKs since the last ACK of a later response (docs/protocol.md#e-26).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OpenNack {
+    /// The newest refused response.
     order: Order,
     /// The newest NACK.
     pub(crate) n: Seq,
@@ -56,7 +60,59 @@ pub(crate) struct OpenNack {
     pub(crate) times: u64,
 }
 
+impl Verdicts {
+    /// The NACKs without an ACK of a later response, as one.
+    pub(crate) fn open_nack(&self) -> Option<OpenNack> {
+        let open = self.open_nacks.iter().copied();
+        open.reduce(|a, b| OpenNack {
+            order: a.order.max(b.order),
+            since: a.since,
+            times: a.times + b.times,
+            ..b
+        })
+    }
+
+    fn add_open_nack(&mut self, order: Order, n: Seq, at: Time) {
+        if self.open_nacks.len() == MAX_NACKS
+            && let Some([a, b]) = self.open_nacks.get(..2).and_then(|two| <[OpenNack; 2]>::try_from(two).ok())
+        {
+            let order = a.order.max(b.order);
+            let merged = OpenNack { order, since: a.since, times: a.times + b.times, ..b };
+            self.open_nacks.splice(..2, [merged]);
+        }
+        self.open_nacks.push(OpenNack { order, n, at, since: at, times: 1 });
+    }
+
+    /// Takes back a NACK by version, whose response the client accepts after all.
+    fn retract(&mut self, response: Seq) {
+        let is_retracted = |nack: &NackFact| nack.implied && nack.refused == Some(response);
+        if let Some(at) = self.nacks.iter().rposition(is_retracted) {
+            self.nacks.remove(at);
+        }
+        self.nack_count = self.nack_count.saturating_sub(1);
+    }
+}
+
 impl Track {
+    /// Applies what a request says about a response.
+    pub(crate) fn apply_answer(
+        &mut self,
+        ctx: &mut Context<'_>,
+        answer: &Answer,
+        nonce: &Nonce,
+        nack: Option<&ErrorDetail>,
+        outcome: &mut RequestOutcome,
+    ) {
+        match (answer.verdict, answer.order) {
+            (Verdict::Unseen, _) => self.apply_unseen_verdict(ctx, nonce.as_str(), nack),
+            (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
+                outcome.answers = self.responses.get(order).map(|response| response.seq);
+                self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
+            }
+            _ => {}
+        }
+    }
+
     /// Handles a verdict on a pending response. `nack` has the error, `implied` marks a NACK by
     /// version.
     pub(crate) fn apply_verdict(
@@ -75,18 +131,15 @@ impl Track {
         self.verdicts.latencies.push_back(u32::try_from(latency.as_micros()).unwrap_or(u32::MAX));
         self.verdicts.last_at = Some(ctx.at);
         if nack.is_none() && !implied {
-            let body = self.responses.settle(order, Status::Acked);
-            if let Some(body) = body {
-                self.accept(ctx, &body, order);
-            }
-            self.verdicts.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
-            self.verdicts.newest_ack = Some(self.verdicts.newest_ack.map_or(order, |old| old.max(order)));
-            self.verdicts.open_nack = self.verdicts.open_nack.filter(|open| open.order > order);
-            return;
+            return self.apply_ack(ctx, order);
         }
-        if let Some(body) = self.responses.settle(order, Status::Nacked) {
+        let status = if implied { Status::NackedByVersion } else { Status::Nacked };
+        if let Some(body) = self.responses.settle(order, status, ctx.seq) {
             let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
-            self.refused.extend(refused);
+            for name in refused {
+                let newest = self.refused.entry(name).or_insert(order);
+                *newest = (*newest).max(order);
+            }
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
         self.note_nack(NackFact {
@@ -100,15 +153,25 @@ impl Track {
             implied,
         });
         if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
-            let open = self.verdicts.open_nack;
-            self.verdicts.open_nack = Some(OpenNack {
-                order: open.map_or(order, |open| open.order.max(order)),
-                n: ctx.seq,
-                at: ctx.at,
-                since: open.map_or(ctx.at, |open| open.since),
-                times: open.map_or(1, |open| open.times + 1),
-            });
+            self.verdicts.add_open_nack(order, ctx.seq, ctx.at);
         }
+    }
+
+    fn apply_ack(&mut self, ctx: &mut Context<'_>, order: Order) {
+        let Some(response) = self.responses.get(order) else { return };
+        let (seq, version) = (response.seq, response.version.clone());
+        if response.status == Status::NackedByVersion {
+            self.verdicts.retract(seq);
+        }
+        let is_newest = self.verdicts.newest_ack.is_none_or(|ack| ack <= order);
+        if let Some(body) = self.responses.settle(order, Status::Acked, ctx.seq) {
+            self.accept(ctx, &body, order, is_newest);
+        }
+        if is_newest {
+            self.verdicts.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
+            self.verdicts.newest_ack = Some(order);
+        }
+        self.verdicts.open_nacks.retain(|open| open.order > order);
     }
 
     fn note_nack(&mut self, nack: NackFact) {
@@ -141,26 +204,44 @@ impl Track {
             message: nack.message.clone(),
             implied: false,
         });
-        self.verdicts.open_nack =
-            Some(OpenNack { order: 0, n: ctx.seq, at: ctx.at, since: ctx.at, times: 1 });
+        // The refused response was sent before the first one that is recorded since the gap.
+        if self.verdicts.newest_ack.is_none_or(|ack| ack < self.last_gap) {
+            self.verdicts.add_open_nack(self.last_gap, ctx.seq, ctx.at);
+        }
     }
 
-    fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order) {
+    /// Adds the resources of an accepted response. `is_newest`: no later response was accepted
+    /// before, so that nothing in the response is outdated (docs/protocol.md#f-34).
+    fn accept(&mut self, ctx: &mut Context<'_>, body: &Body, order: Order, is_newest: bool) {
         let incoming = IncomingResponse { list: &body.list, version: body.version, order };
-        if !is_all_hollow(ctx.catalog, &body.list) {
+        if is_all_hollow(ctx.catalog, &body.list) {
+        } else if is_newest {
             self.accepted.accept(ctx.catalog, &self.sent, incoming, body.full);
+        } else {
+            self.accepted.accept_late(ctx.catalog, incoming);
         }
+        let has_earlier = self.responses.has_pending_before(order);
         for name in &body.removed {
-            if let Some(slot) = self.accepted.get(ctx.catalog, *name) {
-                self.accepted.put(ctx.catalog, *name, ResourceEntry { state: Presence::Removed, ..slot });
+            let slot = self.accepted.get(ctx.catalog, *name);
+            let bare = ResourceEntry { state: Presence::Removed, blob: None, version: Sym::EMPTY, order };
+            let is_newer = slot.is_some_and(|slot| slot.order > order);
+            // An earlier response may have the resource, and be accepted later.
+            if !is_newer && (slot.is_some() || has_earlier) {
+                let slot = ResourceEntry { state: Presence::Removed, order, ..slot.unwrap_or(bare) };
+                self.accepted.put(ctx.catalog, *name, slot);
             }
-            self.refused.remove(name);
         }
-        if !self.refused.is_empty() {
-            for id in body.list.blobs() {
-                if !hollow(ctx.catalog, *id) {
-                    self.refused.remove(&key(ctx.catalog, *id));
-                }
+        if self.refused.is_empty() {
+            return;
+        }
+        if body.full {
+            self.refused.retain(|_, refused| *refused > order);
+        }
+        let sent = body.list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
+        let names = sent.map(|id| key(ctx.catalog, *id)).chain(body.removed.iter().copied());
+        for name in names {
+            if self.refused.get(&name).is_some_and(|refused| *refused <= order) {
+                self.refused.remove(&name);
             }
         }
     }

@@ -257,6 +257,7 @@ fn counts_unnamed_resources_after_request_for_empty_name() {
         nack: false,
     };
     let ops = [
+        Op::Open { stream: 0, partial: false },
         Op::Response { stream: 0, ty: 2, items, removed: Vec::new(), version: 0, nonce: 0 },
         request(&[6]),
         request(&[6, 4]),

@@ -394,8 +394,8 @@ fn unrequested_copy_is_not_an_answer() {
          expect resource 1 eds b present origin=unrequested
          > v=1 n=1 names=[a]
          > v=1 n=1 names=[a b]
-         expect state 1 eds synced missing=[]
-         expect resource 1 eds b present origin=named
+         expect state 1 eds wait missing=[b]
+         expect resource 1 eds b waiting origin=named
          > v=1 n=1 names=[a]
          expect resource 1 eds b released
          > v=1 n=1 names=[a b]

@@ -22,6 +22,7 @@ fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
         Wildcard::Explicit => "* by name",
         Wildcard::Legacy => "* by empty list",
         Wildcard::Ambiguous => "* or nothing ?",
+        Wildcard::Unknown => "* unknown",
     }
 }
 
@@ -30,7 +31,8 @@ fn wildcard_words(wildcard: Wildcard) -> &'static str {
         Wildcard::None => "names are asked for one by one",
         Wildcard::Explicit => "by the name *: all resources, until * is unsubscribed",
         Wildcard::Legacy => "never sent a name for this type: an empty list means all, until a name is sent",
-        Wildcard::Ambiguous => "the start of the stream was not seen: an empty list may mean all or nothing",
+        Wildcard::Ambiguous => "the first request only unsubscribes: it may mean all or nothing",
+        Wildcard::Unknown => "the start of the stream was not seen: the client may want all",
     }
 }
 

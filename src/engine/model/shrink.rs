@@ -1,0 +1,85 @@
+//! Shortens a session that tells engine and model apart.
+
+use crate::wire::content::Catalog;
+
+use super::compare::{Difference, run};
+use super::script::{Step, StepEvent};
+
+/// Removes steps, then parts of messages, as long as the session still fails.
+pub(super) fn shrink(catalog: &mut Catalog, steps: &[Step], first: Difference) -> (Vec<Step>, Difference) {
+    let mut best: Vec<Step> = steps[..=first.step].to_vec();
+    let mut difference = first;
+    loop {
+        let before = best.len();
+        let mut at = best.len();
+        while at > 0 {
+            at -= 1;
+            let mut shorter = best.clone();
+            shorter.remove(at);
+            keep_if_failing(catalog, shorter, &mut best, &mut difference);
+            at = at.min(best.len());
+        }
+        for at in 0..best.len() {
+            for part in 0.. {
+                let mut simpler = best.clone();
+                match simpler.get_mut(at).map(|step| simplify(step, part)) {
+                    Some(Some(true)) => keep_if_failing(catalog, simpler, &mut best, &mut difference),
+                    Some(Some(false)) => {}
+                    _ => break,
+                }
+            }
+        }
+        if best.len() == before {
+            return (best, difference);
+        }
+    }
+}
+
+fn keep_if_failing(
+    catalog: &mut Catalog,
+    steps: Vec<Step>,
+    best: &mut Vec<Step>,
+    difference: &mut Difference,
+) {
+    if let Err(found) = run(catalog, &steps) {
+        *best = steps[..=found.step].to_vec();
+        *difference = found;
+    }
+}
+
+/// Removes one part of a message. Returns whether anything changed; `None` after the last part.
+fn simplify(step: &mut Step, part: usize) -> Option<bool> {
+    let lists = match &mut step.event {
+        StepEvent::Request { ask, .. } => {
+            if part == 0 {
+                return Some(std::mem::take(&mut ask.error));
+            }
+            let claims = ask.claims.len();
+            if part <= claims {
+                ask.claims.remove(part - 1);
+                return Some(true);
+            }
+            vec![&mut ask.names, &mut ask.unsubscribe]
+        }
+        StepEvent::Response { push, .. } => {
+            let entries = push.entries.len();
+            if part < entries {
+                push.entries.remove(part);
+                return Some(true);
+            }
+            vec![&mut push.removed]
+        }
+        _ if part == 0 => return Some(std::mem::take(&mut step.wait) > 0),
+        _ => return None,
+    };
+    // Parts are numbered from the end here: lists are short, and a wrong number ends the search.
+    let mut from = part;
+    for list in lists {
+        if from < list.len() {
+            list.remove(from);
+            return Some(true);
+        }
+        from -= list.len();
+    }
+    (part < 12).then_some(false)
+}

@@ -1,0 +1,308 @@
+//! The names that a client wants, and those that the server owes.
+
+use crate::engine::session::Wildcard;
+
+use super::script::{Ask, Text};
+use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Track, Wants};
+
+const STAR: Text = "*";
+
+impl Wants {
+    /// Whether the client wants everything, as far as is known.
+    pub(super) fn is_wildcard(&self) -> bool {
+        !matches!(self.wildcard, Wildcard::None | Wildcard::Unknown)
+    }
+
+    /// Whether the client wants the name, or may do so.
+    pub(super) fn covers(&self, name: Text) -> bool {
+        self.wildcard != Wildcard::None || self.names.contains(&name)
+    }
+}
+
+fn without_repeats(list: &[Text]) -> Vec<Text> {
+    let mut out = Vec::new();
+    for name in list.iter().filter(|name| **name != STAR) {
+        if !out.contains(name) {
+            out.push(*name);
+        }
+    }
+    out
+}
+
+impl Track {
+    fn owe(&mut self, stamp: Stamp, name: Text, held: bool) {
+        if !self.owed.iter().any(|owed| owed.name == name) {
+            self.owed.push(Owed { name, since: stamp.seq, at: stamp.at, held });
+        }
+    }
+
+    pub(super) fn deliver(&mut self, name: Text) {
+        self.owed.retain(|owed| owed.name != name);
+    }
+
+    pub(super) fn find(&self, name: Text) -> Option<&Known> {
+        self.known.iter().find(|known| known.name == name)
+    }
+
+    pub(super) fn put(&mut self, known: Known) {
+        match self.known.iter_mut().find(|other| other.name == known.name) {
+            Some(other) => *other = known,
+            None => self.known.push(known),
+        }
+    }
+
+    /// The wildcard of a client begins or ends.
+    fn change_wildcard(&mut self, stamp: Stamp, was: &Wants, starts: bool) {
+        if was.is_wildcard() && !self.wants.is_wildcard() {
+            self.wildcard_owed = None;
+        }
+        let was_none = was.wildcard == Wildcard::None || starts || self.delta;
+        if !was.is_wildcard() && self.wants.is_wildcard() && was_none {
+            self.wildcard_owed = Some(stamp.at);
+        }
+    }
+
+    /// SotW: each request lists all names (docs/protocol.md#e-31).
+    pub(super) fn replace_names(
+        &mut self,
+        stamp: Stamp,
+        ask: &Ask,
+        stale: bool,
+        prior: Option<&Track>,
+        facts: &mut RequestFacts,
+    ) {
+        let list = Some(ask.names.clone());
+        if self.last_list == list {
+            if !stale {
+                self.effective = None;
+            }
+            return;
+        }
+        self.last_list = list;
+        let starts = self.starts_with(ask);
+        self.ever_named |= !ask.names.is_empty();
+        let star = ask.names.contains(&STAR);
+        let wildcard = if star {
+            // docs/protocol.md#e-38
+            Wildcard::Explicit
+        } else if !ask.names.is_empty() || self.ever_named {
+            // docs/protocol.md#e-41, docs/protocol.md#e-40
+            Wildcard::None
+        } else if starts || self.wants.wildcard == Wildcard::Legacy {
+            // docs/protocol.md#e-39
+            Wildcard::Legacy
+        } else {
+            Wildcard::Unknown
+        };
+        let now = Wants { wildcard, names: without_repeats(&ask.names) };
+        let was = std::mem::replace(&mut self.wants, now);
+        self.change_wildcard(stamp, &was, starts);
+        if star && !was.is_wildcard() {
+            facts.added.push(STAR);
+        }
+        if was.wildcard == Wildcard::Explicit && !star {
+            facts.removed.push(STAR);
+        }
+        let names = self.wants.names.clone();
+        facts.added.extend(names.iter().filter(|name| !was.names.contains(name)));
+        facts.removed.extend(was.names.iter().filter(|name| !names.contains(name)));
+        for name in was.names.iter().filter(|name| !names.contains(name)) {
+            self.give_up(name);
+        }
+        if self.requests == 0 {
+            self.begin_sotw(stamp, ask, prior, starts);
+        } else {
+            for name in names.iter().filter(|name| !was.names.contains(name)) {
+                self.begin(stamp, name, was.wildcard != Wildcard::None, was.wildcard == Wildcard::Unknown);
+            }
+        }
+        self.effective = match stale {
+            true => Some(self.effective.take().unwrap_or(was)).filter(|wants| *wants != self.wants),
+            false => None,
+        };
+    }
+
+    /// The names of a first request: the client may have resources from an earlier stream
+    /// (docs/protocol.md#e-18, docs/protocol.md#e-19).
+    fn begin_sotw(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>, starts: bool) {
+        let has_nonce = |response: &Response| response.push.nonce == ask.nonce;
+        let is_verdict = !ask.nonce.is_empty() && self.responses.iter().any(has_nonce);
+        let claims = !ask.version.is_empty() && !is_verdict;
+        let mut held = !starts && !ask.version.is_empty();
+        if claims {
+            match prior {
+                Some(prior) => {
+                    let accepted = prior.accepted();
+                    let mut kept: Vec<Known> =
+                        accepted.into_iter().filter(|known| self.wants.covers(known.name)).collect();
+                    if !kept.is_empty() {
+                        self.wildcard_owed = None;
+                    }
+                    if !self.responses.is_empty() {
+                        // Responses of this stream say more than those of the stream before.
+                        kept.clear();
+                    }
+                    for known in kept {
+                        self.put(Known { fate: Fate::Kept, ..known });
+                        self.carried.push(Known { fate: Fate::Kept, ..known });
+                    }
+                }
+                None => {
+                    held = true;
+                    self.wildcard_owed = None;
+                    self.claimed = Some(ask.version);
+                }
+            }
+        }
+        for name in self.wants.names.clone() {
+            self.unrequested.retain(|other| *other != name);
+            if !self.find(name).is_some_and(Known::is_present) {
+                self.owe(stamp, name, held);
+            }
+        }
+    }
+
+    /// A name joins the subscription. `covered`: a wildcard may have covered it before; `unsure`:
+    /// whether one did is unknown.
+    fn begin(&mut self, stamp: Stamp, name: Text, covered: bool, unsure: bool) {
+        let unrequested = self.unrequested.contains(&name);
+        self.unrequested.retain(|other| *other != name);
+        match self.find(name).copied() {
+            // The name may have been wanted already when the response came: the two crossed.
+            Some(known) if known.is_present() && unrequested && !self.answered_before(stamp, name) => {
+                self.owe(stamp, name, true);
+            }
+            Some(known) if known.is_present() && covered && !unrequested => {
+                // Delta: the server sends every name in the list (docs/protocol.md#f-14). SotW: the
+                // client has the resource already.
+                if self.delta {
+                    self.owe(stamp, name, true);
+                }
+            }
+            // The client ignored the resource, or gave it up (docs/protocol.md#e-36).
+            Some(known) => {
+                self.put(Known { fate: Fate::WantedAgain, ..known });
+                self.owe(stamp, name, false);
+            }
+            None => self.owe(stamp, name, unsure && !self.delta),
+        }
+    }
+
+    /// Whether the client answered the last response with the name before this request.
+    fn answered_before(&self, stamp: Stamp, name: Text) -> bool {
+        let has_name = |response: &&Response| response.push.entries.iter().any(|entry| entry.name == name);
+        let last = self.responses.iter().rev().find(has_name);
+        last.is_some_and(|response| response.settled_by.is_some_and(|by| by < stamp.seq))
+    }
+
+    /// A name leaves the subscription (docs/protocol.md#e-31, docs/protocol.md#f-08).
+    fn give_up(&mut self, name: Text) {
+        self.deliver(name);
+        if let Some(known) = self.find(name).copied().filter(|known| known.fate == Fate::WantedAgain) {
+            self.put(Known { fate: Fate::Released, ..known });
+        }
+    }
+
+    /// Delta: a request names what changes, whatever its nonce (docs/protocol.md#f-07).
+    pub(super) fn change_delta_names(
+        &mut self,
+        stamp: Stamp,
+        ask: &Ask,
+        prior: Option<&Track>,
+        facts: &mut RequestFacts,
+    ) {
+        let (was, starts) = (self.wants.clone(), self.starts_with(ask));
+        for name in &ask.unsubscribe {
+            self.leave(name, facts);
+        }
+        if starts {
+            // docs/protocol.md#f-21
+            self.wants.wildcard = match (ask.names.is_empty(), ask.unsubscribe.is_empty()) {
+                (true, true) => Wildcard::Legacy,
+                (true, false) => Wildcard::Ambiguous,
+                (false, _) => Wildcard::None,
+            };
+        }
+        let mut fresh = Vec::new();
+        for name in &ask.names {
+            if *name == STAR {
+                // docs/protocol.md#f-20
+                if !was.is_wildcard() && !facts.added.contains(&STAR) {
+                    facts.added.push(STAR);
+                }
+                self.wants.wildcard = Wildcard::Explicit;
+            } else if self.wants.names.contains(name) {
+                // The server sends the resource again (docs/protocol.md#f-14).
+                let held = self.find(name).is_some_and(Known::is_present);
+                if !fresh.contains(name) {
+                    self.owe(stamp, name, held);
+                }
+            } else {
+                self.wants.names.push(name);
+                fresh.push(*name);
+                facts.added.push(name);
+            }
+        }
+        self.change_wildcard(stamp, &was, starts);
+        if self.requests == 0 {
+            self.begin_delta(stamp, ask, prior, &fresh);
+        } else {
+            for name in fresh {
+                self.begin(stamp, name, was.wildcard != Wildcard::None, false);
+            }
+        }
+    }
+
+    fn leave(&mut self, name: Text, facts: &mut RequestFacts) {
+        if name == STAR {
+            // docs/protocol.md#f-23
+            if self.wants.wildcard != Wildcard::None {
+                facts.removed.push(STAR);
+            }
+            self.wants.wildcard = Wildcard::None;
+            return;
+        }
+        if self.wants.names.contains(&name) {
+            facts.removed.push(name);
+            self.wants.names.retain(|other| *other != name);
+            self.give_up(name);
+        }
+    }
+
+    /// The names of a first delta request, with the versions that the client has
+    /// (docs/protocol.md#f-15, docs/protocol.md#f-17).
+    fn begin_delta(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>, fresh: &[Text]) {
+        if !ask.claims.is_empty() {
+            self.wildcard_owed = None;
+        }
+        for (name, version) in &ask.claims {
+            if !self.wants.covers(name) {
+                continue;
+            }
+            let same = |known: &&Known| known.name == *name && known.version == *version;
+            let bare = Known { name, version, content: None, fate: Fate::Kept };
+            let sent = prior.and_then(|prior| prior.find(name)).copied().filter(Known::is_present);
+            let accepted = prior.map(Track::accepted).unwrap_or_default();
+            let accepted = accepted.iter().find(same).copied().or(sent.filter(|sent| same(&sent)));
+            let accepted = accepted.unwrap_or(bare);
+            self.carried.push(Known { fate: Fate::Kept, ..accepted });
+            match sent {
+                _ if self.find(name).is_some_and(Known::is_present) => {}
+                Some(sent) if sent.version == *version && self.responses.is_empty() => {
+                    self.put(Known { fate: Fate::Kept, ..sent });
+                }
+                // The server has another version, which it owes (docs/protocol.md#f-17).
+                Some(_) => self.put(Known { fate: Fate::WantedAgain, ..bare }),
+                None => self.put(bare),
+            }
+        }
+        for name in fresh {
+            self.unrequested.retain(|other| other != name);
+            match self.find(name) {
+                Some(known) if known.is_present() => {}
+                Some(_) => self.owe(stamp, name, true),
+                None => self.owe(stamp, name, false),
+            }
+        }
+    }
+}
