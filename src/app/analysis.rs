@@ -43,10 +43,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
         found.into_iter().map(reference).collect()
     };
     let (types, of_constraints) = (schema.clone(), schema.clone());
-    let constraints = move |any: &[u8]| {
-        let broken = of_constraints.violations("google.protobuf.Any", any).ok()?;
-        Some(broken.iter().map(ToString::to_string).collect())
-    };
+    let constraints = move |any: &[u8]| of_constraints.violations("google.protobuf.Any", any).ok();
     lint::Options {
         links: Some(Arc::new(links)),
         constraints: Some(Arc::new(constraints)),

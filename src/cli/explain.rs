@@ -5,7 +5,7 @@ use std::io::Write as _;
 
 use crate::engine::lint;
 use crate::engine::store::MessageKind;
-use crate::present::{logs, report};
+use crate::present::{explanation, logs, report};
 use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
@@ -38,8 +38,8 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     }
     let schema = schema_flags::schema(&args.descriptors)?;
     match schema.explain(word) {
-        Ok(text) => {
-            writeln!(io.stdout, "{}", text.trim_end())?;
+        Ok(found) => {
+            writeln!(io.stdout, "{}", explanation::text(&found).trim_end())?;
             Ok(Exit::Yes)
         }
         Err(_) if own_words(word, io)? => Ok(Exit::Yes),

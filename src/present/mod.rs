@@ -4,6 +4,7 @@
 
 pub mod applied;
 pub mod authority;
+pub mod explanation;
 pub mod graph;
 pub mod json;
 pub mod logs;

@@ -1,4 +1,4 @@
-use std::fmt::Write as _;
+//! Documentation of messages and fields, from the descriptors.
 
 use prost_reflect::{Cardinality, FieldDescriptor, Kind, MessageDescriptor, ReflectMessage, Value};
 
@@ -26,6 +26,85 @@ pub enum ExplainError {
     NoInside(String),
 }
 
+/// The documentation of a message or a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Explanation {
+    /// A message.
+    Message(MessageDocs),
+    /// A field.
+    Field(FieldDocs),
+}
+
+/// The documentation of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MessageDocs {
+    /// Full name of the message.
+    pub full_name: String,
+    /// The comment in the API, if known.
+    pub comment: Option<&'static str>,
+    /// The fields, as declared.
+    pub fields: Vec<FieldSummary>,
+}
+
+/// A field of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldSummary {
+    /// Number of the field.
+    pub number: u32,
+    /// Name of the field.
+    pub name: String,
+    /// Type of the field.
+    pub field_type: FieldType,
+}
+
+/// The documentation of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDocs {
+    /// Full name of the field.
+    pub full_name: String,
+    /// Type of the field.
+    pub field_type: FieldType,
+    /// Number of the field.
+    pub number: u32,
+    /// The oneof of the field, if the oneof has other members.
+    pub oneof: Option<OneofDocs>,
+    /// The constraints, such as `duration.gt = 0s`.
+    pub rules: Vec<String>,
+    /// Whether the value is a secret, which is redacted.
+    pub is_secret: bool,
+    /// Whether the API marks the field as deprecated.
+    pub is_deprecated: bool,
+    /// The comment in the API, if known.
+    pub comment: Option<&'static str>,
+    /// Names of the values of an enum.
+    pub enum_values: Vec<String>,
+}
+
+/// The oneof of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneofDocs {
+    /// Name of the oneof.
+    pub name: String,
+    /// The members that cannot be set together with the field.
+    pub others: Vec<String>,
+}
+
+/// The type of a field, by the names of messages, enums and scalar types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FieldType {
+    /// One value.
+    Single(String),
+    /// A list of values.
+    List(String),
+    /// A map.
+    Map {
+        /// Type of the keys.
+        key: String,
+        /// Type of the values.
+        value: String,
+    },
+}
+
 impl Schema {
     /// Describes a message or field: type, number, constraints and API documentation.
     ///
@@ -35,7 +114,7 @@ impl Schema {
     /// # Errors
     ///
     /// Returns an error if the message or a field is unknown.
-    pub fn explain(&self, path: &str) -> Result<String, ExplainError> {
+    pub fn explain(&self, path: &str) -> Result<Explanation, ExplainError> {
         let (pool, message, rest) = self.split_message(path)?;
         let mut place = (message, None::<FieldDescriptor>);
         for name in rest {
@@ -55,8 +134,8 @@ impl Schema {
             place = (inside, Some(field));
         }
         Ok(match place {
-            (_, Some(field)) => about_field(pool, &field),
-            (message, None) => about_message(&message),
+            (_, Some(field)) => Explanation::Field(field_docs(pool, &field)),
+            (message, None) => Explanation::Message(message_docs(&message)),
         })
     }
 
@@ -102,63 +181,60 @@ fn value_kind(field: &FieldDescriptor) -> Kind {
     }
 }
 
-fn type_name(field: &FieldDescriptor) -> String {
+fn field_type(field: &FieldDescriptor) -> FieldType {
     let name = |kind: Kind| match kind {
         Kind::Message(message) => message.full_name().to_owned(),
         Kind::Enum(item) => item.full_name().to_owned(),
         other => format!("{other:?}").to_lowercase(),
     };
     match field.kind() {
-        Kind::Message(entry) if field.is_map() => {
-            let key = name(entry.map_entry_key_field().kind());
-            format!("map of {key} to {}", name(entry.map_entry_value_field().kind()))
-        }
-        kind if field.cardinality() == Cardinality::Repeated => format!("list of {}", name(kind)),
-        kind => name(kind),
+        Kind::Message(entry) if field.is_map() => FieldType::Map {
+            key: name(entry.map_entry_key_field().kind()),
+            value: name(entry.map_entry_value_field().kind()),
+        },
+        kind if field.cardinality() == Cardinality::Repeated => FieldType::List(name(kind)),
+        kind => FieldType::Single(name(kind)),
     }
 }
 
-fn about_field(pool: &Pool, field: &FieldDescriptor) -> String {
-    let mut out = format!("{}\n  {}, field {}\n", field.full_name(), type_name(field), field.number());
-    if let Some(oneof) = field.containing_oneof().filter(|oneof| oneof.fields().len() > 1) {
-        let others: Vec<_> =
-            oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect();
-        let _ = writeln!(out, "  one of {}: excludes {}", oneof.name(), others.join(", "));
+fn field_docs(pool: &Pool, field: &FieldDescriptor) -> FieldDocs {
+    let oneof = field.containing_oneof().filter(|oneof| oneof.fields().len() > 1).map(|oneof| OneofDocs {
+        name: oneof.name().to_owned(),
+        others: oneof.fields().filter(|o| o.name() != field.name()).map(|o| o.name().to_owned()).collect(),
+    });
+    let options = field.field_descriptor_proto().options.as_ref();
+    let enum_values = match value_kind(field) {
+        Kind::Enum(item) => item.values().map(|value| value.name().to_owned()).collect(),
+        _ => Vec::new(),
+    };
+    FieldDocs {
+        full_name: field.full_name().to_owned(),
+        field_type: field_type(field),
+        number: field.number(),
+        oneof,
+        rules: rules(pool, field),
+        is_secret: pool.is_secret(field),
+        is_deprecated: options.is_some_and(|options| options.deprecated()),
+        comment: comment(field.full_name()),
+        enum_values,
     }
-    for rule in rules(pool, field) {
-        let _ = writeln!(out, "  rule: {rule}");
-    }
-    if pool.is_secret(field) {
-        out.push_str("  secret: its value is redacted\n");
-    }
-    if field.field_descriptor_proto().options.as_ref().is_some_and(|options| options.deprecated()) {
-        out.push_str("  deprecated\n");
-    }
-    docs(field.full_name(), &mut out);
-    if let Kind::Enum(item) = value_kind(field) {
-        let values: Vec<_> = item.values().map(|value| value.name().to_owned()).collect();
-        let _ = writeln!(out, "\n  values: {}", values.join(", "));
-    }
-    out
 }
 
-fn about_message(message: &MessageDescriptor) -> String {
-    let mut out = format!("{}\n", message.full_name());
-    docs(message.full_name(), &mut out);
-    out.push_str("\nfields\n");
-    for field in message.fields() {
-        let _ = writeln!(out, "  {:<4} {}  {}", field.number(), field.name(), type_name(&field));
+fn message_docs(message: &MessageDescriptor) -> MessageDocs {
+    let field = |field: FieldDescriptor| FieldSummary {
+        number: field.number(),
+        name: field.name().to_owned(),
+        field_type: field_type(&field),
+    };
+    MessageDocs {
+        full_name: message.full_name().to_owned(),
+        comment: comment(message.full_name()),
+        fields: message.fields().map(field).collect(),
     }
-    out
 }
 
-fn docs(name: &str, out: &mut String) {
-    if let Some(text) = builtin::docs().get(name) {
-        out.push('\n');
-        for line in text.trim().lines() {
-            let _ = writeln!(out, "  {}", line.trim());
-        }
-    }
+fn comment(name: &str) -> Option<&'static str> {
+    builtin::docs().get(name).copied()
 }
 
 /// Returns the protoc-gen-validate constraints of a field, such as `duration.gt = 0s`.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::wire::pb::Fields;
 
-use super::{ExplainError, Schema};
+use super::{ExplainError, Explanation, Schema};
 
 impl Schema {
     /// Formats a serialized `Any` in the protobuf text format.
@@ -34,14 +34,16 @@ impl Schema {
     /// # Errors
     ///
     /// Returns an error if `body` has no `@type`, or the message has no such field.
-    pub fn explain_at(&self, body: &Value, path: &str) -> Result<String, ExplainError> {
+    pub fn explain_at(&self, body: &Value, path: &str) -> Result<Explanation, ExplainError> {
         self.explain(&self.field_at(body, path).ok_or_else(|| ExplainError::NoMessage(path.to_owned()))?)
     }
 
     /// Returns the constraints of the field at `path`, such as `duration.gt = 0s`.
     pub fn rules_at(&self, body: &Value, path: &str) -> Vec<String> {
-        let text = self.explain_at(body, path).unwrap_or_default();
-        text.lines().filter_map(|line| line.trim_start().strip_prefix("rule: ")).map(str::to_owned).collect()
+        match self.explain_at(body, path) {
+            Ok(Explanation::Field(field)) => field.rules,
+            Ok(Explanation::Message(_)) | Err(_) => Vec::new(),
+        }
     }
 
     /// Returns the full name of the field, starting at the innermost `Any`.

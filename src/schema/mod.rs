@@ -37,11 +37,13 @@ use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
 pub use encode::{EncodeError, LenientEncoding};
-pub use explain::ExplainError;
+pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType, MessageDocs, OneofDocs};
 pub use fault::{Fault, FaultAt};
 pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
 pub use user::UserSetError;
-pub use validate::{Unchecked, Violation};
+pub use validate::{
+    Bound, Demand, LengthLimit, Number, Range, Scalar, Unchecked, Unit, Violation, WellKnown, list_violations,
+};
 pub use yaml::to_yaml;
 
 use fault::{Faults, FieldPath};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::schema::Violation;
 use crate::schema::links::SourceKind;
 use crate::wire::Profile;
 use crate::wire::event::Kind;
@@ -45,9 +46,8 @@ pub type Links = Arc<dyn Fn(&[u8]) -> Vec<Reference> + Send + Sync>;
 
 /// Checks a resource, given as an `Any`, against the constraints of the API.
 ///
-/// Returns a sentence for each broken constraint, or `None` if the type is unknown or the resource
-/// cannot be read.
-pub type Constraints = Arc<dyn Fn(&[u8]) -> Option<Vec<String>> + Send + Sync>;
+/// Returns all broken constraints, or `None` if the type is unknown or the resource cannot be read.
+pub type Constraints = Arc<dyn Fn(&[u8]) -> Option<Vec<Violation>> + Send + Sync>;
 
 /// Tells whether the descriptors have a message of that name.
 pub type KnownTypes = Arc<dyn Fn(&str) -> bool + Send + Sync>;

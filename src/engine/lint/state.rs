@@ -9,6 +9,7 @@ use super::node::NodeDigests;
 use super::references::ReferenceGraphs;
 use super::warming::WarmingQueue;
 use crate::engine::session::{Name, SymMap, SymSet};
+use crate::schema::Violation;
 use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, List};
 use crate::wire::event::{DenseHash, Dir, Kind, Seq, Sym, Time, VersionInfo};
@@ -21,6 +22,18 @@ pub(super) const MAX_RESPONSES: usize = 64;
 pub(super) const MAX_REJECTED: usize = 8;
 /// SotW pushes to remember per type.
 pub(super) const MAX_PUSHES: usize = 10;
+
+/// A finding about the broken constraints of a resource.
+#[derive(Clone, Debug)]
+pub(super) struct ConstraintFinding {
+    /// The response with the resource.
+    pub(super) seq: Seq,
+    /// Name of the resource.
+    pub(super) name: Sym,
+    pub(super) violations: Arc<[Violation]>,
+    /// Index of the finding.
+    pub(super) finding: usize,
+}
 
 /// A response as rules remember it.
 #[derive(Clone, Debug)]
@@ -115,8 +128,8 @@ pub(super) struct TrackState {
     pub(super) targets: Vec<PendingTarget>,
     /// Delivered names without a known reference, with the time.
     pub(super) unreferenced: SymMap<Time>,
-    /// Findings about constraints by the response that broke them: `docs/protocol.md#j-02`.
-    pub(super) constraint_findings: VecDeque<(Seq, usize)>,
+    /// Findings about constraints that wait for a verdict: `docs/protocol.md#j-02`.
+    pub(super) constraint_findings: VecDeque<ConstraintFinding>,
     /// Times of the newest large lists.
     pub(super) recent_large_lists: VecDeque<Time>,
     /// Structured names by canonical form: `docs/protocol.md#k-08`.
@@ -237,7 +250,7 @@ pub(super) struct SourceState {
     /// Ages at which a server ended streams, by its address.
     pub(super) stream_ages: HashMap<String, VecDeque<Duration>>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
-    pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[String]>>, DenseHash>,
+    pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>,
     /// The last list of each type whose references and constraints were read.
     pub(super) inspected: HashMap<Option<Kind>, Arc<List>>,
     /// Digests of nodes: `docs/protocol.md#e-06`.

@@ -99,7 +99,7 @@ impl SearchRange<'_> {
 /// Returns the longest resource name that occurs in the text as a separate word.
 ///
 /// Names of one letter must be in quotes.
-fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
+pub(super) fn find_name(text: &str, push: &dyn RefusedPush) -> Option<String> {
     let text = super::prefix(text, MAX_NAME_SEARCH_BYTES);
     let occurs = |name: &str| {
         text.match_indices(name).any(|(at, _)| {
@@ -119,8 +119,9 @@ fn complete_from_violation(entry: &mut NackFault, bodies: &SearchRange<'_>, sche
     let Some(violation) = path::violation(&entry.reason) else { return };
     let root = schema.message(bodies.push.type_url());
     let mut steps = violation.steps;
-    let mut known = root.as_ref().is_some_and(|root| root.name() == violation.root)
-        && path::to_api_names(root.as_ref(), &mut steps);
+    let mut known =
+        root.as_ref().is_some_and(|root| violation.root.is_empty() || root.name() == violation.root)
+            && path::to_api_names(root.as_ref(), &mut steps);
     let mut prefix = String::new();
     if !known {
         // The message may be the payload of an `Any` in the resource.

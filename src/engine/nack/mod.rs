@@ -7,6 +7,7 @@
 
 #![warn(missing_docs)]
 
+mod blame;
 mod envoy;
 mod grpc;
 mod guess;
@@ -15,6 +16,7 @@ mod report;
 #[cfg(test)]
 mod tests;
 
+pub use blame::refuses_field;
 pub use path::{steps as path_steps, value_at};
 pub use report::{NackReport, Recovery, RefusedResource, nack_report, of_message};
 
@@ -168,15 +170,21 @@ pub trait RefusedPush {
 /// Parses the text of a NACK of `push`.
 pub fn read(text: &str, push: &dyn RefusedPush, schema: &Schema) -> Nack {
     let text = prefix(text, MAX_TEXT_BYTES);
+    let mut nack = stated(text, push);
+    let decoded = guess::DecodedPush::new(push);
+    for fault in nack.entries.iter_mut().take(MAX_COMPLETED_FAULTS) {
+        guess::complete(fault, &decoded, schema);
+    }
+    nack
+}
+
+/// Reads what the text of a NACK states, without a search of the response.
+fn stated(text: &str, push: &dyn RefusedPush) -> Nack {
     let mut nack = grpc::read(text, push).or_else(|| envoy::read(text, push)).unwrap_or_default();
     if nack.entries.is_empty() {
         nack.entries.push(NackFault { reason: text.trim().to_owned(), ..NackFault::default() });
     }
     nack.entries.truncate(MAX_FAULTS);
-    let decoded = guess::DecodedPush::new(push);
-    for fault in nack.entries.iter_mut().take(MAX_COMPLETED_FAULTS) {
-        guess::complete(fault, &decoded, schema);
-    }
     nack
 }
 

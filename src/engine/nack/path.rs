@@ -105,7 +105,7 @@ pub(super) fn known_steps(
 /// The text of a violated constraint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Violation {
-    /// Short name of the message in which the path starts.
+    /// Short name of the message in which the path starts. Empty if the text does not state it.
     pub root: String,
     /// The path from that message on.
     pub steps: Vec<PathStep>,
@@ -115,22 +115,47 @@ pub(super) struct Violation {
 
 /// Finds `AValidationError.Field[0]: … | caused by BValidationError.Other: reason` in a text.
 ///
-/// Field names are in Go's spelling; [`to_api_names`] converts them.
+/// The last part may be `field: "oneof", reason: is required`. Field names are in Go's spelling;
+/// [`to_api_names`] converts them.
 pub(super) fn violation(text: &str) -> Option<Violation> {
-    let (mut root, mut steps, mut reason) = (None, Vec::new(), "");
-    let start = text.find("ValidationError.")?;
-    let from = text.get(..start)?.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1);
+    let (mut root, mut steps, mut reason) = (String::new(), Vec::new(), "");
+    let from = match text.find("ValidationError.") {
+        Some(start) => {
+            text.get(..start)?.rfind(|c: char| !c.is_alphanumeric() && c != '_').map_or(0, |at| at + 1)
+        }
+        None => text
+            .find(UNSET_ONEOF)
+            .filter(|at| text.get(*at..).is_some_and(|rest| unset_oneof(rest).is_some()))?,
+    };
     for part in text.get(from..)?.split(" | caused by ") {
+        if let Some((oneof, why)) = unset_oneof(part) {
+            steps.extend(self::steps(oneof));
+            reason = why;
+            continue;
+        }
         let (message, rest) = part.split_once("ValidationError.")?;
         let (field, why) = rest.split_once(": ")?;
-        root.get_or_insert_with(|| message.to_owned());
+        if steps.is_empty() {
+            message.clone_into(&mut root);
+        }
         steps.extend(self::steps(field));
         reason = why;
     }
     let reason = reason.trim_end();
     let closes = reason.matches(')').count() > reason.matches('(').count();
     let reason = if closes { reason.rsplit_once(')').map_or(reason, |(reason, _)| reason) } else { reason };
-    Some(Violation { root: root?, steps, reason: reason.to_owned() })
+    Some(Violation { root, steps, reason: reason.to_owned() })
+}
+
+/// The beginning of the text about a oneof without a member.
+const UNSET_ONEOF: &str = "field: ";
+
+/// Splits `field: "oneof", reason: is required` into the name of the oneof and the reason.
+fn unset_oneof(text: &str) -> Option<(&str, &str)> {
+    let (oneof, reason) = text.strip_prefix(UNSET_ONEOF)?.split_once(", reason: ")?;
+    let oneof = oneof.trim_matches('"');
+    let is_name = !oneof.is_empty() && oneof.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_name.then_some((oneof, reason))
 }
 
 /// Converts Go's field names to the names of the API. Returns whether the descriptors know all
@@ -142,10 +167,14 @@ pub(super) fn to_api_names(message: Option<&MessageDescriptor>, steps: &mut [Pat
         let field = message
             .as_ref()
             .and_then(|message| message.fields().find(|f| is_same_field(f.name(), &step.field)));
-        all &= field.is_some();
-        match &field {
-            Some(field) => field.name().clone_into(&mut step.field),
-            None => step.field = snake(&step.field),
+        let oneof = message
+            .as_ref()
+            .and_then(|message| message.oneofs().find(|oneof| is_same_field(oneof.name(), &step.field)));
+        all &= field.is_some() || oneof.is_some();
+        match (&field, oneof) {
+            (Some(field), _) => field.name().clone_into(&mut step.field),
+            (None, Some(oneof)) => oneof.name().clone_into(&mut step.field),
+            (None, None) => step.field = snake(&step.field),
         }
         message = field.as_ref().and_then(inner_message);
     }

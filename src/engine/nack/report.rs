@@ -55,7 +55,8 @@ pub struct RefusedResource {
     pub name: Extracted,
     /// Paths of the fields that the NACK names, with the reasons.
     pub faults: Vec<(Extracted, String)>,
-    /// The constraints on the first of these fields, such as `duration.gt = 0s`.
+    /// The constraints on the first of these fields, such as `duration.gt = 0s`. Empty if the field
+    /// is a guess.
     pub rules: Vec<String>,
     /// The rejected content. `None` if unavailable or not in the response.
     pub refused: Option<Value>,
@@ -183,7 +184,9 @@ fn refused_resource(
     });
     let good =
         good.and_then(|version| Some((version.clone(), push.tree(version.content?, MAX_SHOWN_BYTES)?)));
-    let rules = fault.as_ref().zip(refused.as_ref());
+    // A rule explains the NACK only if the text names its field.
+    let stated_field = fault.as_ref().filter(|(field, _)| !field.guessed);
+    let rules = stated_field.zip(refused.as_ref());
     let rules = rules.map(|((field, _), body)| push.schema.rules_at(body, &field.value)).unwrap_or_default();
     RefusedResource { name: name.clone(), faults: fault.into_iter().collect(), rules, refused, good }
 }

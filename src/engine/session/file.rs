@@ -1,3 +1,4 @@
+use crate::schema::list_violations;
 use crate::wire::ErrorDetail;
 use crate::wire::content::{Catalog, List};
 use crate::wire::event::{Sym, TypeUrl};
@@ -29,8 +30,9 @@ pub(super) fn rejection(
     let broken = || {
         list.blobs().iter().find_map(|id| {
             let bytes = catalog.bytes(catalog.entry(*id).payload?)?;
-            let first = ctx.validator?.broken(&bytes).into_iter().next()?;
-            Some(format!("{}: {first}", catalog.text(key(catalog, *id))))
+            let broken = ctx.validator?.broken(&bytes);
+            let name = catalog.text(key(catalog, *id));
+            (!broken.is_empty()).then(|| format!("{name}: {}", list_violations(&broken)))
         })
     };
     let message = duplicates.or(other).or_else(broken)?;

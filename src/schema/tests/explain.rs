@@ -1,48 +1,55 @@
-use crate::schema::{ExplainError, Schema};
+use crate::schema::{ExplainError, Explanation, FieldDocs, FieldType, Schema};
+
+fn field(path: &str) -> FieldDocs {
+    match Schema::builtin().explain(path) {
+        Ok(Explanation::Field(field)) => field,
+        other => panic!("{path}: {other:?}"),
+    }
+}
 
 #[test]
 fn explains_field_with_type_docs_and_rules() {
-    let schema = Schema::builtin();
     for path in [
         "Cluster.connect_timeout",
         "cds.connectTimeout",
         "envoy.config.cluster.v3.Cluster.connect_timeout",
         "type.googleapis.com/envoy.config.cluster.v3.Cluster.connect_timeout",
     ] {
-        let text = schema.explain(path).expect(path);
-        assert!(text.starts_with("envoy.config.cluster.v3.Cluster.connect_timeout\n"), "{text}");
-        assert!(text.contains("google.protobuf.Duration, field 4\n"), "{text}");
-        assert!(text.contains("rule: duration.gt = 0s"), "{text}");
-        assert!(text.contains("timeout for new network connections"), "{text}");
-        assert!(!text.contains("secret:") && !text.contains("deprecated\n"), "{text}");
+        let field = field(path);
+        assert_eq!(field.full_name, "envoy.config.cluster.v3.Cluster.connect_timeout");
+        assert_eq!(field.field_type, FieldType::Single("google.protobuf.Duration".into()));
+        assert_eq!((field.number, field.rules.as_slice()), (4, ["duration.gt = 0s".to_owned()].as_slice()));
+        assert!(field.comment.is_some_and(|text| text.contains("timeout for new network connections")));
+        assert!(!field.is_secret && !field.is_deprecated);
     }
 }
 
 #[test]
 fn follows_paths_through_lists_maps_and_messages() {
-    let schema = Schema::builtin();
-    let name = |path| {
-        let text = schema.explain(path).expect(path);
-        text.lines().next().unwrap_or_default().to_owned()
-    };
     assert_eq!(
-        name("Cluster.circuit_breakers.thresholds.max_connections"),
+        field("Cluster.circuit_breakers.thresholds.max_connections").full_name,
         "envoy.config.cluster.v3.CircuitBreakers.Thresholds.max_connections"
     );
-    assert_eq!(name("Cluster.typed_extension_protocol_options.type_url"), "google.protobuf.Any.type_url");
-    assert_eq!(name("envoy.api.v2.Cluster.name"), "envoy.api.v2.Cluster.name");
+    assert_eq!(
+        field("Cluster.typed_extension_protocol_options.type_url").full_name,
+        "google.protobuf.Any.type_url"
+    );
+    assert_eq!(field("envoy.api.v2.Cluster.name").full_name, "envoy.api.v2.Cluster.name");
 }
 
 #[test]
 fn explains_secrets_oneofs_and_enum_values() {
-    let schema = Schema::builtin();
-    let text = |path| schema.explain(path).expect(path);
-    assert!(text("TlsCertificate.private_key").contains("secret: its value is redacted"));
-    let choice = text("Cluster.type");
-    assert!(choice.contains("one of cluster_discovery_type: excludes cluster_type"), "{choice}");
-    assert!(choice.contains("values: STATIC, STRICT_DNS"), "{choice}");
-    let cluster = text("Cluster");
-    assert!(cluster.contains("4    connect_timeout  google.protobuf.Duration"), "{cluster}");
+    assert!(field("TlsCertificate.private_key").is_secret);
+    let choice = field("Cluster.type");
+    let oneof = choice.oneof.expect("a oneof");
+    assert_eq!(oneof.name, "cluster_discovery_type");
+    assert_eq!(oneof.others, ["cluster_type"]);
+    assert_eq!(choice.enum_values.get(..2), Some(["STATIC".to_owned(), "STRICT_DNS".to_owned()].as_slice()));
+    let Ok(Explanation::Message(cluster)) = Schema::builtin().explain("Cluster") else {
+        panic!("no message")
+    };
+    let timeout = cluster.fields.iter().find(|field| field.number == 4).expect("a field");
+    assert_eq!(timeout.name, "connect_timeout");
 }
 
 #[test]

@@ -1,23 +1,35 @@
 //! Checks of decoded messages against their rules.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
 
 use super::super::pool::Pool;
+use super::super::walk::redacted;
 use super::super::{MAX_DEPTH, Schema, message_name};
-use super::compile::{CheckedField, number};
+use super::compile::{CheckedField, CheckedOneof, number};
+use super::demand::{Demand, Scalar, Unit};
 use super::rules::*;
-use super::{MAX_VIOLATIONS, Violation, demands};
+use super::{MAX_VIOLATIONS, Violation};
 use crate::wire::pb::Fields;
 
 pub(super) const ANY: &str = "google.protobuf.Any";
+const DURATION: &str = "google.protobuf.Duration";
+
+/// Fields with extensions whose constraints Envoy does not check: load balancing policies.
+const UNCHECKED_EXTENSIONS: [&str; 1] =
+    ["envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config"];
+
+/// The extensions in these fields whose constraints Envoy checks nevertheless.
+const CHECKED_EXTENSIONS: [&str; 1] =
+    ["envoy.extensions.load_balancing_policies.override_host.v3.OverrideHost"];
+
+/// Fields of unchecked extensions whose durations Envoy does not check either.
+const UNCHECKED_DURATIONS: [&str; 1] =
+    ["envoy.extensions.load_balancing_policies.common.v3.SlowStartConfig.slow_start_window"];
 
 /// Maximum number of values checked in a message.
 const MAX_VALUES: usize = 1 << 22;
-
-/// Maximum number of items checked for duplicates in a list.
-const MAX_UNIQUE_ITEMS: usize = 1 << 12;
 
 /// The check of one message.
 pub(super) struct Check<'s> {
@@ -26,6 +38,19 @@ pub(super) struct Check<'s> {
     /// Path of the current field.
     path: String,
     checked_values: usize,
+    /// How far the constraints at the current path are checked.
+    scope: Scope,
+}
+
+/// The constraints that apply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    /// All constraints.
+    All,
+    /// All constraints, except in the payload of the next `Any`.
+    ExceptPayload,
+    /// Only that durations are valid.
+    Durations,
 }
 
 /// Splits an `Any` into type URL and value. Returns `None` if the bytes cannot be decoded.
@@ -44,12 +69,12 @@ pub(super) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
 
 impl<'s> Check<'s> {
     pub(super) fn new(schema: &'s Schema) -> Check<'s> {
-        Check { schema, found: Vec::new(), path: String::new(), checked_values: 0 }
+        Check { schema, found: Vec::new(), path: String::new(), checked_values: 0, scope: Scope::All }
     }
 
-    fn add(&mut self, demand: impl Into<String>) {
+    fn add(&mut self, demand: Demand) {
         if self.found.len() < MAX_VIOLATIONS {
-            self.found.push(Violation { path: self.path.clone(), demand: demand.into() });
+            self.found.push(Violation { path: self.path.clone(), demand });
         }
     }
 
@@ -74,16 +99,6 @@ impl<'s> Check<'s> {
         else {
             return;
         };
-        for (name, members) in &compiled.oneofs {
-            if !members.iter().any(|field| message.has_field(field)) {
-                let names: Vec<&str> = members.iter().map(FieldDescriptor::name).collect();
-                let demand = match names.as_slice() {
-                    [one] => format!("must be set: {one}"),
-                    _ => format!("must be set: one of {}", names.join(", ")),
-                };
-                self.at(name, |this| this.add(demand));
-            }
-        }
         for field in &compiled.fields {
             if !self.take_value() {
                 return;
@@ -92,6 +107,24 @@ impl<'s> Check<'s> {
             if is_set || !field.rules.is_empty() {
                 self.at(field.descriptor.name(), |this| this.field(pool, field, message, depth));
             }
+        }
+        for oneof in &compiled.oneofs {
+            self.oneof(pool, oneof, message, depth);
+        }
+    }
+
+    /// Checks the member of a oneof that is set.
+    fn oneof(&mut self, pool: &Pool, oneof: &CheckedOneof, message: &DynamicMessage, depth: u32) {
+        let Some(set) = oneof.descriptor.fields().find(|member| message.has_field(member)) else {
+            if oneof.is_required && self.scope != Scope::Durations {
+                let members = oneof.descriptor.fields().map(|member| member.name().to_owned()).collect();
+                self.at(oneof.descriptor.name(), |this| this.add(Demand::OneOfSet(members)));
+            }
+            return;
+        };
+        let checked = oneof.members.iter().find(|member| member.descriptor.number() == set.number());
+        if let Some(field) = checked.filter(|_| self.take_value()) {
+            self.at(set.name(), |this| this.field(pool, field, message, depth));
         }
     }
 
@@ -102,17 +135,37 @@ impl<'s> Check<'s> {
     }
 
     fn field(&mut self, pool: &Pool, field: &CheckedField, message: &DynamicMessage, depth: u32) {
-        let CheckedField { descriptor, rules } = field;
-        let is_set = message.has_field(descriptor);
-        // Check only the member of a oneof that is set.
-        if !is_set && descriptor.containing_oneof().is_some_and(|oneof| !oneof.is_synthetic()) {
+        let (outer, name) = (self.scope, field.descriptor.full_name());
+        if outer == Scope::All && UNCHECKED_EXTENSIONS.contains(&name) {
+            self.scope = Scope::ExceptPayload;
+        }
+        if outer == Scope::Durations && UNCHECKED_DURATIONS.contains(&name) {
             return;
         }
-        if rules.required && !is_set {
-            return self.add("must be set");
+        if outer == Scope::Durations {
+            let rules = Rules::default();
+            self.field_value(pool, &field.descriptor, &rules, message, depth);
+        } else {
+            self.field_value(pool, &field.descriptor, &field.rules, message, depth);
         }
+        self.scope = outer;
+    }
+
+    fn field_value(
+        &mut self,
+        pool: &Pool,
+        descriptor: &FieldDescriptor,
+        rules: &Rules,
+        message: &DynamicMessage,
+        depth: u32,
+    ) {
+        let is_set = message.has_field(descriptor);
         // Fields without presence always have a value.
         if !is_set && descriptor.supports_presence() {
+            let is_optional = descriptor.containing_oneof().is_some();
+            if rules.required && !is_optional {
+                self.add(Demand::Set);
+            }
             return;
         }
         let value = message.get_field(descriptor);
@@ -123,17 +176,22 @@ impl<'s> Check<'s> {
         match (&rules.value, value) {
             (_, Val::List(items)) => self.list(pool, &kind, rules, items, depth),
             (_, Val::Map(entries)) => self.map(pool, &kind, rules, entries, depth),
+            (_, Val::Message(inner)) if is_invalid_duration(inner) => self.add(Demand::ValidDuration),
             (_, Val::Message(inner)) => {
                 self.message_value(rules, inner);
-                self.inside(pool, rules, value, depth);
+                // Rules on the value of a message replace the rules of its fields.
+                let is_any = inner.descriptor().full_name() == ANY;
+                if is_any || matches!(rules.value, ValueRule::Anything) {
+                    self.inside(pool, rules, value, depth);
+                }
             }
-            (ValueRule::Number(range), value) => {
-                if let Some(demand) = number(value).and_then(|number| range.demand(number)) {
+            (ValueRule::Number(rule), value) => {
+                if let Some(demand) = number(value).and_then(|number| rule.demand(number)) {
                     self.add(demand);
                 }
             }
             (ValueRule::Bool(wanted), Val::Bool(is)) if wanted != is => {
-                self.add(format!("must be {wanted}"));
+                self.add(Demand::Equal(Scalar::Bool(*wanted)));
             }
             (ValueRule::Text(text), Val::String(is)) => self.text(text, is.as_bytes(), Some(is)),
             (ValueRule::Text(text), Val::Bytes(is)) => self.text(text, is, None),
@@ -144,21 +202,23 @@ impl<'s> Check<'s> {
 
     fn list(&mut self, pool: &Pool, kind: &Kind, rules: &Rules, items: &[Val], depth: u32) {
         let ValueRule::List { items: lengths, unique, each, ignore_empty } = &rules.value else {
+            let no_rules = Rules::default();
             for (i, item) in items.iter().enumerate().filter(|(_, item)| matches!(item, Val::Message(_))) {
-                self.at(&format!("[{i}]"), |this| this.inside(pool, rules, item, depth));
+                self.at(&format!("[{i}]"), |this| this.value(pool, kind.clone(), &no_rules, item, depth));
             }
             return;
         };
         if *ignore_empty && items.is_empty() {
             return;
         }
-        self.count(*lengths, items.len(), "item");
-        if *unique && has_duplicates(items) {
-            self.add("must not contain duplicate items");
-        }
+        self.count(*lengths, items.len(), Unit::Item);
+        let duplicate = unique.then(|| first_duplicate(items)).flatten();
         for (i, item) in items.iter().enumerate() {
             if !self.take_value() {
                 return;
+            }
+            if duplicate == Some(i) {
+                self.add(Demand::Unique);
             }
             self.at(&format!("[{i}]"), |this| this.value(pool, kind.clone(), each, item, depth));
         }
@@ -171,7 +231,7 @@ impl<'s> Check<'s> {
                 if *ignore_empty && entries.is_empty() {
                     return;
                 }
-                self.count(*pairs, entries.len(), "entry");
+                self.count(*pairs, entries.len(), Unit::Entry);
                 (&**keys, &**values)
             }
             _ => (&no_rules, &no_rules),
@@ -199,10 +259,10 @@ impl<'s> Check<'s> {
             || (!rule.one_of.is_empty() && !rule.one_of.contains(&number))
             || rule.none_of.contains(&number);
         if rule.defined_only && known.is_none() {
-            self.add(format!("must be a defined value, not {number}"));
+            self.add(Demand::DefinedEnumValue(number));
         } else if is_forbidden {
             let name = known.map_or_else(|| number.to_string(), |value| value.name().to_owned());
-            self.add(format!("must not be {name}"));
+            self.add(Demand::OtherEnumValue(name));
         }
     }
 
@@ -215,19 +275,15 @@ impl<'s> Check<'s> {
                 let url = inner.get_field_by_name("type_url");
                 let url = url.as_deref().and_then(Val::as_str).unwrap_or_default();
                 if !one_of.is_empty() && !one_of.iter().any(|one| one == url) {
-                    self.add(format!("must be of type {}", one_of.join(" or ")));
+                    self.add(Demand::TypeIn(one_of.clone()));
                 } else if none_of.iter().any(|one| one == url) {
-                    self.add(format!("must not be of type {url}"));
+                    self.add(Demand::OtherType(url.to_owned()));
                 }
             }
-            ValueRule::Number(range) if range.is_time => {
-                if let Some(demand) = number(&Val::Message(inner.clone())).and_then(|n| range.demand(n)) {
-                    self.add(demand);
-                }
-            }
-            ValueRule::Number(range) => {
-                let wrapped = wrapped(descriptor.full_name(), inner);
-                if let Some(demand) = wrapped.as_ref().and_then(number).and_then(|n| range.demand(n)) {
+            ValueRule::Number(rule) => {
+                let value = wrapped(descriptor.full_name(), inner);
+                let number = number(&value.unwrap_or_else(|| Val::Message(inner.clone())));
+                if let Some(demand) = number.and_then(|number| rule.demand(number)) {
                     self.add(demand);
                 }
             }
@@ -239,7 +295,7 @@ impl<'s> Check<'s> {
             ValueRule::Bool(wanted)
                 if wrapped(descriptor.full_name(), inner).and_then(|is| is.as_bool()) == Some(!wanted) =>
             {
-                self.add(format!("must be {wanted}"));
+                self.add(Demand::Equal(Scalar::Bool(*wanted)));
             }
             _ => {}
         }
@@ -265,21 +321,33 @@ impl<'s> Check<'s> {
         };
         let Some(descriptor) = pool.messages().get(place as usize).cloned() else { return };
         if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
+            let outer = self.scope;
+            if outer == Scope::ExceptPayload {
+                let is_checked = CHECKED_EXTENSIONS.contains(&name);
+                self.scope = if is_checked { Scope::All } else { Scope::Durations };
+            }
             self.message(pool, &inner, depth + 1);
+            self.scope = outer;
         }
     }
 
-    fn count(&mut self, lengths: LengthRule, count: usize, what: &str) {
-        if let Some(demand) = lengths.demand(count as u64, what) {
+    fn count(&mut self, lengths: LengthRule, count: usize, unit: Unit) {
+        if let Some(demand) = lengths.demand(count as u64, unit) {
             self.add(demand);
         }
     }
 
+    /// Checks a string or bytes value. The value of a redacted secret is unknown.
     fn text(&mut self, rules: &TextRule, bytes: &[u8], text: Option<&str>) {
-        if let Some(demand) = demands::text_demand(rules, bytes, text) {
+        if let Some(demand) = rules.demand(bytes, text).filter(|_| redacted(bytes).is_none()) {
             self.add(demand);
         }
     }
+}
+
+fn is_invalid_duration(message: &DynamicMessage) -> bool {
+    message.descriptor().full_name() == DURATION
+        && number(&Val::Message(message.clone())).is_some_and(|duration| !duration.is_valid_duration())
 }
 
 /// Returns the value of a wrapper such as `google.protobuf.UInt32Value`.
@@ -299,12 +367,18 @@ fn key_text(key: &MapKey) -> String {
     }
 }
 
-/// Whether a list contains equal items. Checks the first [`MAX_UNIQUE_ITEMS`] items only.
-fn has_duplicates(items: &[Val]) -> bool {
-    let mut texts: Vec<String> =
-        items.iter().take(MAX_UNIQUE_ITEMS).map(|item| format!("{item:?}")).collect();
-    let all = texts.len();
-    texts.sort_unstable();
-    texts.dedup();
-    texts.len() < all
+/// Returns the index of the first item that equals an item before it.
+fn first_duplicate(items: &[Val]) -> Option<usize> {
+    let mut seen = HashSet::new();
+    items.iter().position(|item| {
+        let key = match item {
+            // NaN equals nothing, and zeros of both signs are equal.
+            Val::F32(n) if n.is_nan() => return false,
+            Val::F64(n) if n.is_nan() => return false,
+            Val::F32(n) => (n + 0.0).to_bits().to_string(),
+            Val::F64(n) => (n + 0.0).to_bits().to_string(),
+            other => format!("{other:?}"),
+        };
+        !seen.insert(key)
+    })
 }

@@ -1,18 +1,24 @@
 //! Conversion of `validate.rules` options to the rules of a message.
 
-use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, Value as Val};
+use prost_reflect::{
+    DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, OneofDescriptor, Value as Val,
+};
 use regex::RegexBuilder;
 
 use super::super::pool::Pool;
+use super::demand::{Bound, Number, Range, WellKnown};
 use super::rules::*;
 
 /// The constraints of one message type.
+///
+/// Lists fields and oneofs in Envoy's order: as declared, with fields before oneofs and `optional`
+/// fields between them.
 #[derive(Debug, Default)]
 pub(in crate::schema) struct MessageRules {
-    /// Names and members of the oneofs that must be set.
-    pub(super) oneofs: Vec<(String, Vec<FieldDescriptor>)>,
-    /// Fields with rules, and fields that contain messages.
+    /// Fields outside oneofs that have rules or contain messages.
     pub(super) fields: Vec<CheckedField>,
+    /// Oneofs that must be set, or with such fields.
+    pub(super) oneofs: Vec<CheckedOneof>,
 }
 
 /// A field to check.
@@ -20,6 +26,15 @@ pub(in crate::schema) struct MessageRules {
 pub(super) struct CheckedField {
     pub(super) descriptor: FieldDescriptor,
     pub(super) rules: Rules,
+}
+
+/// A oneof to check.
+#[derive(Debug)]
+pub(super) struct CheckedOneof {
+    pub(super) descriptor: OneofDescriptor,
+    pub(super) is_required: bool,
+    /// Members that have rules or contain messages.
+    pub(super) members: Vec<CheckedField>,
 }
 
 /// Maximum size of a compiled pattern. Ignores larger patterns; the API's patterns are far smaller.
@@ -39,38 +54,68 @@ impl MessageRules {
         if on(&options, "validate.disabled") || on(&options, "validate.ignored") {
             return out;
         }
-        for oneof in message.oneofs().filter(|oneof| on(&oneof.options(), "validate.required")) {
-            out.oneofs.push((oneof.name().to_owned(), oneof.fields().collect()));
-        }
         let rules = of("validate.rules");
-        for field in message.fields() {
+        let checked = |field: FieldDescriptor| {
             let options = field.options();
             let stated = rules.as_ref().filter(|rules| options.has_extension(rules));
-            let mut rules = match stated.map(|rules| options.get_extension(rules)).as_deref() {
-                Some(Val::Message(stated)) => read(stated, MAX_RULE_DEPTH),
+            let rules = match stated.map(|rules| options.get_extension(rules)).as_deref() {
+                Some(Val::Message(stated)) => read(stated, Holder::of(&field), MAX_RULE_DEPTH),
                 _ => Rules::default(),
             };
-            // The value may be redacted.
-            if pool.is_secret(&field) {
-                rules.value = ValueRule::Anything;
-            }
-            let inside = match field.kind() {
-                Kind::Message(entry) if field.is_map() => {
-                    matches!(entry.map_entry_value_field().kind(), Kind::Message(_))
-                }
-                kind => matches!(kind, Kind::Message(_)),
-            };
-            if !rules.is_empty() || inside {
-                out.fields.push(CheckedField { descriptor: field, rules });
+            let is_checked = !rules.is_empty() || holds_messages(&field);
+            is_checked.then_some(CheckedField { descriptor: field, rules })
+        };
+        let (outside, optional): (Vec<_>, Vec<_>) = message
+            .fields()
+            .filter(|field| field.containing_oneof().is_none_or(|oneof| oneof.is_synthetic()))
+            .partition(|field| field.containing_oneof().is_none());
+        out.fields = outside.into_iter().chain(optional).filter_map(checked).collect();
+        for oneof in message.oneofs().filter(|oneof| !oneof.is_synthetic()) {
+            let is_required = on(&oneof.options(), "validate.required");
+            let members: Vec<_> = oneof.fields().filter_map(checked).collect();
+            if is_required || !members.is_empty() {
+                out.oneofs.push(CheckedOneof { descriptor: oneof, is_required, members });
             }
         }
-        out.fields.sort_by_key(|field| field.descriptor.number());
         out
     }
 }
 
+/// Whether a field contains messages, which may have rules of their own.
+fn holds_messages(field: &FieldDescriptor) -> bool {
+    match field.kind() {
+        Kind::Message(entry) if field.is_map() => {
+            matches!(entry.map_entry_value_field().kind(), Kind::Message(_))
+        }
+        kind => matches!(kind, Kind::Message(_)),
+    }
+}
+
+/// What holds the values that rules apply to. Rules about messages apply to some holders only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Holder {
+    /// A singular field with a message.
+    Message,
+    /// A list or map, whose items have rules of their own.
+    Collection,
+    /// An item of a list, or a key or value of a map.
+    Item,
+    /// Any other field.
+    Scalar,
+}
+
+impl Holder {
+    fn of(field: &FieldDescriptor) -> Holder {
+        match field.kind() {
+            _ if field.is_list() || field.is_map() => Holder::Collection,
+            Kind::Message(_) => Holder::Message,
+            _ => Holder::Scalar,
+        }
+    }
+}
+
 /// Reads a `FieldRules` message.
-fn read(stated: &DynamicMessage, depth: usize) -> Rules {
+fn read(stated: &DynamicMessage, holder: Holder, depth: usize) -> Rules {
     let mut out = Rules::default();
     if depth == 0 {
         return out;
@@ -80,8 +125,9 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
         let rules = RuleMessage(rules);
         match field.name() {
             "message" => {
-                out.skip = rules.is("skip");
-                out.required |= rules.is("required");
+                out.skip = matches!(holder, Holder::Message | Holder::Item) && rules.is("skip");
+                // Rules on the value of a duration, a timestamp or an `Any` replace this rule.
+                out.required = holder == Holder::Message && !has_own_required(stated) && rules.is("required");
             }
             "bool" => {
                 out.value =
@@ -115,20 +161,25 @@ fn read(stated: &DynamicMessage, depth: usize) -> Rules {
                 };
             }
             "any" => {
-                out.required |= rules.is("required");
+                out.required = holder == Holder::Message && rules.is("required");
                 let urls =
                     |name: &str| rules.list(name).filter_map(|url| Some(url.as_str()?.to_owned())).collect();
                 out.value = ValueRule::Any { one_of: urls("in"), none_of: urls("not_in") };
             }
             "duration" | "timestamp" => {
-                out.required |= rules.is("required");
+                out.required = holder == Holder::Message && rules.is("required");
                 // `lt_now` and similar rules need a clock, and the API does not use them.
-                out.value = ValueRule::Number(NumberRule { is_time: true, ..rules.range() });
+                out.value = ValueRule::Number(rules.number());
             }
-            _ => out.value = ValueRule::Number(rules.range()),
+            _ => out.value = ValueRule::Number(rules.number()),
         }
     }
     out
+}
+
+/// Whether there are rules with a `required` of their own.
+fn has_own_required(stated: &DynamicMessage) -> bool {
+    stated.fields().any(|(field, _)| matches!(field.name(), "any" | "duration" | "timestamp"))
 }
 
 /// A rules message such as `StringRules`.
@@ -156,12 +207,12 @@ impl<'a> RuleMessage<'a> {
 
     fn nested(&self, name: &str, depth: usize) -> Rules {
         match self.get(name) {
-            Some(Val::Message(rules)) => read(rules, depth - 1),
+            Some(Val::Message(rules)) => read(rules, Holder::Item, depth - 1),
             _ => Rules::default(),
         }
     }
 
-    fn range(&self) -> NumberRule {
+    fn number(&self) -> NumberRule {
         let get = |name: &str| self.get(name).and_then(number);
         let bound = |open: &str, closed: &str| {
             let exclusive = get(open).map(|value| Bound { value, is_inclusive: false });
@@ -169,12 +220,10 @@ impl<'a> RuleMessage<'a> {
         };
         NumberRule {
             is: get("const"),
-            upper: bound("lt", "lte"),
-            lower: bound("gt", "gte"),
+            range: Range { lower: bound("gt", "gte"), upper: bound("lt", "lte") },
             one_of: self.list("in").filter_map(number).collect(),
             none_of: self.list("not_in").filter_map(number).collect(),
             ignore_empty: self.is("ignore_empty"),
-            is_time: false,
         }
     }
 
@@ -198,9 +247,7 @@ impl<'a> RuleMessage<'a> {
             is: get("const"),
             chars: if is_string { chars } else { LengthRule::default() },
             bytes: if is_string { self.lengths("len_bytes", "min_bytes", "max_bytes") } else { chars },
-            // Ignore invalid patterns.
-            pattern: pattern
-                .and_then(|pattern| RegexBuilder::new(pattern).size_limit(MAX_PATTERN_BYTES).build().ok()),
+            pattern: pattern.and_then(whole_pattern),
             prefix: get("prefix"),
             suffix: get("suffix"),
             contains: get("contains"),
@@ -211,6 +258,37 @@ impl<'a> RuleMessage<'a> {
             ignore_empty: self.is("ignore_empty"),
         }
     }
+}
+
+/// Compiles a pattern for the whole text, in RE2's dialect. Returns `None` for an invalid pattern.
+fn whole_pattern(stated: &str) -> Option<Pattern> {
+    let pattern = format!("^(?:{})$", with_ascii_classes(stated));
+    let whole = RegexBuilder::new(&pattern).size_limit(MAX_PATTERN_BYTES).build().ok()?;
+    Some(Pattern { stated: stated.to_owned(), whole })
+}
+
+/// Replaces the classes that contain ASCII characters only in RE2, such as `\d`.
+fn with_ascii_classes(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut chars = pattern.chars();
+    while let Some(c) = chars.next() {
+        let escaped = if c == '\\' { chars.next() } else { None };
+        match escaped {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('w') => out.push_str("[0-9A-Za-z_]"),
+            Some('W') => out.push_str("[^0-9A-Za-z_]"),
+            Some('s') => out.push_str(r"[\t\n\f\r ]"),
+            Some('S') => out.push_str(r"[^\t\n\f\r ]"),
+            Some('b') => out.push_str(r"(?-u:\b)"),
+            Some('B') => out.push_str(r"(?-u:\B)"),
+            _ => {
+                out.push(c);
+                out.extend(escaped);
+            }
+        }
+    }
+    out
 }
 
 /// The rules that select a well-known form.
@@ -235,7 +313,7 @@ pub(super) fn text_bytes(value: &Val) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns a number, or the nanoseconds of a `Duration` or `Timestamp`.
+/// Returns a number, or the time of a `Duration` or `Timestamp`.
 pub(super) fn number(value: &Val) -> Option<Number> {
     Some(match value {
         Val::I32(n) => Number::Int((*n).into()),
@@ -244,15 +322,10 @@ pub(super) fn number(value: &Val) -> Option<Number> {
         Val::U64(n) => Number::Int((*n).into()),
         Val::F32(n) => Number::Float((*n).into()),
         Val::F64(n) => Number::Float(*n),
-        Val::Message(time) => {
-            let get = |name: &str| number(&*time.get_field_by_name(name)?);
-            match (get("seconds"), get("nanos")) {
-                (Some(Number::Int(seconds)), Some(Number::Int(nanos))) => {
-                    Number::Int(seconds * 1_000_000_000 + nanos)
-                }
-                _ => return None,
-            }
-        }
+        Val::Message(time) => Number::Time {
+            seconds: time.get_field_by_name("seconds")?.as_i64()?,
+            nanos: time.get_field_by_name("nanos")?.as_i32()?,
+        },
         _ => return None,
     })
 }

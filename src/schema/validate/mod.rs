@@ -1,15 +1,17 @@
 //! Validation of messages against the protoc-gen-validate constraints of the API.
 //!
 //! Reads the constraints of a type from its descriptor on first use, and checks decoded messages,
-//! including the payloads of `Any`s with known types. Ignores the values of secret fields, which
-//! may be redacted.
+//! including the payloads of `Any`s with known types. Evaluates rules as Envoy does, whose checks
+//! are generated C++ code. Skips redacted values.
 
 mod check;
 mod compile;
-mod demands;
+mod demand;
+mod evaluate;
 mod rules;
 #[cfg(test)]
 mod tests;
+mod wording;
 
 use std::fmt;
 
@@ -18,21 +20,23 @@ use prost_reflect::DynamicMessage;
 use super::{Schema, message_name};
 
 pub(super) use compile::MessageRules;
+pub use demand::{Bound, Demand, LengthLimit, Number, Range, Scalar, Unit, WellKnown};
+pub use wording::list_violations;
 
 /// A constraint that a message breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Violation {
     /// Path of the field, such as `load_assignment.endpoints[0].priority`. Empty for the message
     /// itself.
     pub path: String,
     /// The constraint, such as `must be greater than 0s`.
-    pub demand: String,
+    pub demand: Demand,
 }
 
 impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.is_empty() {
-            return f.write_str(&self.demand);
+            return self.demand.fmt(f);
         }
         write!(f, "{} {}", self.path, self.demand)
     }
@@ -53,8 +57,11 @@ pub enum Unchecked {
 pub(super) const MAX_VIOLATIONS: usize = 100;
 
 impl Schema {
-    /// Returns the constraints that a serialized message violates, at most 100, in the order of its
-    /// fields.
+    /// Returns all constraints that a serialized message violates, at most 100.
+    ///
+    /// Envoy reports only the first, and finds it in this order: the fields of a message as
+    /// declared, then its oneofs, each with the messages inside. Envoy's order of map entries is
+    /// not defined. The payload of an `Any` is checked later, by the extension that takes it.
     ///
     /// For an `Any`, validates the payload. Skips nested `Any`s of unknown types.
     ///

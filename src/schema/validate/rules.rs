@@ -1,45 +1,31 @@
 //! The rules of a field in the form that the checker uses.
 
-use std::cmp::Ordering;
-
 use regex::Regex;
 
-/// A number of any kind. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Number {
-    Int(i128),
-    Float(f64),
-}
-
-impl PartialOrd for Number {
-    fn partial_cmp(&self, other: &Number) -> Option<Ordering> {
-        match (self, other) {
-            (Number::Int(a), Number::Int(b)) => a.partial_cmp(b),
-            (Number::Float(a), Number::Float(b)) => a.partial_cmp(b),
-            (Number::Int(a), Number::Float(b)) => (*a as f64).partial_cmp(b),
-            (Number::Float(a), Number::Int(b)) => a.partial_cmp(&(*b as f64)),
-        }
-    }
-}
-
-/// A bound of a range.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bound {
-    pub(super) value: Number,
-    pub(super) is_inclusive: bool,
-}
+use super::demand::{Number, Range, WellKnown};
 
 /// Constraints on a number, duration or timestamp.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NumberRule {
     pub(super) is: Option<Number>,
-    pub(super) upper: Option<Bound>,
-    pub(super) lower: Option<Bound>,
+    pub(super) range: Range,
     pub(super) one_of: Vec<Number>,
     pub(super) none_of: Vec<Number>,
     pub(super) ignore_empty: bool,
-    /// Whether the value is a time, shown in seconds.
-    pub(super) is_time: bool,
+}
+
+/// A regular expression that the whole text must match.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// The expression as the descriptor states it.
+    pub(super) stated: String,
+    pub(super) whole: Regex,
+}
+
+impl Pattern {
+    pub(super) fn is_match(&self, text: &str) -> bool {
+        self.whole.is_match(text)
+    }
 }
 
 /// Constraints on a length.
@@ -50,34 +36,13 @@ pub(super) struct LengthRule {
     pub(super) max: Option<u64>,
 }
 
-/// A well-known form of texts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum WellKnown {
-    Email,
-    Hostname,
-    Ip,
-    Ipv4,
-    Ipv6,
-    Uri,
-    UriRef,
-    /// A host name or an IP address.
-    Address,
-    Uuid,
-    HeaderName {
-        strict: bool,
-    },
-    HeaderValue {
-        strict: bool,
-    },
-}
-
 /// Constraints on a string or bytes value. `chars` applies to strings only.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TextRule {
     pub(super) is: Option<Vec<u8>>,
     pub(super) chars: LengthRule,
     pub(super) bytes: LengthRule,
-    pub(super) pattern: Option<Regex>,
+    pub(super) pattern: Option<Pattern>,
     pub(super) prefix: Option<Vec<u8>>,
     pub(super) suffix: Option<Vec<u8>>,
     pub(super) contains: Option<Vec<u8>>,
@@ -100,6 +65,7 @@ pub(super) struct EnumRule {
 /// Constraints on a value.
 #[derive(Clone, Debug, Default)]
 pub(super) enum ValueRule {
+    /// No rules; the fields of a message are checked.
     #[default]
     Anything,
     Number(NumberRule),
@@ -127,7 +93,7 @@ pub(super) enum ValueRule {
 /// Constraints on a field, the items of a list, or the keys or values of a map.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rules {
-    /// Whether the field must be set.
+    /// Whether a message must be set. Without effect on items, keys and values.
     pub(super) required: bool,
     /// Whether to skip the constraints inside the message.
     pub(super) skip: bool,

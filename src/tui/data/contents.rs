@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::engine::nack::{self, NackReport};
 use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, SummaryFact, Versions};
+use crate::present::explanation;
 use crate::schema::Schema;
 use crate::schema::links::{self, Link};
 use crate::wire::content::BlobId;
@@ -107,7 +108,8 @@ impl Contents<'_> {
     }
     /// The documentation of the field at a path of a body.
     pub fn explain(&self, body: &Value, path: &str) -> Option<String> {
-        self.bodies.schema().explain_at(body, path).ok()
+        let found = self.bodies.schema().explain_at(body, path).ok()?;
+        Some(explanation::text(&found))
     }
     pub fn links(&self, body: &Value) -> Vec<Link> {
         links::links_of(self.bodies.schema(), body)

@@ -28,6 +28,8 @@ impl Envoy {
         // Without this flag Envoy delays the end of a stream by half a minute.
         command.args(["--component-log-level", "config:debug"]);
         command.arg("--config-path").arg(config).arg("--admin-address-path").arg(&admin);
+        // Access logs with a relative path belong to the test.
+        command.current_dir(folder);
         let mut child = Child::start(&mut command, &file(".log"));
         let admin = wait_for("Envoy's admin address", || {
             child.assert_running();
@@ -42,7 +44,10 @@ impl Envoy {
         fs::write(&config, bootstrap.to_string()).expect("a bootstrap");
         let mut command = Command::new(&peers.envoy);
         command.args(["--mode", "validate", "--log-level", "error", "--config-path"]).arg(config);
-        let mut child = Child::start(&mut command, &folder.join("validated.log"));
+        let log = folder.join("validated.log");
+        // The log would continue the one of an earlier bootstrap.
+        let _ = fs::remove_file(&log);
+        let mut child = Child::start(&mut command, &log);
         (child.finish() != Some(0)).then(|| child.log())
     }
 

@@ -44,11 +44,11 @@ use super::wait::{PATIENCE, wait_for};
 const SILENCE: Duration = Duration::from_millis(150);
 
 /// A stream that the client opened.
-struct Opened {
+pub struct Opened {
     path: String,
     /// Requests of the stream; the channel ends with the stream.
-    requests: mpsc::Receiver<Bytes>,
-    responses: Responses,
+    pub requests: mpsc::Receiver<Bytes>,
+    pub responses: Responses,
 }
 
 struct Doors(mpsc::Sender<Opened>);
@@ -74,14 +74,14 @@ impl Handler for Doors {
 }
 
 /// A server on loopback that hands over each stream; it runs as long as the runtime.
-struct Plane {
-    opened: mpsc::Receiver<Opened>,
-    address: String,
+pub struct Plane {
+    pub opened: mpsc::Receiver<Opened>,
+    pub address: String,
     runtime: Option<tokio::runtime::Runtime>,
 }
 
 impl Plane {
-    fn start() -> Plane {
+    pub fn start() -> Plane {
         let (send, opened) = mpsc::channel();
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");

@@ -3,7 +3,7 @@
 //! Why: Messages of the API carry constraints (protoc-gen-validate) for checks at the client.
 //! Envoy checks them and rejects the resource; gRPC does not. Constraints change between releases,
 //! so the client may have others than the bundled descriptors: the finding is info until the
-//! client rejects the resource.
+//! client rejects this resource for a field that breaks a constraint.
 //!
 //! Example:
 //! ```text
@@ -21,7 +21,11 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(refused)];
 
-use super::super::state::MAX_RESPONSES;
+use std::sync::Arc;
+
+use super::super::state::{ConstraintFinding, MAX_RESPONSES};
+use crate::engine::nack;
+use crate::schema::{Violation, list_violations};
 use crate::wire::event::Sym;
 
 /// Resources of one response that get a finding.
@@ -32,7 +36,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let catalog = ctx.catalog();
-    let mut found: Vec<(Sym, String)> = Vec::new();
+    let mut found: Vec<(Sym, Arc<[Violation]>)> = Vec::new();
     for id in response.view.resources.blobs() {
         let name = crate::engine::session::key(catalog, *id);
         // `xdstp-entry-name` covers the entries of a list.
@@ -42,17 +46,17 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let payload = catalog.entry(*id).payload;
         let broken =
             payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.clone());
-        let Some([first, rest @ ..]) = broken.as_deref() else { continue };
-        let more = if rest.is_empty() { String::new() } else { format!("; and {} more", rest.len()) };
-        found.push((name, format!("{first}{more}")));
+        let Some(broken) = broken.filter(|broken| !broken.is_empty()) else { continue };
+        found.push((name, broken));
         if found.len() == MAX_FINDINGS {
             break;
         }
     }
     let Some(seq) = ctx.seq else { return };
-    for (name, text) in found {
+    for (name, violations) in found {
         let names = if name == Sym::EMPTY { Vec::new() } else { vec![name] };
-        let text = format!("breaks a constraint of the API: {text}");
+        let constraints = if violations.len() == 1 { "a constraint" } else { "constraints" };
+        let text = format!("breaks {constraints} of the API: {}", list_violations(&violations));
         let part = text.clone();
         let draft =
             FindingDraft { part: &part, guess: true, ..FindingDraft::new(Blame::Server, text, &names) };
@@ -60,14 +64,35 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if ctx.state.constraint_findings.len() == MAX_RESPONSES {
             ctx.state.constraint_findings.pop_front();
         }
-        ctx.state.constraint_findings.push_back((seq, finding));
+        let finding = ConstraintFinding { seq, name, violations, finding };
+        ctx.state.constraint_findings.push_back(finding);
     }
 }
 
-/// Hardens the findings of a response that the client rejects.
+/// Hardens the findings about resources that the client rejects for a field that breaks a
+/// constraint.
 fn refused(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(answered) = request.outcome.answers.filter(|_| request.is_nack()) else { return };
-    for (_, finding) in ctx.state.constraint_findings.iter().filter(|(seq, _)| *seq == answered) {
-        ctx.findings.harden(*finding, "; the client rejected the resource");
+    let Some(sent) = ctx.state.pending(answered) else { return };
+    let Some(error) = request.message.error_detail() else { return };
+    let catalog = ctx.catalog();
+    let names: Vec<Arc<str>> = sent
+        .list
+        .blobs()
+        .iter()
+        .map(|id| Arc::from(catalog.text(crate::engine::session::key(catalog, *id))))
+        .collect();
+    let is_refused = |known: &&ConstraintFinding| {
+        let name = catalog.text(known.name);
+        known.seq == answered
+            && known
+                .violations
+                .iter()
+                .any(|violation| nack::refuses_field(&error.message, &names, name, &violation.path))
+    };
+    let refused: Vec<usize> =
+        ctx.state.constraint_findings.iter().filter(is_refused).map(|known| known.finding).collect();
+    for finding in refused {
+        ctx.findings.harden(finding, "; the client rejected the resource");
     }
 }
