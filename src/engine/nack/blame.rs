@@ -32,7 +32,7 @@ pub fn refuses_field(text: &str, names: &[Arc<str>], name: &str, path: &str) -> 
     faults.iter().any(|fault| is_about(fault, &push, name) && names_field(&fault.reason, path))
 }
 
-/// Whether a fault is about a resource: the only one of the response, or the one that the text names.
+/// Whether a fault is about a resource: the only one of the response, or the one named in the text.
 fn is_about(fault: &NackFault, push: &Names<'_>, name: &str) -> bool {
     if let [only] = push.0 {
         return **only == *name;

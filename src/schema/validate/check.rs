@@ -16,9 +16,12 @@ use crate::wire::pb::Fields;
 pub(super) const ANY: &str = "google.protobuf.Any";
 const DURATION: &str = "google.protobuf.Duration";
 
-/// Fields with extensions whose constraints Envoy does not check: load balancing policies.
-const UNCHECKED_EXTENSIONS: [&str; 1] =
-    ["envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config"];
+/// Fields with extensions whose constraints Envoy does not check when it takes a resource: load
+/// balancing policies, and retry priorities, which Envoy creates for a request.
+const UNCHECKED_EXTENSIONS: [&str; 2] = [
+    "envoy.config.cluster.v3.LoadBalancingPolicy.Policy.typed_extension_config",
+    "envoy.config.route.v3.RetryPolicy.retry_priority",
+];
 
 /// The extensions in these fields whose constraints Envoy checks nevertheless.
 const CHECKED_EXTENSIONS: [&str; 1] =

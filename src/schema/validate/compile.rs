@@ -91,7 +91,7 @@ fn holds_messages(field: &FieldDescriptor) -> bool {
     }
 }
 
-/// What holds the values that rules apply to. Rules about messages apply to some holders only.
+/// The holder of the values that rules apply to. Rules about messages apply to some holders only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     /// A singular field with a message.

@@ -21,7 +21,7 @@ pub enum Demand {
     /// The number or duration must lie in this range.
     Range(Range),
     /// The duration must not be negative, must have less than a second of nanoseconds, and must be
-    /// shorter than 2^63 nanoseconds. Envoy's rule for every duration, which the API does not state.
+    /// shorter than 2^63 nanoseconds. Envoy demands this of every duration; the API does not.
     ValidDuration,
     /// The text, list or map must have this length.
     Length {

@@ -100,6 +100,88 @@ fn limits_the_number_of_violations() {
     );
 }
 
+#[test]
+fn rejects_durations_that_no_client_can_use() {
+    let route = |duration: &str| {
+        let action = json!({"cluster": "c", "timeout": duration});
+        let routes = json!([{"match": {"prefix": "/"}, "route": action}]);
+        let hosts = json!([{"name": "v", "domains": ["*"], "routes": routes}]);
+        broken("envoy.config.route.v3.RouteConfiguration", json!({"name": "r", "virtual_hosts": hosts}))
+    };
+    // The API states no rule for this field.
+    let wanted = "virtual_hosts[0].routes[0].route.timeout must be a duration from 0s to 9223372035s";
+    assert_eq!(route("-1s"), [wanted]);
+    assert_eq!(route("9223372036s"), [wanted]);
+    assert_eq!(route("9223372035.999999999s"), Vec::<String>::new());
+    assert_eq!(route("0s"), Vec::<String>::new());
+    let cluster = json!({"name": "c", "connect_timeout": "-1s"});
+    assert_eq!(broken(CLUSTER, cluster), ["connect_timeout must be a duration from 0s to 9223372035s"]);
+}
+
+#[test]
+fn accepts_nan_in_ranges() {
+    let ratio = |value: Value| {
+        broken(CLUSTER, json!({"name": "c", "preconnect_policy": {"per_upstream_preconnect_ratio": value}}))
+    };
+    assert_eq!(ratio(json!("NaN")), Vec::<String>::new());
+    let wanted = "preconnect_policy.per_upstream_preconnect_ratio must be at least 1 and at most 3";
+    assert_eq!(ratio(json!("Infinity")), [wanted]);
+}
+
+#[test]
+fn checks_only_durations_of_load_balancing_policies() {
+    let policy = |name: &str, body: Value| {
+        let mut config = body;
+        config["@type"] =
+            json!(format!("type.googleapis.com/envoy.extensions.load_balancing_policies.{name}"));
+        let extension = json!({"name": "p", "typed_config": config});
+        let policies = json!([{"typed_extension_config": extension}]);
+        broken(CLUSTER, json!({"name": "c", "load_balancing_policy": {"policies": policies}}))
+    };
+    assert_eq!(policy("maglev.v3.Maglev", json!({"table_size": 99999999})), Vec::<String>::new());
+    let found = policy(
+        "client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin",
+        json!({"blackout_period": "-1s", "oob_reporting_period": "1s"}),
+    );
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].ends_with("blackout_period must be a duration from 0s to 9223372035s"), "{found:?}");
+    let found = policy("override_host.v3.OverrideHost", json!({}));
+    assert_eq!(found.len(), 2, "{found:?}");
+}
+
+#[test]
+fn checks_secrets_unless_they_are_redacted() {
+    let name = "envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigning";
+    let signing = |secret: &str| {
+        let inline = json!({"access_key_id": "a", "secret_access_key": secret});
+        broken(name, json!({"service_name": "s", "credential_provider": {"inline_credential": inline}}))
+    };
+    assert_eq!(signing("s"), Vec::<String>::new());
+    assert_eq!(signing("[redacted 40 B, id 12ab]"), Vec::<String>::new());
+    assert_eq!(signing(""), ["credential_provider.inline_credential.secret_access_key must not be empty"]);
+}
+
+#[test]
+fn orders_violations_as_envoy_finds_them() {
+    // `connect_timeout` is declared after the oneof `cluster_discovery_type`, which comes last.
+    let found = broken(CLUSTER, json!({"type": 99, "connect_timeout": "0s"}));
+    assert_eq!(
+        found,
+        [
+            "name must not be empty",
+            "connect_timeout must be greater than 0s",
+            "type must be a defined value, not 99"
+        ]
+    );
+}
+
+#[test]
+fn lists_the_first_violations_and_counts_the_rest() {
+    let texts: Vec<String> = (1..=10).map(|n| format!("f{n}")).collect();
+    assert_eq!(list_violations(&texts[..2]), "f1; f2");
+    assert_eq!(list_violations(&texts), "f1; f2; f3; f4; f5; f6; f7; f8; and 2 more");
+}
+
 /// Covers rules that the API does not use in resources, with a user's descriptor set.
 #[test]
 fn applies_rules_of_user_sets() {
@@ -119,6 +201,13 @@ fn applies_rules_of_user_sets() {
           bytes bytes = 8 [(validate.rules).bytes = {in: ["x", "y"], ignore_empty: true}];
           uint64 number = 9 [(validate.rules).uint64 = {not_in: [7]}];
           M inner = 10 [(validate.rules).message.skip = true];
+          string part = 11 [(validate.rules).string = {pattern: "[a-c]", ignore_empty: true}];
+          string digits = 12 [(validate.rules).string = {pattern: "\\d+", ignore_empty: true}];
+          string ip = 13 [(validate.rules).string = {ip: true, ignore_empty: true}];
+          string host = 14 [(validate.rules).string = {hostname: true, ignore_empty: true}];
+          repeated double numbers = 15 [(validate.rules).repeated.unique = true];
+          repeated M messages = 16 [(validate.rules).message = {skip: true, required: true}];
+          uint32 fixed = 17 [(validate.rules).uint32 = {gte: 5, lte: 5}];
         }"#,
     )
     .unwrap();
@@ -151,6 +240,21 @@ fn applies_rules_of_user_sets() {
         (json!({"bytes": "eg=="}), "bytes must be one of \"x\", \"y\""),
         (json!({"number": 7}), "number must be none of 7"),
         (json!({"inner": {"prefix": "b"}}), ""),
+        // Patterns must match the whole text, and their classes are ASCII.
+        (json!({"part": "abc"}), "part must match \"[a-c]\""),
+        (json!({"part": "b"}), ""),
+        (json!({"digits": "\u{661}"}), "digits must match \"\\\\d+\""),
+        (json!({"digits": "12"}), ""),
+        (json!({"ip": "abcd"}), "ip must be an IP address"),
+        (json!({"ip": "1.2.3.4"}), ""),
+        (json!({"host": "a."}), ""),
+        (json!({"host": format!("{}.", "a.".repeat(127))}), "host must be a host name"),
+        (json!({"numbers": [0.0, -0.0]}), "numbers must not contain duplicate items"),
+        (json!({"numbers": ["NaN", "NaN"]}), ""),
+        // Rules about messages do not apply to lists.
+        (json!({"messages": [{"prefix": "b"}]}), "messages[0].prefix must begin with \"a\""),
+        // Equal bounds exclude nothing, as the range between them is empty.
+        (json!({"fixed": 4}), ""),
     ] {
         assert_eq!(broken(body.clone()), wanted, "{body}");
     }

@@ -92,10 +92,11 @@ fn header_constraints_agree_with_envoy() {
 }
 
 /// Kinds of rules that cannot be compared, with the reason.
-const UNCOMPARED_KINDS: [(&str, &str); 13] = [
+const UNCOMPARED_KINDS: [(&str, &str); 14] = [
     ("double.gt", "occurs only in access logs, which Envoy sends"),
     ("double.lt of a wrapper", "occurs only in a load balancing policy, where Envoy checks no constraints"),
     ("float.gte of a wrapper", "occurs only in a load balancing policy, where Envoy checks no constraints"),
+    ("int32.gt", "occurs only in a retry priority, which Envoy checks for a request"),
     ("map.values.double.gte", "occurs only in load reports"),
     ("map.values.double.lte", "occurs only in load reports"),
     ("map.values.string.min_len", "occurs only in rate limit quota reports"),

@@ -93,6 +93,8 @@ const BOOTSTRAP_FIELDS: [&str; 3] = [
 const RESOURCE_MONITOR: &str =
     "envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig";
 
+const RESOURCE_MONITOR_NAME: &str = "envoy.resource_monitors.global_downstream_max_connections";
+
 /// Kinds of rules that occur in no resource.
 const BOOTSTRAP_KINDS: [&str; 5] = [
     "duration.gte in a oneof",
@@ -195,6 +197,10 @@ impl Place {
             } else {
                 values.valid(parent)
             };
+            if step.payload.as_ref().is_some_and(|payload| payload.full_name() == RESOURCE_MONITOR) {
+                // Envoy finds this extension by its name.
+                outside.set_field_by_name("name", Value::String(RESOURCE_MONITOR_NAME.to_owned()));
+            }
             put(&mut outside, step, inside);
             inside = outside;
         }

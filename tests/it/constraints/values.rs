@@ -8,7 +8,7 @@ use prost_reflect::{
 };
 use xdscope::schema::Schema;
 
-use super::rules;
+use super::{ROUTES, rules};
 
 /// Texts around the forms that patterns and well-known forms require.
 const TEXTS: [&str; 26] = [
@@ -64,6 +64,12 @@ impl<'a> Values<'a> {
                     break;
                 }
             }
+        }
+        if name == ROUTES {
+            // Envoy checks the names of clusters before some extensions.
+            let value = message.get_field_by_name("validate_clusters").map(|field| field.kind());
+            let off = value.and_then(|kind| Some(DynamicMessage::new(kind.as_message()?.clone())));
+            out.set_field_by_name("validate_clusters", Value::Message(off.expect("a wrapper")));
         }
         self.valid.insert(name, Some(out.clone()));
         out

@@ -1,5 +1,6 @@
 //! Texts from real clients and the faults that the parser reads from them.
 
+mod blame;
 mod gallery;
 
 use std::sync::Arc;
