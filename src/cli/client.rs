@@ -15,7 +15,7 @@ use crate::peers::client::{self, BadName, FallbackServer, Refused, Unrequested};
 use crate::present::json as words;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
-use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
@@ -28,6 +28,9 @@ use super::{offline, schema_flags, select};
 
 /// Interval at which a waiting verb looks for progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Time between the last timer of a state and the end of a run.
+const TIMER_MARGIN: Duration = Duration::from_millis(250);
 
 /// Delay of the first message of a waiting verb, and interval of the next ones.
 const FIRST_MESSAGE_AFTER: Duration = Duration::from_secs(1);
@@ -345,6 +348,8 @@ pub(super) fn fetch(
     let running = Running::start(options, None)?;
     let timeout = args.timeout.unwrap_or(args.timers.resource_timeout);
     let mut waiting = Waiting::new(timeout);
+    // The time at which no timer of a state runs any more.
+    let mut settled = None;
     let progress = loop {
         let progress = running.progress();
         if let Some(refused) = &progress.refused {
@@ -357,16 +362,25 @@ pub(super) fn fetch(
             return Err(broken(&progress, args));
         }
         if waiting.is_over() {
-            break progress;
+            let settled = *settled.get_or_insert_with(|| settled_at(&running, args.timeout.is_some()));
+            if settled.is_none_or(|settled| running.now() >= settled) {
+                break progress;
+            }
         }
         waiting.look(&progress, &args.source, global, io);
     };
+    if !progress.open && running.shared.store().streams().is_empty() {
+        let error = CliError::new(Exit::Connection, format!("{}: no stream within {timeout:?}", args.source));
+        return Err(error.next(format!("xdscope doctor {}", args.source)));
+    }
     if !global.quiet {
         for (name, cause) in &progress.unmapped {
             io.say(&display_safe(&format!("not followed: {name}: {}", unrequested(cause))));
         }
     }
     let unanswered = progress.unanswered;
+    let targets: Vec<GetTarget> = args.ask.iter().map(|text| GetTarget::parse(text)).collect();
+    io.is_unanswered |= unanswered.iter().any(|of| targets.is_empty() || is_asked(&targets, of));
     let loaded = running.into_loaded().ok_or_else(|| CliError::new(Exit::Defect, "the client failed"))?;
     if !unanswered.is_empty() && !global.quiet {
         io.say(&format!("not answered within {timeout:?}: {}", listed(&unanswered)));
@@ -388,6 +402,21 @@ fn unrequested(cause: &Unrequested) -> String {
             "its source is the cluster {cluster}, and not ADS; --bootstrap with that cluster asks there"
         ),
     }
+}
+
+/// Whether WHAT asks for a type, or for one name of it, that a server has not answered.
+fn is_asked(targets: &[GetTarget], (url, name): &(TypeUrl, Option<String>)) -> bool {
+    targets.iter().any(|what| what.is_type(url) && (what.name.is_none() || what.name == *name))
+}
+
+/// Returns the time at which all running timers of states have expired; `None` if none runs.
+///
+/// A state that depends on a timer must not depend on which of the two ends first, the timer or the
+/// run. With a limit of its own, the run waits only for timers that expire at about that limit.
+fn settled_at(running: &Running, has_limit: bool) -> Option<Time> {
+    let last = running.shared.store().last_timer()?;
+    let is_near = last <= running.now().after(TIMER_MARGIN);
+    (is_near || !has_limit).then(|| last.after(TIMER_MARGIN))
 }
 
 /// Explains why a subscription is not possible, and what to type instead.

@@ -115,6 +115,12 @@ impl CliError {
         self
     }
 
+    /// Whether a source holds nothing of xDS.
+    pub(super) fn is_empty_source(&self) -> bool {
+        let source = self.source.as_deref().and_then(|source| source.downcast_ref::<SourceError>());
+        matches!(source, Some(SourceError::Empty { .. }))
+    }
+
     /// Renders the text for stderr, with line ends. It is empty for an error without a message.
     pub fn render(&self) -> String {
         if self.message.is_empty() {
@@ -164,6 +170,10 @@ impl From<SourceError> for CliError {
             SourceError::Bootstrap { name }
             | SourceError::NoResources { name, .. }
             | SourceError::NotScript { name } => vec![format!("xdscope lint {name}")],
+            SourceError::Empty { .. } => vec![
+                "xdscope tap SERVER --record session.xdsrec   records the streams of clients".to_owned(),
+                "xdscope demo   records a session to look at".to_owned(),
+            ],
             SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
             SourceError::NoMessages { name, .. } => vec![
                 format!("xdscope get {name}"),

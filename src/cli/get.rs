@@ -39,16 +39,15 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     if args.format == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
     }
-    let (store, schema, unanswered);
+    let (store, schema);
     if args.at == ReplayPosition::End {
         let begin = |catalog, clock, schema: &_| {
             sources::store(offline::options(&asked.timers), catalog, clock, schema)
         };
         let folded = source::fold(&asked, global, io, begin)?;
-        (store, schema, unanswered) = (folded.facts, folded.schema, folded.unanswered);
+        (store, schema) = (folded.facts, folded.schema);
     } else {
         let source = source::open(&asked, global, io)?;
-        unanswered = source.unanswered.clone();
         let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
         (store, schema) = sources::replay(source, offline::options(&asked.timers), &limit);
     }
@@ -82,11 +81,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    // A requested resource without an answer exits with 4.
-    let of = |(url, name): &(TypeUrl, Option<String>)| {
-        whats.iter().any(|what| what.is_type(url) && (what.name.is_none() || what.name == *name))
-    };
-    Ok(if unanswered.iter().any(of) { Exit::Never } else { Exit::Yes })
+    Ok(Exit::Yes)
 }
 
 /// Number of resources beyond which orphans are not computed, since that takes too long.

@@ -17,7 +17,7 @@ use super::json_out::Objects;
 use super::{offline, select, source, words};
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let source = source::open(&args.source, global, io)?;
+    let source = source::open_any(&args.source, global, io)?;
     let (form, file) = (source.format, source.size);
     let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
     let unread = sources::decoding_gaps(&source);

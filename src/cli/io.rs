@@ -24,6 +24,8 @@ pub struct Io<'a> {
     pub env: Env<'a>,
     /// The local time zone.
     pub zone: TimeZone,
+    /// Whether a server has not answered a request in time.
+    pub is_unanswered: bool,
 }
 
 impl Io<'static> {
@@ -38,6 +40,7 @@ impl Io<'static> {
             stderr_is_terminal: io::stderr().is_terminal(),
             env: Box::new(|name| std::env::var(name).ok().filter(|value| !value.is_empty())),
             zone: TimeZone::system(),
+            is_unanswered: false,
         }
     }
 }

@@ -172,7 +172,11 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     if let Some(signal) = crate::app::signals::cause().filter(|_| !global.quiet) {
         io.say(&format!("ended by {signal}"));
     }
-    done
+    // A request without an answer has one exit code, whatever the verb made of the rest.
+    match done {
+        Ok(Exit::Yes | Exit::No) if io.is_unanswered => Ok(Exit::Never),
+        done => done,
+    }
 }
 
 /// Returns the position of a file that stands in place of a verb, and is replayed.

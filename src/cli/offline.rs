@@ -20,11 +20,21 @@ pub(super) fn open(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
-    let schema = schema_flags::schema(&args.descriptors)?;
-    let location = locate(args, global, io)?;
-    let source = read(args, seed, &location, &schema, io)?;
+    let source = read_quietly(args, seed, global, io)?;
     say(&source.loaded.notices, global, io);
     Ok(source)
+}
+
+/// Opens a source that is not a server, and leaves its notices to the caller.
+pub(super) fn read_quietly(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Source, CliError> {
+    let schema = schema_flags::schema(&args.descriptors)?;
+    let location = locate(args, global, io)?;
+    read(args, seed, &location, &schema, io)
 }
 
 /// Reads a source at a known location, and prints nothing.

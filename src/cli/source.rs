@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::sources::{self, Folded, FrameSink, Source};
+use crate::sources::{self, Folded, FrameSink, Source, SourceError};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::display_safe;
@@ -31,7 +31,32 @@ pub(super) fn open_with_seed(
     if offline::is_server(&args.source) {
         return client::fetch(args, seed, global, io);
     }
-    offline::open(args, seed, global, io)
+    let source = offline::read_quietly(args, seed, global, io)?;
+    let notices = &source.loaded.notices;
+    source.check_content().map_err(|error| damaged(error, &args.source, notices))?;
+    offline::say(notices, global, io);
+    Ok(source)
+}
+
+/// Opens SOURCE, also one that holds nothing of xDS, and prints its notices to stderr.
+pub(super) fn open_any(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
+    if offline::is_server(&args.source) {
+        return open(args, global, io);
+    }
+    let source = offline::open(args, schema_flags::seed()?, global, io)?;
+    if let Err(error) = source.check_content() {
+        io.say(&display_safe(&error.to_string()));
+    }
+    Ok(source)
+}
+
+/// The error of a source without content, which may be damaged.
+fn damaged(error: SourceError, name: &str, notices: &[String]) -> CliError {
+    if notices.is_empty() {
+        return error.into();
+    }
+    let error = CliError::unreadable(format!("nothing of {name} can be read"));
+    error.because(display_safe(&notices.join("; ")))
 }
 
 /// Folds SOURCE into what `begin` makes, and prints its notices to stderr.
@@ -58,11 +83,6 @@ pub(super) fn states(
         store
     })?;
     let Folded { facts: store, schema, notices, .. } = folded;
-    // Without a stream, a damaged file must not pass for one that is in sync.
-    if store.streams().is_empty() && !notices.is_empty() {
-        let error = CliError::unreadable(format!("nothing of {} can be read", args.source));
-        return Err(error.because(display_safe(&notices.join("; "))));
-    }
     offline::say(&notices, global, io);
     Ok((store, schema))
 }
@@ -81,11 +101,14 @@ fn fold_quietly<T: FrameSink>(
     }
     let schema = schema_flags::schema(&args.descriptors)?;
     let begin = |catalog, clock| begin(catalog, clock, &schema);
-    match offline::locate(args, global, io)? {
+    let folded = match offline::locate(args, global, io)? {
         Location::Path(path) => {
             let spec = offline::spec(args, seed, &path);
-            Ok(sources::fold(&spec, &schema, &mut Progress::new(&args.source, global, io), begin)?)
+            sources::fold(&spec, &schema, &mut Progress::new(&args.source, global, io), begin)?
         }
-        location => Ok(offline::read(args, seed, &location, &schema, io)?.fold(begin)),
-    }
+        location => offline::read(args, seed, &location, &schema, io)?.fold(begin),
+    };
+    // An empty or damaged file must not pass for one that is in sync.
+    folded.check_content().map_err(|error| damaged(error, &args.source, &folded.notices))?;
+    Ok(folded)
 }

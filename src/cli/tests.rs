@@ -2,6 +2,7 @@
 
 mod contract;
 mod descriptors;
+mod empty;
 mod export;
 mod get;
 mod info;
@@ -63,6 +64,7 @@ impl Environment {
             stdin_is_terminal: self.terminal,
             stdout_is_terminal: self.terminal,
             stderr_is_terminal: self.terminal,
+            is_unanswered: false,
             env: Box::new(move |name| env.iter().find(|(key, _)| *key == name).map(|(_, v)| (*v).to_owned())),
             zone: TimeZone::UTC,
         };

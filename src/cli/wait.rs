@@ -127,17 +127,25 @@ impl Goal<'_> {
         loop {
             let size_read = size();
             let started = Instant::now();
-            let read = source::open(source, &quiet, io)?;
-            let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
-            if self.condition.is_met(&store, self.nodes) {
-                return Ok(true);
+            let read = source::open(source, &quiet, io);
+            let mut empty = None;
+            match read {
+                Ok(read) => {
+                    let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
+                    if self.condition.is_met(&store, self.nodes) {
+                        return Ok(true);
+                    }
+                }
+                // A recording that has just begun may be empty for a while.
+                Err(error) if error.is_empty_source() => empty = Some(error),
+                Err(error) => return Err(error),
             }
             // Reading again must not take most of the time.
             let pause = started.elapsed() * PAUSE_FACTOR;
             let paused = Instant::now();
             loop {
                 if waiting.is_over() || path.is_none() {
-                    return Ok(false);
+                    return empty.map_or(Ok(false), Err);
                 }
                 waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
                 if size() != size_read && paused.elapsed() >= pause {

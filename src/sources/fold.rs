@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::store::Store;
 use crate::schema::Schema;
+use crate::sources::evidence::Evidence;
 use crate::sources::open::{self, Source, SourceError, SourceFormat, Spec};
 use crate::sources::pcap::{self, CaptureError};
 use crate::sources::record::{self, Loaded};
@@ -55,9 +56,18 @@ pub struct Folded<T> {
     pub notices: Vec<String>,
     name: String,
     format: SourceFormat,
+    evidence: Evidence,
 }
 
 impl<T> Folded<T> {
+    /// Refuses a source that holds nothing of xDS.
+    ///
+    /// # Errors
+    /// [`SourceError::Empty`] for an empty file, or a session of other protocols only.
+    pub fn check_content(&self) -> Result<(), SourceError> {
+        self.evidence.check(&self.name, self.format)
+    }
+
     /// Passes the result on if the source has messages.
     ///
     /// # Errors
@@ -94,9 +104,13 @@ impl Source {
         let Source { name, format, loaded, schema, unanswered, .. } = self;
         let Loaded { catalog, clock, frames, end, notices, .. } = loaded;
         let mut facts = begin(catalog, clock);
-        frames.into_iter().for_each(|frame| facts.handle(frame));
+        let mut evidence = Evidence::default();
+        for frame in frames {
+            evidence.note(&frame);
+            facts.handle(frame);
+        }
         facts.advance(end);
-        Folded { facts, schema, unanswered, notices, name, format }
+        Folded { facts, schema, unanswered, notices, name, format, evidence }
     }
 }
 
@@ -113,8 +127,7 @@ fn start_recording(
     if !path.is_file() {
         return Ok(None);
     }
-    let started = open::start_recording(path)
-        .map_err(|source| SourceError::Recording { name: name.to_owned(), source })?;
+    let started = open::start_recording(path).map_err(|source| SourceError::recording(name, source))?;
     Ok(started.map(|(catalog, reading)| StartedRecording { catalog, reading }))
 }
 
@@ -125,17 +138,20 @@ fn fold_recording<T: FrameSink>(
     progress: &mut dyn ReadProgress,
     begin: impl FnOnce(Catalog, Clock) -> T,
 ) -> Result<Folded<T>, SourceError> {
-    let failed = |source| SourceError::Recording { name: spec.name.clone(), source };
+    let failed = |source| SourceError::recording(&spec.name, source);
     let StartedRecording { catalog, mut reading } = recording;
     let mut facts = begin(catalog, reading.clock());
-    let mut frames = Vec::new();
+    let (mut frames, mut evidence) = (Vec::new(), Evidence::default());
     while reading.next(facts.catalog_mut(), &mut frames).map_err(failed)? {
-        frames.drain(..).for_each(|frame| facts.handle(frame));
+        for frame in frames.drain(..) {
+            evidence.note(&frame);
+            facts.handle(frame);
+        }
         progress.update(&|| reading.position());
     }
     let (end, notices) = reading.finish();
     facts.advance(end);
-    Ok(folded(facts, spec, schema, notices, SourceFormat::Recording))
+    Ok(folded(facts, spec, schema, notices, (SourceFormat::Recording, evidence)))
 }
 
 fn fold_capture<T: FrameSink>(
@@ -149,14 +165,17 @@ fn fold_capture<T: FrameSink>(
     let (file, position) = capture.into_parts();
     let (catalog, mut reading) = pcap::start(file, &spec.capture_options(schema)).map_err(failed)?;
     let mut facts = begin(catalog, reading.clock());
-    let mut frames = Vec::new();
+    let (mut frames, mut evidence) = (Vec::new(), Evidence::default());
     while reading.next(facts.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
-        frames.drain(..).for_each(|frame| facts.handle(frame));
+        for frame in frames.drain(..) {
+            evidence.note(&frame);
+            facts.handle(frame);
+        }
         progress.update(&position);
     }
     let (end, notices) = reading.finish();
     facts.advance(end);
-    Ok(folded(facts, spec, schema, notices, SourceFormat::Capture))
+    Ok(folded(facts, spec, schema, notices, (SourceFormat::Capture, evidence)))
 }
 
 fn folded<T>(
@@ -164,8 +183,8 @@ fn folded<T>(
     spec: &Spec,
     schema: &Arc<Schema>,
     notices: Vec<String>,
-    format: SourceFormat,
+    (format, evidence): (SourceFormat, Evidence),
 ) -> Folded<T> {
     let (name, schema) = (spec.name.clone(), schema.clone());
-    Folded { facts, schema, unanswered: Vec::new(), notices, name, format }
+    Folded { facts, schema, unanswered: Vec::new(), notices, name, format, evidence }
 }

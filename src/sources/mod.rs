@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 pub mod bodies;
+mod evidence;
 mod fold;
 pub mod observe;
 mod open;

@@ -18,6 +18,7 @@ mod rows;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod unreachable;
 mod versions;
 mod view;

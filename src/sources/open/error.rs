@@ -90,6 +90,14 @@ pub enum SourceError {
         /// Why no format fits.
         reasons: String,
     },
+    /// The source has no message of xDS, and no failed stream or connection.
+    #[error("{name} holds no xDS message: {found}")]
+    Empty {
+        /// The source, as the user typed it.
+        name: String,
+        /// What the source holds.
+        found: String,
+    },
     /// A folder has no file whose name ends like that of a response.
     #[error("no files of resources in {}", dir.display())]
     EmptyFolder {
@@ -110,4 +118,15 @@ pub enum SourceError {
         /// The source, as the user typed it.
         name: String,
     },
+}
+
+impl SourceError {
+    /// The error of a recording. An empty one is an empty source.
+    pub(in crate::sources) fn recording(name: &str, source: RecordReadError) -> SourceError {
+        let name = name.to_owned();
+        match source {
+            RecordReadError::Empty => SourceError::Empty { name, found: "the file is empty".to_owned() },
+            source => SourceError::Recording { name, source },
+        }
+    }
 }

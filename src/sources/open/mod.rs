@@ -23,6 +23,7 @@ use crate::engine::lint;
 use crate::present::applied::dump_notice;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
+use crate::sources::evidence::Evidence;
 use crate::sources::pcap::{self, CaptureError};
 use crate::sources::record::{self, Loaded};
 use crate::sources::schema_codec::SchemaCodec;
@@ -90,6 +91,16 @@ pub struct Source {
 }
 
 impl Source {
+    /// Refuses a source that holds nothing of xDS.
+    ///
+    /// # Errors
+    /// [`SourceError::Empty`] for an empty file, or a session of other protocols only.
+    pub fn check_content(&self) -> Result<(), SourceError> {
+        let mut evidence = Evidence::default();
+        self.loaded.frames.iter().for_each(|frame| evidence.note(frame));
+        evidence.check(&self.name, self.format)
+    }
+
     /// Passes the source on if it has messages.
     ///
     /// # Errors
@@ -230,7 +241,7 @@ impl SourceReader<'_> {
     }
 
     fn recording(&self) -> impl Fn(record::RecordReadError) -> SourceError {
-        move |source| SourceError::Recording { name: self.name.to_owned(), source }
+        move |source| SourceError::recording(self.name, source)
     }
 
     fn script(&self, text: &[u8]) -> Result<Loaded, SourceError> {

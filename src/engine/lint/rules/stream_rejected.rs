@@ -34,18 +34,25 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 use super::super::finding::Restated;
 use crate::engine::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
 use crate::wire::Open;
-use crate::wire::event::Side;
+use crate::wire::event::{Code, Side};
 use crate::wire::text::{count, period, type_label};
+
+const UNAVAILABLE: Code = Code(14);
 
 /// Ends before a response that count as repeated.
 const MIN_REJECTIONS: u64 = 2;
+
+/// Ends with UNAVAILABLE, or without a status, that count as repeated: a restart causes one or two.
+const MIN_OUTAGES: u64 = 3;
 
 fn check(ctx: &mut RuleContext<'_>) {
     if ctx.stream.open.method == Open::NOTHING {
         return unreachable(ctx);
     }
     let Some(failing) = ctx.store.failure_at(ctx.stream) else { return };
-    if failing.failure != StreamFailure::Cut && failing.rejected < MIN_REJECTIONS {
+    let is_outage = failing.end.code.is_none_or(|code| code == UNAVAILABLE);
+    let least = if is_outage { MIN_OUTAGES } else { MIN_REJECTIONS };
+    if failing.failure != StreamFailure::Cut && failing.rejected < least {
         return;
     }
     let by = failing.by();
@@ -66,7 +73,7 @@ fn check(ctx: &mut RuleContext<'_>) {
 fn unreachable(ctx: &mut RuleContext<'_>) {
     let Some(attempts) = ctx.store.failed_attempts_at(ctx.stream) else { return };
     let UnreachablePeer { is_client, attempts: times, first, reason } = attempts.peer;
-    if times < MIN_REJECTIONS {
+    if times < MIN_OUTAGES {
         return;
     }
     let who = if is_client { "client cannot connect" } else { "server cannot be reached" };

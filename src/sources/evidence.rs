@@ -1,0 +1,70 @@
+//! Whether a source holds anything of xDS.
+
+use std::collections::HashSet;
+
+use crate::wire::event::{Method, StreamId};
+use crate::wire::text::plural;
+use crate::wire::{End, Frame, FramePayload, Open};
+
+use super::{SourceError, SourceFormat};
+
+/// Traces of xDS in the frames of a source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evidence {
+    frames: u64,
+    streams: u64,
+    xds_streams: HashSet<StreamId>,
+    has_xds: bool,
+}
+
+impl Evidence {
+    /// Looks at the next frame. Costs one comparison once xDS was found.
+    pub(super) fn note(&mut self, frame: &Frame) {
+        if self.has_xds {
+            return;
+        }
+        self.frames += 1;
+        match &frame.what {
+            FramePayload::Open(open) => {
+                self.streams += 1;
+                self.has_xds = open.method == Open::NOTHING;
+                if Method::of_path(&open.method).is_some() {
+                    self.xds_streams.insert(frame.stream);
+                }
+            }
+            FramePayload::Message(_) | FramePayload::Gap { .. } => self.has_xds = true,
+            FramePayload::End(end) => {
+                self.has_xds = self.xds_streams.contains(&frame.stream) && is_failure(end);
+            }
+            FramePayload::Opaque { .. } => {}
+        }
+    }
+
+    /// Refuses a source without messages, failed connections or rejected streams.
+    ///
+    /// # Errors
+    /// [`SourceError::Empty`].
+    pub(super) fn check(&self, name: &str, format: SourceFormat) -> Result<(), SourceError> {
+        let has_resources =
+            matches!(format, SourceFormat::Response | SourceFormat::Folder | SourceFormat::Dump(_));
+        if self.has_xds || format == SourceFormat::Live || (has_resources && self.frames > 0) {
+            return Ok(());
+        }
+        let other = self.streams - self.xds_streams.len() as u64;
+        let found = match (self.xds_streams.len() as u64, other) {
+            (0, 0) => format!("the {} has no streams", format.word()),
+            (0, other) => format!("{} of other protocols", plural(other, "stream")),
+            (silent, 0) => format!("{} without a message", plural(silent, "xDS stream")),
+            (silent, other) => {
+                let silent = plural(silent, "xDS stream");
+                format!("{silent} without a message, {} of other protocols", plural(other, "stream"))
+            }
+        };
+        Err(SourceError::Empty { name: name.to_owned(), found })
+    }
+}
+
+/// Whether the end of a stream says something by itself.
+fn is_failure(end: &End) -> bool {
+    end.status.as_ref().is_some_and(|(code, _)| code.0 != 0) || end.reset.is_some()
+}
