@@ -16,7 +16,7 @@ impl RuleContext<'_> {
         self.arm_settled();
         let RequestContext { track, outcome, .. } = request;
         let is_wildcard = track.subscribed.is_wildcard();
-        let ends_wildcard = outcome.was != Wildcard::None && !is_wildcard;
+        let ends_wildcard = !matches!(outcome.was, Wildcard::None | Wildcard::Unknown) && !is_wildcard;
         let at = self.at;
         let state = &mut *self.state;
         state.requests_since_response += 1;
@@ -94,7 +94,7 @@ impl RuleContext<'_> {
         for name in &request.outcome.added {
             self.state.unsubscribed_under_wildcard.remove(name);
         }
-        let was_wildcard = request.outcome.was != Wildcard::None;
+        let was_wildcard = !matches!(request.outcome.was, Wildcard::None | Wildcard::Unknown);
         if keeps_wildcard && was_wildcard && self.state.unsubscribed_under_wildcard.len() < MAX_NAMES {
             for name in request.outcome.removed.iter().take(MAX_NAMES) {
                 self.state.unsubscribed_under_wildcard.insert(*name, (self.at, seq));

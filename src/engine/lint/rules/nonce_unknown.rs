@@ -29,7 +29,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         Some(RequestClass::UnknownNonce) => true,
         _ => false,
     };
-    if !class || !ctx.has_full_history() {
+    // In a capture without its start, a SotW client that has used a recorded nonce can not go back
+    // to an older one (docs/protocol.md#e-10). Delta verdicts come in any order.
+    let is_certain = request.sotw().is_some() && request.has_class(RequestClass::UnknownNonce);
+    if !class || !(is_certain || ctx.has_full_history()) {
         return;
     }
     let nonce = Nonce::from(request.nonce());
@@ -43,8 +46,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         )
     } else if before.any(|track| issued(&track)) {
         ("old-stream", format!("nonce {nonce} was issued on an earlier stream"))
-    } else {
+    } else if ctx.has_full_history() {
         ("never", format!("nonce {nonce} was never issued"))
+    } else {
+        ("never", format!("nonce {nonce} was never issued, or before a nonce that was used already"))
     };
     ctx.report(&RULE, FindingDraft { text, cause: Some(cause), ..FindingDraft::default() });
 }

@@ -32,7 +32,8 @@ use crate::wire::content::BlobId;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|body| !body.resource_names.is_empty()) else { return };
-    let was = request.outcome.was != Wildcard::None && !request.outcome.first;
+    let was_wildcard = !matches!(request.outcome.was, Wildcard::None | Wildcard::Unknown);
+    let was = was_wildcard && !request.outcome.first;
     if was && !request.track.subscribed.is_wildcard() {
         let text =
             "names without `*` end the wildcard; servers that follow the edition of Envoy 1.17 keep it"

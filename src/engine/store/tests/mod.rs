@@ -4,6 +4,7 @@ mod bounds;
 mod delta;
 mod failing;
 mod ledger;
+mod nonces;
 mod partial;
 mod problems;
 mod reconnect;
