@@ -109,7 +109,7 @@ impl<'a> FindingDraft<'a> {
     }
 }
 
-/// What is known of a series by now, in place of what a finding said at first.
+/// A series of occurrences up to the current message, which replaces the first text of a finding.
 pub(super) struct Restated {
     pub(super) text: String,
     /// Time of the first occurrence.

@@ -214,7 +214,8 @@ fn does_not_request_names_from_files() {
     assert_eq!(said(referring_to(Variant::Ads, file)), (vec!["0 ads *".into(), "0 ads *".into()], vec![]));
 }
 
-/// Scoped routes are requested as a wildcard, virtual hosts by an empty list (docs/protocol.md#f-33).
+/// Scoped routes are requested as a wildcard, virtual hosts by an empty list:
+/// docs/protocol.md#f-33.
 #[test]
 fn follows_scoped_routes_and_virtual_hosts_like_envoy() {
     let to = |kind, name: &str| Reference { kind, name: name.into(), source: None, cluster: None };
