@@ -84,6 +84,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit {
     let result = dispatch(args, io).and_then(|exit| io.flush().map(|()| exit));
     match result {
+        // A request without an answer has one exit code, whatever the verb made of the rest.
+        Ok(Exit::Yes | Exit::No) if io.is_unanswered => Exit::Never,
         Ok(exit) => exit,
         Err(error) => {
             // Output precedes the error.
@@ -172,11 +174,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     if let Some(signal) = crate::app::signals::cause().filter(|_| !global.quiet) {
         io.say(&format!("ended by {signal}"));
     }
-    // A request without an answer has one exit code, whatever the verb made of the rest.
-    match done {
-        Ok(Exit::Yes | Exit::No) if io.is_unanswered => Ok(Exit::Never),
-        done => done,
-    }
+    done
 }
 
 /// Returns the position of a file that stands in place of a verb, and is replayed.

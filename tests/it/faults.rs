@@ -270,3 +270,63 @@ fn bounds_memory_for_huge_response() {
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), said.contains("--max-message-size")), (Some(3), true), "{said}");
 }
+
+/// The run and the timer of a state do not end at the same moment, so that no run differs.
+#[test]
+fn unanswered_request_has_one_exit_code_in_every_verb_and_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Faulty::start(vec![Fault::HalfOpen; 200]).address.to_string();
+    let run = |verb: &[&str]| {
+        let mut command = xdscope(folder.path());
+        command.args([verb[0], &server]).args(&verb[1..]).args(["--resource-timeout", "300ms"]);
+        command.output().expect("xdscope runs")
+    };
+    let verbs: [&[&str]; 4] = [&["status"], &["get"], &["get", "cds/none", "--no-expand"], &["lint"]];
+    for _ in 0..10 {
+        std::thread::scope(|scope| {
+            let runs = verbs.iter().chain(&verbs).map(|verb| scope.spawn(move || (verb, run(verb))));
+            for (verb, output) in runs.collect::<Vec<_>>().into_iter().map(|run| run.join().expect("a run")) {
+                let (out, said) = (text(&output.stdout), text(&output.stderr));
+                assert_eq!(output.status.code(), Some(4), "{verb:?}: {out}{said}");
+                assert!(said.contains("not answered within 300ms"), "{verb:?}: {said}");
+                assert!(verb[0] != "status" || out.contains("MISS"), "{verb:?}: {out}");
+            }
+        });
+    }
+}
+
+/// Records a client whose streams all have `fault`, and returns the findings of `stream-rejected`.
+fn rejections(fault: Fault, args: &[&str], attempts: u32) -> Vec<serde_json::Value> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = Faulty::start(vec![fault; 50]).address.to_string();
+    let file = folder.path().join("watch.xdsrec");
+    let mut command = xdscope(folder.path());
+    command.args(["watch", &server, "cds", "--no-expand", "--no-tui", "--record"]).arg(&file).args(args);
+    let child = Child::start(&mut command, &folder.path().join("watch.log"));
+    let attempt = format!("(attempt {attempts},");
+    wait_for("attempts", || Some(child.log()).filter(|log| log.contains(&attempt)));
+    child.interrupt();
+    let mut findings = Recording { file }.objects("lint", &[]);
+    findings.retain(|finding| finding["rule"] == "stream-rejected");
+    findings
+}
+
+#[test]
+fn rejected_streams_are_one_finding() {
+    let fields = vec![("grpc-status", "16".to_owned()), ("grpc-message", "token expired".to_owned())];
+    let findings = rejections(Fault::Headers(200, fields), &[], 3);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    assert_eq!((&findings[0]["severity"], &findings[0]["blame"]), (&"error".into(), &"server".into()));
+    let text = findings[0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("UNAUTHENTICATED token expired"), "{text}");
+    assert!(findings[0]["count"].as_u64() >= Some(3), "{findings:#?}");
+}
+
+#[test]
+fn keepalive_timeouts_are_one_finding() {
+    let keepalive = ["--keepalive", "200ms", "--keepalive-timeout", "200ms"];
+    let findings = rejections(Fault::HalfOpen, &keepalive, 4);
+    assert_eq!(findings.len(), 1, "{findings:#?}");
+    let text = findings[0]["text"].as_str().unwrap_or_default();
+    assert!(text.contains("keepalive: no answer to a PING"), "{text}");
+}

@@ -95,7 +95,7 @@ pub enum SourceError {
     Empty {
         /// The source, as the user typed it.
         name: String,
-        /// What the source holds.
+        /// The contents of the source, in words.
         found: String,
     },
     /// A folder has no file whose name ends like that of a response.
