@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::SharedSemantics;
 use crate::engine::store::{self, Store};
+use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{Address, Config, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
 use crate::schema::Schema;
@@ -157,5 +157,5 @@ impl Running {
 
 /// Returns the semantics of contents: which pushes are equal, and which a client can accept.
 pub fn meaning(schema: Arc<Schema>) -> SharedSemantics {
-    schema
+    Arc::new(SchemaSemantics::new(schema))
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use crate::app::analysis::{self, Analysis};
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
-use crate::engine::store::{SharedSemantics, Store, TypeState};
+use crate::engine::store::{SchemaSemantics, SharedSemantics, Store, TypeState};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::sources::{self, SchemaCodec, script};
@@ -190,8 +190,8 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
     let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
     let script = sources::open_script(&spec)?;
     let options = (offline::options(&source.timers), options(args, &schema));
-    let meaning: Option<SharedSemantics> = Some(schema.clone());
-    let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, meaning)
+    let meaning: SharedSemantics = std::sync::Arc::new(SchemaSemantics::new(schema.clone()));
+    let failures = script::check(&script, &SchemaCodec(schema), options.0, options.1, Some(meaning))
         .map_err(|error| CliError::unreadable(format!("cannot read {}", source.source)).because(error))?;
     for failure in &failures {
         writeln!(io.stdout, "{}: {}", source.source, crate::wire::text::display_safe(&failure.to_string()))?;
@@ -394,7 +394,7 @@ mod tests {
 
     #[test]
     fn finds_references_by_descriptors() {
-        for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d"] {
+        for id in ["S-34", "S-34b", "S-34c", "S-34d", "S-35", "S-35b", "S-35c", "S-35d", "S-35e", "S-35f"] {
             let output = run(&["lint", &format!("tests/fixtures/scripts/{id}.xds"), "--expect"]);
             assert_eq!((output.exit, output.out.as_str()), (Exit::Yes, ""), "{id}");
         }

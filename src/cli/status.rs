@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
-use crate::engine::store::{ProblemFact, StateFact, Store, TypeState};
+use crate::engine::store::{Problem, ProblemFact, StateFact, Store, TypeState, WarmingFact};
 use crate::present::applied::applied_lines;
 use crate::present::json;
-use crate::present::report::{self, Role, Row, Rows, Warming};
+use crate::present::report::{self, Role, Row, Rows};
 use crate::schema::Schema;
 use crate::wire::event::{Kind, StreamId, Variant};
 use crate::wire::text::{age, display_safe, plural, type_label};
@@ -67,7 +67,7 @@ struct Status<'a> {
     streams: HashSet<StreamId>,
     states: Vec<StateFact>,
     matrix: Rows,
-    warming: Vec<Warming>,
+    warming: Vec<WarmingFact>,
     /// Differences to what the client has applied, for each of the states.
     applied: Option<Vec<Option<AppliedDiff>>>,
     /// Servers that cannot be reached.
@@ -93,7 +93,7 @@ impl<'a> Status<'a> {
         if !filter.is_empty() {
             matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
         }
-        let mut warming = report::warming(store, schema);
+        let mut warming = store.warming();
         warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
         let mut down = store.problems();
         down.retain(|problem| {
@@ -112,7 +112,13 @@ impl<'a> Status<'a> {
 
     fn problems(&self) -> u64 {
         let applied = self.with_applied().filter_map(|(_, diff)| diff).filter(|diff| diff.is_problem());
-        problems(&self.matrix) + self.down.len() as u64 + applied.count() as u64
+        let overdue = self.store.problems().into_iter().filter(|problem| {
+            let is_over = matches!(&problem.problem, Problem::Warming(warming) if warming.limit.is_none());
+            let is_shown =
+                |state: &StateFact| (state.stream, &state.type_url) == (problem.stream, &problem.type_url);
+            is_over && self.states.iter().any(is_shown)
+        });
+        problems(&self.matrix) + self.down.len() as u64 + applied.count() as u64 + overdue.count() as u64
     }
 
     fn write(
@@ -181,7 +187,7 @@ impl<'a> Status<'a> {
         };
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);
-            writeln!(out, "{}", display_safe(&format!("{node}: {}", warming.text(now))))?;
+            writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
         }
         for (state, diff) in self.with_applied() {
             let node = named(state.node.as_deref(), state.stream);
@@ -237,18 +243,30 @@ fn read_applied(
 }
 
 /// Lists the resources of a type that are warming, each with what it waits for; `None` without any.
-fn waits(state: &StateFact, warming: &[Warming], store: &Store) -> Option<Value> {
+fn waits(state: &StateFact, warming: &[WarmingFact], store: &Store) -> Option<Value> {
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
     let clock = store.clock();
     let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
     let items: Vec<Value> = of_state
         .map(|warming| {
-            let waits = warming.waits.iter().map(|waits| {
-                let since = waits.since.map(|(at, _)| json::time(at, &clock));
-                let asked = waits.since.map(|(_, n)| n.0);
-                json!({ "type": waits.kind.word(), "name": &*waits.name, "since": since, "asked": asked })
+            let needs = warming.needs.iter().map(|need| {
+                json!({
+                    "type": need.kind.word(),
+                    "name": &*need.name,
+                    "since": json::time(need.since, &clock),
+                    "asked": need.asked.map(|n| n.0),
+                    "again": need.is_resend,
+                })
             });
-            json!({ "name": &*warming.name, "waits_for": waits.collect::<Vec<_>>(), "owes": "server" })
+            json!({
+                "name": &*warming.name,
+                "since": json::time(warming.since, &clock),
+                "response": warming.response.0,
+                "update": warming.is_update,
+                "withheld": warming.withheld.map(|n| n.0),
+                "waits_for": needs.collect::<Vec<_>>(),
+                "owes": "server",
+            })
         })
         .collect();
     (!items.is_empty()).then_some(Value::Array(items))

@@ -122,6 +122,7 @@ mod tests {
             content: None,
             uses: Vec::new(),
             users: Vec::new(),
+            warming: None,
             is_troubled: false,
         };
         let mut graph = Graph::default();

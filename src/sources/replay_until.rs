@@ -137,7 +137,7 @@ pub fn is_message(frame: &Frame) -> bool {
 /// Creates a store that compares and checks resources with the descriptors of `schema`.
 pub fn store(options: store::Options, catalog: Catalog, clock: Clock, schema: &Arc<Schema>) -> Store {
     let mut store = Store::new(catalog, clock, options);
-    store.set_meaning(schema.clone());
+    store.set_meaning(Arc::new(store::SchemaSemantics::new(schema.clone())));
     store
 }
 

@@ -225,6 +225,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
             "json",
         ],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
+        &["status", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],

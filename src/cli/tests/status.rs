@@ -52,3 +52,22 @@ fn lists_warming_resources_and_the_side_that_owes() {
     assert_eq!(state("cds")["warming"][0]["waits_for"][0]["asked"], 4);
     assert_eq!(state("eds").get("warming"), None);
 }
+
+/// docs/protocol.md#h-05.
+#[test]
+fn blames_server_while_updated_cluster_warms() {
+    const SOURCE: &str = "tests/fixtures/scripts/S-35f.xds";
+    let output = run(&["status", SOURCE, "-o", "wide"]);
+    let line = output.out.lines().find(|line| line.contains("WARMING")).expect("a warming type");
+    assert!(line.contains("CDS") && line.contains("the server owes it"), "{line}");
+    assert!(!output.out.contains("client owes") && !output.out.contains("STALE"), "{}", output.out);
+    assert_eq!(output.exit, Exit::No, "the time limit is over");
+    let states = objects(&["status", SOURCE, "-o", "jsonl"]);
+    let cds = states.iter().find(|state| state["type"] == "cds").expect("clusters");
+    assert_eq!((&cds["state"], &cds["warming"][0]["name"]), (&"warming".into(), &"c".into()));
+    assert_eq!(cds["warming"][0]["waits_for"][0]["again"], true);
+    assert_eq!(cds["warming"][0]["withheld"], 7);
+    let tree = run(&["get", SOURCE, "-o", "tree"]);
+    let line = tree.out.lines().find(|line| line.contains(" c  ")).expect("a cluster");
+    assert!(line.contains("warming"), "{line}");
+}

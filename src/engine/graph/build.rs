@@ -48,7 +48,10 @@ impl GraphBuilder {
         };
         let wild = [Kind::Cds, Kind::Lds].into_iter().filter(|kind| is(*kind)).collect();
         let total = snapshot.len();
-        GraphBuilder { snapshot, graph: Graph::default(), wild, stage: Stage::Nodes, done: 0, total }
+        let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
+        let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
+        let graph = Graph { warming, ..Graph::default() };
+        GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, done: 0, total }
     }
 
     /// Returns the approximate number of nodes.

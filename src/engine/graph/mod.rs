@@ -18,7 +18,7 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, Store};
+use crate::engine::store::{ResourceFact, Store, WarmingFact};
 use crate::schema::Schema;
 use crate::schema::links::{self, Link};
 use crate::wire::content::BlobId;
@@ -54,6 +54,8 @@ pub struct GraphNode {
     pub uses: Vec<(NodeId, Arc<str>)>,
     /// Nodes that refer to this node.
     pub users: Vec<NodeId>,
+    /// The resources that the node waits for, if it warms.
+    pub warming: Option<Box<WarmingFact>>,
     /// Whether the node or a node below has a problem.
     pub is_troubled: bool,
 }
@@ -101,6 +103,8 @@ pub struct Graph {
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
+    /// The warming resources, until the nodes have them.
+    warming: HashMap<(Kind, Arc<str>), Box<WarmingFact>>,
     /// Number of present resources by type.
     counts: HashMap<Kind, u64>,
     /// Nodes that have a problem themselves.
@@ -165,6 +169,7 @@ impl Graph {
             name: fact.name,
             uses: Vec::new(),
             users: Vec::new(),
+            warming: None,
             is_troubled: false,
         };
         self.sent.insert(kind);
@@ -229,6 +234,7 @@ impl Graph {
             content: None,
             uses: Vec::new(),
             users: Vec::new(),
+            warming: None,
             is_troubled: false,
         });
         id

@@ -18,11 +18,11 @@ pub enum NodeState {
     Sent,
     /// The client rejected the newest content.
     Refused,
-    /// Sent, and waiting for referenced resources since the oldest request for one of them.
+    /// Sent, and waiting for referenced resources since the response that added or changed it.
     ///
     /// See `docs/protocol.md#h-01` to `docs/protocol.md#h-06`.
     Warming {
-        /// Time of the oldest pending request, if known.
+        /// Time of that response.
         since: Option<Time>,
     },
     /// Requested and not sent.
@@ -81,11 +81,6 @@ impl NodeState {
         ) || matches!(self, NodeState::Gone(state) if *state != ResourceState::Released)
     }
 
-    /// Whether resources that refer to this resource have to wait.
-    fn blocks_warming(&self) -> bool {
-        matches!(self, NodeState::Waiting { .. } | NodeState::Missing { .. })
-    }
-
     /// Returns the word for the state, such as `in sync`, `warming` or `dangling`.
     pub fn word(&self) -> &'static str {
         match self {
@@ -113,18 +108,16 @@ impl Graph {
     ///
     /// `wild` has the types with a wildcard subscription.
     pub(super) fn derive_state(&mut self, id: NodeId, wild: &[Kind]) {
-        // Listeners wait for routes, clusters for endpoints and secrets. Routes do not warm up
-        // (docs/protocol.md#h-03).
-        let warming = self.warming(id);
         let Some(node) = self.nodes.get_mut(id) else { return };
+        node.warming = self.warming.remove(&(node.kind, node.name.clone()));
         let is_used = !node.users.is_empty();
         let is_gone = matches!(node.state, NodeState::Gone(_));
         if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);
-        } else if let Some(since) = warming {
-            node.state = NodeState::Warming { since };
+        } else if let Some(warming) = node.warming.as_ref().filter(|_| node.state.is_present()) {
+            node.state = NodeState::Warming { since: Some(warming.since) };
         } else if !is_used && node.state == NodeState::Ready {
             // The reference may be in the bootstrap if the client gets no resources that could
             // refer to this one.
@@ -157,33 +150,5 @@ impl Graph {
             node.is_troubled = true;
             queue.extend(node.users.iter().copied());
         }
-    }
-
-    /// Returns whether and since when a sent resource waits for referenced resources.
-    fn warming(&self, id: NodeId) -> Option<Option<Time>> {
-        let node = self.nodes.get(id)?;
-        // A client that requests the endpoints of a new cluster has accepted the cluster, even if
-        // the client rejected the response.
-        let is_accepted = match node.state {
-            NodeState::Ready | NodeState::Sent => true,
-            NodeState::Refused => node.acked_version.is_none(),
-            _ => false,
-        };
-        if !is_accepted || !matches!(node.kind, Kind::Lds | Kind::Cds) {
-            return None;
-        }
-        let below = node.uses.iter().filter_map(|(to, _)| self.nodes.get(*to));
-        let blocking: Vec<&NodeState> = below
-            .filter(|below| {
-                matches!(below.kind, Kind::Eds | Kind::Rds | Kind::Sds) && below.state.blocks_warming()
-            })
-            .map(|below| &below.state)
-            .collect();
-        let since = blocking.iter().filter_map(|state| match state {
-            NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(at, _)| at),
-            _ => None,
-        });
-        let since = since.min();
-        (!blocking.is_empty()).then_some(since)
     }
 }

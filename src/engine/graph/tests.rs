@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::*;
-use crate::engine::store::Options;
+use crate::engine::store::{NeededResource, Options};
 use crate::wire::content::{Catalog, MemoryBodies};
 
 /// An empty store with the built-in types.
@@ -55,9 +55,40 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
             );
         }
     }
+    for (kind, name, _, uses) in nodes {
+        let missing = uses.iter().filter_map(|(kind, name)| out.get(out.find(*kind, name)?));
+        let missing: Vec<_> =
+            missing.filter(|node| node.kind == Kind::Eds && !node.state.is_present()).collect();
+        if let Some(need) = missing.first() {
+            let fact = warming(*kind, name, need);
+            out.warming.insert((*kind, Arc::from(*name)), Box::new(fact));
+        }
+    }
     (0..out.nodes.len()).for_each(|id| out.derive_state(id, &[]));
     out.mark_troubled();
     out
+}
+
+fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
+    let need = NeededResource {
+        kind: need.kind,
+        name: need.name.clone(),
+        since: Time(1),
+        asked: None,
+        is_resend: false,
+    };
+    WarmingFact {
+        stream: StreamId(1),
+        node: None,
+        type_url: kind.type_url(ApiVersion::V3).unwrap(),
+        kind,
+        name: name.into(),
+        since: Time(1),
+        response: Seq(1),
+        is_update: false,
+        withheld: None,
+        needs: vec![need],
+    }
 }
 
 fn names(graph: &Graph, view: &TreeView) -> Vec<String> {

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
-use super::references::{ResourceRefs, awaited, has_references};
-use super::state::MAX_NAMES;
-use super::warming::WarmingBatch;
+use super::references::{ResourceRefs, has_references};
 use crate::engine::session::Track;
-use crate::wire::event::{Kind, Seq, Sym};
+use crate::wire::event::{Kind, Sym};
 
 impl<'a> RuleContext<'a> {
     /// Returns the node id of the client. A stream without a node is a client of its own.
@@ -64,33 +62,28 @@ impl<'a> RuleContext<'a> {
         (unknown, clusters.into_iter().map(|(stream, _)| stream).collect())
     }
 
-    /// Remembers the references of a response, and the resources that begin to warm.
+    /// Remembers the references of a response.
     pub(super) fn note_references(&mut self, response: &ResponseContext<'_>) {
+        self.arm_warming(response);
         let Some(kind) = response.track.kind.filter(|kind| has_references(Some(*kind))) else { return };
-        let Some(seq) = self.seq.filter(|_| self.options.links.is_some()) else { return };
+        if self.options.links.is_none() || self.seq.is_none() {
+            return;
+        }
         let client = self.client();
-        for (names, update) in [(&response.outcome.added, false), (&response.outcome.changed, true)] {
-            let mut waiting = Vec::new();
+        for names in [&response.outcome.added, &response.outcome.changed] {
             for (name, refs) in self.references_of(response.track, names) {
-                if awaited(kind, &refs).is_some() {
-                    waiting.push(name);
-                }
                 self.source_state.graphs.set(&client, (kind, name), Some(refs), self.at);
             }
-            self.note_warming(waiting, seq, update);
         }
         for name in &response.outcome.removed {
             self.source_state.graphs.set(&client, (kind, *name), None, self.at);
         }
     }
 
-    fn note_warming(&mut self, mut names: Vec<Sym>, seq: Seq, update: bool) {
-        names.truncate(MAX_NAMES.saturating_sub(self.state.warming.names()));
-        if names.is_empty() {
-            return;
+    /// Sets the timer for resources that begin to warm with a response.
+    fn arm_warming(&mut self, response: &ResponseContext<'_>) {
+        if self.seq.is_some() && response.track.warming.newest() == self.seq {
+            self.arm(Alarm::Warming, self.at.after(self.options.timers.warm));
         }
-        names.shrink_to_fit();
-        self.state.warming.push(WarmingBatch { since: self.at, seq, update, names });
-        self.arm(Alarm::Warming, self.at.after(self.options.timers.warm));
     }
 }

@@ -64,6 +64,11 @@ impl<'a> RuleContext<'a> {
         self.catalog().text(name)
     }
 
+    /// Returns the symbol of a name that the source has.
+    pub(super) fn sym(&self, name: &str) -> Sym {
+        self.catalog().strings().find(name).unwrap_or(Sym::EMPTY)
+    }
+
     /// Whether every message of the stream was seen and decoded.
     pub(super) fn has_full_history(&self) -> bool {
         !self.stream.open.partial && self.is_gapless()

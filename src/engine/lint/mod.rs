@@ -33,7 +33,6 @@ mod structured_names;
 mod targets;
 #[cfg(test)]
 mod tests;
-mod warming;
 
 pub use bootstrap::Bootstrap;
 pub use catalog::{rule, rules};

@@ -6,7 +6,7 @@ use super::exchange::ResponseContext;
 use super::state::{MAX_NAMES, MAX_PUSHES, MAX_RESPONSES, SentResponse};
 use crate::engine::session::key;
 use crate::wire::content::BlobId;
-use crate::wire::event::{Kind, Sym};
+use crate::wire::event::Sym;
 
 impl RuleContext<'_> {
     pub(super) fn note_response(&mut self, response: &ResponseContext<'_>) {
@@ -41,9 +41,6 @@ impl RuleContext<'_> {
             }
         }
         self.note_entries(response);
-        if track.kind == Some(Kind::Cds) && !(outcome.added.is_empty() && outcome.changed.is_empty()) {
-            self.stream_state.clusters_changed = Some(seq);
-        }
         self.note_push(response);
         let deadline = |id: &BlobId| track.deadlines.get(&catalog.entry(*id).name).copied();
         if let Some(first) = response.scan.ttl.iter().filter_map(deadline).min() {

@@ -88,16 +88,6 @@ pub(super) struct OpenFinding {
     pub(super) since: Time,
 }
 
-/// Returns the resource that a warming resource waits for.
-pub(super) fn awaited(kind: Kind, refs: &ResourceRefs) -> Option<(Kind, Sym)> {
-    let wanted = match kind {
-        Kind::Cds => Kind::Eds,
-        Kind::Lds => Kind::Rds,
-        _ => return None,
-    };
-    refs.iter().map(ResourceRef::child).find(|(kind, _)| *kind == wanted)
-}
-
 /// Whether resources of the type have references that rules use.
 pub(super) fn has_references(kind: Option<Kind>) -> bool {
     matches!(kind, Some(Kind::Lds | Kind::Cds | Kind::Rds | Kind::Srds | Kind::Vhds))

@@ -7,7 +7,6 @@ use std::time::Duration;
 use super::alarm::Alarm;
 use super::node::NodeDigests;
 use super::references::ReferenceGraphs;
-use super::warming::WarmingQueue;
 use crate::engine::session::{Name, SymMap, SymSet};
 use crate::schema::Violation;
 use crate::wire::NodeInfo;
@@ -120,8 +119,8 @@ pub(super) struct TrackState {
     pub(super) clean_list: Option<Arc<List>>,
     /// The newest SotW pushes: bytes, and bytes that were unchanged.
     pub(super) pushes: VecDeque<(u64, u64)>,
-    /// Resources that wait for others, oldest first: `docs/protocol.md#h-04`.
-    pub(super) warming: WarmingQueue,
+    /// The newest response whose warming resources were reported: `docs/protocol.md#h-04`.
+    pub(super) warming_checked_until: Option<Seq>,
     /// Targets of redirects by canonical name: `docs/protocol.md#k-27`.
     pub(super) redirects: HashMap<String, String>,
     /// Names that the client should request next.
@@ -164,8 +163,6 @@ pub(super) struct StreamState {
     pub(super) unreadable_at: Option<(Time, Seq)>,
     /// A file: whether any content was valid.
     pub(super) has_valid_content: bool,
-    /// The newest message that changed a cluster.
-    pub(super) clusters_changed: Option<Seq>,
 }
 
 impl StreamState {

@@ -32,7 +32,8 @@ impl Track {
     pub(crate) fn condition(&self, now: Time, limits: Limits) -> Condition {
         let owed = self.owed(now, limits);
         let pending = self.responses.pending().next().map(|response| response.at);
-        let stale = |at: &Time| limits.stale_after.is_some_and(|limit| now.since(*at) >= limit);
+        let due_for = |at: Time| now.since(self.verdict_due_from(at));
+        let stale = |at: &Time| limits.stale_after.is_some_and(|limit| due_for(*at) >= limit);
         let wildcard = self.subscription.wildcard_owed.map(|(at, _)| at);
         let owed_since = match (owed.since, wildcard) {
             (Some(a), Some(b)) => Some(a.min(b)),

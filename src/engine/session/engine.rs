@@ -1,17 +1,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wire::content::{BlobForm, Catalog};
-use crate::wire::event::{Dir, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::content::{BlobForm, BlobId, Catalog};
+use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
-use super::compare::Compare;
+use super::compare::{Compare, key};
 use super::failing::Failures;
 use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
-use super::{Context, SharedSemantics, Specials, xdstp};
+use super::warming::{Needs, WarmingView, can_warm, is_needed};
+use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
 const MAX_EARLIER_STREAMS: usize = 64;
@@ -29,6 +30,10 @@ pub(crate) struct Engine {
     runs: NameRuns,
     specials: Specials,
     semantics: Option<SharedSemantics>,
+    /// The resources that clusters and listeners wait for.
+    needs: Needs,
+    /// Streams of one type by node id: such a client receives what it needs on other streams.
+    siblings: HashMap<Arc<str>, Vec<usize>>,
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
@@ -57,6 +62,9 @@ impl ClientHistory {
         ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
     }
 }
+
+/// Streams of one client that are searched for needed resources.
+const MAX_SIBLINGS: usize = 16;
 
 /// A message to be handled.
 struct ReceivedMessage<'a> {
@@ -195,6 +203,15 @@ impl Engine {
             sessions.len() - 1
         });
         let Some(members) = self.sessions.get_mut(session) else { return };
+        if let Some(node) = stream.node_id.as_ref().filter(|_| !stream.is_aggregated()) {
+            let known = self.siblings.entry(node.clone()).or_default();
+            if known.len() > MAX_SIBLINGS {
+                let streams = &self.streams;
+                known.retain(|other| streams.get(*other).is_some_and(|other| other.closed.is_none()));
+                known.drain(..known.len().saturating_sub(MAX_SIBLINGS));
+            }
+            known.push(index);
+        }
         let place = members.partition_point(|other| *other < index);
         members.insert(place, index);
         let opened = stream.opened;
@@ -265,7 +282,7 @@ impl Engine {
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
         let mut ctx = Context {
-            catalog,
+            catalog: &mut *catalog,
             compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
             validator: self.semantics.as_deref(),
             runs: &mut self.runs,
@@ -277,6 +294,7 @@ impl Engine {
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
         let from_file = stream.variant() == Some(Variant::File);
+        let track_index = track;
         let Some(track) = stream.tracks.get_mut(track) else { return };
         outcome.what = match &message.body {
             MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
@@ -292,6 +310,82 @@ impl Engine {
             },
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
+        if let SessionEvent::Response(response) = &mut outcome.what {
+            let sent = message.resources().map_or(&[][..], |list| list.blobs());
+            response.needed_again = self.needed_again(catalog, (index, track_index), sent);
+            self.warm(catalog, (index, track_index), response, (seq, at));
+        }
+    }
+
+    /// Records which resources begin to warm with a response, and which have warmed.
+    fn warm(
+        &mut self,
+        catalog: &mut Catalog,
+        (index, track): (usize, usize),
+        response: &ResponseOutcome,
+        when: (Seq, Time),
+    ) {
+        let Some(track) = self.streams.get_mut(index).and_then(|stream| stream.tracks.get_mut(track)) else {
+            return;
+        };
+        let kind = track.kind;
+        if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind)) {
+            track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
+        }
+        if is_needed(kind) {
+            for index in self.client_of(index) {
+                self.settle_warming(catalog, index, when.1);
+            }
+        }
+    }
+
+    /// Returns the endpoints in a response that a new or updated cluster of the client needs.
+    fn needed_again(&self, catalog: &Catalog, place: (usize, usize), sent: &[BlobId]) -> Vec<Sym> {
+        let (index, track) = place;
+        let track = self.streams.get(index).and_then(|stream| stream.tracks.get(track));
+        if track.and_then(|track| track.kind) != Some(Kind::Eds) {
+            return Vec::new();
+        }
+        let view = self.warming_view(catalog, index);
+        let needed = view.endpoints_of_batches();
+        if needed.is_empty() {
+            return Vec::new();
+        }
+        sent.iter().map(|id| key(catalog, *id)).filter(|name| needed.contains(name)).collect()
+    }
+
+    /// Drops the resources of a stream that have warmed.
+    fn settle_warming(&mut self, catalog: &Catalog, index: usize, at: Time) {
+        let Some(stream) = self.streams.get(index) else { return };
+        if stream.tracks.iter().all(|track| track.warming.is_empty()) {
+            return;
+        }
+        let view = self.warming_view(catalog, index);
+        let progress = |track: &Track| (!track.warming.is_empty()).then(|| view.progress(track));
+        let progress: Vec<_> = stream.tracks.iter().map(progress).collect();
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
+            progress.iter().for_each(|progress| track.warming.settle(progress, at));
+        }
+    }
+
+    /// Returns the indices of a stream and of the other open streams of its client that carry one
+    /// type each.
+    fn client_of(&self, index: usize) -> Vec<usize> {
+        let node = self.streams.get(index).and_then(|stream| stream.node_id.as_ref());
+        let others = node.and_then(|node| self.siblings.get(node)).map_or(&[][..], Vec::as_slice);
+        let is_other = |other: &&usize| {
+            let is_open = self.streams.get(**other).is_some_and(|stream| stream.closed.is_none());
+            **other != index && is_open
+        };
+        let others = others.iter().rev().filter(is_other).take(MAX_SIBLINGS);
+        std::iter::once(index).chain(others.copied()).collect()
+    }
+
+    /// Returns a stream and the streams beside it, to read what warms.
+    pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
+        let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
+        WarmingView { catalog, needs: &self.needs, streams: streams.collect() }
     }
 
     /// Counts a message, and binds its stream to the node of a request.

@@ -29,6 +29,7 @@ mod stream;
 mod subscribe;
 mod subscription;
 mod track;
+mod warming;
 mod words;
 mod xdstp;
 
@@ -47,11 +48,12 @@ pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnd
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
-pub use semantics::ResourceSemantics;
+pub use semantics::{ResourceSemantics, SchemaSemantics};
 pub(crate) use stream::Stream;
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::Track;
+pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured};
 
 use crate::wire::content::Catalog;

@@ -108,6 +108,9 @@ pub(crate) struct ResponseOutcome {
     /// Delta: resources sent again with an unchanged version that nothing asked for
     /// (docs/protocol.md#f-35).
     pub(crate) repeated: Vec<Sym>,
+    /// Endpoints that a new or updated cluster needs: the response is due even if nothing changed
+    /// (docs/protocol.md#h-05).
+    pub(crate) needed_again: Vec<Sym>,
     /// Delta: resources sent again at the version that the client claimed in its first request
     /// (docs/protocol.md#f-17).
     pub(crate) claimed_resent: Vec<Sym>,

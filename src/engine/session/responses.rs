@@ -162,6 +162,11 @@ impl Responses {
         self.next().checked_sub(1)
     }
 
+    /// The oldest response that is remembered.
+    pub(crate) fn oldest(&self) -> Option<&Response> {
+        self.items.front()
+    }
+
     pub(crate) fn last(&self) -> Option<&Response> {
         self.items.back()
     }

@@ -1,3 +1,6 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::schema::links::{FoundReference, ReferenceFinder};
 use crate::schema::{Fault, FaultAt, Schema};
 
 /// The message that wraps a resource.
@@ -12,6 +15,39 @@ pub trait ResourceSemantics: Send + Sync {
     /// type (docs/protocol.md#j-01). Empty if there is no known reason.
     fn broken(&self, _any: &[u8]) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Returns the resources that an `Any` refers to.
+    fn references(&self, _any: &[u8]) -> Vec<FoundReference> {
+        Vec::new()
+    }
+}
+
+/// Comparison, validation and references by the descriptors of a schema.
+pub struct SchemaSemantics {
+    schema: Arc<Schema>,
+    finder: Mutex<ReferenceFinder>,
+}
+
+impl SchemaSemantics {
+    /// Creates the semantics of a schema.
+    pub fn new(schema: Arc<Schema>) -> SchemaSemantics {
+        let finder = Mutex::new(ReferenceFinder::new(schema.clone()));
+        SchemaSemantics { schema, finder }
+    }
+}
+
+impl ResourceSemantics for SchemaSemantics {
+    fn same(&self, a: &[u8], b: &[u8]) -> bool {
+        self.schema.same(a, b)
+    }
+
+    fn broken(&self, any: &[u8]) -> Vec<String> {
+        self.schema.broken(any)
+    }
+
+    fn references(&self, any: &[u8]) -> Vec<FoundReference> {
+        self.finder.lock().unwrap_or_else(PoisonError::into_inner).references(any)
     }
 }
 

@@ -118,7 +118,7 @@ impl Stream {
         Some(peer.rsplit_once(':').map_or(peer, |(host, _)| host))
     }
 
-    fn is_aggregated(&self) -> bool {
+    pub(super) fn is_aggregated(&self) -> bool {
         self.variant().is_some_and(Variant::is_aggregated)
     }
 

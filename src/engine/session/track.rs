@@ -19,6 +19,7 @@ use super::outcome::{Hollow, ResponseOutcome};
 use super::resource_set::{Change, IncomingResponse, Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{PendingNames, SubscribedNames};
+use super::warming::WarmingBatches;
 use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 
 /// One type on one stream: what the client wants, what it was sent, and what it accepted.
@@ -58,6 +59,8 @@ pub(crate) struct Track {
     pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
     pub(crate) traffic: Traffic,
     pub(crate) carried: Carried,
+    /// Resources that wait for others before the client uses them (docs/protocol.md#h-01).
+    pub(crate) warming: WarmingBatches,
     /// The result of [`Track::present`], cached for a number of messages.
     pub(crate) counted: Cell<Option<(u64, u64)>>,
 }
@@ -227,6 +230,7 @@ impl Track {
             order,
             rewritten: change.rewritten,
             repeated: resent.repeated,
+            needed_again: Vec::new(),
             claimed_resent: resent.claimed,
             hollow,
             unknown_removals,

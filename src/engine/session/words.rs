@@ -156,6 +156,9 @@ pub enum TypeState {
     Stale,
     /// A requested resource was not sent within `--resource-timeout`.
     Miss,
+    /// A cluster or listener waits for resources that it refers to, and the client withholds its
+    /// verdict or keeps the earlier version until the server has sent them.
+    Warming,
     /// A response waits for its verdict.
     Sent,
     /// A requested resource was not sent, and the time limit is not over.
@@ -170,11 +173,12 @@ pub enum TypeState {
 
 impl TypeState {
     /// The states of a type, without [`TypeState::Down`].
-    pub const ALL: [TypeState; 8] = [
+    pub const ALL: [TypeState; 9] = [
         TypeState::Closed,
         TypeState::Nack,
         TypeState::Stale,
         TypeState::Miss,
+        TypeState::Warming,
         TypeState::Sent,
         TypeState::Wait,
         TypeState::Synced,
@@ -188,6 +192,7 @@ impl TypeState {
             TypeState::Nack => "nack",
             TypeState::Stale => "stale",
             TypeState::Miss => "miss",
+            TypeState::Warming => "warming",
             TypeState::Sent => "sent",
             TypeState::Wait => "wait",
             TypeState::Synced => "synced",

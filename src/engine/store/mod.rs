@@ -22,17 +22,19 @@ mod timers;
 mod unreachable;
 mod versions;
 mod view;
+mod warming;
 
-pub use crate::engine::session::{EndKind, RequestSpan, SharedSemantics};
+pub use crate::engine::session::{EndKind, RequestSpan, SchemaSemantics, SharedSemantics};
 pub use facts::*;
 pub use failing::{FailingStream, StreamFailure};
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
 pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
-pub use problems::{OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer};
+pub use problems::{OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer, WarmingResources};
 pub use snapshot::{StreamsSnapshot, Waited};
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
+pub use warming::{NeededResource, WarmingFact};
 
 use std::sync::Arc;
 use std::time::Duration;

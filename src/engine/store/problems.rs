@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
-use super::{Store, TypeState};
+use super::{Store, TypeState, WarmingFact};
 
 /// Names that a problem lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
@@ -42,6 +42,9 @@ pub enum Problem {
         /// The response.
         response: Seq,
     },
+    /// Resources of the type wait for others that the server has not sent, although the client has
+    /// what it asked for, or withholds its verdict.
+    Warming(WarmingResources),
     /// The server has not sent resources that the client asked for.
     Owed(OwedResources),
     /// Connections to a server, or of a client, end before there is a stream.
@@ -65,6 +68,17 @@ pub struct RefusedPush {
     pub in_force: Option<Arc<str>>,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
+}
+
+/// Resources of a type that wait for others. The server owes those.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmingResources {
+    /// The resource that has waited longest.
+    pub first: Box<WarmingFact>,
+    /// How many more resources there are.
+    pub more: usize,
+    /// The time limit, while it is not over.
+    pub limit: Option<Duration>,
 }
 
 /// Resources that the client asked for and the server has not sent.
@@ -112,7 +126,10 @@ impl Store {
         let tracks = open.flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)));
         for (stream, track) in tracks {
             out.extend(refused(stream, track));
-            out.extend(self.unanswered(stream, track));
+            match self.warming_problem(stream, track) {
+                Some(warming) => out.push(warming),
+                None => out.extend(self.unanswered(stream, track)),
+            }
             out.extend(self.owed(stream, track));
         }
         // Unreachable peers come first, resources that are still in time last.
@@ -131,7 +148,7 @@ impl Store {
     fn unanswered(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         let limit = self.limits.stale_after?;
         let response = track.responses.pending().next()?;
-        if self.now.since(response.at) < limit {
+        if self.now.since(track.verdict_due_from(response.at)) < limit {
             return None;
         }
         let version = Arc::from(response.version.as_str());
@@ -173,6 +190,20 @@ impl Store {
             limit: self.time_limit(first.since),
         };
         Some(fact(stream, track, Began { state, at: first.since, n: first.first }, Problem::Owed(owed)))
+    }
+
+    fn warming_problem(&self, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+        let condition = track.condition(self.now, self.limits);
+        if self.with_warming(stream, track, condition).state != TypeState::Warming {
+            return None;
+        }
+        let mut warming = self.warming_of_track(stream, track);
+        let more = warming.len().checked_sub(1)?;
+        let first = warming.swap_remove(0);
+        let began = Began { state: TypeState::Warming, at: first.since, n: first.response };
+        let limit = self.time_limit(first.since);
+        let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
+        Some(fact(stream, track, began, problem))
     }
 
     fn waiting_state(&self, since: Time) -> TypeState {

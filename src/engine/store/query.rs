@@ -76,7 +76,8 @@ impl Store {
 
     /// Returns the state of a track.
     fn state_of(&self, stream: &Stream, track: &Track) -> CurrentState {
-        let Condition { state, since } = track.condition(stream.clock(self.now), self.limits);
+        let condition = track.condition(stream.clock(self.now), self.limits);
+        let Condition { state, since } = self.with_warming(stream, track, condition);
         match &stream.closed {
             Some((at, _)) => CurrentState { state: TypeState::Closed, last_state: Some(state), since: *at },
             None => CurrentState { state, last_state: None, since },

@@ -21,7 +21,7 @@ pub use problem::problem;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,
 };
-pub use warming::{Waits, Warming, warming};
+pub use warming::{warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.
 ///

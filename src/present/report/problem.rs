@@ -1,4 +1,6 @@
-use crate::engine::store::{OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, UnreachablePeer};
+use crate::engine::store::{
+    OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, UnreachablePeer, WarmingResources,
+};
 use crate::wire::event::{Clock, Kind, Time};
 
 /// One sentence that says who owes what to whom: `server owes EDS ledger-v2, asked twice (#489
@@ -11,6 +13,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
             let version = shown(version);
             format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
         }
+        Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
     }
@@ -31,6 +34,19 @@ fn refused_push(label: &str, refused: &RefusedPush, clock: &Clock) -> String {
     match &refused.in_force {
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
+    }
+    text
+}
+
+/// `cluster ledger waits for EDS ledger-v2 again (updated in #4): the server owes it; 2 more`.
+fn warming_resources(warming: &WarmingResources) -> String {
+    let mut text = super::warming(&warming.first, None);
+    match warming.more {
+        0 => {}
+        more => text.push_str(&format!("; {more} more warming")),
+    }
+    if let Some(limit) = warming.limit {
+        text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
     }
     text
 }

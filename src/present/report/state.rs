@@ -5,13 +5,14 @@ use crate::wire::text::{count, plural, shown_name};
 use super::Role;
 
 /// States of a type, and what they mean.
-pub const STATES: [(TypeState, &str); 9] = [
+pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Synced, "the client accepted the last push"),
     (TypeState::Sent, "pushed, no answer yet"),
     (TypeState::Stale, "pushed, no answer for --stale-after"),
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Wait, "requested, nothing sent yet"),
     (TypeState::Miss, "requested, not sent within --resource-timeout"),
+    (TypeState::Warming, "updated, and not in use until the server has sent what it refers to"),
     (TypeState::Idle, "not subscribed"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
     (TypeState::Down, "the server or the client cannot be reached"),
@@ -39,6 +40,7 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
         TypeState::Nack => ("NACK", Role::Bad),
         TypeState::Stale => ("STALE", Role::Warn),
         TypeState::Miss => ("MISS", Role::Warn),
+        TypeState::Warming => ("WARMING", Role::Warn),
         TypeState::Sent => ("SENT", Role::Pending),
         TypeState::Wait => ("WAIT", Role::Pending),
         TypeState::Synced => ("SYNCED", Role::Ok),
@@ -59,11 +61,12 @@ pub fn severity(state: TypeState) -> u8 {
         TypeState::Nack => 1,
         TypeState::Stale => 2,
         TypeState::Miss => 3,
-        TypeState::Wait => 4,
-        TypeState::Sent => 5,
-        TypeState::Synced => 6,
-        TypeState::Idle => 7,
-        TypeState::Closed => 8,
+        TypeState::Warming => 4,
+        TypeState::Wait => 5,
+        TypeState::Sent => 6,
+        TypeState::Synced => 7,
+        TypeState::Idle => 8,
+        TypeState::Closed => 9,
     }
 }
 

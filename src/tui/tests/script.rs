@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::app::analysis::{Analysis, rules};
 use crate::app::decoded::Decoded;
-use crate::engine::store::{Options, Store};
+use crate::engine::store::{Options, SchemaSemantics, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::{SchemaCodec, script};
@@ -42,7 +42,8 @@ impl ScriptedStore {
         let catalog = Catalog::new(7, Some(redact), Box::new(MemoryBodies::default()));
         let script = script::parse(text, "a test").expect("a script");
         let loaded = script::load_into(&script, &SchemaCodec(schema.clone()), catalog).expect("content");
-        let store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+        store.set_meaning(Arc::new(SchemaSemantics::new(schema.clone())));
         let store = Analysis::new(store, rules(&schema));
         (ScriptedStore { store, end: loaded.end, bodies: Decoded(schema) }, loaded.frames)
     }

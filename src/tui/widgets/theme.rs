@@ -174,7 +174,7 @@ pub(crate) fn symbol(state: TypeState, glyphs: &Glyphs) -> &'static str {
         TypeState::Sent => glyphs.sent,
         TypeState::Stale | TypeState::Down => "!",
         TypeState::Nack => glyphs.bad,
-        TypeState::Wait => glyphs.wait,
+        TypeState::Wait | TypeState::Warming => glyphs.wait,
         TypeState::Miss => glyphs.miss,
         TypeState::Idle => "-",
         TypeState::Closed => "#",

@@ -29,7 +29,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let answered = |name: &crate::wire::event::Sym| {
         // A name unsubscribed under a wildcard is owed an answer.
         // `nack-resend-loop` covers rejected names.
-        ctx.state.unsubscribed_under_wildcard.contains_key(name) || response.track.refused.contains_key(name)
+        ctx.state.unsubscribed_under_wildcard.contains_key(name)
+            || response.track.refused.contains_key(name)
+            // Envoy needs the endpoints of an updated cluster again: docs/protocol.md#h-05
+            || response.outcome.needed_again.contains(name)
     };
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
     if !names.is_empty() && ctx.is_gapless() {

@@ -31,8 +31,14 @@ fn check(ctx: &mut RuleContext<'_>) {
         false => track.responses.pending().last(),
     };
     let Some(waited) = waited.filter(|_| ctx.is_gapless()) else { return };
-    if ctx.at.since(waited.at) < limit {
-        return ctx.arm(Alarm::Unanswered, waited.at.after(limit));
+    let due = track.verdict_due_from(waited.at).after(limit);
+    if ctx.at < due {
+        return ctx.arm(Alarm::Unanswered, due);
+    }
+    // The client may withhold its verdict until the server has sent what the resources need.
+    let warming = ctx.store.warming_of_track(ctx.stream, track);
+    if warming.iter().any(|fact| fact.withheld.is_some()) {
+        return ctx.arm(Alarm::Unanswered, ctx.at.after(limit));
     }
     let text = format!(
         "no verdict on response {} for {}s",

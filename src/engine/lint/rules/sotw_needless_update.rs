@@ -21,16 +21,13 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::wire::event::Kind;
-
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !repeats(ctx, response) || has_recent_request(ctx, response) {
         return;
     }
     let Some(before) = ctx.state.newest.as_ref().map(|before| before.seq) else { return };
     // Envoy needs the endpoints again after an update of their cluster: docs/protocol.md#h-05
-    let parent = ctx.stream_state.clusters_changed.is_some_and(|changed| changed > before);
-    if response.track.kind == Some(Kind::Eds) && parent {
+    if !response.outcome.needed_again.is_empty() {
         return;
     }
     let text = format!(

@@ -6,7 +6,7 @@ use super::{GraphScreen, areas};
 use crate::engine::graph::{GraphNode, NodeId, NodeState, TreeRow, TreeRowKind};
 use crate::engine::store::ResourceState;
 use crate::present::graph::KIND_CHAIN;
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -218,7 +218,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
             "the client receives all resources of this type, and this one is not among them"
         }
         (NodeState::Warming { .. }, Kind::Cds) => {
-            "sent, but not used until its endpoints arrive; an earlier version stays in use"
+            "sent, but not used until what it needs arrives; an earlier version stays in use"
         }
         (NodeState::Warming { .. }, _) => {
             "sent, but not used until the resources it refers to arrive; an earlier version stays in use"
@@ -247,6 +247,9 @@ fn node_lines(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
     let meaning = state_meaning(node);
     if !meaning.is_empty() {
         add("means", meaning, role(&node.state));
+    }
+    if let Some(warming) = &node.warming {
+        add("warming", &display_safe(&report::warming(warming, None)), Role::Warn);
     }
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());

@@ -101,7 +101,14 @@ impl StreamScreen {
         let at = self.position().unwrap_or(0);
         let is_bad = |i: &usize| {
             self.states.get(*i).is_some_and(|state| {
-                matches!(state.state, TypeState::Nack | TypeState::Stale | TypeState::Miss | TypeState::Wait)
+                matches!(
+                    state.state,
+                    TypeState::Nack
+                        | TypeState::Stale
+                        | TypeState::Miss
+                        | TypeState::Warming
+                        | TypeState::Wait
+                )
             })
         };
         let found =

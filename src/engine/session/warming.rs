@@ -1,0 +1,390 @@
+//! Clusters and listeners that wait for resources before the client uses them.
+//!
+//! Each response that adds or changes a cluster or a listener starts a batch. A name warms until
+//! every resource that it needs was delivered; an updated cluster of an Envoy needs its endpoints
+//! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::schema::links::SourceKind;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
+
+use super::names::{NameRuns, SymSet};
+use super::resource_set::{Presence, ResourceEntry};
+use super::stream::Stream;
+use super::track::Track;
+use super::{DynSemantics, ResponseOutcome};
+
+/// Names of one type that can warm at a time; of more, the oldest are forgotten.
+const MAX_NAMES: usize = 1 << 14;
+/// Batches of a track up to which finished ones are searched for at the front only.
+const MIN_BATCHES: usize = 16;
+/// Batches of a track; of more, the oldest are forgotten.
+const MAX_BATCHES: usize = 256;
+/// Contents whose needs are kept.
+const MAX_CONTENTS: usize = 1 << 17;
+
+/// A resource, by type and name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ResourceKey {
+    pub(crate) kind: Kind,
+    pub(crate) name: Sym,
+}
+
+/// The resources that each content waits for, by payload.
+type NeedsByContent = HashMap<BlobId, Arc<[ResourceKey]>, DenseHash>;
+
+/// A cache of the resources that contents wait for.
+///
+/// Clones share the cache, because a content never changes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Needs(Arc<RwLock<NeedsByContent>>);
+
+/// Returns the types that a resource of a type waits for (docs/protocol.md#h-02,
+/// docs/protocol.md#h-03).
+fn needed_kinds(kind: Option<Kind>) -> &'static [Kind] {
+    match kind {
+        Some(Kind::Cds) => &[Kind::Eds, Kind::Sds],
+        Some(Kind::Lds) => &[Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds],
+        _ => &[],
+    }
+}
+
+/// Whether resources of the type wait for others.
+pub(crate) fn can_warm(kind: Option<Kind>) -> bool {
+    !needed_kinds(kind).is_empty()
+}
+
+/// Whether resources of other types wait for resources of the type.
+pub(crate) fn is_needed(kind: Option<Kind>) -> bool {
+    matches!(kind, Some(Kind::Eds | Kind::Rds | Kind::Srds | Kind::Sds | Kind::Ecds))
+}
+
+impl Needs {
+    fn get(&self, payload: BlobId) -> Option<Arc<[ResourceKey]>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
+    }
+
+    /// Returns the needs of a content of this type, and reads them if they are unknown.
+    fn read(
+        &self,
+        catalog: &mut Catalog,
+        semantics: &DynSemantics,
+        kind: Option<Kind>,
+        payload: BlobId,
+    ) -> Arc<[ResourceKey]> {
+        if let Some(known) = self.get(payload) {
+            return known;
+        }
+        let any = catalog.bytes(payload).unwrap_or_default();
+        let mut needs: Vec<ResourceKey> = Vec::new();
+        for found in semantics.references(&any) {
+            // A name that ends in `*` stands for names that are not known yet.
+            let is_file = found.source == Some(SourceKind::Path);
+            if needed_kinds(kind).contains(&found.kind) && !is_file && !found.name.ends_with('*') {
+                let need = ResourceKey { kind: found.kind, name: catalog.intern(&found.name) };
+                if !needs.contains(&need) {
+                    needs.push(need);
+                }
+            }
+        }
+        let needs: Arc<[ResourceKey]> = needs.into();
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_CONTENTS {
+            known.clear();
+        }
+        known.insert(payload, needs.clone());
+        needs
+    }
+
+    fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
+        let payload = entry.and_then(|entry| catalog.entry(entry).payload);
+        payload.and_then(|payload| self.get(payload)).unwrap_or_default()
+    }
+}
+
+/// The resources of one response that may warm.
+#[derive(Clone, Debug)]
+pub(crate) struct WarmingBatch {
+    /// The response.
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+    /// Whether the client had the resources before, with other content.
+    pub(crate) is_update: bool,
+    names: Arc<[Sym]>,
+    /// Names before this index have warmed.
+    from: usize,
+}
+
+impl WarmingBatch {
+    fn names(&self) -> &[Sym] {
+        self.names.get(self.from..).unwrap_or_default()
+    }
+}
+
+/// The batches of a track, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WarmingBatches {
+    batches: VecDeque<WarmingBatch>,
+    /// When names have warmed last.
+    settled: Time,
+    /// Number of batches at which all of them are searched for finished ones.
+    sweep_at: usize,
+}
+
+impl WarmingBatches {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// The response that started the newest batch.
+    pub(crate) fn newest(&self) -> Option<Seq> {
+        self.batches.back().map(|batch| batch.seq)
+    }
+
+    fn push(&mut self, batch: WarmingBatch) {
+        self.batches.push_back(batch);
+        let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();
+        while self.batches.len() > 1 && (self.batches.len() > MAX_BATCHES || names > MAX_NAMES) {
+            names -= self.batches.pop_front().map_or(0, |batch| batch.names().len());
+        }
+    }
+}
+
+/// A resource that warms, with the batch that it belongs to.
+pub(crate) struct WarmingName<'a> {
+    pub(crate) name: Sym,
+    pub(crate) batch: &'a WarmingBatch,
+    /// The resources that it waits for.
+    pub(crate) needs: Vec<MissingNeed>,
+}
+
+/// A resource that a warming one waits for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MissingNeed {
+    pub(crate) key: ResourceKey,
+    /// When the wait began.
+    pub(crate) since: Time,
+    /// The request for it, if there is one since the update.
+    pub(crate) asked: Option<Seq>,
+    /// The client has the resource, and needs it once more.
+    pub(crate) is_resend: bool,
+}
+
+/// A client as far as warming goes: its open streams, and the needs of contents.
+#[derive(Clone)]
+pub(crate) struct WarmingView<'a> {
+    pub(crate) catalog: &'a Catalog,
+    pub(crate) needs: &'a Needs,
+    pub(crate) streams: Vec<&'a Stream>,
+}
+
+/// State of a resource of a batch.
+enum BatchState {
+    /// Has warmed, or is gone or refused.
+    Over,
+    /// Needs resources that the client has not requested yet.
+    Unasked,
+    /// Waits for these resources.
+    Warming(Vec<MissingNeed>),
+}
+
+/// Whether a resource is there for those that need it.
+enum NeedState {
+    Met,
+    Unasked,
+    Missing(MissingNeed),
+}
+
+impl WarmingView<'_> {
+    /// Returns the warming resources of a track of the client, those that wait longest first.
+    pub(crate) fn names<'t>(&self, track: &'t Track) -> impl Iterator<Item = WarmingName<'t>> {
+        let batches = track.warming.batches.iter();
+        let names = batches.flat_map(|batch| batch.names().iter().map(move |name| (batch, *name)));
+        let mut seen = SymSet::default();
+        names.filter_map(move |(batch, name)| match self.state(track, batch, name) {
+            BatchState::Warming(needs) if seen.insert(name) => Some(WarmingName { name, batch, needs }),
+            _ => None,
+        })
+    }
+
+    /// Returns the names of the endpoints of clusters whose warming is not known to be over.
+    pub(super) fn endpoints_of_batches(&self) -> SymSet {
+        let mut endpoints = SymSet::default();
+        let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
+        for track in tracks.filter(|track| track.kind == Some(Kind::Cds)) {
+            for batch in &track.warming.batches {
+                for name in batch.names() {
+                    let blob = track.sent.get(self.catalog, *name).and_then(|slot| slot.blob);
+                    let needs = self.needs.of(self.catalog, blob);
+                    endpoints
+                        .extend(needs.iter().filter(|need| need.kind == Kind::Eds).map(|need| need.name));
+                }
+            }
+        }
+        endpoints
+    }
+
+    fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
+        let Some(slot) = track.sent.get(self.catalog, name).filter(ResourceEntry::is_present) else {
+            return BatchState::Over;
+        };
+        // A client that requests the endpoints of a new cluster uses the cluster, even if the
+        // response was refused for another one.
+        let is_refused = track.refused.contains_key(&name);
+        if is_refused && track.accepted.is_present(self.catalog, name) {
+            return BatchState::Over;
+        }
+        let (mut missing, mut is_over) = (Vec::new(), true);
+        for need in self.needs.of(self.catalog, slot.blob).iter() {
+            match self.need_state(*need, batch, is_refused) {
+                NeedState::Met => {}
+                NeedState::Unasked => is_over = false,
+                NeedState::Missing(need) => missing.push(need),
+            }
+        }
+        match missing.is_empty() {
+            false => BatchState::Warming(missing),
+            true if is_over => BatchState::Over,
+            true => BatchState::Unasked,
+        }
+    }
+
+    fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
+        let of_kind = || {
+            let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
+            tracks.filter(|track| track.kind == Some(key.kind))
+        };
+        let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
+        let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
+            Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
+            Presence::Removed | Presence::Absent(_) | Presence::Released => true,
+            Presence::Again | Presence::Expired => false,
+        };
+        let mut is_resend = false;
+        for track in of_kind() {
+            let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
+            if is_met(track, &slot) {
+                return NeedState::Met;
+            }
+            is_resend |= slot.is_present();
+        }
+        let Some(covering) = of_kind().find(|track| track.covers(self.catalog, key.name, None)) else {
+            return NeedState::Unasked;
+        };
+        let request = covering.waiting.get(key.name);
+        if is_refused && request.is_none() {
+            return NeedState::Unasked;
+        }
+        let repeat = covering.traffic.last_request.filter(|n| *n > batch.seq && !covering.is_verdict(*n));
+        let asked = request.map(|request| request.first).or(repeat);
+        let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
+        NeedState::Missing(MissingNeed { key, since, asked, is_resend })
+    }
+
+    /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
+    fn may_be_envoy(&self) -> bool {
+        let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        let agent = agent.map_or("", |node| node.user_agent.as_str());
+        agent.is_empty() || agent.to_ascii_lowercase().contains("envoy")
+    }
+}
+
+/// Whether the newest delivery of a resource came after message `n`. True if that is not known.
+fn delivered_since(track: &Track, slot: &ResourceEntry, n: Seq) -> bool {
+    match (slot.state, track.responses.get(slot.order)) {
+        (Presence::Kept, _) => false,
+        (_, Some(response)) => response.seq > n,
+        // Forgotten, so it was sent before the oldest one that is remembered.
+        (_, None) => track.responses.oldest().is_none_or(|oldest| oldest.seq > n),
+    }
+}
+
+impl Track {
+    /// Whether a request was the newest ACK or NACK.
+    fn is_verdict(&self, n: Seq) -> bool {
+        let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
+        acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
+    }
+
+    /// Starts batches for the resources of a response that need others.
+    pub(super) fn start_warming(
+        &mut self,
+        (catalog, runs): (&mut Catalog, &mut NameRuns),
+        (needs, semantics): (&Needs, &DynSemantics),
+        outcome: &ResponseOutcome,
+        (seq, at): (Seq, Time),
+    ) {
+        for (names, is_update) in [(&outcome.added, false), (&outcome.changed, true)] {
+            let mut waiting = Vec::new();
+            for name in names.iter().take(MAX_NAMES) {
+                let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
+                let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) else { continue };
+                if !needs.read(catalog, semantics, self.kind, payload).is_empty() {
+                    waiting.push(*name);
+                }
+            }
+            if !waiting.is_empty() {
+                let names = runs.intern(waiting);
+                self.warming.push(WarmingBatch { seq, at, is_update, names, from: 0 });
+            }
+        }
+    }
+
+    /// Returns the time from which the client owes its verdict on a response of this time: that of
+    /// the response, or the end of the warming for which it withheld the verdict.
+    pub(crate) fn verdict_due_from(&self, at: Time) -> Time {
+        at.max(self.warming.settled)
+    }
+
+    /// Returns the oldest response without a verdict, from response `n` on.
+    pub(crate) fn withheld_since(&self, n: Seq) -> Option<Seq> {
+        self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
+    }
+}
+
+/// The progress of the batches of a track.
+pub(super) struct WarmingProgress {
+    /// The names that have warmed in the first batches; all of them for batches that are over.
+    warmed: Vec<usize>,
+    /// Whether all batches were searched.
+    is_sweep: bool,
+}
+
+impl WarmingView<'_> {
+    /// Returns how far the batches of a track have come.
+    ///
+    /// Stops at the first unfinished batch, unless there are many.
+    pub(super) fn progress(&self, track: &Track) -> WarmingProgress {
+        let state = &track.warming;
+        let is_sweep = state.batches.len() >= state.sweep_at.max(MIN_BATCHES);
+        let mut warmed = Vec::new();
+        for batch in &state.batches {
+            let done = |name: &&Sym| matches!(self.state(track, batch, **name), BatchState::Over);
+            let count = batch.names().iter().take_while(done).count();
+            warmed.push(count);
+            if count < batch.names().len() && !is_sweep {
+                break;
+            }
+        }
+        WarmingProgress { warmed, is_sweep }
+    }
+}
+
+impl WarmingBatches {
+    /// Drops the names and batches that have warmed.
+    pub(super) fn settle(&mut self, progress: &WarmingProgress, at: Time) {
+        if progress.warmed.iter().any(|warmed| *warmed > 0) {
+            self.settled = at;
+        }
+        for (batch, warmed) in self.batches.iter_mut().zip(&progress.warmed) {
+            batch.from += warmed;
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        if progress.is_sweep {
+            self.sweep_at = self.batches.len() * 2;
+        }
+    }
+}
