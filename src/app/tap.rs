@@ -44,8 +44,16 @@ pub enum Front {
 }
 
 impl Front {
+    /// Returns the first server behind a tap.
+    pub fn upstream(&self) -> Option<&Address> {
+        match self {
+            Front::Tap { maps, .. } => maps.first().map(|(_, upstream)| upstream),
+            Front::Serve { .. } => None,
+        }
+    }
+
     /// Starts listening. Returns the tap, and a description of the server behind each listener.
-    fn start(self, decode: bool) -> Result<(Tap, Vec<String>), ListenError> {
+    fn start(self, decode: bool, schema: &Arc<Schema>) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
             Front::Tap { maps, connect_timeout, tls, changes } => {
                 let queue = decode.then_some(MAX_QUEUED_BYTES);
@@ -58,7 +66,8 @@ impl Front {
             }
             Front::Serve { listen, from, tls, control, say } => {
                 let queue = decode.then_some(serve::MAX_QUEUED_BYTES);
-                let config = serve::Config { listen: vec![listen], queue, tls, control, say };
+                let config =
+                    serve::Config { listen: vec![listen], queue, tls, control, say, schema: schema.clone() };
                 Ok((serve::start(config)?, vec![format!(" from {from}")]))
             }
         }
@@ -108,7 +117,7 @@ pub struct Running {
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
-        let (tap, behind) = options.front.start(options.decode)?;
+        let (tap, behind) = options.front.start(options.decode, &options.schema)?;
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));

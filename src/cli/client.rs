@@ -334,7 +334,7 @@ pub(super) fn fetch(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
-    let schema = schema_flags::schema(&args.descriptors)?;
+    let schema = schema_of_source(args, global, io)?;
     let setup = ClientSetup {
         server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
         targets: &args.ask,
@@ -387,6 +387,20 @@ pub(super) fn fetch(
     }
     let name = args.source.clone();
     Ok(Source { name, format: SourceFormat::Live, size: None, loaded, schema, unanswered })
+}
+
+/// Loads the descriptors for a server that is typed or named by the bootstrap.
+pub(super) fn schema_of_source(
+    args: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Arc<Schema>, CliError> {
+    let of_bootstrap = args.client.bootstrap.as_deref().filter(|_| args.client.server_of_bootstrap);
+    let server = match of_bootstrap.map(identity::read_bootstrap).transpose()? {
+        Some(bootstrap) => bootstrap.servers().first().map(ToString::to_string).unwrap_or_default(),
+        None => args.source.clone(),
+    };
+    schema_flags::schema_of_server(&args.descriptors, &server, global, io)
 }
 
 /// Explains why a name that a resource refers to was not requested.

@@ -27,6 +27,9 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
         return super::export_graph::run(args, global, io);
     }
+    if matches!(args.to, ExportTo::Dir | ExportTo::Bootstrap) {
+        return super::export_resources::run(args, global, io);
+    }
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary, and stdout is a terminal");
         return Err(
@@ -118,7 +121,7 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Creates a file that only its owner can read: a session may hold secrets.
-fn create(path: &Path, to: ExportTo) -> io::Result<File> {
+pub(super) fn create(path: &Path, to: ExportTo) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
         return crate::app::recording_file::create(path);
     }
@@ -176,8 +179,8 @@ impl Session<'_> {
                 return Ok(exported.notices);
             }
             ExportTo::Jsonl => self.objects(store, out)?,
-            // Graphs are written by `export_graph`.
-            ExportTo::Dot | ExportTo::Mermaid => {}
+            // Graphs and resources are written by their own modules.
+            ExportTo::Dot | ExportTo::Mermaid | ExportTo::Dir | ExportTo::Bootstrap => {}
         }
         Ok(Vec::new())
     }

@@ -167,7 +167,13 @@ impl Run<'_> {
         then: impl FnOnce(&Running),
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
-        let schema = schema_flags::schema(&flags.descriptors)?;
+        let schema = match front.upstream() {
+            Some(upstream) => {
+                let server = upstream.to_string();
+                schema_flags::schema_of_server(&flags.descriptors, &server, self.global, io)?
+            }
+            None => schema_flags::schema(&flags.descriptors)?,
+        };
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());

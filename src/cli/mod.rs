@@ -20,6 +20,7 @@ mod error;
 mod explain;
 mod export;
 mod export_graph;
+mod export_resources;
 mod get;
 mod help;
 mod identity;

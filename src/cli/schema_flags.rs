@@ -3,13 +3,50 @@
 use std::sync::Arc;
 
 use crate::schema::Schema;
+use crate::wire::text::display_safe;
 
-use super::args::DescriptorFlags;
+use super::args::{DescriptorFlags, Global};
 use super::error::{CliError, Exit};
+use super::io::Io;
+
+/// The word of `--reflection` for the server that the verb connects to.
+const AUTO: &str = "auto";
+
+/// Loads the descriptors for a verb that connects to `server`.
+///
+/// `--reflection auto` asks that server, and does without where it has no reflection.
+pub(super) fn schema_of_server(
+    flags: &DescriptorFlags,
+    server: &str,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Arc<Schema>, CliError> {
+    if flags.reflection.as_deref() != Some(AUTO) {
+        return schema(flags);
+    }
+    let reflected = super::connect::reflection(server, &flags.reflection_symbol, &flags.connect);
+    let reflected = match reflected {
+        Ok(set) => Some((server.to_owned(), set)),
+        Err(error) => {
+            if !global.quiet {
+                io.say(&display_safe(&format!("{}; using the built-in descriptors", error.message)));
+            }
+            None
+        }
+    };
+    with_reflected(flags, reflected)
+}
 
 /// Loads the built-in descriptors and those of the flags.
 pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
-    let reflected = reflected(flags)?;
+    with_reflected(flags, reflected(flags)?)
+}
+
+/// Combines the descriptors of the flags with those of a server, which has a name.
+fn with_reflected(
+    flags: &DescriptorFlags,
+    reflected: Option<(String, Vec<u8>)>,
+) -> Result<Arc<Schema>, CliError> {
     if flags.protoset.is_empty() && flags.proto.is_empty() && reflected.is_none() {
         return Ok(Schema::builtin());
     }
@@ -24,9 +61,9 @@ pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
         .map_err(|error| CliError::unreadable("cannot use the descriptors").because(error))
 }
 
-/// Asks the server of `--reflection`: its name, and its descriptor set.
+/// Asks the server of `--reflection`: its name, and its descriptor set. `auto` has no server here.
 fn reflected(flags: &DescriptorFlags) -> Result<Option<(String, Vec<u8>)>, CliError> {
-    let Some(server) = &flags.reflection else { return Ok(None) };
+    let Some(server) = flags.reflection.as_ref().filter(|server| *server != AUTO) else { return Ok(None) };
     let set = super::connect::reflection(server, &flags.reflection_symbol, &flags.connect)?;
     Ok(Some((server.clone(), set)))
 }

@@ -12,10 +12,12 @@ use crate::app::tap::Front;
 use crate::engine::store::{Store, StreamFact};
 use crate::net::serve::{Control, Say};
 use crate::net::tap::Address;
+use crate::peers::client;
 use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, Snapshot};
 use crate::present::report;
 use crate::schema::Schema;
-use crate::sources::{self, Limit, Source};
+use crate::sources::{self, Limit, Source, SourceFormat};
+use crate::wire::FramePayload;
 use crate::wire::event::TypeUrl;
 use crate::wire::text::{count, display_safe, plural, type_label};
 
@@ -121,10 +123,27 @@ struct ServePlan {
 
 fn make(source: Source, args: &ServeArgs, zone: &TimeZone) -> Result<ServePlan, CliError> {
     let limit = Limit::of(&args.at, &source.loaded, zone)?;
+    check_files(&source)?;
     match args.mode {
         ServeMode::Snapshot => snapshots(source, args, &limit),
         ServeMode::Script => scripts(source.with_messages()?, args, &limit),
     }
+}
+
+/// Refuses files with a response that every client must refuse: one with resources of another type,
+/// or with a name that occurs twice. Recordings and scripts may have such responses.
+fn check_files(source: &Source) -> Result<(), CliError> {
+    if !matches!(source.format, SourceFormat::Response | SourceFormat::Folder) {
+        return Ok(());
+    }
+    for frame in source.loaded.frames.iter() {
+        let FramePayload::Message(message) = &frame.what else { continue };
+        if let Some(why) = client::check(message, &source.loaded.catalog) {
+            let error = CliError::unreadable(format!("cannot serve {}: {why}", source.name));
+            return Err(error.next("one type and distinct names in each response"));
+        }
+    }
+    Ok(())
 }
 
 fn nothing(args: &ServeArgs) -> CliError {

@@ -122,8 +122,9 @@ pub(super) fn descriptors() -> String {
     }
     out.push_str(
         "
-Added descriptors, later ones win: --reflection SERVER asks a server (with --reflection-symbol TYPE also for types within
-an Any); --proto FILE -I DIR compiles files; --protoset FILE reads a set (protoc --descriptor_set_out, buf build -o).
+Added descriptors, later ones win: --reflection SERVER asks a server (`auto`: the one that the verb connects to; with
+--reflection-symbol TYPE also for types within an Any); --proto FILE -I DIR compiles files; --protoset FILE reads a set
+(protoc --descriptor_set_out, buf build -o).
 Unknown types are shown by field numbers, and are not an error; `xdscope descriptors check SOURCE` lists them.
 
 ",

@@ -12,7 +12,7 @@ use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{ClientSetup, Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{offline, schema_flags, select, source};
+use super::{offline, select, source};
 
 /// Pause between two readings of a growing file, as a multiple of the time of the last reading.
 const PAUSE_FACTOR: u32 = 4;
@@ -177,7 +177,7 @@ fn on_server(
         targets: &[],
         flags: &of.client,
         connect: &of.descriptors.connect,
-        schema: schema_flags::schema(&of.descriptors)?,
+        schema: super::client::schema_of_source(of, global, io)?,
         quiet: global.quiet,
     };
     let options = setup.options(offline::options(&of.timers), io)?;

@@ -15,7 +15,10 @@ use super::{offline, replay, schema_flags, watch_files};
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
     let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
-    let schema = schema_flags::schema(&flags.descriptors)?;
+    let schema = match &args.server {
+        Some(server) => schema_flags::schema_of_server(&flags.descriptors, server, global, io)?,
+        None => schema_flags::schema(&flags.descriptors)?,
+    };
     // Load descriptors in the background, ready for the first message.
     let warm = schema.clone();
     let warming = std::thread::spawn(move || warm.warm());

@@ -5,7 +5,7 @@ use std::process::Output;
 use crate::support::{
     certs::{Ca, ServerTls},
     control_plane::Flags,
-    tap::xdscope,
+    tap::{Tap, xdscope},
     world::World,
 };
 
@@ -88,4 +88,22 @@ fn reports_failed_step_and_remedy() {
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{error}");
     assert!(error.contains("refused") && error.contains("tried  name ok, port"), "{error}");
+}
+
+#[test]
+fn asks_connected_server_where_it_has_reflection() {
+    let Some(world) = World::open("asks_connected_server_where_it_has_reflection") else { return };
+    let plane = world.control_plane(Flags { reflection: "v1", ..Flags::default() });
+    let wait = "--resource-timeout=300ms";
+    let output = run(&world, &["get", &plane.address().to_string(), "cds", "--reflection", "auto", wait]);
+    assert!(!text(&output.stderr).contains("reflection"), "{}", text(&output.stderr));
+    let script = world.folder().join("a.xds");
+    std::fs::write(&script, "node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n").expect("a file");
+    let plain = Tap::serve(world.folder(), &script, &[]);
+    let output = run(&world, &["get", &plain.address().to_string(), "cds", "--reflection", "auto", wait]);
+    let error = text(&output.stderr);
+    assert!(error.contains("no server reflection") && error.contains("built-in descriptors"), "{error}");
+    // A file has no server.
+    let output = run(&world, &["get", script.to_str().expect("a path"), "--reflection", "auto"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
 }

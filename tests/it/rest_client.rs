@@ -19,7 +19,7 @@ use crate::support::{
     certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Event, Flags},
     process::{Child, free_port},
-    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster},
+    snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, cluster, dumped_cluster, listener},
     tap::{Recording, xdscope},
     wait::wait_for,
     world::World,
@@ -77,12 +77,27 @@ fn polls_follow_config_changes() {
     assert_clean(&recording, &[]);
 }
 
+/// Makes all references of a resource references to REST sources.
+fn poll_references(value: &mut Value) {
+    match value {
+        Value::Object(members) if members.contains_key("api_config_source") => *value = bootstrap::polled(),
+        Value::Object(members) => members.values_mut().for_each(poll_references),
+        Value::Array(items) => items.iter_mut().for_each(poll_references),
+        _ => {}
+    }
+}
+
 /// Reads `api_type: REST` of an Envoy bootstrap: its cluster, delay and timeout.
 #[test]
 fn reads_polling_from_envoy_bootstrap() {
     let Some(world) = World::open("reads_polling_from_envoy_bootstrap") else { return };
     let mut plane = gateway(&world);
-    plane.set(&Snapshot::chain(Variant::Sotw, backend()));
+    let mut listener = listener("in", "r-in", Variant::Sotw);
+    let mut cluster = cluster("echo", Variant::Sotw);
+    poll_references(&mut listener);
+    poll_references(&mut cluster);
+    let chain = Snapshot::chain(Variant::Sotw, backend());
+    plane.set(&chain.with(LISTENER, "1", vec![listener]).with(CLUSTER, "1", vec![cluster]));
     let mut bootstrap = bootstrap::envoy_rest("edge-9", plane.rest_address());
     for source in ["lds_config", "cds_config"] {
         bootstrap["dynamic_resources"][source]["api_config_source"]["refresh_delay"] = json!("0.050s");

@@ -66,6 +66,7 @@ impl Demo {
             tls: None,
             control: control.clone(),
             say: Arc::new(|_| ()),
+            schema: schema.clone(),
         };
         let control_plane = serve::start(config)?;
         let upstream = control_plane.listening[0].clone();

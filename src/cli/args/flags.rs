@@ -84,7 +84,8 @@ pub struct DescriptorFlags {
     /// Directory to search for imported .proto files
     #[arg(short = 'I', value_name = "DIR")]
     pub include: Vec<PathBuf>,
-    /// Server to ask for its types by gRPC reflection (v1 or v1alpha)
+    /// Server to ask for its types by gRPC reflection (v1 or v1alpha); `auto`: the server that the
+    /// verb connects to, if it has reflection
     #[arg(long, value_name = "SERVER")]
     pub reflection: Option<String>,
     /// Type to ask the server for, in addition to those of its services

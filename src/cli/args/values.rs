@@ -55,6 +55,8 @@ pub enum ExportTo {
     Xdsrec,
     Dot,
     Mermaid,
+    Dir,
+    Bootstrap,
 }
 
 /// A value of a flag that cannot be parsed.

@@ -250,10 +250,11 @@ pub enum ProfileWord {
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {
     /// raw: JSON lines with bytes; jsonl: objects of `log` with bodies; script, xdsrec; dot,
-    /// mermaid: graph of a client
+    /// mermaid: graph of a client; dir: a file for each resource; bootstrap: a static Envoy
+    /// bootstrap
     #[arg(long, value_name = "FORMAT")]
     pub to: ExportTo,
-    /// File to write [default: stdout]
+    /// File to write, or directory for `dir` [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Select messages that match (`xdscope help filter`)

@@ -8,7 +8,7 @@ use h2::server::Builder;
 use tokio::task::JoinSet;
 
 use super::gather::Gather;
-use super::{HANDSHAKE_TIMEOUT, ServeContext, stream};
+use super::{HANDSHAKE_TIMEOUT, ServeContext, rest, stream};
 use crate::net::tap::{Accepted, ClientProtocol, Leg, alert, client_protocol, refuse};
 use crate::net::tls::{Failure, Server};
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
@@ -28,10 +28,27 @@ const WINDOW_BYTES: u32 = 4 << 20;
 pub(super) async fn serve(Accepted { conn, client, peer, server: own }: Accepted, shared: ServeContext) {
     shared.reporter.report(conn, TapEvent::Opened { peer, server: own.to_string() });
     let Some(leg) = secure(conn, client, &shared).await else { return };
-    let result = streams(conn, leg, &shared).await;
-    let error = result.err().filter(|error| !is_disconnect(error)).map(|error| error.to_string());
+    let error = match protocol(leg).await {
+        Ok(Some((ClientProtocol::Http1, leg))) => {
+            let result = rest::serve(conn, leg, &shared).await;
+            let error = result.err().filter(|error| !error.is_incomplete_message());
+            error.map(|error| error.to_string())
+        }
+        Ok(Some((_, leg))) => {
+            let result = streams(conn, leg, &shared).await;
+            result.err().filter(|error| !is_disconnect(error)).map(|error| error.to_string())
+        }
+        Ok(None) => None,
+        Err(error) => Some(error.to_string()),
+    };
     let by = error.is_some().then_some(Side::Client);
     shared.reporter.report(conn, TapEvent::Closed { by, error });
+}
+
+/// Waits for the first bytes of a client, which tell its protocol.
+async fn protocol(client: Leg) -> io::Result<Option<(ClientProtocol, Leg)>> {
+    let first = client.first().await?;
+    Ok(first.map(|(first, leg)| (client_protocol(&first), leg)))
 }
 
 /// Returns whether the client has closed the connection, orderly or not.
@@ -94,7 +111,7 @@ async fn secure(conn: ConnId, client: Leg, shared: &ServeContext) -> Option<Leg>
         }
     };
     match (&shared.tls, client_protocol(&first)) {
-        (None, ClientProtocol::Http2) => Some(client),
+        (None, ClientProtocol::Http2 | ClientProtocol::Http1) => Some(client),
         (None, ClientProtocol::Tls) => {
             let what = "the client spoke TLS, and this listener is plaintext";
             failed(&other(what, "--listen-cert FILE --listen-key FILE, or a client in plaintext"));
@@ -102,7 +119,8 @@ async fn secure(conn: ConnId, client: Leg, shared: &ServeContext) -> Option<Leg>
             None
         }
         (None, _) => {
-            let why = failed(&other("the client does not speak HTTP/2", "a gRPC client"));
+            let why =
+                failed(&other("the client speaks neither HTTP/2 nor HTTP/1.1", "a gRPC or REST client"));
             refuse(client, &why).await;
             None
         }
@@ -130,7 +148,11 @@ async fn secure(conn: ConnId, client: Leg, shared: &ServeContext) -> Option<Leg>
 async fn handshake(tls: &Server, client: Leg) -> Result<(Leg, Secured), Failure> {
     let agreed = async {
         let hello = tls.hello(client).await?;
-        tls.accept(hello, Some(b"h2".to_vec())).await
+        // REST clients offer HTTP/1.1, or no protocol at all.
+        let is_rest =
+            hello.alpn.iter().any(|name| name == b"http/1.1") && !hello.alpn.iter().any(|name| name == b"h2");
+        let alpn = if is_rest { b"http/1.1".to_vec() } else { b"h2".to_vec() };
+        tls.accept(hello, Some(alpn)).await
     };
     match tokio::time::timeout(HANDSHAKE_TIMEOUT, agreed).await {
         Ok(agreed) => agreed.map(|(client, facts)| (Leg::Tls(Box::new(client)), facts)),

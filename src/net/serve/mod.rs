@@ -4,9 +4,10 @@
 
 mod connection;
 mod gather;
+mod rest;
 mod stream;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
@@ -14,8 +15,10 @@ use tokio::sync::watch;
 
 use super::tap::{Address, BatchPolicy, EventReporter, ListenError, Listener, Tap, accept};
 use super::tls;
-use crate::peers::server::Plan;
-use crate::wire::event::Time;
+use crate::peers::server::{Plan, PollAnswer, RestPolls};
+use crate::schema::Schema;
+use crate::sources::observe::rest::RestCodec;
+use crate::wire::event::{Method, Time};
 
 /// The timeout of a TLS handshake.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -39,6 +42,8 @@ pub struct Config {
     pub tls: Option<Arc<tls::Server>>,
     pub control: Control,
     pub say: Say,
+    /// The descriptors that REST bodies are read and written with.
+    pub schema: Arc<Schema>,
 }
 
 /// A handle that changes what is served and releases steps of a script.
@@ -74,14 +79,16 @@ impl Control {
 /// # Errors
 /// An address cannot be bound.
 pub fn start(config: Config) -> Result<Tap, ListenError> {
-    let Config { listen, queue, tls, control, say } = config;
+    let Config { listen, queue, tls, control, say, schema } = config;
     Tap::run(
         "serve",
         &listen,
         queue.map(|bytes| (bytes, BATCH_POLICY)),
         move |listeners, reporter, stopped| {
             let counters = reporter.counters.clone();
-            let shared = ServeContext { reporter, tls, control, say, clock: RunClock(Instant::now()) };
+            let clock = RunClock(Instant::now());
+            let (bodies, polls) = (Arc::new(RestCodec::new(schema)), Arc::default());
+            let shared = ServeContext { reporter, tls, control, say, clock, bodies, polls };
             let serve = move |accepted| connection::serve(accepted, shared.clone());
             let own = |listener: Listener| {
                 let address = listener.address();
@@ -100,6 +107,16 @@ struct ServeContext {
     control: Control,
     say: Say,
     clock: RunClock,
+    bodies: Arc<RestCodec>,
+    polls: Arc<Mutex<RestPolls>>,
+}
+
+impl ServeContext {
+    fn answer_poll(&self, plan: &Plan, method: &Method, request: &[u8]) -> PollAnswer {
+        // Nothing panics while the lock is held.
+        let mut polls = self.polls.lock().unwrap_or_else(PoisonError::into_inner);
+        polls.answer(plan, method, request)
+    }
 }
 
 /// A clock that starts at zero.

@@ -369,6 +369,13 @@ fn variant(api: ApiSource<'_>) -> Result<Variant, BootstrapError> {
 fn collect_addresses(value: &Value, out: &mut Vec<String>) {
     match value {
         Value::Object(object) => {
+            // v2 lists the addresses themselves (docs/protocol.md#l-20).
+            let hosts = object.get("hosts").map(list).unwrap_or_default();
+            for address in hosts.iter().filter_map(address_text) {
+                if !out.contains(&address) {
+                    out.push(address);
+                }
+            }
             let address = object.get(fields::ADDRESS).filter(|address| address.is_object());
             match address.and_then(address_text) {
                 Some(address) if !out.contains(&address) => out.push(address),

@@ -5,6 +5,7 @@ mod config;
 mod envoy;
 mod envoy_tls;
 mod grpc;
+mod offline;
 mod rewrite;
 #[cfg(test)]
 mod tests;
@@ -13,6 +14,7 @@ mod tls;
 use crate::schema::bootstrap::{Dialect, Document};
 
 pub use config::{BootstrapConfig, BootstrapError, ConfigSource, XdsServer};
+pub use offline::{OfflineBootstrap, ResourcesByKind, offline};
 pub use rewrite::{Redirect, Rewritten, rewrite};
 pub use tls::{ClientOptions, Pem};
 

@@ -310,3 +310,27 @@ fn rejects_text_that_is_not_a_bootstrap() {
     assert!(matches!(read("a: 1"), Err(BootstrapError::Document(DocumentError::NotABootstrap))));
     assert!(matches!(read("{"), Err(BootstrapError::Document(DocumentError::Syntax(_)))));
 }
+
+/// docs/protocol.md#l-20
+#[test]
+fn reads_bootstraps_of_both_api_versions() {
+    let v2 = json!({
+        "dynamic_resources": {
+            "ads_config": {
+                "api_type": "GRPC",
+                "grpc_services": { "envoy_grpc": { "cluster_name": "xds" } },
+            },
+            "lds_config": { "ads": {} },
+            "cds_config": { "ads": {} },
+        },
+        "static_resources": { "clusters": [{
+            "name": "xds",
+            "http2_protocol_options": {},
+            "hosts": [{ "socket_address": { "address": "cp.mesh", "port_value": 18000 } }],
+        }]},
+    });
+    let config = read(&v2.to_string()).expect("a bootstrap");
+    assert_eq!(config.servers()[0].address, "cp.mesh:18000");
+    assert_eq!(config.variant(), Some(Variant::Ads));
+    assert_eq!(config.clusters.len(), 1, "a cluster that references can name");
+}

@@ -99,3 +99,28 @@ fn text(faults: Vec<String>) -> Option<String> {
     }
     Some(text)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::MessageShape;
+    use crate::wire::discovery::encode::{ResponseFields, encode_any};
+    use crate::wire::pb::put_len_field;
+
+    /// docs/protocol.md#j-01, docs/protocol.md#j-02
+    #[test]
+    fn accepts_violations_unless_validation_is_wanted() {
+        const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+        // A cluster whose connect_timeout is 0 s, which must be greater.
+        let mut cluster = Vec::new();
+        put_len_field(&mut cluster, 1, b"a");
+        put_len_field(&mut cluster, 4, b"");
+        let fields = ResponseFields { version: "1", type_url: CDS, nonce: "n", ..ResponseFields::default() };
+        let bytes = fields.encode(false, [encode_any(CDS, &cluster)]);
+        let mut catalog = Catalog::in_memory();
+        let message = Message::parse(MessageShape::SotwResponse, &bytes, &mut catalog);
+        assert_eq!(check(&message, &catalog), None);
+        let refusal = validated(&message, &catalog, &Schema::builtin()).expect("a refusal");
+        assert!(refusal.starts_with("a: connect_timeout"), "{refusal}");
+    }
+}

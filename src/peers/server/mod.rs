@@ -24,6 +24,7 @@
 mod faults;
 mod playing;
 mod request;
+mod rest;
 mod script;
 mod snapshot;
 mod subscriptions;
@@ -41,6 +42,7 @@ use crate::wire::event::{Code, Method, Rpc, Time, TypeUrl};
 pub use faults::Faults;
 use playing::ScriptPlayer;
 use request::Request;
+pub use rest::{PollAnswer, RestPolls, rest_method};
 pub use script::{Script, TooLarge};
 pub use snapshot::{Snapshot, SnapshotResource, Type};
 use subscriptions::Subscriptions;

@@ -13,6 +13,8 @@ pub(super) struct Request<'a> {
     /// Empty if the method implies the type (docs/protocol.md#i-02).
     pub type_url: Cow<'a, str>,
     pub nonce: Cow<'a, str>,
+    /// SotW: the accepted version.
+    pub version: Cow<'a, str>,
     /// All names (SotW), or the names to subscribe to (delta).
     pub names: Vec<Cow<'a, str>>,
     pub unsubscribe: Vec<Cow<'a, str>>,
@@ -35,6 +37,7 @@ impl<'a> Request<'a> {
                 DiscoveryField::Names => request.names.push(field.text()),
                 DiscoveryField::TypeUrl => request.type_url = field.text(),
                 DiscoveryField::Nonce => request.nonce = field.text(),
+                DiscoveryField::Version => request.version = field.text(),
                 DiscoveryField::ErrorDetail => {
                     request.error = Some(inner_text(field.bytes(), status::MESSAGE));
                 }

@@ -23,6 +23,8 @@ pub struct Snapshot {
 pub struct Type {
     /// Version of the type (docs/protocol.md#e-15).
     pub version: String,
+    /// The version in SotW, if the content has changed under [`version`](Type::version).
+    marked_version: Option<String>,
     resources: BTreeMap<Arc<str>, SnapshotResource>,
     aliases: HashMap<Arc<str>, Arc<str>>,
     /// Name by canonical form, for structured names (docs/protocol.md#k-08).
@@ -67,7 +69,7 @@ impl Type {
         let mut out = Type { version, resources, ..Type::default() };
         for (name, resource) in &mut out.resources {
             if resource.version.is_empty() {
-                resource.version = format!("{:016x}", XxHash3_64::oneshot(&resource.any));
+                resource.version = content_version(&resource.any);
             }
             out.aliases.extend(resource.aliases.iter().map(|alias| (alias.clone(), name.clone())));
             if let Some(parsed) = Name::parse(name) {
@@ -75,9 +77,18 @@ impl Type {
             }
         }
         if out.version.is_empty() {
-            out.version = format!("{:016x}", XxHash3_64::oneshot(out.encoded_all(true)));
+            out.version = content_version(out.encoded_all(true));
         }
         out
+    }
+
+    /// Returns the version to send: `version_info`, or `system_version_info` in delta.
+    ///
+    /// Delta clients compare the versions of resources, so the source's version needs no mark.
+    pub fn stated_version(&self, delta: bool) -> &str {
+        let marked = self.marked_version.as_ref().filter(|_| !delta);
+        let version = marked.unwrap_or(&self.version);
+        if version.is_empty() { "0" } else { version }
     }
 
     /// Number of resources.
@@ -159,6 +170,11 @@ impl Type {
     }
 }
 
+/// Returns a version that is derived from content.
+fn content_version(bytes: &[u8]) -> String {
+    format!("{:016x}", XxHash3_64::oneshot(bytes))
+}
+
 impl Snapshot {
     /// Creates a snapshot without faults.
     pub fn new(types: BTreeMap<TypeUrl, Type>) -> Snapshot {
@@ -226,8 +242,9 @@ impl Snapshot {
 
     /// Returns this snapshot as the successor of another.
     ///
-    /// Content that changed under an unchanged version gets a version suffix, because a version
-    /// names one content (docs/protocol.md#e-15, docs/protocol.md#f-35).
+    /// A version names one content (docs/protocol.md#e-15, docs/protocol.md#f-35). So where content
+    /// changed under an unchanged version, the SotW version of the type gets a mark, and the
+    /// resource a version that is derived from the content.
     pub fn after(self, before: &Snapshot) -> Snapshot {
         let mark =
             |version: &str, bytes: &[u8]| format!("{version}+{:08x}", XxHash3_64::oneshot(bytes) as u32);
@@ -246,22 +263,23 @@ impl Snapshot {
             for (name, resource) in &mut resources {
                 let same = known.resources.get(name).filter(|known| known.version == resource.version);
                 if same.is_some() && changed.contains(name) {
-                    resource.version = mark(&resource.version, &resource.any);
+                    resource.version = content_version(&resource.any);
                 } else if let Some(known) = known.resources.get(name).filter(|_| !changed.contains(name)) {
                     resource.version.clone_from(&known.version);
                 }
             }
-            let version = match now.version == known.version {
-                true => mark(&now.version, now.encoded_all(true)),
-                false => now.version.clone(),
-            };
-            types.insert(url, Arc::new(Type::new(version, resources)));
+            let mut next = Type::new(now.version.clone(), resources);
+            if now.version == known.version {
+                next.marked_version = Some(mark(&now.version, now.encoded_all(true)));
+            }
+            types.insert(url, Arc::new(next));
         }
         // A type that is gone stays, without resources, so that clients learn of the removal.
         for (url, known) in &before.types {
             if !types.contains_key(url) {
-                let version = mark(&known.version, b"");
-                types.insert(url.clone(), Arc::new(Type::new(version, BTreeMap::new())));
+                let mut gone = Type::new(known.version.clone(), BTreeMap::new());
+                gone.marked_version = Some(mark(&known.version, b""));
+                types.insert(url.clone(), Arc::new(gone));
             }
         }
         Snapshot { types, faults: self.faults }

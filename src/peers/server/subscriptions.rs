@@ -15,7 +15,7 @@ use super::snapshot::{Snapshot, Type};
 use super::{Next, UNAVAILABLE};
 
 /// The `control_plane.identifier` of responses.
-const IDENTIFIER: &str = "xdscope";
+pub(super) const IDENTIFIER: &str = "xdscope";
 
 /// The name of the wildcard (docs/protocol.md#e-38).
 const STAR: &str = "*";
@@ -182,9 +182,8 @@ impl Subscriptions {
     fn response(&mut self, url: &TypeUrl, known: &Type, answer: ResponseContent) -> Vec<Bytes> {
         self.nonces += 1;
         let nonce = format!("{:x}", self.nonces);
-        let version = if known.version.is_empty() { "0" } else { &known.version };
         let fields = ResponseFields {
-            version,
+            version: known.stated_version(self.delta),
             type_url: url.as_str(),
             nonce: &nonce,
             removed: answer.removed.iter().map(String::as_str).collect(),

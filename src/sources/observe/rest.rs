@@ -144,6 +144,17 @@ impl RestCodec {
         self.schema.tree(&message_of(method, dir), message, names).to_string().into_bytes()
     }
 
+    /// Decodes the body of a poll; `None` if it is not a request in JSON.
+    pub(crate) fn read_request(&self, body: &[u8], method: &Method) -> Option<Vec<u8>> {
+        let json = serde_json::from_slice::<Value>(body).ok()?;
+        self.schema.encode(&message_of(method, Dir::Req), &json).ok()
+    }
+
+    /// Encodes the response to a poll as canonical JSON.
+    pub(crate) fn write_response(&self, message: &[u8], method: &Method) -> Vec<u8> {
+        self.write(message, method, Dir::Resp, crate::schema::FieldNames::Json)
+    }
+
     /// Decodes the body of a message. `coding` is its `content-encoding`.
     pub(crate) fn read(&self, coding: Option<&str>, body: &[u8], method: &Method, dir: Dir) -> DecodedBody {
         if coding.is_some_and(|coding| !coding.eq_ignore_ascii_case("identity")) {
