@@ -4,13 +4,14 @@
 use std::io::Write as _;
 
 use crate::engine::lint;
-use crate::engine::store::MessageKind;
+use crate::engine::store::{MessageKind, RequestClass};
 use crate::present::{explanation, logs, report};
 use crate::wire::text::display_safe;
 
 use super::args::ExplainArgs;
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::protocol_rows::{ProtocolRow, protocol_row};
 use super::schema_flags;
 
 /// Shortest text that is looked up in log lines; shorter ones match everywhere.
@@ -21,6 +22,14 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     let known = word_of_ours(word);
     for (title, text) in &known {
         writeln!(io.stdout, "{title}\n  {text}")?;
+    }
+    if let Some(row) = protocol_row(word) {
+        let ProtocolRow { id, statement, source } = row;
+        writeln!(io.stdout, "{id} (rule of the protocol)\n  {statement}\n  {source}")?;
+        for rule in lint::rules().filter(|rule| rule.rows.split(", ").any(|row| row == id)) {
+            writeln!(io.stdout, "  see  xdscope explain {}", rule.id)?;
+        }
+        return Ok(Exit::Yes);
     }
     let lines = logs::explain(word);
     for meaning in &lines {
@@ -111,10 +120,17 @@ fn lint_rule(id: &str) -> Option<String> {
     Some(format!("{head}\n\n{}", rule.manual().trim_end()))
 }
 
-/// Finds states and kinds by name, with their descriptions.
+/// Finds states, kinds and classes by name, with their descriptions.
 fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
+    let code = word.to_ascii_uppercase();
     let word = word.to_ascii_lowercase();
     let mut found = Vec::new();
+    let by_code = |is_delta| RequestClass::from_code(&code, is_delta);
+    let is_kind = MessageKind::ALL.into_iter().any(|kind| kind.word() == word);
+    let named = RequestClass::ALL.into_iter().filter(|class| class.word() == word && !is_kind);
+    for class in named.chain([false, true].into_iter().filter_map(by_code)) {
+        found.push((format!("{} (class of a request)", class.word()), class_meaning(class)));
+    }
     for (state, meaning) in report::STATES {
         if state.word() == word {
             found.push((format!("{} (state of a type)", state.word()), meaning));
@@ -129,6 +145,31 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
         found.push((format!("{} (kind of message)", kind.word()), kind_meaning(kind)));
     }
     found
+}
+
+/// Describes a class of requests.
+fn class_meaning(class: RequestClass) -> &'static str {
+    match class {
+        RequestClass::Initial => "the first request for the type on the stream",
+        RequestClass::UnknownNonce => "a request whose nonce the server never issued for the type",
+        RequestClass::BeforeFirstResponse => {
+            "a request without a nonce, sent before the client had a response for the type"
+        }
+        RequestClass::NonceDropped => {
+            "a request without a nonce, although the client has used one before for the type"
+        }
+        RequestClass::OlderNonce => {
+            "a request with the nonce of an older response than one that the client has answered"
+        }
+        RequestClass::StaleNonce => {
+            "a request with the nonce of a response that a newer response had replaced already"
+        }
+        RequestClass::NewestNonce => "a request with the nonce of the newest response",
+        RequestClass::Ack => "delta: the nonce of a response without a verdict, and no error_detail",
+        RequestClass::Nack => "delta: the nonce of a response without a verdict, and an error_detail",
+        RequestClass::Spontaneous => "delta: a request without a nonce, which changes the subscription",
+        RequestClass::SettledNonce => "delta: a request with the nonce of a response that has its verdict",
+    }
 }
 
 /// Describes a kind of message.

@@ -70,16 +70,18 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
             io.say(&format!("warning: everyone who can reach {listen} can use the control plane through it"));
         }
     }
-    let empty = how_to_connect(&maps[0], args.secure.listen_cert.is_some());
-    let run = Run { flags: &args.live, global, decode: !args.no_decode, verb: "tap", empty, notice: None };
+    let (upstream, has_tls) = (maps[0].1.clone(), args.secure.listen_cert.is_some());
+    let (flags, empty) = (&args.live, Vec::new());
+    let run = Run { flags, global, decode: !args.no_decode, verb: "tap", empty, notice: None };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes };
-    run.start(front, io, |_| ())
+    run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
 }
 
-/// Explains how to connect a client; shown until one connects.
-fn how_to_connect((listen, upstream): &(Address, Address), tls: bool) -> Vec<String> {
+/// Explains how to connect a client to the address on which the tap listens; shown until one
+/// connects.
+fn how_to_connect(listen: &Address, upstream: &Address, tls: bool) -> Vec<String> {
     let mut lines =
         vec![format!("Listening on {listen}, forwarding to {upstream}: no client has connected yet.")];
     lines.extend(for_clients(listen, tls));
@@ -156,15 +158,20 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
     };
-    run.start(front, io, |running| demo.connect(&running.tap.listening[0]))
+    run.start(front, io, |running| {
+        demo.connect(&running.tap.listening[0]);
+        None
+    })
 }
 
 impl Run<'_> {
+    /// Runs until it is stopped. `begin` is called once the run listens, and returns the lines of an
+    /// empty screen where they differ from `empty`: a port may be known only then.
     pub(super) fn start(
-        self,
+        mut self,
         front: Front,
         io: &mut Io<'_>,
-        then: impl FnOnce(&Running),
+        begin: impl FnOnce(&Running) -> Option<Vec<String>>,
     ) -> Result<Exit, CliError> {
         let flags = self.flags;
         let schema = match front.upstream() {
@@ -194,7 +201,9 @@ impl Run<'_> {
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
         }
-        then(&running);
+        if let Some(lines) = begin(&running) {
+            self.empty = lines;
+        }
         let result = if screens {
             let listening: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
             let notice =

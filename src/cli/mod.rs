@@ -36,6 +36,7 @@ mod man;
 pub mod message_line;
 mod offline;
 mod progress;
+mod protocol_rows;
 mod redact;
 mod refusals;
 mod replay;

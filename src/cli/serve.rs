@@ -90,10 +90,14 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     }
     let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_else(|| args.source.clone());
-    let mut empty = vec![format!("Serving {name} on {listen}: no client has connected yet.")];
-    empty.extend(for_clients(&listen, tls.is_some()));
-    let run = Run { flags: &live, global, decode: true, verb: "serve", empty, notice: None };
-    run.start(Front::Serve { listen, from: name, tls, control, say }, io, |_| ())
+    let run = Run { flags: &live, global, decode: true, verb: "serve", empty: Vec::new(), notice: None };
+    let (from, has_tls) = (name.clone(), tls.is_some());
+    run.start(Front::Serve { listen, from, tls, control, say }, io, |running| {
+        let listen = &running.tap.listening[0];
+        let mut lines = vec![format!("Serving {name} on {listen}: no client has connected yet.")];
+        lines.extend(for_clients(listen, has_tls));
+        Some(lines)
+    })
 }
 
 /// Refuses flags that contradict each other.

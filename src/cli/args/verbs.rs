@@ -297,7 +297,7 @@ pub struct InfoArgs {
 #[derive(Clone, Debug, Args)]
 pub struct ExplainArgs {
     /// Field (Cluster.connect_timeout), message, lint rule (nonce-unknown), state (stale), kind
-    /// (resend), or quoted line of a log
+    /// (resend), class (newest_nonce), rule of the protocol (e-07), or quoted line of a log
     pub word: String,
     #[command(flatten)]
     pub descriptors: DescriptorFlags,

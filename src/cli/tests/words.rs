@@ -48,6 +48,13 @@ fn writes_manual_pages_for_every_verb() {
 #[test]
 fn explains_states_and_kinds() {
     insta::assert_snapshot!(show(&["explain", "NACK"]));
+    let newest = run(&["explain", "newest_nonce"]);
+    assert!(newest.out.contains("newest_nonce (class of a request)"), "{}", newest.out);
+    assert_eq!(run(&["explain", "R7"]).out, newest.out);
+    assert!(run(&["explain", "q5"]).out.contains("settled_nonce"));
+    let row = run(&["explain", "e-30"]).out;
+    assert!(row.starts_with("E-30 (rule of the protocol)\n") && row.contains("xDS protocol, \""), "{row}");
+    assert!(row.contains("see  xdscope explain nack-resend-loop"), "{row}");
     for word in ["synced", "stale", "miss", "resend", "orphan"] {
         assert_eq!(run(&["explain", word]).exit, Exit::Yes, "{word}");
     }

@@ -63,6 +63,8 @@ fn state() -> StateFact {
         missing: arcs(&["ledger-v2"]),
         absent: vec![],
         resources: 118,
+        newest_accepted: None,
+        refused: 0,
         nacks: vec![],
         nack_count: 0,
         open_nack: None,

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::schema::Schema;
 
 use super::path::{self, PathStep};
+use super::unknown_field::unknown_field;
 use super::{Extracted, NackFault, RefusedPush};
 
 /// Maximum number of resources to search for a value.
@@ -153,6 +154,9 @@ fn find_field(
     schema: &Schema,
 ) -> Option<(Option<Extracted>, Option<usize>)> {
     let reason = &entry.reason;
+    if let Some(name) = unknown_field(reason) {
+        return Some(find_unknown_field(name, reason, bodies));
+    }
     let root = schema.message(bodies.push.type_url());
     // A path with dots is stated if the descriptors know all of its fields.
     for token in tokens(reason, "_.[]").filter(|token| token.contains('.')) {
@@ -190,6 +194,46 @@ fn find_field(
     let mut enums = tokens(reason, "_").filter(capitals);
     let (path, index) = enums.find_map(|word| bodies.find(|body| find_value(body, word)))?;
     Some((guess_unless_name(path), Some(index)))
+}
+
+/// Finds the field that a reason calls unknown. If the reason names the message, searches the
+/// `Any` with this message first.
+fn find_unknown_field(
+    name: &str,
+    reason: &str,
+    bodies: &SearchRange<'_>,
+) -> (Option<Extracted>, Option<usize>) {
+    let last = name.rsplit('.').next().unwrap_or(name);
+    let last = last.split('[').next().unwrap_or(last);
+    let messages: Vec<&str> = tokens(reason, "_.").filter(|token| token.contains('.')).collect();
+    let named = bodies.find(|body| {
+        let within = messages.iter().find_map(|message| find_value(body, message))?;
+        let inside = find_keys(path::value_at(body, &within)?, last);
+        Some(FoundKeys { path: format!("{within}.{}", inside.path), ..inside }).filter(|keys| keys.count > 0)
+    });
+    let anywhere = || bodies.find(|body| Some(find_keys(body, last)).filter(|keys| keys.count > 0));
+    match named.or_else(anywhere) {
+        Some((keys, index)) if keys.count == 1 => (Some(Extracted::stated(keys.path)), Some(index)),
+        Some((keys, index)) => (Some(Extracted::guess(keys.path)), Some(index)),
+        None => (Some(Extracted::stated(name)), None),
+    }
+}
+
+/// The members of a body with a given name.
+struct FoundKeys {
+    count: usize,
+    /// Path of the first one.
+    path: String,
+}
+
+fn find_keys(body: &Value, name: &str) -> FoundKeys {
+    let mut count = 0;
+    let is = |key: &str| !key.is_empty() && path::is_same_field(key, name);
+    find(body, &mut |key, _| {
+        count += usize::from(is(key));
+        false
+    });
+    FoundKeys { count, path: find(body, &mut |key, _| is(key)).unwrap_or_default() }
 }
 
 /// Marks a path as a guess, unless the path is the name of the resource.

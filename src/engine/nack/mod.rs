@@ -15,6 +15,7 @@ mod path;
 mod report;
 #[cfg(test)]
 mod tests;
+mod unknown_field;
 
 pub use blame::refuses_field;
 pub use path::{steps as path_steps, value_at};

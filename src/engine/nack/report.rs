@@ -145,9 +145,29 @@ pub fn nack_report(
         same_push: pairs().map(|(a, b)| store.same_push(*a, *b)).reduce(|a, b| Some(a? && b?)).flatten(),
         gaps: gaps.collect(),
         subjects: refused_resources(&nack, &push, stream, last),
-        recovery: store.accepted_after(stream, type_url, last.n),
+        recovery: recovery(&nack, store, stream, type_url, last),
         nack,
     }
+}
+
+/// Returns the ACK of a later version; on a delta stream, of a version of the first faulty resource.
+fn recovery(
+    nack: &Nack,
+    store: &Store,
+    stream: StreamId,
+    type_url: &TypeUrl,
+    last: &NackFact,
+) -> Option<Recovery> {
+    let named = nack.entries.iter().find_map(|fault| fault.name.as_ref());
+    let Some(name) = named.filter(|_| !last.resources.is_empty()) else {
+        return store.accepted_after(stream, type_url, last);
+    };
+    let versions = store.versions(stream, type_url, &name.value).into_iter().rev();
+    let mut later = versions.filter(|version| Some(version.first) > last.refused);
+    later.find_map(|version| {
+        let by = version.verdict.filter(|by| by.verdict == Verdict::Accepted)?;
+        Some(Recovery { n: by.n, at: by.at, version: version.version })
+    })
 }
 
 fn refused_resources(

@@ -37,8 +37,8 @@ pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use words::{
-    AbsentBy, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RequestClass, ResourceState, TypeState,
-    Wildcard,
+    AbsentBy, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RefusedVersion, RequestClass,
+    ResourceState, TypeState, Wildcard,
 };
 
 pub(crate) use compare::{hollow, key, nameless};

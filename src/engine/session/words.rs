@@ -361,6 +361,17 @@ pub struct NackFact {
     pub message: Arc<str>,
     /// The request carries an older version, but no `error_detail`.
     pub implied: bool,
+    /// Delta: the first few resources of the refused response, each with its own version.
+    pub resources: Vec<RefusedVersion>,
+}
+
+/// A resource in a refused delta response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedVersion {
+    /// Name of the resource.
+    pub name: Arc<str>,
+    /// The refused version.
+    pub version: Arc<str>,
 }
 
 /// The effect of one push.

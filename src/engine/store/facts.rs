@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::engine::session::{
-    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RequestClass, ResourceState,
-    TypeState, Wildcard,
+    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RefusedVersion,
+    RequestClass, ResourceState, TypeState, Wildcard,
 };
 
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
@@ -88,6 +88,18 @@ pub struct LineFact {
     pub one: Option<Arc<str>>,
 }
 
+impl StateFact {
+    /// Whether a later version was accepted after the refusal.
+    ///
+    /// A delta stream accepts each resource by itself: its last NACK is not mended while a resource
+    /// remains refused.
+    pub fn is_mended(&self, nack: &NackFact) -> bool {
+        let is_last = self.nacks.last().is_some_and(|last| last.n == nack.n);
+        let is_refused = is_last && (self.open_nack.is_some() || self.variant.is_delta() && self.refused > 0);
+        !is_refused && nack.refused.is_some_and(|refused| self.newest_accepted > Some(refused))
+    }
+}
+
 impl Deref for MessageFact {
     type Target = RowFact;
 
@@ -161,6 +173,10 @@ pub struct StateFact {
     pub absent: Vec<Arc<str>>,
     /// Present resources: sent and not removed.
     pub resources: u64,
+    /// The newest response that the client has accepted.
+    pub newest_accepted: Option<Seq>,
+    /// Number of resources whose newest version is refused.
+    pub refused: u64,
     /// The newest NACKs.
     pub nacks: Vec<NackFact>,
     /// Number of all NACKs.

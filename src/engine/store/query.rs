@@ -139,6 +139,8 @@ impl Store {
             missing,
             absent,
             resources: track.present(&self.catalog, now, self.limits),
+            newest_accepted: track.verdicts.newest_accepted,
+            refused: track.refused.len() as u64,
             nacks: track.verdicts.nacks.iter().cloned().collect(),
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),

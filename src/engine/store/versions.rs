@@ -9,9 +9,9 @@ use crate::wire::Message;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
-use super::Store;
 use super::history::Row;
 use super::line::version_and_nonce;
+use super::{NackFact, Store};
 
 /// Rows that are searched backwards; older ones are not searched.
 const MAX_SEARCHED_ROWS: usize = 1 << 18;
@@ -207,14 +207,15 @@ impl Store {
         }
     }
 
-    /// Returns the first ACK of a type after message `n`.
-    pub fn accepted_after(&self, stream: StreamId, url: &TypeUrl, n: Seq) -> Option<AcceptedFact> {
+    /// Returns the first ACK after NACK `nack.n` of a response later than the refused one.
+    pub fn accepted_after(&self, stream: StreamId, url: &TypeUrl, nack: &NackFact) -> Option<AcceptedFact> {
+        let (n, refused) = (nack.n, nack.refused);
         let place = self.place(stream, url)?;
         let from = self.history.row_of(n)? + 1;
         let rows =
             (from..self.history.len().min(from + MAX_SEARCHED_ROWS)).filter_map(|row| self.history.get(row));
         let mut rows = rows.filter(|row| place.has(row));
-        let ack = rows.find(|row| row.kind == MessageKind::Ack)?;
+        let ack = rows.find(|row| row.kind == MessageKind::Ack && row.answers() > refused)?;
         let response = self.history.get(self.history.row_of(ack.answers()?)?)?;
         let version = self.history.line(response).map_or_else(|| Arc::from(""), |line| line.version);
         Some(AcceptedFact { n: ack.n()?, at: ack.at, version })

@@ -107,6 +107,8 @@ fn state_fact() -> StateFact {
         missing: Vec::new(),
         absent: Vec::new(),
         resources: 0,
+        newest_accepted: None,
+        refused: 0,
         nacks: vec![NackFact {
             n: Seq(4),
             at: Time::from_secs_f64(2.0),
@@ -116,6 +118,7 @@ fn state_fact() -> StateFact {
             code: Code(3),
             message: "no".into(),
             implied: false,
+            resources: Vec::new(),
         }],
         nack_count: 1,
         open_nack: Some(Seq(4)),

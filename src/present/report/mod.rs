@@ -9,6 +9,7 @@ mod matrix;
 mod message;
 mod missing_answer;
 mod problem;
+mod refused_version;
 mod state;
 mod warming;
 
@@ -18,6 +19,7 @@ pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::problem;
+pub use refused_version::refused_version;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,
 };

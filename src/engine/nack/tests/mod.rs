@@ -195,6 +195,31 @@ fn marks_guesses() {
 }
 
 #[test]
+fn finds_unknown_fields_in_their_message() {
+    let limit = "envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit";
+    let typed = "type.googleapis.com/xds.type.v3.TypedStruct";
+    let listener = json!([{"name": "l", "filter_chains": [{"filters": [{"name": "other", "typed_config": {"@type": typed,
+        "type_url": "x", "value": {"max_tokens": 1}}}, {"name": "limit", "typed_config": {"@type": typed,
+        "type_url": format!("type.googleapis.com/{limit}"), "value": {"token_bucket": {"max_tokenz": 1}}}}]}]}]);
+    let place = "filter_chains[0].filters[1].typed_config.value.token_bucket.max_tokenz";
+    for text in [
+        format!(
+            "Error adding/updating listener(s) l: Unable to parse JSON as proto (INVALID_ARGUMENT: invalid JSON in \
+                 {limit}, near 1:40 (offset 39): no such field: 'max_tokenz'): {{}}"
+        ),
+        "Error adding/updating listener(s) l: Unable to parse JSON as proto (INVALID_ARGUMENT:\
+         (token_bucket.max_tokenz): Cannot find field.): {}"
+            .to_owned(),
+        format!("Error adding/updating listener(s) l: Cannot find field: maxTokenz in message {limit}"),
+    ] {
+        assert_eq!(found(Kind::Lds, listener.clone(), &text), [format!("l {place}")], "{text}");
+    }
+    // A field that the response does not have is still named.
+    let text = "error parsing \"ClusterResource\" response: resource \"c1\": proto: (line 1:2): unknown field \"tokens\"";
+    assert_eq!(found(Kind::Cds, json!([{"name": "c1"}]), text), ["c1 tokens"]);
+}
+
+#[test]
 fn reads_fields_of_grpc_core() {
     let text = "xDS response validation errors: [resource index 0: c-echo: INVALID_ARGUMENT: errors validating Cluster \
                 resource: [field:eds_cluster_config.eds_config error:ConfigSource is not ads or self; \

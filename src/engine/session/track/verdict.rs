@@ -8,14 +8,17 @@ use crate::engine::session::compare::{hollow, is_all_hollow, key};
 use crate::engine::session::outcome::RequestOutcome;
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
-use crate::engine::session::{Context, NackFact};
+use crate::engine::session::{Context, NackFact, RefusedVersion};
 use crate::wire::ErrorDetail;
+use crate::wire::content::BlobId;
 use crate::wire::event::{Code, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
 
 /// NACKs of a track that are kept; older ones are only counted.
 const MAX_NACKS: usize = 1000;
+/// Resources of a refused delta response to keep with its NACK.
+const MAX_REFUSED_VERSIONS: usize = 3;
 /// Newest latencies of a track, from which percentiles are computed.
 const MAX_LATENCIES: usize = 512;
 
@@ -32,6 +35,8 @@ pub(crate) struct Verdicts {
     /// NACKs without an ACK of a later response, by time.
     open_nacks: Vec<OpenNack>,
     newest_ack: Option<Order>,
+    /// The newest response that the client has accepted.
+    pub(crate) newest_accepted: Option<Seq>,
     /// Microseconds from response to verdict, newest last.
     pub(super) latencies: VecDeque<u32>,
     /// When the last verdict came.
@@ -93,6 +98,18 @@ impl Verdicts {
     }
 }
 
+/// Returns the first resources of a delta response with their versions.
+fn versions(ctx: &Context<'_>, body: &Body) -> Vec<RefusedVersion> {
+    let own = |id: &BlobId| ctx.catalog.entry(*id).version;
+    let own = body.list.blobs().iter().filter(|id| own(id) != Sym::EMPTY).take(MAX_REFUSED_VERSIONS);
+    let text = |name: Sym| Arc::from(ctx.catalog.text(name));
+    let version = |id: &BlobId| {
+        let entry = ctx.catalog.entry(*id);
+        RefusedVersion { name: text(entry.name), version: text(entry.version) }
+    };
+    own.map(version).collect()
+}
+
 impl Track {
     /// Applies what a request says about a response.
     pub(crate) fn apply_answer(
@@ -133,8 +150,10 @@ impl Track {
         if nack.is_none() && !implied {
             return self.apply_ack(ctx, order);
         }
+        let mut resources = Vec::new();
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
+            resources = versions(ctx, &body);
             let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
             for name in refused {
                 let newest = self.refused.entry(name).or_insert(order);
@@ -151,6 +170,7 @@ impl Track {
             code: Code(code),
             message,
             implied,
+            resources,
         });
         if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
             self.verdicts.add_open_nack(order, ctx.seq, ctx.at);
@@ -170,6 +190,7 @@ impl Track {
         if is_newest {
             self.verdicts.in_force = Some(InForce { version, n: ctx.seq, at: ctx.at });
             self.verdicts.newest_ack = Some(order);
+            self.verdicts.newest_accepted = Some(seq);
         }
         self.verdicts.open_nacks.retain(|open| open.order > order);
     }
@@ -203,6 +224,7 @@ impl Track {
             code: Code(nack.code),
             message: nack.message.clone(),
             implied: false,
+            resources: Vec::new(),
         });
         // The refused response was sent before the first one that is recorded since the gap.
         if self.verdicts.newest_ack.is_none_or(|ack| ack < self.last_gap) {

@@ -1,4 +1,4 @@
-use crate::engine::store::{Store, Verdict, VersionFact, Versions};
+use crate::engine::store::{NackFact, Store, Verdict, VersionFact, Versions};
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 
 use super::replay;
@@ -58,9 +58,13 @@ fn lists_delta_versions_of_resource() {
 #[test]
 fn finds_ack_after_nack() {
     let store = replay(SOTW);
-    let fact = store.accepted_after(StreamId(1), &url(Kind::Cds), Seq(7)).unwrap();
+    let nack = store.state(StreamId(1), &url(Kind::Cds)).unwrap().nacks.pop().unwrap();
+    let fact = store.accepted_after(StreamId(1), &url(Kind::Cds), &nack).unwrap();
     assert_eq!((fact.n, &*fact.version), (Seq(9), "3"));
-    assert_eq!(store.accepted_after(StreamId(1), &url(Kind::Cds), Seq(9)), None);
+    let later = NackFact { n: Seq(9), ..nack.clone() };
+    assert_eq!(store.accepted_after(StreamId(1), &url(Kind::Cds), &later), None);
+    let newer = NackFact { refused: Some(Seq(8)), ..nack };
+    assert_eq!(store.accepted_after(StreamId(1), &url(Kind::Cds), &newer), None, "an older response");
     assert_eq!(store.same_push(Seq(4), Seq(6)), Some(true));
     assert_eq!(store.same_push(Seq(2), Seq(4)), Some(false));
     assert_eq!(store.same_push(Seq(1), Seq(2)), None, "a request holds no resources");
@@ -134,4 +138,28 @@ fn names_mark_changes_with_names() {
     ] {
         assert_ne!(begin.0, mark(&format!("{first}{more}")).0, "{more}");
     }
+}
+
+/// Whether each NACK of clusters on stream 1 is mended.
+fn mended(script: &str) -> Vec<bool> {
+    let state = replay(script).state(StreamId(1), &url(Kind::Cds)).unwrap();
+    state.nacks.iter().map(|nack| state.is_mended(nack)).collect()
+}
+
+#[test]
+fn only_a_later_accepted_version_mends_a_refusal() {
+    let start = "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n> cds v=1 n=a\n\
+                 < cds v=2 n=b [x~2]\n> cds v=1 n=b nack=no\n< cds v=3 n=c [x~3]\n> cds v=1 n=c nack=no\n";
+    assert_eq!(mended(start), [false, false]);
+    assert_eq!(mended(&format!("{start}< cds v=4 n=d [x~4]\n> cds v=4 n=d\n")), [true, true]);
+    let delta = "node a\nstream 1 delta cds\n> sub=[x y]\n< n=1 [x@1]\n> n=1 nack=no\n< n=2 [y@1]\n> n=2\n";
+    assert_eq!(mended(delta), [false], "y was accepted, and x is still refused");
+    assert_eq!(mended(&format!("{delta}< n=3 [x@2]\n> n=3\n")), [true]);
+}
+
+#[test]
+fn a_delta_nack_names_the_version_of_each_resource() {
+    let store = replay("node a\nstream 1 delta cds\n> sub=[x y]\n< n=1 [x@7 y@2]\n> n=1 nack=no\n");
+    let state = store.state(StreamId(1), &url(Kind::Cds)).unwrap();
+    assert_eq!(crate::present::report::refused_version(&state.nacks[0]), "x@7 y@2");
 }

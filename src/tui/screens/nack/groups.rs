@@ -16,8 +16,10 @@ pub struct NackGroup {
     pub type_url: TypeUrl,
     /// The version acknowledged last on the stream.
     pub in_force: Option<Arc<str>>,
-    /// No later version was accepted.
+    /// The client still refuses the newest response.
     pub is_open: bool,
+    /// A later version was accepted.
+    pub is_mended: bool,
     /// Oldest first; never empty.
     pub nacks: Vec<NackFact>,
 }
@@ -54,7 +56,7 @@ pub(super) fn all_groups(common: &Common, data: &dyn Data) -> Vec<NackGroup> {
 }
 
 fn groups_of(state: &StateFact) -> Vec<NackGroup> {
-    let runs = state.nacks.chunk_by(|a, b| a.version == b.version);
+    let runs = state.nacks.chunk_by(|a, b| a.version == b.version && a.resources == b.resources);
     let mut groups: Vec<NackGroup> = runs
         .map(|run| NackGroup {
             stream: state.stream,
@@ -62,6 +64,7 @@ fn groups_of(state: &StateFact) -> Vec<NackGroup> {
             type_url: state.type_url.clone(),
             in_force: state.in_force.clone(),
             is_open: false,
+            is_mended: run.last().is_some_and(|last| state.is_mended(last)),
             nacks: run.to_vec(),
         })
         .collect();

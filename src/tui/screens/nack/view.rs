@@ -6,7 +6,7 @@ use super::{NackGroup, NackScreen, parts, side_by_side};
 use crate::engine::nack::{Extracted, RefusedResource};
 use crate::engine::store::Verdict;
 use crate::present::partial_use::partial_use_text;
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -38,16 +38,19 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
         group.last().map_or_else(Default::default, |nack| (time(nack.at), brief(&nack.message)));
     let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
     let in_force = group.in_force.as_deref().unwrap_or("-");
-    let version = group.last().map_or("", |nack| &*nack.version);
+    let version = group.last().map(report::refused_version).unwrap_or_default();
     vec![
         plain(node),
         plain(type_label(group.type_url.as_str())),
-        plain(if version.is_empty() { "-" } else { version }),
+        plain(if version.is_empty() { "-".to_owned() } else { version }),
         span(count(group.nacks.len() as u64), if group.nacks.len() > 1 { Role::Bad } else { Role::Plain }),
         plain(first),
         plain(last),
-        if group.is_open { span(in_force, Role::Plain) } else { span(format!("{in_force} fixed"), Role::Ok) },
-        span(text, if group.is_open { Role::Bad } else { Role::Muted }),
+        match group.is_mended {
+            true => span(format!("{in_force} fixed"), Role::Ok),
+            false => span(in_force, Role::Plain),
+        },
+        span(text, if group.is_mended { Role::Muted } else { Role::Bad }),
     ]
 }
 
@@ -101,7 +104,7 @@ pub(super) fn draw(
     let lines = card_lines(screen, common, usize::from(rest.width));
     let name = screen.group().map(|group| {
         let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
-        let version = group.last().map_or("", |nack| &*nack.version);
+        let version = group.last().map(report::refused_version).unwrap_or_default();
         format!("{node} {} {version}", type_label(group.type_url.as_str()))
     });
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
@@ -252,7 +255,7 @@ fn recovery(screen: &NackScreen, common: &Common, group: &NackGroup) -> (String,
         let version = if fact.version.is_empty() { String::new() } else { format!(" of {}", fact.version) };
         return (format!("ACK{version} by #{} at {at}", fact.n.0), Role::Ok);
     }
-    if !group.is_open {
+    if group.is_mended {
         return ("a later version was accepted".to_owned(), Role::Ok);
     }
     let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());

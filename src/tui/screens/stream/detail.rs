@@ -82,8 +82,9 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
         _ => ", errors differ",
     };
     let is_open = state.open_nack.is_some();
-    let fixed = if is_open { "" } else { "; a later version was accepted" };
-    let version = quoted_if_empty(&last.version);
+    let fixed = if state.is_mended(last) { "; a later version was accepted" } else { "" };
+    let version = report::refused_version(last);
+    let version = quoted_if_empty(&version);
     let text = format!("{version}   offered {offered}   NACK {refused}{repeat}{fixed}");
     fields.add("rejected", &text, if is_open { Role::Bad } else { Role::Muted });
 }

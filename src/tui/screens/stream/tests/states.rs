@@ -28,6 +28,8 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         missing: Vec::new(),
         absent: Vec::new(),
         resources: 12,
+        newest_accepted: None,
+        refused: 0,
         nacks: Vec::new(),
         nack_count: 0,
         open_nack: None,
@@ -50,6 +52,7 @@ fn nack(n: u64, refused: u64, nonce: &str, time: &str) -> NackFact {
         code: Code(13),
         message: Arc::from(ERROR),
         implied: false,
+        resources: Vec::new(),
     }
 }
 
