@@ -39,7 +39,7 @@ Messages about a server that fails, with the attempt and the time to the next on
   the server ended the stream: ...      gRPC status, message and details
   the stream broke: RST_STREAM ...      a reset, or GOAWAY, with the code of HTTP/2
   the stream broke: keepalive: ...      the other side is gone without closing the connection
-  not answered within 15s: ...          the stream is open, but the response did not come: get exits with 4
+  not answered within 15s: ...          the stream is open, but the response did not come: exit code 4
 "
     .to_owned()
 }

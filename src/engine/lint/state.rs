@@ -11,7 +11,7 @@ use crate::engine::session::{Name, SymMap, SymSet};
 use crate::schema::Violation;
 use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, List};
-use crate::wire::event::{DenseHash, Dir, Kind, Seq, Sym, Time, VersionInfo};
+use crate::wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
 
 /// Names in one map; beyond it the oldest knowledge goes, and the rule falls silent.
 pub(super) const MAX_NAMES: usize = 1 << 14;
@@ -234,6 +234,16 @@ pub(super) struct SessionResource {
 /// Contents of one resource, with the control planes that sent them.
 type PlaneContents = Vec<(Arc<str>, BlobId)>;
 
+/// Ages at which a server ended its newest streams.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamAges {
+    pub(super) ages: VecDeque<Duration>,
+    /// The first stream of those that ended at one age, with the time of its end.
+    pub(super) first: Option<(StreamId, Time)>,
+    /// Streams that ended at one age, one after another.
+    pub(super) regular: u64,
+}
+
 /// Memory about a whole source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceState {
@@ -245,7 +255,7 @@ pub(super) struct SourceState {
     /// Contents of resources, with their control planes.
     pub(super) plane_contents: HashMap<SessionResource, PlaneContents>,
     /// Ages at which a server ended streams, by its address.
-    pub(super) stream_ages: HashMap<String, VecDeque<Duration>>,
+    pub(super) stream_ages: HashMap<String, StreamAges>,
     /// Broken constraints by payload; `None` where they are unknown: `docs/protocol.md#j-01`.
     pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>,
     /// The last list of each type whose references and constraints were read.

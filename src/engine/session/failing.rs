@@ -17,7 +17,7 @@ const MIN_ALIKE: usize = 3;
 /// Shortest silence before an end that can be an idle timeout.
 const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Age from which a bare UNAVAILABLE looks like a maximum connection age.
+/// Age from which an end without a reason looks like a maximum connection age.
 const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
 
 /// Oldest stream whose end with an error counts as one of a series.
@@ -241,7 +241,7 @@ impl StreamEnds {
             }
         }
         (run.newest, run.last, run.count) = (index, at, run.count + 1);
-        let may_be_old = is_bare_unavailable(end) && at.since(stream.opened) >= MIN_CONNECTION_AGE;
+        let may_be_old = is_bare(end) && at.since(stream.opened) >= MIN_CONNECTION_AGE;
         run.rejected += u64::from(!is_answered && !may_be_old);
         run.is_graceful &= kind != EndKind::Error;
     }
@@ -264,7 +264,7 @@ impl StreamEnds {
         }
         (cuts.count, cuts.last, cuts.newest) = (cuts.count + 1, at, index);
         let idle = at.since(stream.last_message.unwrap_or(stream.opened));
-        let may_be_planned = kind == EndKind::Graceful || is_bare_unavailable(end);
+        let may_be_planned = kind == EndKind::Graceful || is_bare(end);
         cuts.compared.push_back(Cut { age, idle, may_be_planned });
         if cuts.compared.len() > MAX_COMPARED_ENDS {
             cuts.compared.pop_front();
@@ -272,10 +272,16 @@ impl StreamEnds {
     }
 }
 
-/// Whether the end says no more than UNAVAILABLE, as at a maximum connection age.
-fn is_bare_unavailable(end: &End) -> bool {
-    let is_bare = matches!(&end.status, Some((Code(14), text)) if text.is_empty());
-    is_bare && end.reset.is_none() && end.note.is_none()
+/// Whether the end says no more than UNAVAILABLE, or that the connection was closed, as at a
+/// maximum connection age.
+fn is_bare(end: &End) -> bool {
+    const CLOSED: [&str; 2] = ["the connection was closed", "the server closed the connection"];
+    match (&end.status, &end.note) {
+        _ if end.reset.is_some() => false,
+        (Some((Code(14), text)), None) => text.is_empty(),
+        (None, Some(note)) => CLOSED.contains(&note.as_str()),
+        _ => false,
+    }
 }
 
 /// A stream that has just closed.

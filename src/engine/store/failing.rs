@@ -82,7 +82,8 @@ impl Store {
     /// Returns how the client of a closed stream fails, healthy streams aside.
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
         let ends = self.engine.failures().of(stream)?;
-        self.rejected(ends).filter(|failing| failing.stream == stream.id).or_else(|| self.cut(&ends.cuts))
+        let is_own = |failing: &FailingStream| failing.stream == stream.id;
+        self.cut(&ends.cuts).filter(is_own).or_else(|| self.rejected(ends).filter(is_own))
     }
 
     fn failing(&self, ends: &StreamEnds) -> Option<FailingStream> {

@@ -25,7 +25,15 @@ pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
 
 use std::time::Duration;
 
+use super::super::finding::Restated;
 use crate::wire::event::Side;
+use crate::wire::text::{count, period};
+
+/// Newest ages that are compared.
+const MAX_AGES: usize = 16;
+
+/// Streams of one age that are regular.
+const MIN_STREAMS: u64 = 3;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some((at, end)) = ctx.stream.closed.as_ref().filter(|_| ctx.has_timestamps()) else { return };
@@ -35,20 +43,24 @@ fn check(ctx: &mut RuleContext<'_>) {
     if age < Duration::from_secs(10) || ctx.source_state.stream_ages.len() > 4096 {
         return;
     }
-    let ages = ctx.source_state.stream_ages.entry(server).or_default();
-    ages.push_back(age);
-    if ages.len() > 16 {
-        ages.pop_front();
+    let known = ctx.source_state.stream_ages.entry(server).or_default();
+    known.ages.push_back(age);
+    if known.ages.len() > MAX_AGES {
+        known.ages.pop_front();
     }
-    let close = |other: &&Duration| {
+    let is_close = |other: &&Duration| {
         let (a, b) = (age.as_secs_f64(), other.as_secs_f64());
         (a - b).abs() <= 0.05 * a.max(b)
     };
-    if ages.iter().filter(close).count() >= 3 {
-        let text = format!("streams end at an age of {}s: a maximum connection age", age.as_secs());
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, guess: true, ..FindingDraft::default() },
-        );
+    let alike = known.ages.iter().filter(is_close).count() as u64;
+    if alike < MIN_STREAMS {
+        return;
     }
+    let (first_stream, first) = *known.first.get_or_insert((ctx.stream.id, *at));
+    known.regular = if known.regular == 0 { alike } else { known.regular + 1 };
+    let (times, every) = (count(known.regular), period(age));
+    let text = format!("streams end {times} × at an age of {every}: a maximum connection age");
+    let restated = Restated { text, first, count: known.regular };
+    let draft = FindingDraft { blame: Blame::Server, guess: true, ..FindingDraft::default() };
+    ctx.report_series(&RULE, first_stream, draft, restated);
 }
