@@ -32,6 +32,7 @@ mod rows;
 mod screen;
 mod scripted;
 mod secrets;
+mod seen;
 mod serve;
 mod serve_rest;
 mod sources;

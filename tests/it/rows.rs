@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::seen::Seen;
+
 /// The groups of the table with their numbers of rows.
 const GROUPS: [(char, u32); 13] = [
     ('A', 19),
@@ -24,25 +26,28 @@ const GROUPS: [(char, u32); 13] = [
 ];
 
 /// One line of the table.
-struct Row {
-    id: String,
+pub struct Row {
+    pub id: String,
     statement: String,
     source: String,
     code: String,
-    held_by: String,
+    pub held_by: String,
+    /// Where users see the fact, see [`crate::seen`].
+    pub seen: String,
 }
 
 impl Row {
     fn parse(line: &str) -> Row {
         match line.split(" | ").collect::<Vec<_>>()[..] {
-            [id, statement, source, code, held_by] => Row {
+            [id, statement, source, code, held_by, seen] => Row {
                 id: id.into(),
                 statement: statement.into(),
                 source: source.into(),
                 code: code.into(),
                 held_by: held_by.into(),
+                seen: seen.into(),
             },
-            _ => panic!("not five columns: {line}"),
+            _ => panic!("not six columns: {line}"),
         }
     }
 
@@ -54,7 +59,8 @@ impl Row {
     /// The section of `docs/protocol.md`.
     fn section(&self) -> String {
         let quoted = |words: &str| words.split(' ').map(|word| format!("`{word}`")).collect::<Vec<_>>();
-        let Row { id, statement, source, .. } = self;
+        let Row { id, statement, source, seen, .. } = self;
+        let seen = Seen::parse(seen).unwrap_or_else(|why| panic!("{id}: {why}")).sentence();
         let proof = match self.unproven_reason() {
             Some(reason) => format!("- Not tested: {reason}."),
             None => {
@@ -65,7 +71,7 @@ impl Row {
                 )
             }
         };
-        format!("### {id}\n\n{statement}\n\n- Source: {source}\n{proof}\n")
+        format!("### {id}\n\n{statement}\n\n- Source: {source}\n{proof}\n- {seen}\n")
     }
 }
 
@@ -83,7 +89,7 @@ const PAGE: &str = "docs/protocol.md";
 const BEGIN: &str = "<!-- begin: generated from tests/rows.txt -->\n";
 const END: &str = "<!-- end -->\n";
 
-fn table() -> Vec<Row> {
+pub fn table() -> Vec<Row> {
     let text = read(TABLE).expect("the table is readable");
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.map(Row::parse).collect()

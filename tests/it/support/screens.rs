@@ -44,11 +44,16 @@ const ROWS: u16 = 34;
 
 /// Returns each screen of [`KEYS`] with trailing blanks removed; `info` describes the program.
 pub fn all(info: &Info, data: &dyn Data) -> BTreeMap<&'static str, Vec<String>> {
-    KEYS.into_iter().map(|keys| (keys, shown(info, data, keys))).collect()
+    KEYS.into_iter().map(|keys| (keys, shown(info, data, keys, (WIDTH, ROWS)))).collect()
 }
 
-fn shown(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
-    let mut model = Model::new((WIDTH, ROWS), Theme::default(), TimeZone::UTC);
+/// Returns one screen of a terminal that is large enough for all columns.
+pub fn wide(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
+    shown(info, data, keys, (200, 60))
+}
+
+fn shown(info: &Info, data: &dyn Data, keys: &str, (width, rows): (u16, u16)) -> Vec<String> {
+    let mut model = Model::new((width, rows), Theme::default(), TimeZone::UTC);
     let mut send = |message: Msg| {
         update(&mut model, message, data);
         while search(&mut model, data) {}
@@ -58,11 +63,11 @@ fn shown(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
     for key in keys.chars() {
         send(Msg::Key(if key == '\n' { KeyCode::Enter } else { KeyCode::Char(key) }.into()));
     }
-    let mut buffer = Buffer::empty(Rect::new(0, 0, WIDTH, ROWS));
+    let mut buffer = Buffer::empty(Rect::new(0, 0, width, rows));
     view(&model, &mut buffer);
     let line = |cells: &[ratatui::buffer::Cell]| {
         let line: String = cells.iter().map(|cell| cell.symbol()).collect();
         line.trim_end().to_owned()
     };
-    buffer.content.chunks(usize::from(WIDTH)).map(line).collect()
+    buffer.content.chunks(usize::from(width)).map(line).collect()
 }

@@ -1,0 +1,79 @@
+//! Output of verbs and screens for a fixture, in this process.
+
+use std::path::{Path, PathBuf};
+
+use jiff::tz::TimeZone;
+use xdscope::app::analysis::{Analysis, rules};
+use xdscope::app::decoded::Decoded;
+use xdscope::cli::{io::Io, run_in};
+use xdscope::engine::store::Options;
+use xdscope::sources::{self, Spec};
+use xdscope::tui::{Info, StoreData};
+
+use crate::support::screens;
+
+/// A file of `tests/fixtures`.
+pub struct Fixture {
+    pub path: String,
+}
+
+impl Fixture {
+    /// Finds a fixture by its name, with or without its ending.
+    pub fn find(name: &str) -> Option<Fixture> {
+        let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+        let paths = ["", ".xds", ".yaml"].map(|ending| root.join(format!("tests/fixtures/{name}{ending}")));
+        let path = paths.into_iter().find(|path| path.is_file())?;
+        Some(Fixture { path: path.display().to_string() })
+    }
+
+    /// The screen after `keys`.
+    pub fn screen(&self, keys: &str) -> Result<String, String> {
+        let spec = Spec {
+            name: self.path.clone(),
+            path: Path::new(&self.path).to_owned(),
+            seed: 7,
+            keep_secrets: false,
+            accept_broken: false,
+        };
+        let source = sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
+        let (schema, loaded) = (source.schema, source.loaded);
+        let store = sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
+        let mut store = Analysis::new(store, rules(&schema));
+        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+        store.advance(loaded.end);
+        let bodies = Decoded(schema);
+        let data = StoreData { findings: store.findings(), store: &store, bodies: &bodies, applied: None };
+        Ok(screens::wide(&Info::default(), &data, keys).join("\n"))
+    }
+}
+
+/// Runs a verb in UTC without a terminal, and returns all output.
+pub fn run(args: &[String]) -> String {
+    let (mut out, mut err) = (Vec::new(), Vec::new());
+    let mut io = Io {
+        stdin: Box::new(std::io::empty()),
+        stdout: Box::new(&mut out),
+        stderr: Box::new(&mut err),
+        stdin_is_terminal: false,
+        stdout_is_terminal: false,
+        stderr_is_terminal: false,
+        env: Box::new(|name| (name == "LANG").then(|| "C.UTF-8".to_owned())),
+        zone: TimeZone::UTC,
+        is_unanswered: false,
+    };
+    run_in(std::iter::once("xdscope").chain(args.iter().map(String::as_str)).map(Into::into), &mut io);
+    drop(io);
+    out.extend(err);
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The text of a test function.
+pub fn test_body(path: &str, function: &str) -> Result<String, String> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))?;
+    let (before, body) =
+        text.split_once(&format!("fn {function}(")).ok_or_else(|| format!("no test {function} in {path}"))?;
+    let is_test = before.lines().rev().take(4).any(|line| line.trim() == "#[test]");
+    let end = body.find("\n}\n").or_else(|| body.find("\n    }\n")).unwrap_or(body.len());
+    is_test.then(|| body[..end].to_owned()).ok_or_else(|| format!("{path}::{function} is not a test"))
+}
