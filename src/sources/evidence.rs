@@ -34,7 +34,8 @@ impl Evidence {
             }
             FramePayload::Message(_) | FramePayload::Gap { .. } => self.has_xds = true,
             FramePayload::End(end) => {
-                self.has_xds = self.xds_streams.contains(&frame.stream) && is_failure(end);
+                let is_xds = self.xds_streams.contains(&frame.stream);
+                self.has_xds = end.note.is_some() || (is_xds && is_failure(end));
             }
             FramePayload::Opaque { .. } => {}
         }

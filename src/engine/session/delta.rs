@@ -1,7 +1,8 @@
 use crate::wire::DeltaRequest;
 use crate::wire::event::Sym;
 
-use super::answer::{Answer, changes_names};
+use super::answer::changes_names;
+use super::answer_verdict::Answer;
 use super::outcome::RequestOutcome;
 use super::resource_set::{Presence, ResourceEntry};
 use super::sotw::Prior;

@@ -11,6 +11,7 @@
 #![warn(missing_docs)]
 
 mod answer;
+mod answer_verdict;
 mod compare;
 mod condition;
 mod delta;
@@ -30,6 +31,7 @@ mod subscribe;
 mod subscription;
 mod track;
 mod warming;
+mod warming_batches;
 mod words;
 mod xdstp;
 

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use crate::wire::SotwRequest;
 use crate::wire::event::Sym;
 
-use super::answer::{Answer, Verdict};
+use super::answer_verdict::{Answer, Verdict};
 use super::names::NameSet;
 use super::outcome::RequestOutcome;
 use super::resource_set::ResourceSet;

@@ -19,7 +19,7 @@ use super::outcome::{Hollow, ResponseOutcome};
 use super::resource_set::{Change, IncomingResponse, Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order, Response, Responses, Status};
 use super::subscription::{PendingNames, SubscribedNames};
-use super::warming::WarmingBatches;
+use super::warming_batches::WarmingBatches;
 use super::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
 
 /// One type on one stream: what the client wants, what it was sent, and what it accepted.

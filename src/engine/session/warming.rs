@@ -4,7 +4,7 @@
 //! every resource that it needs was delivered; an updated cluster of an Envoy needs its endpoints
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::schema::links::SourceKind;
@@ -15,14 +15,11 @@ use super::names::{NameRuns, SymSet};
 use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
+use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
 use super::{DynSemantics, ResponseOutcome};
 
-/// Names of one type that can warm at a time; of more, the oldest are forgotten.
-const MAX_NAMES: usize = 1 << 14;
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
-/// Batches of a track; of more, the oldest are forgotten.
-const MAX_BATCHES: usize = 256;
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;
 
@@ -102,54 +99,6 @@ impl Needs {
     fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
         let payload = entry.and_then(|entry| catalog.entry(entry).payload);
         payload.and_then(|payload| self.get(payload)).unwrap_or_default()
-    }
-}
-
-/// The resources of one response that may warm.
-#[derive(Clone, Debug)]
-pub(crate) struct WarmingBatch {
-    /// The response.
-    pub(crate) seq: Seq,
-    pub(crate) at: Time,
-    /// Whether the client had the resources before, with other content.
-    pub(crate) is_update: bool,
-    names: Arc<[Sym]>,
-    /// Names before this index have warmed.
-    from: usize,
-}
-
-impl WarmingBatch {
-    fn names(&self) -> &[Sym] {
-        self.names.get(self.from..).unwrap_or_default()
-    }
-}
-
-/// The batches of a track, oldest first.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct WarmingBatches {
-    batches: VecDeque<WarmingBatch>,
-    /// When names have warmed last.
-    settled: Time,
-    /// Number of batches at which all of them are searched for finished ones.
-    sweep_at: usize,
-}
-
-impl WarmingBatches {
-    pub(crate) fn is_empty(&self) -> bool {
-        self.batches.is_empty()
-    }
-
-    /// The response that started the newest batch.
-    pub(crate) fn newest(&self) -> Option<Seq> {
-        self.batches.back().map(|batch| batch.seq)
-    }
-
-    fn push(&mut self, batch: WarmingBatch) {
-        self.batches.push_back(batch);
-        let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();
-        while self.batches.len() > 1 && (self.batches.len() > MAX_BATCHES || names > MAX_NAMES) {
-            names -= self.batches.pop_front().map_or(0, |batch| batch.names().len());
-        }
     }
 }
 
@@ -345,14 +294,6 @@ impl Track {
     }
 }
 
-/// The progress of the batches of a track.
-pub(super) struct WarmingProgress {
-    /// The names that have warmed in the first batches; all of them for batches that are over.
-    warmed: Vec<usize>,
-    /// Whether all batches were searched.
-    is_sweep: bool,
-}
-
 impl WarmingView<'_> {
     /// Returns how far the batches of a track have come.
     ///
@@ -370,21 +311,5 @@ impl WarmingView<'_> {
             }
         }
         WarmingProgress { warmed, is_sweep }
-    }
-}
-
-impl WarmingBatches {
-    /// Drops the names and batches that have warmed.
-    pub(super) fn settle(&mut self, progress: &WarmingProgress, at: Time) {
-        if progress.warmed.iter().any(|warmed| *warmed > 0) {
-            self.settled = at;
-        }
-        for (batch, warmed) in self.batches.iter_mut().zip(&progress.warmed) {
-            batch.from += warmed;
-        }
-        self.batches.retain(|batch| !batch.names().is_empty());
-        if progress.is_sweep {
-            self.sweep_at = self.batches.len() * 2;
-        }
     }
 }

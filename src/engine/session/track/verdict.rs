@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::session::answer::{Answer, Verdict};
+use crate::engine::session::answer_verdict::{Answer, Verdict};
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
 use crate::engine::session::outcome::RequestOutcome;
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};

@@ -1,0 +1,83 @@
+//! Responses whose resources may still warm, by track.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::wire::event::{Seq, Sym, Time};
+
+/// Names of one type that can warm at a time; of more, the oldest are forgotten.
+pub(super) const MAX_NAMES: usize = 1 << 14;
+/// Batches of a track; of more, the oldest are forgotten.
+const MAX_BATCHES: usize = 256;
+
+/// The resources of one response that may warm.
+#[derive(Clone, Debug)]
+pub(crate) struct WarmingBatch {
+    /// The response.
+    pub(crate) seq: Seq,
+    pub(crate) at: Time,
+    /// Whether the client had the resources before, with other content.
+    pub(crate) is_update: bool,
+    pub(super) names: Arc<[Sym]>,
+    /// Names before this index have warmed.
+    pub(super) from: usize,
+}
+
+impl WarmingBatch {
+    pub(super) fn names(&self) -> &[Sym] {
+        self.names.get(self.from..).unwrap_or_default()
+    }
+}
+
+/// The batches of a track, oldest first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WarmingBatches {
+    pub(super) batches: VecDeque<WarmingBatch>,
+    /// When names have warmed last.
+    pub(super) settled: Time,
+    /// Number of batches at which all of them are searched for finished ones.
+    pub(super) sweep_at: usize,
+}
+
+impl WarmingBatches {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.batches.is_empty()
+    }
+
+    /// The response that started the newest batch.
+    pub(crate) fn newest(&self) -> Option<Seq> {
+        self.batches.back().map(|batch| batch.seq)
+    }
+
+    pub(super) fn push(&mut self, batch: WarmingBatch) {
+        self.batches.push_back(batch);
+        let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();
+        while self.batches.len() > 1 && (self.batches.len() > MAX_BATCHES || names > MAX_NAMES) {
+            names -= self.batches.pop_front().map_or(0, |batch| batch.names().len());
+        }
+    }
+}
+
+/// The progress of the batches of a track.
+pub(super) struct WarmingProgress {
+    /// The names that have warmed in the first batches; all of them for batches that are over.
+    pub(super) warmed: Vec<usize>,
+    /// Whether all batches were searched.
+    pub(super) is_sweep: bool,
+}
+
+impl WarmingBatches {
+    /// Drops the names and batches that have warmed.
+    pub(super) fn settle(&mut self, progress: &WarmingProgress, at: Time) {
+        if progress.warmed.iter().any(|warmed| *warmed > 0) {
+            self.settled = at;
+        }
+        for (batch, warmed) in self.batches.iter_mut().zip(&progress.warmed) {
+            batch.from += warmed;
+        }
+        self.batches.retain(|batch| !batch.names().is_empty());
+        if progress.is_sweep {
+            self.sweep_at = self.batches.len() * 2;
+        }
+    }
+}
