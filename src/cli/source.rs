@@ -33,7 +33,7 @@ pub(super) fn open_with_seed(
     }
     let source = offline::read_quietly(args, seed, global, io)?;
     let notices = &source.loaded.notices;
-    source.check_content().map_err(|error| damaged(error, &args.source, notices))?;
+    source.check_content().map_err(|error| damaged(error, notices))?;
     offline::say(notices, global, io);
     Ok(source)
 }
@@ -50,13 +50,14 @@ pub(super) fn open_any(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> R
     Ok(source)
 }
 
-/// The error of a source without content, which may be damaged.
-fn damaged(error: SourceError, name: &str, notices: &[String]) -> CliError {
-    if notices.is_empty() {
-        return error.into();
+/// The error of a source without content. Damage explains it better than its lack of streams.
+fn damaged(error: SourceError, notices: &[String]) -> CliError {
+    match error {
+        SourceError::Empty { name, .. } if !notices.is_empty() => {
+            SourceError::Empty { name, found: notices.join("; ") }.into()
+        }
+        error => error.into(),
     }
-    let error = CliError::unreadable(format!("nothing of {name} can be read"));
-    error.because(display_safe(&notices.join("; ")))
 }
 
 /// Folds SOURCE into what `begin` makes, and prints its notices to stderr.
@@ -109,6 +110,6 @@ fn fold_quietly<T: FrameSink>(
         location => offline::read(args, seed, &location, &schema, io)?.fold(begin),
     };
     // An empty or damaged file must not pass for one that is in sync.
-    folded.check_content().map_err(|error| damaged(error, &args.source, &folded.notices))?;
+    folded.check_content().map_err(|error| damaged(error, &folded.notices))?;
     Ok(folded)
 }

@@ -329,5 +329,5 @@ fn lint_of_the_tour() {
     assert_eq!(of("reviews-v2-6b8f"), common);
     assert_eq!(of("batch-9"), with(&["version-churn"]));
     // The streams of this node are cut repeatedly.
-    assert_eq!(of("payments-v3-1c2a"), common);
+    assert_eq!(of("payments-v3-1c2a"), with(&["stream-rejected"]));
 }

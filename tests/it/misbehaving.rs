@@ -6,13 +6,14 @@ use std::{
     io::{Read, Write},
     net::{SocketAddr, TcpListener, TcpStream},
     path::Path,
+    sync::Arc,
     thread,
 };
 
 use tokio::sync::oneshot;
 use xdscope::app::analysis;
 use xdscope::engine::lint::{self, Finding, Lint};
-use xdscope::engine::store::Store;
+use xdscope::engine::store::{SchemaSemantics, Store};
 use xdscope::sources::observe::Pipeline;
 use xdscope::wire::content::Catalog;
 use xdscope::wire::event::{Clock, Time};
@@ -117,6 +118,7 @@ fn tapped_hops<const N: usize>(
 
 fn findings(frames: Vec<Frame>, catalog: Catalog, end: Time) -> Vec<Finding> {
     let mut store = Store::new(catalog, Clock::default(), Default::default());
+    store.set_meaning(Arc::new(SchemaSemantics::new(schema().clone())));
     let mut lint = Lint::new(analysis::rules(schema()));
     for frame in frames {
         lint.handle(&mut store, frame);
@@ -262,14 +264,16 @@ fn detects_relay_from_both_hops() {
 }
 
 /// Rules that a server breaks and that no available client can provoke, with reasons.
-const NO_OCCASION: [(&str, &str); 7] = [
+const NO_OCCASION: [(&str, &str); 9] = [
     ("collection-form", "none of them asks for list collections"),
     ("delta-stale-sub-ignored", "none of them subscribes with the nonce of an older response"),
     ("delta-wildcard-unsub-unanswered", "none of them gives up a name beside a wildcard"),
     ("empty-treated-as-wildcard", "none of them gives up its last listener or cluster by an empty list"),
+    ("payload-undecodable", "no script sends them a payload that is not protobuf"),
     ("reconnect-new-name-unsent", "a name must become wanted while no stream is open"),
     ("response-before-request", "all of them ask in the same breath in which they open a stream"),
     ("sotw-answer-to-stale", "a request and a response must cross"),
+    ("stream-rejected", "servers that reject streams are in `faults`"),
 ];
 
 /// Returns the findings that a script in `tests/fixtures/misbehave` expects.
