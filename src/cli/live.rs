@@ -165,8 +165,10 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
 }
 
 impl Run<'_> {
-    /// Runs until it is stopped. `begin` is called once the run listens, and returns the lines of an
-    /// empty screen where they differ from `empty`: a port may be known only then.
+    /// Runs until it is stopped.
+    ///
+    /// `begin` is called once the run listens, and returns the lines of an empty screen where they
+    /// differ from `empty`: a port may be known only then.
     pub(super) fn start(
         mut self,
         front: Front,

@@ -150,7 +150,9 @@ pub fn nack_report(
     }
 }
 
-/// Returns the ACK of a later version; on a delta stream, of a version of the first faulty resource.
+/// Returns the ACK of a later version.
+///
+/// On a delta stream, that is a version of the first faulty resource.
 fn recovery(
     nack: &Nack,
     store: &Store,
