@@ -142,7 +142,8 @@ fn contents(store: &Store, n: Seq) -> Option<Vec<(Arc<str>, BlobId)>> {
     let list = message.resources()?.blobs().iter();
     let entry = |id: &BlobId| {
         let entry = catalog.entry(*id);
-        met.insert(entry.name).then(|| Some((Arc::from(catalog.text(entry.name)), entry.payload?))).flatten()
+        let name = catalog.first_spelling(entry.name);
+        met.insert(name).then(|| Some((Arc::from(catalog.text(name)), entry.payload?))).flatten()
     };
     Some(list.filter_map(entry).collect())
 }
@@ -154,7 +155,7 @@ fn unchanged(store: &Store, n: Seq, entries: &[PushEntry]) -> u64 {
     let changed: HashSet<_> = entries.iter().filter_map(|entry| strings.find(&entry.name)).collect();
     let list = store.message(n).and_then(|message| message.resources().cloned());
     let blobs = list.as_ref().map(|list| list.blobs()).unwrap_or_default();
-    let same = blobs.iter().filter(|id| !changed.contains(&catalog.entry(**id).name));
+    let same = blobs.iter().filter(|id| !changed.contains(&catalog.first_spelling(catalog.name(**id))));
     same.map(|id| u64::from(catalog.blob(*id).size)).sum()
 }
 
@@ -166,7 +167,7 @@ pub fn contents_around(
     against: Option<Seq>,
     name: &str,
 ) -> (Option<BlobId>, Option<BlobId>) {
-    let Some(name) = store.catalog().strings().find(name) else { return (None, None) };
+    let Some(name) = crate::engine::session::named(store.catalog(), name) else { return (None, None) };
     let content = |n: Seq| sent(store, n, name).map(|(_, content)| content);
     let new = content(n);
     if let Some(against) = against {

@@ -74,7 +74,7 @@ pub fn extend_versions(
     is_type: impl Fn(&TypeUrl) -> bool,
     name: &str,
 ) {
-    let Some(name) = store.catalog().strings().find(name) else { return };
+    let Some(name) = crate::engine::session::named(store.catalog(), name) else { return };
     // Fingerprint of the previous response's list, and the resource in the list.
     let mut seen = None;
     for row in rows {
@@ -153,7 +153,9 @@ pub(super) fn sent(store: &Store, n: Seq, name: Sym) -> Option<(Option<Arc<str>>
     let message = store.message(n)?;
     let list = message.resources()?;
     let entries = list.blobs().iter().rev().map(|id| catalog.entry(*id));
-    let entry = entries.into_iter().find(|entry| entry.name == name || entry.aliases.contains(&name))?;
+    let entry = entries
+        .into_iter()
+        .find(|entry| catalog.first_spelling(entry.name) == name || entry.aliases.contains(&name))?;
     let own = (entry.version != Sym::EMPTY).then(|| Arc::from(catalog.text(entry.version)));
     Some((own, entry.payload?))
 }

@@ -13,7 +13,7 @@ use super::references::{MAX_CONTENTS, ResourceRef, has_references};
 use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
-use super::structured_names::{delivered_names, structured_names};
+use super::structured_names::{delivered_names, requested_names};
 use crate::engine::session::{Outcome, SessionEvent, Stream};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
@@ -199,7 +199,7 @@ impl Lint {
             match &outcome.what {
                 SessionEvent::Request(outcome) => {
                     let request = RequestContext { track, outcome, message };
-                    checks.check_names(ctx, Blame::Client, &structured_names(ctx, &request.outcome.added));
+                    checks.check_names(ctx, Blame::Client, &requested_names(ctx, &request));
                     checks.request.iter().for_each(|check| check(ctx, &request));
                     ctx.note_request(&request);
                 }

@@ -2,7 +2,7 @@
 
 use super::scan::ResponseScan;
 use crate::engine::session::{MessageKind, RequestClass, RequestOutcome, ResponseOutcome, Track};
-use crate::wire::event::{Kind, VersionInfo};
+use crate::wire::event::{Kind, Sym, VersionInfo};
 use crate::wire::{DeltaRequest, ErrorDetail, Message, MessageBody, ResponseView, SotwRequest};
 
 /// A request and its outcome. The track is in its state after the request.
@@ -33,6 +33,14 @@ impl<'a> RequestContext<'a> {
             MessageBody::DeltaRequest(body) => Some(body),
             _ => None,
         }
+    }
+
+    /// The names in the request as spelled there, without those that it unsubscribes from.
+    pub(super) fn names(&self) -> impl Iterator<Item = Sym> {
+        let sotw = self.sotw().map(|body| (&body.resource_names, &body.resource_locators));
+        let delta = self.delta().map(|body| (&body.subscribe, &body.locators_subscribe));
+        let lists = sotw.into_iter().chain(delta);
+        lists.flat_map(|(names, locators)| names.iter().chain(locators)).copied()
     }
 
     pub(super) fn error(&self) -> Option<&'a ErrorDetail> {

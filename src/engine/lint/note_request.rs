@@ -29,6 +29,7 @@ impl RuleContext<'_> {
             state.stated_version = Some(body.version_info.clone());
         }
         note_verdict(state, request);
+        state.note_spellings(self.store.catalog(), request.names());
         self.settle_targets(request);
         self.note_unsubscribed_names(request, ends_wildcard);
         let state = &mut *self.state;

@@ -40,9 +40,11 @@ impl RuleContext<'_> {
                 state.unsubscribed_under_wildcard.remove(name);
             }
         }
+        let names = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
+        state.note_spellings(catalog, names.chain(response.view.removed.iter().copied()));
         self.note_entries(response);
         self.note_push(response);
-        let deadline = |id: &BlobId| track.deadlines.get(&catalog.entry(*id).name).copied();
+        let deadline = |id: &BlobId| track.deadlines.get(&key(catalog, *id)).copied();
         if let Some(first) = response.scan.ttl.iter().filter_map(deadline).min() {
             self.arm(Alarm::Ttl, first);
         }
@@ -62,21 +64,21 @@ impl RuleContext<'_> {
             for id in response.view.resources.blobs() {
                 let entry = catalog.entry(*id);
                 if entry.ttl.is_none() {
-                    state.ttl_versions.remove(&entry.name);
+                    state.ttl_versions.remove(&key(catalog, *id));
                 }
             }
         }
         for id in &response.scan.ttl {
             let entry = catalog.entry(*id);
             if entry.payload.is_some() && state.ttl_versions.len() < MAX_NAMES {
-                state.ttl_versions.insert(entry.name, entry.version);
+                state.ttl_versions.insert(key(catalog, *id), entry.version);
             }
         }
         for id in &response.scan.aliased {
             let entry = catalog.entry(*id);
             for alias in entry.aliases {
                 if state.aliases.len() < MAX_NAMES {
-                    state.aliases.insert(*alias, entry.name);
+                    state.aliases.insert(*alias, key(catalog, *id));
                 }
             }
         }

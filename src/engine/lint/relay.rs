@@ -3,7 +3,7 @@
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
 use super::state::{Delivery, MAX_SOURCE_ENTRIES};
-use crate::engine::session::Stream;
+use crate::engine::session::{Stream, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
@@ -63,7 +63,7 @@ impl<'a> RuleContext<'a> {
                 deliveries.clear();
             }
             let delivery = Delivery { version: entry.version, stream: self.stream_index };
-            let known = deliveries.entry((entry.name, payload)).or_default();
+            let known = deliveries.entry((key(catalog, *id), payload)).or_default();
             if known.len() < MAX_DELIVERIES && !known.contains(&delivery) {
                 known.push(delivery);
             }

@@ -113,7 +113,7 @@ impl ResponseScan {
         }
         if catalog.text(entry.name).starts_with("xdstp:") {
             self.structured.push(id);
-            self.read_structured(catalog, entry.name, entry.type_url, entry.payload);
+            self.read_structured(catalog, key(catalog, id), entry.type_url, entry.payload);
         } else if is_delta && track.kind != Some(Kind::Vhds) {
             let inner = entry.payload.map_or(Sym::EMPTY, |payload| catalog.entry(payload).name);
             let known = inner == Sym::EMPTY || inner == entry.name || entry.aliases.contains(&inner);

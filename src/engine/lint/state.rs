@@ -10,7 +10,7 @@ use super::references::ReferenceGraphs;
 use crate::engine::session::{Name, SymMap, SymSet};
 use crate::schema::Violation;
 use crate::wire::NodeInfo;
-use crate::wire::content::{BlobId, List};
+use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
 
 /// Names in one map; beyond it the oldest knowledge goes, and the rule falls silent.
@@ -131,11 +131,20 @@ pub(super) struct TrackState {
     pub(super) constraint_findings: VecDeque<ConstraintFinding>,
     /// Times of the newest large lists.
     pub(super) recent_large_lists: VecDeque<Time>,
-    /// Structured names by canonical form: `docs/protocol.md#k-08`.
-    pub(super) canonical_names: HashMap<String, Sym>,
+    /// Structured names that are not in their first spelling: `docs/protocol.md#k-08`.
+    pub(super) spellings: SymSet,
 }
 
 impl TrackState {
+    /// Remembers the names that are not in their first spelling.
+    pub(super) fn note_spellings(&mut self, catalog: &Catalog, names: impl Iterator<Item = Sym>) {
+        if catalog.has_spellings() {
+            let other = names.filter(|name| catalog.first_spelling(*name) != *name);
+            let room = MAX_NAMES.saturating_sub(self.spellings.len());
+            self.spellings.extend(other.take(room));
+        }
+    }
+
     /// Returns the pending response with that number.
     pub(super) fn pending(&self, seq: Seq) -> Option<&SentResponse> {
         self.pending.iter().find(|sent| sent.seq == seq)

@@ -37,9 +37,10 @@ impl Locator {
     }
 
     /// Returns the inline entry that the locator selects: `docs/protocol.md#k-15`.
-    pub(super) fn entry(&self) -> Option<&str> {
+    pub(super) fn entry(&self) -> Option<String> {
         let directives = self.uri.split_once('#')?.1;
-        directives.split(',').find_map(|directive| directive.strip_prefix("entry="))
+        let entry = directives.split(',').find_map(|directive| directive.strip_prefix("entry="))?;
+        locator::decode_percent(entry)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Structured names of requests and responses, parsed.
 
 use super::context::RuleContext;
-use super::exchange::ResponseContext;
+use super::exchange::{RequestContext, ResponseContext};
 use super::structured::ParsedName;
 use crate::engine::session::Name;
 use crate::wire::event::Sym;
@@ -12,12 +12,32 @@ pub(super) fn structured_names<'a>(ctx: &RuleContext<'a>, names: &[Sym]) -> Vec<
     names.iter().filter_map(|name| Some((*name, Name::parse(catalog.text(*name))?))).collect()
 }
 
-/// Parses the structured names of the resources in a response.
+/// Parses the structured names that a request adds, each in the spelling of the request.
+pub(super) fn requested_names<'a>(
+    ctx: &RuleContext<'a>,
+    request: &RequestContext<'_>,
+) -> Vec<ParsedName<'a>> {
+    let catalog = ctx.catalog();
+    if !catalog.has_spellings() {
+        return structured_names(ctx, &request.outcome.added);
+    }
+    let is_new = |name: &Sym| {
+        let first = catalog.first_spelling(*name);
+        request.outcome.added.contains(&first) || (first != *name && !ctx.state.spellings.contains(name))
+    };
+    let names: Vec<Sym> = request.names().filter(is_new).collect();
+    structured_names(ctx, &names)
+}
+
+/// Parses the structured names of the resources in a response, and those that it removes in
+/// another spelling than before.
 pub(super) fn delivered_names<'a>(
     ctx: &RuleContext<'a>,
     response: &ResponseContext<'_>,
 ) -> Vec<ParsedName<'a>> {
     let catalog = ctx.catalog();
-    let names: Vec<Sym> = response.scan.structured.iter().map(|id| catalog.entry(*id).name).collect();
+    let sent = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
+    let removed = response.view.removed.iter().copied().filter(|name| catalog.first_spelling(*name) != *name);
+    let names: Vec<Sym> = sent.chain(removed).collect();
     structured_names(ctx, &names)
 }

@@ -3,9 +3,10 @@
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
+use super::scan::LOCATOR;
 use super::state::PendingTarget;
-use super::structured::{ListEntry, Locator, alternative};
-use crate::engine::session::{MessageKind, Name, glob_matches};
+use super::structured::{ListEntry, Locator, alternative, entries, value};
+use crate::engine::session::{MessageKind, ResourceEntry};
 use crate::wire::event::Sym;
 
 /// Targets to remember per type.
@@ -15,14 +16,14 @@ impl RuleContext<'_> {
     /// Whether the client requests the structured name on any of its streams.
     pub(super) fn is_requested(&self, canonical: &str) -> bool {
         let catalog = self.catalog();
-        let is_same =
-            |name: Sym| Name::parse(catalog.text(name)).is_some_and(|name| name.canonical() == canonical);
+        let name = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name));
         let node = self.stream.node_id.as_ref();
         let streams = self.store.engine().streams().iter();
         let own = streams.filter(|stream| stream.id == self.stream.id || stream.node_id.as_ref() == node);
         own.flat_map(|stream| &stream.tracks).any(|track| {
-            let matches = |glob: &Sym| glob_matches(catalog.text(*glob), canonical);
-            track.subscription.globs.iter().any(matches) || track.subscribed.names.iter().any(is_same)
+            let globs = &track.subscription.globs;
+            name.is_some_and(|name| track.subscribed.names.contains(name))
+                || !globs.of_text(canonical).is_empty()
         })
     }
 
@@ -38,6 +39,24 @@ impl RuleContext<'_> {
                 }
             }
         }
+    }
+
+    /// Whether the resource that the client has still leads to the target: a redirect that became
+    /// content, or a list without the member, does not.
+    pub(super) fn is_current(&self, target: &PendingTarget) -> bool {
+        let (catalog, Some(track)) = (self.catalog(), self.current_track()) else { return false };
+        let entry = track.accepted.get(catalog, target.of).filter(ResourceEntry::is_present);
+        let Some(payload) = entry.and_then(|entry| catalog.entry(entry.blob?).payload) else { return false };
+        let Some(any) = catalog.bytes(payload) else { return true };
+        let value = value(&any);
+        if !target.listed {
+            let redirects = catalog.text(catalog.entry(payload).type_url) == LOCATOR;
+            return redirects && Locator::read(value).is_some_and(|locator| locator.target() == target.name);
+        }
+        entries(value).iter().any(|entry| match entry {
+            ListEntry::Locator(locator) => locator.target() == target.name,
+            _ => false,
+        })
     }
 
     fn note_target(&mut self, of: Sym, locator: &Locator, listed: bool) {

@@ -13,7 +13,8 @@ const MIN_BITMAP_ENTRIES: usize = 64;
 /// Range of numbers per entry up to which a bitmap is used.
 const MAX_BITMAP_SPREAD: usize = 256;
 
-/// Returns the key of an entry: its name, or its content if it has no known name.
+/// Returns the key of an entry: the first spelling of its name, or its content if it has no known
+/// name.
 pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
     // `Catalog::entry` would read the payload too, which lies elsewhere in memory.
     let name = match &catalog.blob(id).form {
@@ -21,7 +22,7 @@ pub(crate) fn key(catalog: &Catalog, id: BlobId) -> Sym {
         BlobForm::Wrapper { wrapper, .. } => wrapper.name,
         BlobForm::Other => Sym::EMPTY,
     };
-    if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { name }
+    if name == Sym::EMPTY { Sym(NAMELESS | id.0) } else { catalog.first_spelling(name) }
 }
 
 /// Returns the version of an entry, empty if the version of the response applies.

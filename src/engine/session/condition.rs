@@ -92,7 +92,11 @@ impl Track {
             }
             _ => (ResourceState::Waiting, None),
         };
-        let Some(slot) = slot else { return waiting() };
+        let answered = request.is_none() && self.subscription.globs.contains(catalog, name);
+        let Some(slot) = slot else {
+            // The members of a glob answer it (docs/protocol.md#k-19).
+            return if answered { (ResourceState::Present, None) } else { waiting() };
+        };
         let state = match slot.state {
             Presence::Again => return waiting(),
             Presence::Absent(by) => return (ResourceState::Absent, Some(by)),

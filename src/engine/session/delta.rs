@@ -1,4 +1,7 @@
+use std::borrow::Cow;
+
 use crate::wire::DeltaRequest;
+use crate::wire::content::Catalog;
 use crate::wire::event::Sym;
 
 use super::answer::changes_names;
@@ -47,7 +50,8 @@ impl Track {
             &mut outcome,
         );
         let was = self.subscribed.is_wildcard();
-        self.delta_names(ctx, request, starts, prior, &mut outcome);
+        let request = first_spellings(ctx, request);
+        self.delta_names(ctx, &request, starts, prior, &mut outcome);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
             self.subscription.changed_at = ctx.at;
@@ -176,19 +180,20 @@ impl Track {
                 .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
             self.carried.account.left_behind += left.count() as u64;
         }
+        if ctx.specials.structured {
+            fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
+        }
         if !claims.is_empty() {
             self.subscription.wildcard_owed = None;
             self.claim(ctx, request, prior.unwrap_or_default());
         }
         let mut waited = Vec::new();
-        let structured = ctx.specials.structured;
+        let with_members = self.globs_with_members(ctx.catalog);
         for name in fresh {
-            if structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
-                self.subscription.globs.push(name);
-            }
             self.unrequested.remove(&name);
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}
+                None if with_members.contains(&name) => {}
                 // Claimed at an older version: the client has it, and the server owes the newest
                 // one.
                 Some(_) => {
@@ -214,7 +219,7 @@ impl Track {
         let claims = &request.initial_resource_versions;
         let (sent, accepted) = {
             let track = &*self;
-            let wanted = |catalog: &crate::wire::content::Catalog, name: Sym, slot: &ResourceEntry| {
+            let wanted = |catalog: &Catalog, name: Sym, slot: &ResourceEntry| {
                 claims.get(&name) == Some(&slot.version) && track.covers(catalog, name, Some(slot))
             };
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
@@ -239,4 +244,28 @@ impl Track {
         }
         self.recount_kept();
     }
+}
+
+/// Returns the request with the first spellings of its names (docs/protocol.md#k-08).
+fn first_spellings<'a>(ctx: &mut Context<'_>, request: &'a DeltaRequest) -> Cow<'a, DeltaRequest> {
+    if ctx.specials.structured {
+        let claimed = request.initial_resource_versions.keys();
+        let names = request.subscribe.iter().chain(&*request.unsubscribe).chain(claimed);
+        let locators = request.locators_subscribe.iter().chain(&request.locators_unsubscribe);
+        super::xdstp::note_spellings(ctx.catalog, names.chain(locators).copied());
+    }
+    let catalog = &*ctx.catalog;
+    if !catalog.has_spellings() {
+        return Cow::Borrowed(request);
+    }
+    let first = |name: &Sym| catalog.first_spelling(*name);
+    let claims = request.initial_resource_versions.iter();
+    Cow::Owned(DeltaRequest {
+        subscribe: request.subscribe.iter().map(first).collect(),
+        unsubscribe: request.unsubscribe.iter().map(first).collect(),
+        locators_subscribe: request.locators_subscribe.iter().map(first).collect(),
+        locators_unsubscribe: request.locators_unsubscribe.iter().map(first).collect(),
+        initial_resource_versions: claims.map(|(name, version)| (first(name), *version)).collect(),
+        ..request.clone()
+    })
 }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::wire::content::{BlobForm, BlobId, Catalog};
+use crate::wire::content::{Blob, BlobForm, BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
@@ -240,7 +240,7 @@ impl Engine {
     }
 
     /// Searches new blobs and strings of the catalog for special ones.
-    fn note_specials(&mut self, catalog: &Catalog) {
+    fn note_specials(&mut self, catalog: &mut Catalog) {
         let specials = &mut self.specials;
         if !specials.wrapped {
             let new = catalog.blobs().get(specials.blobs..).unwrap_or_default();
@@ -255,6 +255,12 @@ impl Engine {
             let mut new = (specials.names..len).filter_map(|sym| u32::try_from(sym).ok());
             specials.structured = new.any(|sym| xdstp::is_structured(catalog.text(Sym(sym))));
             specials.names = len;
+        }
+        if specials.structured {
+            let new = catalog.blobs().get(specials.spelled..).unwrap_or_default();
+            let names: Vec<Sym> = new.iter().map(Blob::name).filter(|name| *name != Sym::EMPTY).collect();
+            xdstp::note_spellings(catalog, names);
+            specials.spelled = catalog.blobs().len();
         }
     }
 

@@ -18,6 +18,7 @@ mod delta;
 mod engine;
 mod failing;
 mod file;
+mod globs;
 mod keepalive;
 pub(crate) mod locator;
 mod names;
@@ -56,7 +57,7 @@ pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::Track;
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
-pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured};
+pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named};
 
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, Sym, Time};
@@ -97,6 +98,8 @@ struct Specials {
     blobs: usize,
     /// Strings of the catalog that were checked.
     names: usize,
+    /// Blobs of the catalog whose names were checked for other spellings.
+    spelled: usize,
 }
 
 impl Specials {

@@ -85,6 +85,14 @@ impl ResourceSet {
         self.settle(catalog);
     }
 
+    /// Removes the entry of a name without a resource, so that nothing is known of the name.
+    pub(crate) fn drop_ended(&mut self, catalog: &Catalog, name: Sym) {
+        let ended = self.patch.get(&name).is_some_and(|slot| !slot.is_present());
+        if ended && self.base.as_ref().is_none_or(|base| base.get(catalog, name).is_none()) {
+            self.patch.shift_remove(&name);
+        }
+    }
+
     fn replace_slot(&mut self, name: Sym, was: Option<ResourceEntry>, slot: ResourceEntry) {
         self.count -= usize::from(was.is_some_and(|was| was.is_present()));
         self.count += usize::from(slot.is_present());

@@ -113,6 +113,9 @@ impl Track {
             }
             return;
         }
+        if ctx.specials.structured {
+            super::xdstp::note_spellings(ctx.catalog, raw.iter().copied());
+        }
         let star = raw.contains(&ctx.star);
         self.subscription.was_named |= !raw.is_empty();
         let wildcard = if star {
@@ -125,7 +128,8 @@ impl Track {
             // A request before the recording may have had names (docs/protocol.md#e-40).
             Wildcard::Unknown
         };
-        let names: Vec<Sym> = raw.iter().copied().filter(|name| *name != ctx.star).collect();
+        let named = raw.iter().filter(|name| **name != ctx.star);
+        let names: Vec<Sym> = named.map(|name| ctx.catalog.first_spelling(*name)).collect();
         let subscribed = SubscribedNames { wildcard, names: NameSet::of(ctx.runs.intern(names)) };
         let old = std::mem::replace(&mut self.subscribed, subscribed);
         if self.subscribed != old {
@@ -176,8 +180,8 @@ impl Track {
         prior: Option<Prior>,
     ) {
         for name in self.subscribed.names.iter().collect::<Vec<_>>() {
-            if ctx.specials.structured && super::xdstp::is_glob(ctx.catalog.text(name)) {
-                self.subscription.globs.push(name);
+            if ctx.specials.structured {
+                self.subscription.globs.insert(ctx.catalog, name);
             }
         }
         // A verdict states the version of the response, which is not from an earlier stream.

@@ -1,9 +1,10 @@
 use crate::wire::event::{Kind, Sym};
 
+use super::Context;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
-use super::{Context, MessageKind, Wildcard, xdstp};
+use super::{MessageKind, Wildcard};
 
 /// Changes of the subscription that SotW and delta have in common.
 impl Track {
@@ -22,8 +23,8 @@ impl Track {
     /// Adds a name to the subscription. `was`: the wildcard before.
     pub(crate) fn subscribe(&mut self, ctx: &mut Context<'_>, name: Sym, was: Wildcard, delta: bool) {
         let covered = was != Wildcard::None || self.glob_of(ctx.catalog, name).is_some();
-        if ctx.specials.structured && xdstp::is_glob(ctx.catalog.text(name)) {
-            self.subscription.globs.push(name);
+        if ctx.specials.structured {
+            self.subscription.globs.insert(ctx.catalog, name);
         }
         let request = self.name_request(ctx);
         let canonical = self.canonical(ctx.catalog, name);
@@ -61,7 +62,7 @@ impl Track {
     /// Removes a name from the subscription.
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
-        self.subscription.globs.retain(|glob| *glob != name);
+        self.subscription.globs.remove(ctx.catalog, name);
         self.waiting.remove(name);
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {
             self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Released, ..slot });

@@ -131,38 +131,37 @@ impl Track {
 
     /// Whether the client subscribes to the name directly or by an alias.
     pub(crate) fn names(&self, catalog: &Catalog, name: Sym, slot: Option<&ResourceEntry>) -> bool {
-        if self.subscribed.names.contains(name) {
+        if self.subscribed.names.contains(catalog.first_spelling(name)) {
             return true;
         }
         if self.aliases.is_empty() {
             return false;
         }
-        if self.spelled(catalog, name).is_some() {
-            return true;
-        }
         let blob = slot.and_then(|slot| slot.blob);
         blob.is_some_and(|blob| {
-            catalog.entry(blob).aliases.iter().any(|alias| self.subscribed.names.contains(*alias))
+            let aliases = catalog.entry(blob).aliases.iter().map(|alias| catalog.first_spelling(*alias));
+            aliases.into_iter().any(|alias| self.subscribed.names.contains(alias))
         })
-    }
-
-    /// Returns the subscribed name that equals this one except for the order of context parameters
-    /// (docs/protocol.md#k-08).
-    fn spelled(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
-        let own = xdstp::reordered(catalog.text(name))?;
-        let same = |wanted: &Sym| xdstp::reordered(catalog.text(*wanted)).is_some_and(|other| other == own);
-        self.subscribed.names.iter().find(same)
     }
 
     /// Returns the subscribed glob collection that has the name as a member
     /// (docs/protocol.md#k-21).
     pub(crate) fn glob_of(&self, catalog: &Catalog, name: Sym) -> Option<Sym> {
-        let text = || catalog.text(name);
-        self.subscription.globs.iter().copied().find(|glob| xdstp::glob_matches(catalog.text(*glob), text()))
+        self.subscription.globs.of(catalog, name).first().copied()
+    }
+
+    /// Returns the subscribed glob collections of which the client has a member.
+    pub(crate) fn globs_with_members(&self, catalog: &Catalog) -> SymSet {
+        if self.subscription.globs.is_empty() {
+            return SymSet::default();
+        }
+        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+        slots.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
     }
 
     /// Returns the name of the resource that an alias stands for, or the name itself.
     pub(crate) fn canonical(&self, catalog: &Catalog, name: Sym) -> Sym {
+        let name = catalog.first_spelling(name);
         match self.aliases.get(&name) {
             Some(canonical) if !self.sent.is_present(catalog, name) => *canonical,
             _ => name,
@@ -288,6 +287,10 @@ impl Track {
     ) -> AppliedResources {
         let mut unknown_removals = Vec::new();
         let mut removed = Vec::new();
+        if ctx.specials.structured {
+            let errors = push.resource_errors.iter().map(|error| error.name);
+            xdstp::note_spellings(ctx.catalog, push.removed.iter().copied().chain(errors));
+        }
         for name in push.removed {
             if self.is_unknown(ctx.catalog, *name) {
                 unknown_removals.push(*name);
@@ -430,7 +433,7 @@ impl Track {
         let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
-        self.waiting.remove(raw);
+        self.waiting.remove(ctx.catalog.first_spelling(raw));
     }
 
     /// Clears what is known of a name that is not present any more.
@@ -552,15 +555,14 @@ impl Track {
             }
             if !self.waiting.is_empty() {
                 self.waiting.remove(name);
-                if let Some(glob) = self.glob_of(ctx.catalog, name) {
-                    self.waiting.remove(glob);
-                }
             }
-            let spelled = match self.subscribed.names.contains(name) {
-                true => None,
-                false => self.spelled(ctx.catalog, name),
-            };
-            for alias in aliases.into_iter().chain(spelled) {
+            for glob in self.subscription.globs.of(ctx.catalog, name) {
+                self.waiting.remove(glob);
+                // The glob is not empty any more (docs/protocol.md#k-20).
+                self.sent.drop_ended(ctx.catalog, glob);
+            }
+            for alias in aliases {
+                let alias = ctx.catalog.first_spelling(alias);
                 self.waiting.remove(alias);
                 self.aliases.insert(alias, name);
             }

@@ -1,5 +1,11 @@
 //! Structured resource names (gRFC A47): parts, glob collections and their members.
 
+use std::borrow::Cow;
+
+use super::locator::decode_percent;
+use crate::wire::content::Catalog;
+use crate::wire::event::Sym;
+
 /// Whether the name is an `xdstp:` name (docs/protocol.md#k-02).
 pub(crate) fn is_structured(name: &str) -> bool {
     name.starts_with("xdstp:")
@@ -23,6 +29,20 @@ pub(crate) fn glob_matches(glob: &str, name: &str) -> bool {
     if !is_glob(glob) || !is_structured(name) {
         return false;
     }
+    if glob.contains('%') || name.contains('%') || !has_authority(glob) || !has_authority(name) {
+        let names = Name::parse(glob).zip(Name::parse(name));
+        return names.is_some_and(|(glob, name)| is_below(&glob.canonical(), &name.canonical()));
+    }
+    is_below(glob, name)
+}
+
+/// Whether an authority, which may be empty, is written before the path.
+fn has_authority(name: &str) -> bool {
+    name.starts_with("xdstp://")
+}
+
+/// Whether a name is a member of a glob by their text.
+fn is_below(glob: &str, name: &str) -> bool {
     let ((dir, wanted), (path, given)) = (split(glob), split(name));
     let below = dir.strip_suffix('*').and_then(|dir| path.strip_prefix(dir));
     below.is_some_and(|rest| !rest.is_empty() && rest != "*") && parameters(wanted) == parameters(given)
@@ -34,10 +54,37 @@ fn parameters(text: &str) -> Vec<&str> {
     parts
 }
 
-/// Returns the canonical form of a name with several context parameters (docs/protocol.md#k-08).
-pub(crate) fn reordered(name: &str) -> Option<String> {
-    let several = is_structured(name) && split(name).1.contains('&');
-    several.then(|| Name::parse(name).map(|name| name.canonical())).flatten()
+/// Returns the canonical form of a structured name that is not written in canonical form
+/// (docs/protocol.md#k-08).
+pub(crate) fn respelled(name: &str) -> Option<String> {
+    let may_differ = is_structured(name) && (!has_authority(name) || name.contains(['?', '%', '#']));
+    let canonical = may_differ.then(|| Name::parse(name).map(|name| name.canonical())).flatten();
+    canonical.filter(|canonical| canonical != name)
+}
+
+/// Returns the symbol of a resource name that the source has, in any spelling.
+pub(crate) fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
+    let strings = catalog.strings();
+    let name = strings.find(text).or_else(|| strings.find(&respelled(text)?))?;
+    Some(catalog.first_spelling(name))
+}
+
+/// Notes spellings of names in a message that are new to the source (docs/protocol.md#k-08).
+///
+/// The first spelling in a message stands for all, or the canonical one if the source knows it.
+pub(super) fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Item = Sym>) {
+    for name in names {
+        let Some(canonical) = respelled(catalog.text(name)) else { continue };
+        if let Some(canonical) = catalog.strings().find(&canonical) {
+            let first = catalog.first_spelling(canonical);
+            if first != name {
+                catalog.note_spelling(name, first);
+            }
+        } else {
+            let canonical = catalog.intern(&canonical);
+            catalog.note_spelling(canonical, name);
+        }
+    }
 }
 
 /// Returns the resource type in the name: `envoy.config.listener.v3.Listener`
@@ -86,13 +133,45 @@ impl<'a> Name<'a> {
         Some(Name { authority, kind, id, context, directives })
     }
 
-    /// Returns the canonical form: parameters in order, no directives (docs/protocol.md#k-08).
+    /// Returns the canonical form: parameters in order, no directives, only the characters
+    /// percent-encoded that would otherwise be delimiters (docs/protocol.md#k-08).
     pub(crate) fn canonical(&self) -> String {
-        let mut context = self.context.clone();
+        let pairs = self.context.iter();
+        let mut context: Vec<String> =
+            pairs.map(|(key, value)| format!("{}={}", encoded(key, "&="), encoded(value, "&="))).collect();
         context.sort_unstable();
-        let context: Vec<String> = context.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        format!("xdstp://{}/{}/{}?{}", self.authority, self.kind, self.id, context.join("&"))
+        let (authority, kind) = (encoded(self.authority, "/"), encoded(self.kind, "/"));
+        let mut name = format!("xdstp://{authority}/{kind}/{}", encoded(self.id, ""));
+        if !context.is_empty() {
+            name.push('?');
+            name.push_str(&context.join("&"));
+        }
+        name
     }
+}
+
+/// Decodes a component and encodes its delimiters again: those of every component, and `also`.
+///
+/// An encoded asterisk stays encoded: only a plain one makes a glob.
+fn encoded<'a>(text: &'a str, also: &str) -> Cow<'a, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let starless = text.replace("%2a", "%252A").replace("%2A", "%252A");
+    let Some(decoded) = decode_percent(&starless) else { return Cow::Borrowed(text) };
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in decoded.char_indices() {
+        let is_star = c == '%' && decoded.get(at..at + 3) == Some("%2A");
+        if !is_star && ("%?#".contains(c) || also.contains(c) || c.is_whitespace() || c.is_control()) {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 #[cfg(test)]
@@ -125,6 +204,48 @@ mod tests {
             assert_eq!(Name::parse(bad), None, "{bad}");
         }
         assert_eq!(Name::parse("xdstp:/T/x").map(|name| name.authority), Some(""));
+    }
+
+    #[test]
+    fn canonical_form_is_equal_for_all_spellings() {
+        for (spelling, canonical) in [
+            ("xdstp://a/T/x?b=2&a=1", "xdstp://a/T/x?a=1&b=2"),
+            ("xdstp://a/T/x?", "xdstp://a/T/x"),
+            ("xdstp://a/T/x#alt=xdstp://b/T/y", "xdstp://a/T/x"),
+            ("xdstp:/T/x", "xdstp:///T/x"),
+            ("xdstp://a/T/x%2Fy%3az", "xdstp://a/T/x/y:z"),
+            ("xdstp://a/T/%78?k=%61", "xdstp://a/T/x?k=a"),
+            ("xdstp://a/T/x?k=%26%3d", "xdstp://a/T/x?k=%26%3D"),
+            ("xdstp://a/T/x/%2a", "xdstp://a/T/x/%2A"),
+            ("xdstp://a/T/100%25", "xdstp://a/T/100%25"),
+            ("xdstp://a/T/x?y=%zz", "xdstp://a/T/x?y=%zz"),
+        ] {
+            let found = Name::parse(spelling).map(|name| name.canonical());
+            assert_eq!(found.as_deref(), Some(canonical), "{spelling}");
+            assert_eq!(respelled(spelling).is_some(), spelling != canonical, "{spelling}");
+            assert_eq!(respelled(canonical), None, "{canonical}");
+        }
+        assert!(glob_matches("xdstp://a/T/my%2Ddir/*?k=%61", "xdstp://a/T/my-dir/x?k=a"));
+        assert!(!glob_matches("xdstp://a/T/dir/%2A", "xdstp://a/T/dir/x"));
+        assert!(glob_matches("xdstp:/T/dir/*", "xdstp:///T/dir/x"));
+    }
+
+    #[test]
+    fn first_spelling_stands_for_all() {
+        let mut catalog = Catalog::in_memory();
+        let spellings = ["xdstp://a/T/x?b=2&a=1", "xdstp://a/T/x?a=1&b=2", "xdstp://a/T/x?a=1&b=%32"];
+        let names = spellings.map(|name| {
+            let name = catalog.intern(name);
+            note_spellings(&mut catalog, [name]);
+            name
+        });
+        note_spellings(&mut catalog, names);
+        for name in &names {
+            assert_eq!(catalog.first_spelling(*name), names[0]);
+        }
+        let plain = catalog.intern("xdstp://a/T/x");
+        note_spellings(&mut catalog, [plain]);
+        assert_eq!(catalog.first_spelling(plain), plain);
     }
 
     #[test]

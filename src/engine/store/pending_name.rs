@@ -21,7 +21,7 @@ impl Store {
     pub fn pending_name(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<PendingNameFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(type_url)?;
-        let request = track.waiting.get(self.catalog.strings().find(name)?)?;
+        let request = track.waiting.get(crate::engine::session::named(&self.catalog, name)?)?;
         let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
         let requests = track.request_span(&request, is_delta);
         Some(PendingNameFact { since: request.since, requests, has_resource: request.has_resource })

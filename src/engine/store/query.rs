@@ -167,7 +167,9 @@ impl Store {
             let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
             if ended && track.names(&self.catalog, name, Some(slot)) {
                 absent.push(self.text(name));
-                if slot.blob.is_none() && slot.state != Presence::Removed {
+                // A glob without members is not missing (docs/protocol.md#k-20).
+                let is_glob = track.subscription.globs.contains(&self.catalog, name);
+                if slot.blob.is_none() && slot.state != Presence::Removed && !is_glob {
                     missing.push(self.text(name));
                 }
             }
@@ -192,10 +194,11 @@ impl Store {
     pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(url)?;
-        let name = self.catalog.strings().find(name)?;
+        let name = crate::engine::session::named(&self.catalog, name)?;
         let name = track.canonical(&self.catalog, name);
         let slot = track.sent.get(&self.catalog, name);
-        if slot.is_none() && track.waiting.get(name).is_none() {
+        let is_glob = track.subscription.globs.contains(&self.catalog, name);
+        if slot.is_none() && track.waiting.get(name).is_none() && !is_glob {
             return None;
         }
         Some(self.resource_fact(stream, track, name, slot.as_ref()))
@@ -215,7 +218,7 @@ impl Store {
             return Vec::new();
         };
         let mut picks = |text: &Arc<str>| {
-            let name = track.canonical(&self.catalog, self.catalog.strings().find(text)?);
+            let name = track.canonical(&self.catalog, crate::engine::session::named(&self.catalog, text)?);
             let slot = track.sent.get(&self.catalog, name);
             if slot.is_none() && track.waiting.get(name).is_none() {
                 return None;

@@ -140,7 +140,9 @@ impl Store {
         let to = found.rows.end.min(self.rows());
         let from = found.rows.start.max(to.saturating_sub(rows));
         found.rows.end = from;
-        let (Some(place), Some(name)) = (self.place(stream, url), self.catalog.strings().find(name)) else {
+        let (Some(place), Some(name)) =
+            (self.place(stream, url), crate::engine::session::named(&self.catalog, name))
+        else {
             return;
         };
         let name = place.track.canonical(&self.catalog, name);
@@ -260,7 +262,9 @@ impl Store {
     /// Whether one of the rows affects a resource: a response with the resource, its removal, or a
     /// verdict.
     pub fn is_news(&self, stream: StreamId, url: &TypeUrl, name: &str, rows: Range<usize>) -> bool {
-        let (Some(place), Some(name)) = (self.place(stream, url), self.catalog.strings().find(name)) else {
+        let (Some(place), Some(name)) =
+            (self.place(stream, url), crate::engine::session::named(&self.catalog, name))
+        else {
             return true;
         };
         let name = place.track.canonical(&self.catalog, name);

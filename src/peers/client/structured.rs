@@ -104,8 +104,11 @@ impl StructuredName {
 
 /// Returns the name on the wire.
 pub(super) fn wire(name: &Name<'_>) -> String {
-    let canonical = name.canonical();
-    canonical.strip_suffix('?').map_or_else(|| canonical.clone(), str::to_owned)
+    let mut context = name.context.clone();
+    context.sort_unstable();
+    let context: Vec<String> = context.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let mark = if context.is_empty() { "" } else { "?" };
+    format!("xdstp://{}/{}/{}{mark}{}", name.authority, name.kind, name.id, context.join("&"))
 }
 
 /// Returns the type and the name on the wire of a structured URL; `None` if it is not one.

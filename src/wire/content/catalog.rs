@@ -86,6 +86,8 @@ pub struct Catalog {
     recent: BodyCache,
     /// Pairs of payloads with different bytes and equal meaning.
     same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
+    /// Names that equal an earlier name in another spelling, with the earlier one.
+    pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
     /// Derived from the seed once; a seeded hash would derive it for each resource.
@@ -109,6 +111,7 @@ impl Catalog {
             bodies,
             recent: BodyCache::default(),
             same: RefCell::default(),
+            spellings: HashMap::default(),
             redact,
             seed,
             secret: secret(seed),
@@ -205,11 +208,7 @@ impl Catalog {
 
     /// Returns the name of the entry in a blob; empty if there is none.
     pub fn name(&self, id: BlobId) -> Sym {
-        match &self.blob(id).form {
-            BlobForm::Any { name, .. } => *name,
-            BlobForm::Wrapper { wrapper, .. } => wrapper.name,
-            BlobForm::Other => Sym::EMPTY,
-        }
+        self.blob(id).name()
     }
 
     /// Returns the bytes on the wire, without secrets; `None` if a damaged recording has lost them.

@@ -60,17 +60,18 @@ impl List {
         self.fingerprint
     }
 
-    /// Returns the last entry with this name.
+    /// Returns the last entry with this name, which must be a first spelling.
     ///
     /// The first few searches scan the list; then an index is built, which all holders share.
     pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+        let own = |id: &BlobId| catalog.first_spelling(catalog.name(*id));
         if self.searched.load(Ordering::Relaxed) < MAX_UNINDEXED_SEARCHES {
             self.searched.fetch_add(1, Ordering::Relaxed);
-            return self.blobs.iter().copied().rev().find(|id| catalog.name(*id) == name);
+            return self.blobs.iter().copied().rev().find(|id| own(id) == name);
         }
-        let index = self.by_name.get_or_init(|| {
-            self.blobs.iter().enumerate().map(|(i, id)| (catalog.name(*id), i as u32)).collect()
-        });
+        let index = self
+            .by_name
+            .get_or_init(|| self.blobs.iter().enumerate().map(|(i, id)| (own(id), i as u32)).collect());
         index.get(&name).map(|i| self.blobs[*i as usize])
     }
 

@@ -14,6 +14,7 @@ mod entry_run;
 mod index;
 mod list;
 mod packed;
+mod spellings;
 mod strings;
 
 pub use blob_id::BlobId;

@@ -21,7 +21,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{Stream, glob_matches};
+use crate::engine::session::{Stream, key};
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -31,19 +31,19 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let unasked = super::unrequested_resource::unasked(ctx, response);
     let wanted = |stream: &Stream, name: Sym| {
-        let glob = |glob: &Sym| glob_matches(catalog.text(*glob), catalog.text(name));
         let tracks = stream.tracks.iter().filter(|track| track.type_url == response.track.type_url);
         tracks
             .into_iter()
-            .any(|track| track.subscribed.names.contains(name) || track.subscription.globs.iter().any(glob))
+            .any(|track| track.subscribed.names.contains(name) || track.glob_of(catalog, name).is_some())
     };
     let mut names = Vec::new();
     for id in &response.scan.structured {
         let entry = catalog.entry(*id);
-        let Some(payload) = entry.payload.filter(|_| unasked.contains(&entry.name)) else { continue };
-        let relayed = !ctx.upstream_deliveries(entry.name, payload).is_empty();
-        if relayed && ctx.sibling_streams().any(|stream| wanted(stream, entry.name)) {
-            names.push(entry.name);
+        let name = key(catalog, *id);
+        let Some(payload) = entry.payload.filter(|_| unasked.contains(&name)) else { continue };
+        let relayed = !ctx.upstream_deliveries(name, payload).is_empty();
+        if relayed && ctx.sibling_streams().any(|stream| wanted(stream, name)) {
+            names.push(name);
         }
     }
     if !names.is_empty() {

@@ -20,6 +20,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::key;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -29,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let entry = catalog.entry(*id);
         let Some(payload) = entry.payload.filter(|_| entry.version != Sym::EMPTY) else { continue };
         let mut versions =
-            ctx.upstream_deliveries(entry.name, payload).into_iter().map(|brought| brought.version);
+            ctx.upstream_deliveries(key(catalog, *id), payload).into_iter().map(|brought| brought.version);
         let Some(upstream) = versions.next() else { continue };
         let same = |version: Sym| version == entry.version || version == Sym::EMPTY;
         if !same(upstream) && !versions.any(same) {

@@ -56,8 +56,9 @@ pub(super) fn same_content(ctx: &RuleContext<'_>, response: &ResponseContext<'_>
         return true;
     }
     let catalog = ctx.catalog();
-    let known =
-        |id: &crate::wire::content::BlobId| before.list.find(catalog, catalog.entry(*id).name).is_some();
+    let known = |id: &crate::wire::content::BlobId| {
+        before.list.find(catalog, crate::engine::session::key(catalog, *id)).is_some()
+    };
     let alike = response.is_unchanged() && before.list.len() == response.view.resources.len();
     alike && response.outcome.duplicates.is_empty() && response.view.resources.blobs().iter().all(known)
 }

@@ -54,7 +54,7 @@ pub(super) fn unfollowed(ctx: &RuleContext<'_>, listed: bool) -> Vec<(Sym, Seq)>
         let since = target.accepted.filter(|_| target.listed == listed);
         since.is_some_and(|since| ctx.at.since(since) >= limit)
     });
-    let unfollowed = overdue.filter(|target| !ctx.is_requested(&target.name));
+    let unfollowed = overdue.filter(|target| !ctx.is_requested(&target.name) && ctx.is_current(target));
     unfollowed.map(|target| (target.of, target.seq)).collect()
 }
 

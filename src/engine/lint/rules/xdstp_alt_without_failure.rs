@@ -25,7 +25,6 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
-use crate::engine::session::Name;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
@@ -47,10 +46,12 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 /// Whether the client requests the name on an open stream that has had responses.
 fn is_healthy(ctx: &RuleContext<'_>, canonical: &str) -> bool {
     let (catalog, node) = (ctx.catalog(), ctx.stream.node_id.as_ref());
-    let same = |name: Sym| Name::parse(catalog.text(name)).is_some_and(|name| name.canonical() == canonical);
+    let Some(name) = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name)) else {
+        return false;
+    };
     let mut open = ctx.store.engine().streams().iter().filter(|stream| {
         let own = stream.id == ctx.stream.id || (node.is_some() && stream.node_id.as_ref() == node);
         own && stream.closed.is_none() && stream.tracks.iter().any(|track| track.traffic.pushes > 0)
     });
-    open.any(|stream| stream.tracks.iter().any(|track| track.subscribed.names.iter().any(same)))
+    open.any(|stream| stream.tracks.iter().any(|track| track.subscribed.names.contains(name)))
 }

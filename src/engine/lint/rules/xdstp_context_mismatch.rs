@@ -24,7 +24,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use crate::engine::session::{Name, Track, is_glob};
+use crate::engine::session::{Name, Track, is_glob, key};
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -32,7 +32,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let (catalog, track) = (ctx.catalog(), response.track);
-    let names = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
+    let names = response.scan.structured.iter().map(|id| key(catalog, *id));
     let other = |name: &Sym| {
         let slot = track.sent.get(catalog, *name);
         !track.covers(catalog, *name, slot.as_ref())

@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 fn lacks(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, locator: &Locator) -> Option<bool> {
     let entry = locator.entry()?;
     let catalog = ctx.catalog();
-    let list = catalog.strings().find(locator.uri.split('#').next()?)?;
+    let list = catalog.first_spelling(catalog.strings().find(&locator.target())?);
     let slot = response.track.sent.get(catalog, list).filter(|slot| slot.is_present())?;
     let payload = catalog.entry(slot.blob?).payload?;
     let bytes = catalog.bytes(payload)?;

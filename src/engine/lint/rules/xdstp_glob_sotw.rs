@@ -23,7 +23,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|_| !request.track.subscription.globs.is_empty()) else { return };
     let glob = |name: &crate::wire::event::Sym| {
-        request.track.subscription.globs.contains(name) && request.outcome.added.contains(name)
+        request.track.subscription.globs.contains(ctx.catalog(), *name)
+            && request.outcome.added.contains(name)
     };
     let names: Vec<_> = body.resource_names.iter().copied().filter(glob).collect();
     if !names.is_empty() {

@@ -1,19 +1,19 @@
 //! A resource is named in two spellings.
 //!
-//! Why: The order of context parameters is irrelevant. Peers that compare names as text see two
-//! resources.
+//! Why: The order of context parameters is irrelevant, and so is the percent-encoding of characters
+//! that need none. Peers that compare names as text see two resources.
 //!
 //! Example:
 //! ```text
 //! > sub=["xdstp://a/T/x?a=1&b=2" "xdstp://a/T/x?b=2&a=1"]
 //! ```
 //!
-//! Advice: Write the parameters in one order.
+//! Advice: Write the parameters in one order, and encode only delimiters.
 //!
 //! Reference: xRFC TP1, "Normalization".
 
 use super::super::prelude::*;
-use super::super::state::MAX_NAMES;
+use crate::wire::event::Sym;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Info, "xdstp-name-variant", "K-08", include_str!("xdstp_name_variant.rs"));
@@ -21,18 +21,16 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 
 fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: &[ParsedName<'_>]) {
-    let mut variants = Vec::new();
-    for (sym, name) in names.iter().filter(|(_, name)| name.context.len() > 1) {
-        let sym = *sym;
-        if ctx.state.canonical_names.len() >= MAX_NAMES {
-            ctx.state.canonical_names.clear();
-        }
-        let first = *ctx.state.canonical_names.entry(name.canonical()).or_insert(sym);
-        let plain = |sym| ctx.catalog().text(sym).split('#').next().map(str::to_owned);
-        if first != sym && plain(first) != plain(sym) {
-            variants.push(sym);
-        }
-    }
+    let catalog = ctx.catalog();
+    let without_directives = |name| catalog.text(name).split('#').next();
+    let is_variant = |name: &Sym| {
+        let first = catalog.first_spelling(*name);
+        first != *name
+            && without_directives(first) != without_directives(*name)
+            && !ctx.state.spellings.contains(name)
+    };
+    let mut variants: Vec<Sym> = names.iter().map(|(name, _)| *name).filter(is_variant).collect();
+    variants.dedup();
     if !variants.is_empty() {
         let text = "another spelling of the same resource".to_owned();
         ctx.report(&RULE, FindingDraft { blame, text, names: &variants, ..FindingDraft::default() });

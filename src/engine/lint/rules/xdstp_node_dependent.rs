@@ -21,6 +21,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::state::MAX_SOURCE_ENTRIES;
+use crate::engine::session::key;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -36,7 +37,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let known = *ctx
             .source_state
             .structured_contents
-            .entry((entry.name, entry.version))
+            .entry((key(catalog, *id), entry.version))
             .or_insert((payload, session));
         if known.0 != payload && known.1 != session {
             names.push(entry.name);

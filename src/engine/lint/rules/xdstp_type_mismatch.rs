@@ -21,7 +21,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::super::structured_names::structured_names(ctx, &request.outcome.added);
+    let names = super::super::structured_names::requested_names(ctx, request);
     check(ctx, request.track, Blame::Client, names);
 }
 

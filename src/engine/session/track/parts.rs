@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use crate::engine::session::globs::Globs;
 use crate::engine::session::subscription::SubscribedNames;
 use crate::engine::session::{PushFact, ReconnectFact};
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
@@ -17,7 +18,7 @@ pub(crate) struct Subscription {
     /// Whether a name or the wildcard was ever given up.
     pub(crate) has_released: bool,
     /// The names that are globs.
-    pub(crate) globs: Vec<Sym>,
+    pub(crate) globs: Globs,
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
     /// The names that the server works from, where they differ (docs/protocol.md#e-09).

@@ -1,0 +1,36 @@
+//! Names of resources, which may occur in several spellings.
+
+use super::catalog::Blob;
+use super::{BlobForm, Catalog};
+use crate::wire::event::Sym;
+
+impl Catalog {
+    /// Notes that a name is another spelling of an earlier name.
+    pub fn note_spelling(&mut self, name: Sym, first: Sym) {
+        self.spellings.insert(name, first);
+    }
+
+    /// Whether any name occurs in several spellings.
+    pub fn has_spellings(&self) -> bool {
+        !self.spellings.is_empty()
+    }
+
+    /// Returns the first spelling of a name, which stands for all of its spellings.
+    pub fn first_spelling(&self, name: Sym) -> Sym {
+        match self.spellings.is_empty() {
+            true => name,
+            false => self.spellings.get(&name).copied().unwrap_or(name),
+        }
+    }
+}
+
+impl Blob {
+    /// Returns the name of the entry; empty if there is none.
+    pub fn name(&self) -> Sym {
+        match &self.form {
+            BlobForm::Any { name, .. } => *name,
+            BlobForm::Wrapper { wrapper, .. } => wrapper.name,
+            BlobForm::Other => Sym::EMPTY,
+        }
+    }
+}
