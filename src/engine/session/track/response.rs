@@ -1,0 +1,472 @@
+//! Effects of responses on the resources of a track.
+
+use std::time::Duration;
+
+use crate::engine::session::compare::{hollow, is_all_hollow, key};
+use crate::engine::session::names::SymSet;
+use crate::engine::session::outcome::{Hollow, ResponseOutcome};
+use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
+use crate::engine::session::responses::{Body, Order, Response, Status};
+use crate::engine::session::{AbsentBy, Context, MessageKind, PushFact, Wildcard, xdstp};
+use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::event::{Kind, Sym};
+use crate::wire::{ResourceError, ResponseView};
+
+use super::Track;
+
+/// The resources of its type that a response affects.
+#[derive(Clone, Copy, PartialEq)]
+enum ResponseScope {
+    /// All: a SotW response replaces them (docs/protocol.md#e-44).
+    Full,
+    /// Those that the response names.
+    Partial,
+    /// Those that the response names, none of which has a payload.
+    Hollow,
+}
+
+/// Delta: resources that a response repeats although nothing requested them.
+#[derive(Default)]
+struct ResentResources {
+    /// Sent before on this stream.
+    repeated: Vec<Sym>,
+    /// Claimed by the client in its first request.
+    claimed: Vec<Sym>,
+}
+
+/// Effects of a response on the resources of a track.
+struct AppliedResources {
+    change: Change,
+    /// Entries without a payload, by name.
+    hollow: Vec<(Sym, Hollow)>,
+    /// Removed names that the client never subscribed to.
+    unknown_removals: Vec<Sym>,
+}
+
+impl Track {
+    /// Marks resources as expired whose time to live is over (docs/protocol.md#g-02).
+    fn expire(&mut self, ctx: &mut Context<'_>) {
+        if self.deadlines.is_empty() || !ctx.timed {
+            return;
+        }
+        let over: Vec<Sym> =
+            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
+        for name in over {
+            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
+                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
+            }
+        }
+    }
+
+    /// Applies a response.
+    ///
+    /// One that was read from a file has no client to answer it: it is applied or rejected
+    /// immediately.
+    pub(crate) fn response(
+        &mut self,
+        ctx: &mut Context<'_>,
+        push: &ResponseView<'_>,
+        from_file: bool,
+    ) -> ResponseOutcome {
+        self.expire(ctx);
+        let order = self.responses.next();
+        // Each delta resource has its own version, or none (docs/protocol.md#f-02).
+        let version = if push.is_delta { Sym::EMPTY } else { ctx.catalog.intern(push.version.as_str()) };
+        let scope = self.scope_of(ctx.catalog, push);
+        let kept = self.count_kept(ctx.catalog, push.resources);
+        let resent = if push.is_delta {
+            self.resent_unchanged(ctx.catalog, push.resources)
+        } else {
+            ResentResources::default()
+        };
+        let incoming = IncomingResponse { list: push.resources, version, order };
+        let AppliedResources { change, hollow, unknown_removals } =
+            self.apply_resources(ctx, push, incoming, scope);
+        let kind = response_kind(push, scope, &change, &hollow);
+        self.delivered(ctx, push.resources, &change);
+        self.subscription.wildcard_owed = None;
+        self.count_carried(kept, scope, change.removed.len());
+        let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
+        if from_file {
+            let rejection = crate::engine::session::file::rejection(
+                ctx,
+                &self.type_url,
+                push.resources,
+                &change.duplicates,
+            );
+            self.apply_verdict(ctx, order, rejection.as_ref(), false);
+            self.verdicts.latencies.clear();
+        }
+        self.count_traffic(ctx, push, &change);
+        ResponseOutcome {
+            kind,
+            answers: self.traffic.unanswered.take(),
+            added: change.added,
+            changed: change.changed,
+            removed: change.removed,
+            same: change.same,
+            duplicates: change.duplicates,
+            nonce_reused,
+            order,
+            rewritten: change.rewritten,
+            repeated: resent.repeated,
+            needed_again: Vec::new(),
+            claimed_resent: resent.claimed,
+            hollow,
+            unknown_removals,
+        }
+    }
+
+    /// Returns which resources of the type a response affects.
+    fn scope_of(&self, catalog: &Catalog, push: &ResponseView<'_>) -> ResponseScope {
+        if is_all_hollow(catalog, push.resources) {
+            ResponseScope::Hollow
+        } else if !push.is_delta && self.kind.is_some_and(Kind::full_state) {
+            ResponseScope::Full
+        } else {
+            ResponseScope::Partial
+        }
+    }
+
+    /// Adds a response to those that wait for a verdict, and returns whether its nonce is new.
+    fn add_response(
+        &mut self,
+        ctx: &Context<'_>,
+        push: &ResponseView<'_>,
+        version: Sym,
+        scope: ResponseScope,
+        change: &Change,
+    ) -> bool {
+        // The client may have resources that the server was not known to have sent.
+        let known: SymSet = change.removed.iter().copied().collect();
+        let others = push.removed.iter().map(|name| self.canonical(ctx.catalog, *name));
+        let others = others.filter(|name| !known.contains(name));
+        let body = Body {
+            list: push.resources.clone(),
+            version,
+            full: scope == ResponseScope::Full,
+            removed: change.removed.iter().copied().chain(others).collect(),
+        };
+        self.responses.push(Response {
+            seq: ctx.seq,
+            at: ctx.at,
+            nonce: push.nonce.clone(),
+            version: push.version.clone(),
+            status: Status::Pending,
+            settled_by: None,
+            body: Some(body),
+        })
+    }
+
+    /// Updates the resources by what a response sends, removes and reports as missing.
+    fn apply_resources(
+        &mut self,
+        ctx: &mut Context<'_>,
+        push: &ResponseView<'_>,
+        incoming: IncomingResponse<'_>,
+        scope: ResponseScope,
+    ) -> AppliedResources {
+        let mut unknown_removals = Vec::new();
+        let mut removed = Vec::new();
+        if ctx.specials.structured {
+            let errors = push.resource_errors.iter().map(|error| error.name);
+            xdstp::note_spellings(ctx.catalog, push.removed.iter().copied().chain(errors));
+        }
+        for name in push.removed {
+            if self.is_unknown(ctx.catalog, *name) {
+                unknown_removals.push(*name);
+            }
+            self.remove(ctx, *name, incoming.order, &mut removed);
+        }
+        let mut change = self.apply_entries(ctx, incoming, scope);
+        let mut hollow = Vec::new();
+        for id in std::mem::take(&mut change.hollow) {
+            let removed = &mut change.removed;
+            hollow.extend(self.without_payload(ctx, id, incoming.version, incoming.order, removed));
+        }
+        for error in push.resource_errors {
+            self.error(ctx, error, incoming.order, &mut change.removed);
+        }
+        removed.append(&mut change.removed);
+        change.removed = removed;
+        AppliedResources { change, hollow, unknown_removals }
+    }
+
+    /// Counts the resources of the stream before that a response sent again or left out.
+    fn count_carried(&mut self, resent: usize, scope: ResponseScope, removed: usize) {
+        self.carried.account.resent += resent as u64;
+        let gone = match scope {
+            ResponseScope::Full => self.carried.unmentioned.saturating_sub(resent),
+            ResponseScope::Partial | ResponseScope::Hollow => 0,
+        };
+        self.carried.account.removed += gone.min(removed) as u64;
+        self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
+    }
+
+    /// Counts the bytes and the resources of a response.
+    fn count_traffic(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
+        self.traffic.pushes += 1;
+        self.traffic.bytes += push.size;
+        let bytes_same = if change.same == 0 { 0 } else { push.size.saturating_sub(change.bytes_new) };
+        self.traffic.bytes_resent += bytes_same;
+        self.traffic.last_push = Some(PushFact {
+            n: ctx.seq.0,
+            at: ctx.at,
+            added: change.added.len() as u64,
+            changed: change.changed.len() as u64,
+            removed: change.removed.len() as u64,
+            same: change.same,
+            bytes: push.size,
+            bytes_same,
+        });
+    }
+
+    fn apply_entries(
+        &mut self,
+        ctx: &mut Context<'_>,
+        incoming: IncomingResponse<'_>,
+        scope: ResponseScope,
+    ) -> Change {
+        match scope {
+            ResponseScope::Hollow => {
+                return Change { hollow: incoming.list.blobs().to_vec(), ..Change::default() };
+            }
+            ResponseScope::Partial => {
+                return self.sent.apply_partial(ctx.catalog, ctx.compare, incoming);
+            }
+            ResponseScope::Full => {}
+        }
+        let (subscribed, aliases) = (&self.subscribed, &self.aliases);
+        let aliased = |name: Sym| {
+            let known = aliases.iter().any(|(alias, of)| *of == name && subscribed.names.contains(*alias));
+            known && !aliases.is_empty()
+        };
+        let covered =
+            |name: Sym| subscribed.may_be_wildcard() || subscribed.names.contains(name) || aliased(name);
+        self.sent.apply_full(ctx.catalog, ctx.compare, incoming, covered)
+    }
+
+    /// Delta: returns the entries that repeat a resource unchanged and unrequested
+    /// (docs/protocol.md#f-17, docs/protocol.md#f-35).
+    fn resent_unchanged(&self, catalog: &Catalog, list: &List) -> ResentResources {
+        let mut out = ResentResources::default();
+        for id in list.blobs() {
+            let (name, entry) = (key(catalog, *id), catalog.entry(*id));
+            let Some(slot) = self.sent.get(catalog, name).filter(ResourceEntry::is_present) else { continue };
+            let kept = slot.state == Presence::Kept;
+            let same = slot.version == entry.version && entry.version != Sym::EMPTY;
+            let known = slot.blob.map(|was| catalog.entry(was));
+            let payload = known.map_or(kept, |known| known.payload == entry.payload);
+            let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
+            if same && payload && entry.payload.is_some() && !timed && self.waiting.get(name).is_none() {
+                let names = if kept { &mut out.claimed } else { &mut out.repeated };
+                names.push(name);
+            }
+        }
+        out
+    }
+
+    /// Whether the client neither has, nor had, nor wants the name.
+    fn is_unknown(&self, catalog: &Catalog, name: Sym) -> bool {
+        let name = self.canonical(catalog, name);
+        let slot = self.sent.get(catalog, name);
+        slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
+    }
+
+    /// Counts the resources of a response that the client has from an earlier stream.
+    fn count_kept(&self, catalog: &Catalog, list: &List) -> usize {
+        if self.carried.unmentioned == 0 {
+            return 0;
+        }
+        let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Presence::Kept);
+        list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
+    }
+
+    /// Handles a removed name, or one that does not exist (docs/protocol.md#f-27,
+    /// docs/protocol.md#f-28).
+    fn remove(&mut self, ctx: &mut Context<'_>, raw: Sym, order: Order, removed: &mut Vec<Sym>) {
+        let name = self.canonical(ctx.catalog, raw);
+        if xdstp::is_glob(ctx.catalog.text(name)) && self.subscribed.names.contains(name) {
+            let text = ctx.catalog.text(name).to_owned();
+            let slots = self.sent.slots(ctx.catalog).into_iter();
+            let members = slots.filter(|(member, slot)| {
+                slot.is_present() && xdstp::glob_matches(&text, ctx.catalog.text(*member))
+            });
+            for (member, _) in members.collect::<Vec<_>>() {
+                self.remove(ctx, member, order, removed);
+            }
+        }
+        let slot = self.sent.get(ctx.catalog, name);
+        let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
+            || self.waiting.get(name).is_some_and(|request| request.has_resource);
+        let state = match slot.map(|slot| slot.state) {
+            _ if was_held => Presence::Removed,
+            Some(Presence::Removed) => Presence::Removed,
+            _ => Presence::Absent(AbsentBy::Server),
+        };
+        if slot.is_some_and(|slot| slot.state == Presence::Kept) {
+            self.carried.account.removed += 1;
+            self.carried.unmentioned = self.carried.unmentioned.saturating_sub(1);
+        }
+        if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
+            removed.push(name);
+        }
+        let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
+        self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
+        self.forget(name);
+        self.waiting.remove(ctx.catalog.first_spelling(raw));
+    }
+
+    /// Clears what is known of a name that is not present any more.
+    fn forget(&mut self, name: Sym) {
+        self.waiting.remove(name);
+        self.deadlines.shift_remove(&name);
+        self.unrequested.remove(&name);
+    }
+
+    /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a
+    /// resource that does not exist (docs/protocol.md#g-11).
+    fn without_payload(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: BlobId,
+        response_version: Sym,
+        order: Order,
+        removed: &mut Vec<Sym>,
+    ) -> Option<(Sym, Hollow)> {
+        let entry = ctx.catalog.entry(id);
+        let (name, version, ttl) = (entry.name, entry.version, entry.ttl);
+        if name == Sym::EMPTY {
+            return None;
+        }
+        let name = self.canonical(ctx.catalog, name);
+        let slot = self.sent.get(ctx.catalog, name);
+        if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
+            // The protocol does not say which version applies, so either one matches
+            // (docs/protocol.md#g-10).
+            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
+            {
+                if slot.is_present() {
+                    self.set_deadline(ctx, name, ttl);
+                }
+                return Some((name, Hollow::Heartbeat));
+            }
+            if ttl.is_some() {
+                return Some((name, Hollow::OtherVersion));
+            }
+        }
+        let blob = slot.and_then(|slot| slot.blob);
+        let was_here = slot.is_some_and(|slot| slot.is_present());
+        if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
+            removed.push(name);
+        }
+        let state = Presence::Absent(AbsentBy::Legacy);
+        let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
+        self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
+        self.forget(name);
+        Some((name, Hollow::NotFound))
+    }
+
+    /// Handles a resource error: the server says why it does not send a resource
+    /// (docs/protocol.md#m-14).
+    fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
+        const NOT_FOUND: i32 = 5;
+        let name = self.canonical(ctx.catalog, error.name);
+        if error.detail.code == NOT_FOUND || !self.sent.is_present(ctx.catalog, name) {
+            self.remove(ctx, name, order, removed);
+        }
+    }
+
+    fn set_deadline(&mut self, ctx: &Context<'_>, name: Sym, ttl: Option<i64>) {
+        match ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0) {
+            Some(ttl) => {
+                self.deadlines.insert(name, ctx.at.after(Duration::from_nanos(ttl)));
+            }
+            None => {
+                self.deadlines.shift_remove(&name);
+            }
+        }
+    }
+
+    /// Records which names a response delivers, their aliases and times to live.
+    fn delivered(&mut self, ctx: &mut Context<'_>, list: &List, change: &Change) {
+        if self.subscribed.wildcard == Wildcard::Ambiguous && !change.added.is_empty() {
+            let is_named = |name: &Sym| self.covers_by_name(ctx.catalog, *name);
+            if !change.added.iter().all(is_named) {
+                // The server treats the request as a wildcard (docs/protocol.md#f-21).
+                self.subscribed.wildcard = Wildcard::Legacy;
+            }
+        }
+        if ctx.specials.any() || self.waiting.has_requested_again() {
+            self.delivered_specials(ctx, list);
+        }
+        self.waiting.remove_all(&change.added);
+        if !(self.subscribed.may_be_wildcard() && self.unrequested.is_empty()) {
+            for name in &change.added {
+                self.unrequested.remove(name);
+                if !self.covers(ctx.catalog, *name, self.sent.get(ctx.catalog, *name).as_ref()) {
+                    self.unrequested.insert(*name);
+                }
+            }
+        }
+        for name in &change.removed {
+            if !self.sent.is_present(ctx.catalog, *name) {
+                self.forget(*name);
+            }
+        }
+    }
+
+    fn covers_by_name(&self, catalog: &Catalog, name: Sym) -> bool {
+        self.names(catalog, name, self.sent.get(catalog, name).as_ref())
+            || self.glob_of(catalog, name).is_some()
+    }
+
+    /// Records aliases and times to live, for sources that have any.
+    fn delivered_specials(&mut self, ctx: &mut Context<'_>, list: &List) {
+        for id in list.blobs() {
+            if hollow(ctx.catalog, *id) {
+                continue;
+            }
+            let name = key(ctx.catalog, *id);
+            let entry = ctx.catalog.entry(*id);
+            let ttl = entry.ttl;
+            let aliases: Vec<Sym> = entry.aliases.to_vec();
+            if ttl.is_some() || !self.deadlines.is_empty() {
+                self.set_deadline(ctx, name, ttl);
+            }
+            if !self.waiting.is_empty() {
+                self.waiting.remove(name);
+            }
+            for glob in self.subscription.globs.of(ctx.catalog, name) {
+                self.waiting.remove(glob);
+                // The glob is not empty any more (docs/protocol.md#k-20).
+                self.sent.drop_ended(ctx.catalog, glob);
+            }
+            for alias in aliases {
+                let alias = ctx.catalog.first_spelling(alias);
+                self.waiting.remove(alias);
+                self.aliases.insert(alias, name);
+            }
+        }
+    }
+}
+
+/// Returns the kind of a response.
+fn response_kind(
+    push: &ResponseView<'_>,
+    scope: ResponseScope,
+    change: &Change,
+    hollow: &[(Sym, Hollow)],
+) -> MessageKind {
+    let is_heartbeat = scope == ResponseScope::Hollow
+        && push.removed.is_empty()
+        && hollow.iter().all(|(_, kind)| *kind != Hollow::NotFound);
+    let is_unchanged = change.added.is_empty() && change.changed.is_empty() && change.removed.is_empty();
+    if is_heartbeat {
+        MessageKind::Heartbeat
+    } else if is_unchanged && !push.resources.is_empty() {
+        MessageKind::Resend
+    } else {
+        MessageKind::Push
+    }
+}
