@@ -283,6 +283,12 @@ impl Get<'_> {
         Ok(printed)
     }
 
+    /// Formats the time to live of a resource: `9.0s left of 10s; 10s (#2)`.
+    fn ttl(&self, fact: &ResourceFact) -> String {
+        let left = report::ttl_left(fact).filter(|_| !self.store.clock().untimed);
+        [left, report::ttl_history(fact)].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+
     fn table(&self, wide: bool, style: Style, out: &mut dyn Write) -> Result<usize, CliError> {
         let streams: BTreeSet<StreamId> = self
             .states
@@ -293,7 +299,7 @@ impl Get<'_> {
         let nodes = streams.len() > 1;
         let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
         if wide {
-            titles.extend(["ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES"]);
+            titles.extend(["ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES", "TTL", "ERROR"]);
         }
         if nodes {
             titles.push("NODE");
@@ -314,6 +320,8 @@ impl Get<'_> {
                     Cell::new(size(fact.size)),
                     Cell::new(fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>()),
                     Cell::new(fact.aliases.join(" ")),
+                    Cell::new(self.ttl(fact)),
+                    Cell::new(fact.error.as_deref().map(report::resource_error).unwrap_or_default()),
                 ]);
             }
             if nodes {

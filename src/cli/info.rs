@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::engine::store::{MessageKind, Store};
-use crate::present::json;
-use crate::present::report;
+use crate::present::{json, report};
 use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::event::Variant;
 use crate::wire::text::{age, count, display_safe, plural, size};
@@ -21,7 +20,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let (form, file) = (source.format, source.size);
     let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
     let unread = sources::decoding_gaps(&source);
-    let (store, _) = sources::replay(source, offline::options(&args.source.timers), &limit);
+    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &limit);
     let out = &mut *io.stdout;
     if args.format != Format::Text {
         let mut objects = match args.format {
@@ -29,7 +28,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             form => Objects::new(out, form == Format::Json),
         };
         for stream in store.streams() {
-            objects.put(&json::stream(&stream, &store.clock()))?;
+            objects.put(&json::stream_with_node(&stream, &store, &schema))?;
         }
         objects.finish()?;
         return Ok(Exit::Yes);
@@ -54,6 +53,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         );
         if let Some(file) = stream.server.as_deref().filter(|_| variant == Variant::File.word()) {
             line.push_str(&format!("  {file}"));
+            line.extend(stream.file_format.iter().map(|format| format!(", format {format}")));
         }
         if let Some(before) = stream.reconnect_of {
             line.push_str(&format!("  reconnect of #{}", before.0));

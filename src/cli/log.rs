@@ -233,7 +233,8 @@ impl Printer<'_> {
         if self.args.format == Format::Wide {
             cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
         }
-        cells.push(Cell::new(report::note(&row)));
+        let with_order = self.args.format == Format::Wide;
+        cells.push(Cell::new(report::remarks(fact, &row, with_order)));
         cells
     }
 

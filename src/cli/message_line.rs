@@ -28,7 +28,7 @@ pub fn text(fact: &MessageFact, store: &Store, zone: &TimeZone, style: Style) ->
     words.push(report::resources(&row));
     words.extend(fact.n.map(|_| size(fact.size)));
     words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
-    words.push(report::note(&row));
+    words.push(report::remarks(fact, &row, false));
     words.retain(|word| !word.is_empty());
     display_safe(&words.join("  ")).into_owned()
 }

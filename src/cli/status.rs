@@ -173,7 +173,7 @@ impl<'a> Status<'a> {
         if format == Format::Json {
             let streams = self.store.streams();
             for stream in streams.iter().filter(|stream| self.streams.contains(&stream.stream)) {
-                objects.put(&json::stream(stream, &clock))?;
+                objects.put(&json::stream_with_node(stream, self.store, self.schema))?;
             }
         }
         Ok(objects.finish()?)

@@ -82,16 +82,26 @@ impl SubscriptionRows<'_> {
             .collect();
         // Add the column only if a row has something in it.
         let has_causes = all.iter().any(|answers| !answers.is_empty());
+        let facts: Vec<Vec<ResourceFact>> =
+            self.states.iter().map(|state| self.store.resources(state.stream, &state.type_url)).collect();
+        let has_aliases = facts.iter().flatten().any(|fact| !fact.aliases.is_empty());
         let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
+        titles.extend(has_aliases.then_some("ALIAS OF"));
         titles.extend(has_causes.then_some("PERHAPS"));
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for (state, answers) in self.states.iter().zip(&all) {
-            let resources = self.store.resources(state.stream, &state.type_url);
+        for ((state, answers), resources) in self.states.iter().zip(&all).zip(&facts) {
+            let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
+            let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
             let by_name: HashMap<&str, _> = resources.iter().map(|fact| (&*fact.name, fact)).collect();
             let is_wanted =
                 |name: &&Arc<str>| self.targets.iter().any(|what| what.is_named(&state.type_url, name));
             for name in state.names.iter().filter(is_wanted) {
-                let mut cells = name_cells(state, name, by_name.get(&**name).copied());
+                let fact = by_name.get(&**name).or_else(|| by_alias.get(name)).copied();
+                let mut cells = name_cells(state, name, fact);
+                if has_aliases {
+                    let other = fact.filter(|fact| fact.name != *name);
+                    cells.push(Cell::new(other.map_or("", |fact| shown_name(&fact.name))));
+                }
                 if has_causes {
                     let answer = answers.iter().find(|answer| answer.names.contains(name));
                     let cause = answer.map(|answer| format!("{} (?)", report::missing_answer_reason(answer)));

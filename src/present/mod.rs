@@ -8,5 +8,6 @@ pub mod explanation;
 pub mod graph;
 pub mod json;
 pub mod logs;
+pub mod node;
 pub mod partial_use;
 pub mod report;

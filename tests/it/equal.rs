@@ -61,7 +61,7 @@ impl Said {
             messages: store.messages(),
             facts: facts(&data),
             screens: screens::all(info, &data),
-            verbs: verbs(store, findings),
+            verbs: verbs(store, findings, schema),
             lines: (0..store.rows())
                 .filter_map(|row| store.row(row))
                 .map(|fact| line(&fact, store))
@@ -123,11 +123,12 @@ fn facts(data: &StoreData<'_>) -> String {
     out
 }
 
-fn verbs(store: &Store, findings: &[Finding]) -> BTreeMap<&'static str, Vec<Value>> {
+fn verbs(store: &Store, findings: &[Finding], schema: &Schema) -> BTreeMap<&'static str, Vec<Value>> {
     let clock = store.clock();
     let (streams, states) = (store.streams(), store.states());
     let status = states.iter().map(|state| json::state(state, &clock));
-    let status = status.chain(streams.iter().map(|stream| json::stream(stream, &clock))).collect();
+    let status =
+        status.chain(streams.iter().map(|stream| json::stream_with_node(stream, store, schema))).collect();
     let log =
         (0..store.rows()).filter_map(|row| store.row(row)).map(|row| json::message(&row, &clock)).collect();
     // States of streams that have reconnected are not shown.

@@ -387,7 +387,7 @@ fn many(pushes: usize) -> String {
 #[test]
 fn counts_dropped_contents_and_keeps_their_rows() {
     let text = many(6000);
-    let ((mut small, _), (mut whole, _)) = (ended(&text, 2_000_000), ended(&text, usize::MAX));
+    let ((mut small, _), (mut whole, _)) = (ended(&text, 1_600_000), ended(&text, usize::MAX));
     let before = small.before();
     assert!((1000..11_000).contains(&before), "{before} of {}", small.messages());
     assert_eq!((whole.before(), whole.messages()), (0, small.messages()));
@@ -498,14 +498,14 @@ fn opens_a_truncated_file_and_reports_the_loss() {
 #[test]
 fn reports_dropped_contents_on_the_screen() {
     let options =
-        Options { store: store::Options { history: 2_000_000, ..Default::default() }, ..options(None) };
+        Options { store: store::Options { history: 1_600_000, ..Default::default() }, ..options(None) };
     let feed = ReplayFeed::new(options.open(loaded(&many(6000))), options, Decoded(Schema::builtin()), None);
     let before = feed.info().bar.expect("a bar").before;
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");
     let text = shown(&model);
     let first = plural(before, "message");
-    assert!(text.contains(&format!("the first {first} do not fit into --memory 2.0MB")), "{text}");
+    assert!(text.contains(&format!("the first {first} do not fit into --memory 1.6MB")), "{text}");
     assert!(text.contains(&first.replace(" messages", " beyond --memory")), "{text}");
     typed(&feed, &mut model, ":goto #1\n");
     let said = format!("message #1 is beyond --memory: the first message to go to is #{}", before + 1);

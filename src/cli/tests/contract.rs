@@ -194,6 +194,9 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
     sources
         .extend([TOUR, "tests/fixtures/cli/diff.xds", "tests/fixtures/tui/gateway.xds"].map(PathBuf::from));
     sources.extend([PathBuf::from("tests/fixtures/recordings/v1.xdsrec"), secured]);
+    let rows = ["I-14", "M-04", "M-10", "M-13", "M-14"];
+    sources.extend(rows.map(|row| PathBuf::from(format!("tests/fixtures/rows/{row}.xds"))));
+    sources.push("tests/fixtures/cli/resources/clusters.yaml".into());
     let mut printed = 0;
     for source in &sources {
         let source = source.to_str().unwrap();

@@ -38,12 +38,12 @@ fn notes_content_beyond_the_memory_limit() {
         let stdin = Box::new(Cursor::new(script.clone().into_bytes()));
         Environment { stdin, ..Environment::default() }.run(&[&["log", "-", "-o", "name"], more].concat())
     };
-    let output = log(&["--memory", "2MB"]);
+    let output = log(&["--memory", "1600KB"]);
     let text = "xdscope: the content of the first ";
     let note = output.err.lines().find(|line| line.starts_with(text)).expect("a note");
-    assert!(note.ends_with("did not fit into --memory 2.0MB; --memory 4.0MB holds twice as many"), "{note}");
+    assert!(note.ends_with("did not fit into --memory 1.6MB; --memory 3.2MB holds twice as many"), "{note}");
     assert_eq!(output.out.lines().count(), 12_001, "rows stay");
-    assert_eq!(log(&["--memory", "2MB", "-q"]).err, "");
+    assert_eq!(log(&["--memory", "1600KB", "-q"]).err, "");
     assert_eq!(log(&[]).err, "");
 }
 

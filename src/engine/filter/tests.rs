@@ -39,6 +39,7 @@ fn nack() -> MessageFact {
         added: vec![],
         changed: vec![],
         removed: arcs(&["gone"]),
+        details: Default::default(),
     }
 }
 
@@ -93,6 +94,9 @@ fn resource() -> ResourceFact {
         hash: None,
         size: 900,
         ttl_deadline: None,
+        ttl_left: None,
+        ttl: None,
+        error: None,
         content: None,
     }
 }

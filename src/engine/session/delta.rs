@@ -37,6 +37,7 @@ impl Track {
             partial: self.partial,
             ambiguous,
             was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
@@ -52,9 +53,11 @@ impl Track {
         let was = self.subscribed.is_wildcard();
         let request = first_spellings(ctx, request);
         self.delta_names(ctx, &request, starts, prior, &mut outcome);
+        outcome.wildcard = self.subscribed.wildcard;
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
             self.subscription.changed_at = ctx.at;
+            self.subscription.changed_by = Some(ctx.seq);
         }
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();

@@ -1,11 +1,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::wire::content::{Blob, BlobForm, BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
 use super::compare::{Compare, key};
+use super::events::EventList;
 use super::failing::Failures;
 use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
@@ -37,6 +39,8 @@ pub(crate) struct Engine {
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
+    /// Time after which a requested resource counts as missing.
+    resource_timeout: Option<Duration>,
     messages: u64,
 }
 
@@ -91,8 +95,22 @@ impl Engine {
         self.by_bytes = true;
     }
 
+    /// Sets when a requested resource counts as missing. Call before the first frame.
+    pub(crate) fn set_resource_timeout(&mut self, timeout: Option<Duration>) {
+        self.resource_timeout = timeout;
+    }
+
     pub(crate) fn index(&self, id: StreamId) -> Option<usize> {
         self.by_id.get(&id).copied()
+    }
+
+    /// Time after which a requested resource counts as missing.
+    pub(super) fn resource_timeout(&self) -> Option<Duration> {
+        self.resource_timeout
+    }
+
+    pub(super) fn stream_at(&mut self, index: usize) -> Option<&mut Stream> {
+        self.streams.get_mut(index)
     }
 
     pub(crate) fn streams(&self) -> &[Stream] {
@@ -138,8 +156,14 @@ impl Engine {
     /// Handles a frame. `is_known`: the frame was handled before a checkpoint was restored.
     pub(crate) fn handle(&mut self, catalog: &mut Catalog, frame: &Frame, is_known: bool) -> Outcome {
         let Frame { at, stream: id, what } = frame;
-        let mut outcome =
-            Outcome { stream: *id, at: *at, seq: None, track: None, what: SessionEvent::Counted };
+        let mut outcome = Outcome {
+            stream: *id,
+            at: *at,
+            seq: None,
+            track: None,
+            what: SessionEvent::Counted,
+            events: Vec::new(),
+        };
         if let (FramePayload::Open(open), false) = (what, self.by_id.contains_key(id)) {
             self.open(*id, Open::clone(open), *at);
             outcome.what = SessionEvent::Open;
@@ -284,6 +308,7 @@ impl Engine {
         let track = stream.track(&type_url, at);
         outcome.track = Some(track);
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
+        let plane_before = self.plane_before(index, message);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
@@ -297,25 +322,32 @@ impl Engine {
             at,
             seq,
             timed: self.timed,
+            resource_timeout: self.resource_timeout,
+            events: EventList::default(),
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
         let from_file = stream.variant() == Some(Variant::File);
         let track_index = track;
         let Some(track) = stream.tracks.get_mut(track) else { return };
+        let changed_by = track.subscription.changed_by;
         outcome.what = match &message.body {
             MessageBody::SotwRequest(m) => SessionEvent::Request(track.sotw_request(&mut ctx, m, prior)),
             MessageBody::DeltaRequest(m) => SessionEvent::Request(track.delta_request(&mut ctx, m, prior)),
             MessageBody::SotwResponse(_)
             | MessageBody::DeltaResponse(_)
             | MessageBody::Undecodable { .. } => match message.response() {
-                Some(response) => {
-                    note_control_plane(&mut stream.control_plane, response.control_plane);
-                    SessionEvent::Response(track.response(&mut ctx, &response, from_file))
-                }
+                Some(response) => SessionEvent::Response(track.response(&mut ctx, &response, from_file)),
                 None => SessionEvent::Aside,
             },
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
+        let mut events = std::mem::take(&mut ctx.events);
+        if let SessionEvent::Request(request) = &outcome.what {
+            self.note_request_events(&mut events, (index, track_index), request, (changed_by, star), at);
+        } else {
+            self.note_plane_change(catalog, &mut events, (index, message), plane_before, (seq, at));
+        }
+        outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
             let sent = message.resources().map_or(&[][..], |list| list.blobs());
             response.needed_again = self.needed_again(catalog, (index, track_index), sent);
@@ -377,7 +409,7 @@ impl Engine {
 
     /// Returns the indices of a stream and of the other open streams of its client that carry one
     /// type each.
-    fn client_of(&self, index: usize) -> Vec<usize> {
+    pub(super) fn client_of(&self, index: usize) -> Vec<usize> {
         let node = self.streams.get(index).and_then(|stream| stream.node_id.as_ref());
         let others = node.and_then(|node| self.siblings.get(node)).map_or(&[][..], Vec::as_slice);
         let is_other = |other: &&usize| {
@@ -409,6 +441,7 @@ impl Engine {
             stream.first_request.get_or_insert(seq);
             stream.last_request = Some(seq);
             if let Some(node) = message.node() {
+                stream.node_from.get_or_insert(seq);
                 stream.bind(node);
             }
             self.join(index);
@@ -437,11 +470,5 @@ fn renames(what: &SessionEvent, body: &MessageBody) -> bool {
                 || !response.unknown_removals.is_empty()
         }
         _ => false,
-    }
-}
-
-fn note_control_plane(known: &mut Option<Arc<str>>, identifier: Option<&Arc<str>>) {
-    if identifier.is_some() && known.as_ref() != identifier {
-        *known = identifier.cloned();
     }
 }

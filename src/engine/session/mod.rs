@@ -16,6 +16,8 @@ mod compare;
 mod condition;
 mod delta;
 mod engine;
+mod engine_events;
+mod events;
 mod failing;
 mod file;
 mod globs;
@@ -36,17 +38,19 @@ mod warming_batches;
 mod words;
 mod xdstp;
 
+pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use words::{
-    AbsentBy, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RefusedVersion, RequestClass,
-    ResourceState, TypeState, Wildcard,
+    AbsentBy, MessageKind, NackFact, Origin, PlaneFact, PushFact, ReconnectFact, RefusedVersion,
+    RequestClass, ResourceState, TypeState, Wildcard,
 };
 
 pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::{Condition, Limits};
 pub(crate) use engine::Engine;
+pub(crate) use events::{EventEntry, TtlRecord};
 pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds};
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -55,13 +59,16 @@ pub use semantics::{ResourceSemantics, SchemaSemantics};
 pub(crate) use stream::Stream;
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
-pub(crate) use track::Track;
+pub(crate) use track::{ReportedError, Track};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named};
+
+use std::time::Duration;
 
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, Sym, Time};
 use compare::Compare;
+use events::EventList;
 use names::NameRuns;
 pub(crate) use names::{SymMap, SymSet};
 
@@ -83,6 +90,10 @@ pub(crate) struct Context<'a> {
     at: Time,
     seq: Seq,
     timed: bool,
+    /// Time after which a requested resource counts as missing.
+    resource_timeout: Option<Duration>,
+    /// The events of the message.
+    events: EventList,
 }
 
 /// Rare kinds of entries and names that the source has had so far.

@@ -1,3 +1,4 @@
+use super::events::EventEntry;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 
 use super::responses::{Order, Status};
@@ -13,6 +14,8 @@ pub(crate) struct Outcome {
     /// Index of the track on its stream.
     pub(crate) track: Option<usize>,
     pub(crate) what: SessionEvent,
+    /// The events of the message.
+    pub(crate) events: Vec<EventEntry>,
 }
 
 #[derive(Debug)]
@@ -47,6 +50,8 @@ pub(crate) struct RequestOutcome {
     pub(crate) ambiguous: Option<Ambiguity>,
     /// The wildcard before the request.
     pub(crate) was: Wildcard,
+    /// The wildcard after the request.
+    pub(crate) wildcard: Wildcard,
     /// The response whose nonce it carries.
     pub(crate) referenced: Option<ReferencedResponse>,
     /// Older responses that the client skips without a verdict (docs/protocol.md#e-04).

@@ -60,6 +60,7 @@ impl Track {
             partial: self.partial,
             ambiguous,
             was: self.subscribed.wildcard,
+            wildcard: Wildcard::None,
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
@@ -83,6 +84,7 @@ impl Track {
         let was = self.subscribed.is_wildcard();
         let names = SotwNames { request, stale, starts };
         self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
+        outcome.wildcard = self.subscribed.wildcard;
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         let nacks = request.error_detail.is_some();

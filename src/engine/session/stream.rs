@@ -8,7 +8,11 @@ use crate::wire::{End, Message, MessageBody, MessageShape, NodeInfo, Open};
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
 use super::track::Track;
+use super::words::PlaneFact;
 use super::xdstp;
+
+/// Changes of the control plane of a stream that are kept.
+const MAX_PLANES: usize = 16;
 
 /// One stream, of xDS or another protocol.
 #[derive(Clone, Debug)]
@@ -22,6 +26,12 @@ pub(crate) struct Stream {
     pub(crate) node: Option<Arc<NodeInfo>>,
     pub(crate) node_id: Option<Arc<str>>,
     pub(crate) control_plane: Option<Arc<str>>,
+    /// The first control planes of the stream, with their first responses.
+    pub(crate) planes: Vec<PlaneFact>,
+    /// Changes of the control plane.
+    pub(crate) plane_changes: u64,
+    /// The request that stated the node.
+    pub(crate) node_from: Option<Seq>,
     /// When and how the stream ended.
     pub(crate) closed: Option<(Time, End)>,
     /// The types of the stream, in order of their first messages.
@@ -56,6 +66,9 @@ impl Stream {
             node: None,
             node_id: None,
             control_plane: None,
+            planes: Vec::new(),
+            plane_changes: 0,
+            node_from: None,
             closed: None,
             tracks: Vec::new(),
             session: None,
@@ -86,6 +99,19 @@ impl Stream {
             self.node_id = Some(Arc::from(node.id.as_str())).filter(|id: &Arc<str>| !id.is_empty());
             self.node = Some(node.clone());
         }
+    }
+
+    /// Records the control plane of a response, and returns the one before, if it was another.
+    pub(crate) fn note_plane(&mut self, plane: &Arc<str>, n: Seq, at: Time) -> Option<Arc<str>> {
+        if self.control_plane.as_ref() == Some(plane) {
+            return None;
+        }
+        if self.planes.len() < MAX_PLANES {
+            self.planes.push(PlaneFact { identifier: plane.clone(), n, at });
+        }
+        let before = self.control_plane.replace(plane.clone());
+        self.plane_changes += u64::from(before.is_some());
+        before
     }
 
     /// Derives the variant from a message if the method path is unknown.

@@ -141,6 +141,12 @@ impl PendingNames {
         self.with_resource > 0 || self.shared.as_ref().is_some_and(|(_, request)| request.has_resource)
     }
 
+    /// Returns the time of the oldest request: names are kept in the order of their requests.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        let shared = self.shared.as_ref().map(|(_, request)| request.since);
+        shared.or_else(|| self.single.first().map(|(_, request)| request.since))
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.shared.is_none() && self.single.is_empty()
     }

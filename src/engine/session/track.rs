@@ -2,7 +2,7 @@ mod parts;
 mod response;
 mod verdict;
 
-pub(crate) use parts::{Carried, Subscription, Traffic};
+pub(crate) use parts::{Carried, ReportedError, Subscription, Traffic};
 pub(crate) use verdict::Verdicts;
 
 use std::cell::Cell;
@@ -13,6 +13,7 @@ use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
+use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::resource_set::{ResourceEntry, ResourceSet};
 use super::responses::{Order, Responses};
@@ -54,6 +55,12 @@ pub(crate) struct Track {
     pub(crate) aliases: SymMap<Sym>,
     /// When resources with a time to live expire.
     pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
+    /// The times to live of present resources, and how they changed.
+    pub(crate) ttls: SymMap<TtlRecord>,
+    /// Errors that the server has reported, by the name of the resource.
+    pub(crate) errors: SymMap<ReportedError>,
+    /// Whether the server ever reported a name as missing.
+    pub(crate) had_absent: bool,
     pub(crate) traffic: Traffic,
     pub(crate) carried: Carried,
     /// Resources that wait for others before the client uses them (docs/protocol.md#h-01).

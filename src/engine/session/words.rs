@@ -395,6 +395,17 @@ pub struct PushFact {
     pub bytes_same: u64,
 }
 
+/// A control plane, with the first of a run of responses that name it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlaneFact {
+    /// `control_plane.identifier`.
+    pub identifier: Arc<str>,
+    /// The first response.
+    pub n: Seq,
+    /// Time of this response.
+    pub at: Time,
+}
+
 /// Fates of the resources of a client after a reconnect, over all types of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReconnectFact {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::engine::session::{
-    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PushFact, ReconnectFact, RefusedVersion,
+    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PlaneFact, PushFact, ReconnectFact, RefusedVersion,
     RequestClass, ResourceState, TypeState, Wildcard,
 };
 
+use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{End, NodeInfo, Open, Tls};
 
@@ -71,6 +72,8 @@ pub struct MessageFact {
     pub changed: Vec<Arc<str>>,
     /// Request: names removed from the subscription. Response: removed resources.
     pub removed: Vec<Arc<str>>,
+    /// Facts beyond the row.
+    pub details: MessageDetails,
 }
 
 /// One row without its names: a [`MessageFact`] with counts in their place.
@@ -218,6 +221,14 @@ pub struct StreamFact {
     pub tls: Tls,
     /// Identifier of the control plane.
     pub control_plane: Option<Arc<str>>,
+    /// The control planes that responses name, in order, up to a limit.
+    pub planes: Vec<PlaneFact>,
+    /// Number of changes of the control plane.
+    pub plane_changes: u64,
+    /// The request that stated the node.
+    pub node_from: Option<Seq>,
+    /// Format of the file that the responses were read from.
+    pub file_format: Option<String>,
     /// When the stream opened, or when its first frame was recorded.
     pub opened: Time,
     /// When the stream closed.
@@ -290,6 +301,12 @@ pub struct ResourceFact {
     pub size: u64,
     /// When the resource expires.
     pub ttl_deadline: Option<Time>,
+    /// Time until then, at the time of the query.
+    pub ttl_left: Option<Duration>,
+    /// The time to live, and how it changed.
+    pub ttl: Option<Box<TtlFact>>,
+    /// Why the server does not send the resource.
+    pub error: Option<Box<ResourceErrorFact>>,
     /// The newest content, for [`crate::wire::content::Catalog::bytes`].
     pub content: Option<crate::wire::content::BlobId>,
 }

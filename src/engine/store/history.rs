@@ -2,7 +2,9 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::engine::session::{MessageKind, Outcome, RequestClass, ResponseOutcome, SessionEvent};
+use crate::engine::session::{
+    EventEntry, MessageKind, Outcome, RequestClass, ResponseOutcome, SessionEvent, Wildcard,
+};
 use crate::wire::content::{Catalog, Packed};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
@@ -34,6 +36,8 @@ pub(super) struct Row {
     pub(super) kind: MessageKind,
     pub(super) class: Option<RequestClass>,
     pub(super) implied: bool,
+    /// The wildcard after a request.
+    pub(super) wildcard: Option<Wildcard>,
 }
 
 /// A message and its line.
@@ -41,8 +45,19 @@ struct UnpackedMessage {
     message: Arc<Message>,
     note: Option<Arc<str>>,
     names: Option<Arc<Names>>,
+    events: Option<Arc<[EventEntry]>>,
     /// Estimated bytes in memory.
     weight: usize,
+}
+
+impl UnpackedMessage {
+    fn line(&self) -> TimelineLine {
+        TimelineLine {
+            names: self.names.clone(),
+            events: self.events.clone(),
+            ..TimelineLine::of(&self.message, self.note.as_ref())
+        }
+    }
 }
 
 impl Row {
@@ -60,6 +75,7 @@ impl Row {
             kind: MessageKind::Open,
             class: None,
             implied: false,
+            wildcard: None,
         };
         match &outcome.what {
             SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
@@ -72,6 +88,7 @@ impl Row {
                 row.kind = request.kind;
                 row.class = request.class;
                 row.implied = request.implied;
+                row.wildcard = Some(request.wildcard);
                 row.answers = request.answers.map_or(0, |seq| small(seq.0));
             }
             SessionEvent::Response(response) => {
@@ -181,9 +198,7 @@ impl History {
     /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
     pub(super) fn line(&self, row: &Row) -> Option<TimelineLine> {
         match &row.unpacked {
-            Some(unpacked) => {
-                Some(TimelineLine::of(&unpacked.message, unpacked.note.as_ref(), unpacked.names.as_ref()))
-            }
+            Some(unpacked) => Some(unpacked.line()),
             None => TimelineLine::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
@@ -254,10 +269,11 @@ impl History {
         if let Some(message) = message.filter(|_| row.seq > 0) {
             let none =
                 matches!(names.added, Which::Nothing) && names.changed.is_empty() && names.removed.is_empty();
-            let weight = self.weight(&message, &names);
+            let events = (!outcome.events.is_empty()).then(|| Arc::from(outcome.events.as_slice()));
+            let weight = self.weight(&message, &names) + events_weight(&outcome.events);
             self.bytes += weight;
             let (note, names) = (remark.map(Arc::from), (!none).then(|| Arc::new(names)));
-            row.unpacked = Some(Box::new(UnpackedMessage { message, note, names, weight }));
+            row.unpacked = Some(Box::new(UnpackedMessage { message, note, names, events, weight }));
         }
         self.rows.push(row);
         self.make_room(catalog);
@@ -316,9 +332,13 @@ impl History {
         let Some(unpacked) = row.unpacked.take() else { return };
         self.bytes -= unpacked.weight;
         self.messages.put(&unpacked.message.pack(catalog));
-        let line = TimelineLine::of(&unpacked.message, unpacked.note.as_ref(), unpacked.names.as_ref());
-        self.lines.put(&line.pack(row.track.is_some()));
+        self.lines.put(&unpacked.line().pack(row.track.is_some()));
     }
+}
+
+/// Estimates the bytes of events.
+fn events_weight(events: &[EventEntry]) -> usize {
+    events.iter().map(|event| size_of::<EventEntry>() + 4 * event.names.len()).sum()
 }
 
 /// Returns the names that a message added, changed and removed.

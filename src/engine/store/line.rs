@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::engine::session::EventEntry;
 use crate::wire::event::{Dir, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{Message, MessageBody};
@@ -18,6 +19,7 @@ pub(super) struct TimelineLine {
     /// Remark on the message.
     pub(super) note: Option<Arc<str>>,
     pub(super) names: Option<Arc<Names>>,
+    pub(super) events: Option<Arc<[EventEntry]>>,
 }
 
 /// The names that a row changed.
@@ -38,7 +40,8 @@ pub(super) enum Which {
 }
 
 impl TimelineLine {
-    pub(super) fn of(message: &Message, note: Option<&Arc<str>>, names: Option<&Arc<Names>>) -> TimelineLine {
+    /// Makes the line of a message, without names, events and remark.
+    pub(super) fn of(message: &Message, note: Option<&Arc<str>>) -> TimelineLine {
         let (version, nonce) = version_and_nonce(message);
         TimelineLine {
             dir: message.dir(),
@@ -52,7 +55,8 @@ impl TimelineLine {
                 MessageBody::Undecodable { reason } => Some(format!("undecodable: {reason}").into()),
                 _ => note.cloned(),
             },
-            names: names.cloned(),
+            names: None,
+            events: None,
         }
     }
 
@@ -80,6 +84,9 @@ impl TimelineLine {
             syms(put, &names.changed);
             syms(put, &names.removed);
         });
+        put.maybe(self.events.as_deref(), |put, events| {
+            put.each(events.iter(), |put, event| event.put(put));
+        });
         put.0
     }
 
@@ -104,6 +111,7 @@ impl TimelineLine {
                 };
                 Some(Arc::new(Names { added, changed: these(take)?, removed: these(take)? }))
             })?,
+            events: take.maybe(|take| take.each(EventEntry::take))?.map(Arc::from),
         })
     }
 }
@@ -143,11 +151,13 @@ pub(super) fn version_and_nonce(message: &Message) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::session::EventKind;
 
     #[test]
     fn a_line_is_what_was_put_away() {
         let names = |added| Arc::new(Names { added, changed: [Sym(9), Sym(3)].into(), removed: [].into() });
         let added = [Which::Nothing, Which::All, Which::These([Sym(1), Sym(0)].into())];
+        let event = EventEntry { kind: EventKind::OnDemand, names: vec![Sym(4)], count: 9 };
         for (names, n) in added.map(names).map(Some).into_iter().chain([None]).zip(0..) {
             let line = TimelineLine {
                 dir: if n % 2 == 0 { Dir::Req } else { Dir::Resp },
@@ -159,13 +169,14 @@ mod tests {
                 type_url: TypeUrl::from("t/A"),
                 note: (n == 2).then(|| "odd".into()),
                 names,
+                events: (n == 3).then(|| Arc::from([event.clone()])),
             };
             for typed in [false, true] {
                 let back = TimelineLine::unpack(&line.pack(typed)).expect("a line");
                 assert_eq!((back.dir, &back.version, &back.nonce), (line.dir, &line.version, &line.nonce));
                 assert_eq!((back.count, back.size, &back.error), (line.count, line.size, &line.error));
                 assert_eq!(back.type_url.as_str(), if typed { "" } else { "t/A" });
-                assert_eq!((&back.note, &back.names), (&line.note, &line.names));
+                assert_eq!((&back.note, &back.names, &back.events), (&line.note, &line.names, &line.events));
             }
         }
     }

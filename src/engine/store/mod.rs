@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+mod details;
 mod facts;
 mod failing;
 mod history;
@@ -24,7 +25,10 @@ mod versions;
 mod view;
 mod warming;
 
-pub use crate::engine::session::{EndKind, RequestSpan, SchemaSemantics, SharedSemantics};
+pub use crate::engine::session::{
+    EndKind, EventKind, MatchedVersion, RequestSpan, SchemaSemantics, SharedSemantics, TtlChange,
+};
+pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use facts::*;
 pub use failing::{FailingStream, StreamFailure};
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
@@ -95,7 +99,8 @@ impl Store {
             resource_timeout: timed.then_some(options.resource_timeout),
             stale_after: timed.then_some(options.stale_after),
         };
-        let (engine, history) = (Engine::new(timed), History::new(options.history));
+        let (mut engine, history) = (Engine::new(timed), History::new(options.history));
+        engine.set_resource_timeout(limits.resource_timeout);
         Store { catalog, clock, now: Time::ZERO, limits, engine, history, latest: None, states_only: false }
     }
 
@@ -193,7 +198,7 @@ impl Store {
 
     /// Returns a row of the timeline, from 0.
     pub fn row(&self, index: usize) -> Option<MessageFact> {
-        self.history.get(index).and_then(|row| self.message_fact(row))
+        self.history.get(index).and_then(|row| self.message_fact(index, row))
     }
 
     /// Returns a row without its names, in constant time.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::engine::session::{Condition, Presence, ResourceEntry, Stream, SubscribedNames, Track};
+use crate::wire::Open;
 use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
-    EndFact, ReconnectFact, ResourceFact, ResourceState, StateFact, Store, StreamFact, SummaryFact, TypeState,
+    EndFact, ReconnectFact, ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store, StreamFact,
+    SummaryFact, TtlFact, TypeState,
 };
 
 /// The state of a track.
@@ -36,6 +38,10 @@ impl Store {
             server: stream.open.server.clone(),
             tls: stream.open.tls.clone(),
             control_plane: stream.control_plane.clone(),
+            planes: stream.planes.clone(),
+            plane_changes: stream.plane_changes,
+            node_from: stream.node_from,
+            file_format: stream.open.fact(Open::FORMAT).map(str::to_owned),
             opened: stream.opened,
             closed: stream.closed.as_ref().map(|(at, _)| *at),
             end: stream.closed.as_ref().map(|(_, end)| EndFact::from(end)),
@@ -274,6 +280,12 @@ impl Store {
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
             ttl_deadline: track.deadlines.get(&name).copied(),
+            ttl_left: track.deadlines.get(&name).map(|deadline| deadline.since(now)),
+            ttl: track.ttls.get(&name).map(|record| Box::new(TtlFact::from(record))),
+            error: track.errors.get(&name).map(|error| {
+                let is_present = slot.is_some_and(ResourceEntry::is_present);
+                Box::new(ResourceErrorFact::new(self.text(name), error, !is_present))
+            }),
             content,
         }
     }

@@ -85,7 +85,7 @@ impl Store {
         fact.one = one.map(|name| self.text(name));
     }
 
-    pub(super) fn message_fact(&self, row: &Row) -> Option<MessageFact> {
+    pub(super) fn message_fact(&self, index: usize, row: &Row) -> Option<MessageFact> {
         let (line, changes) = self.line_of(row)?;
         let message = self.history.message_of(row, &self.catalog);
         let carried = message.iter().flat_map(|message| self.carried(message));
@@ -93,6 +93,7 @@ impl Store {
         let changes = changes.unwrap_or_default();
         let texts = |syms: &[Sym]| syms.iter().map(|sym| self.text(*sym)).collect();
         Some(MessageFact {
+            details: self.details(index, row, message.as_deref()),
             row: line.row,
             added: match &changes.added {
                 Which::Nothing => Vec::new(),

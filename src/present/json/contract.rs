@@ -1,16 +1,20 @@
 //! The fields of all JSON objects as one table, and the JSON Schema derived from the table.
 
+mod doctor;
+
 use serde_json::{Map, Value, json};
 
 use super::SCHEMA;
-use super::doctor::{FROM, STEP_STATES};
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::nack::ClientKind;
 use crate::engine::store::{
-    AbsentBy, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState,
+    Wildcard,
 };
 use crate::wire::event::{Dir, Side, Variant};
+
+use doctor::DOCTOR;
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
@@ -119,9 +123,61 @@ const MESSAGE: &[Field] = &[
     field(Messages, "size", Count, "protobuf bytes"),
     field(Maybe, "error", Object(ERROR), "error_detail of a NACK"),
     field(Always, "partial", Bool, "whether the start of the stream is missing"),
+    field(
+        Maybe,
+        "type_implied",
+        Bool,
+        "true if the message leaves its type out: the method or the names imply it",
+    ),
+    field(Maybe, "node_from", Count, "number of the request that states the node, if this one does not"),
+    field(
+        Maybe,
+        "wildcard",
+        words!(Wildcard),
+        "kind of the wildcard subscription after a request, if there is one",
+    ),
+    field(Maybe, "control_plane", Text, "identifier of the control plane in a response"),
+    field(Maybe, "canary", Bool, "true if the response says so"),
+    field(
+        Maybe,
+        "resource_errors",
+        List(&Object(RESOURCE_ERROR)),
+        "resources that the server does not send, and why",
+    ),
+    field(
+        Maybe,
+        "events",
+        List(&Object(EVENT)),
+        "what the message means: a wildcard ends, a resource comes into existence, …",
+    ),
     field(Maybe, "body", Any, "with --body: content as protobuf JSON, null if it was dropped"),
     known(Maybe, "raw", Text, "with --body: bytes in base64"),
     field(Maybe, "nack", Object(NACK), "with --body: parts of the text of a NACK, and the refused resources"),
+];
+
+const RESOURCE_ERROR: &[Field] = &[
+    field(Always, "name", Text, "resource"),
+    field(Always, "code", Integer, "gRPC code"),
+    field(Always, "message", Text, "message of the server"),
+    field(Always, "at", Count, "number of the response"),
+    field(
+        Always,
+        "absent",
+        Bool,
+        "whether the resource counts as missing: by code 5 (NOT_FOUND), or by any code if the client has none",
+    ),
+];
+
+const EVENT: &[Field] = &[
+    field(Always, "event", Words(|| EventKind::WORDS.to_vec()), "kind of the event"),
+    field(
+        Always,
+        "names",
+        TEXTS,
+        "first 64 names: resources, an alias and its resource, control planes, or type URLs",
+    ),
+    field(Always, "count", Count, "number of names"),
+    field(Always, "text", Text, "description"),
 ];
 
 const ERROR: &[Field] =
@@ -252,6 +308,17 @@ const STREAM: &[Field] = &[
     field(Maybe, "variant", words!(Variant), "transport variant; absent if the stream is not xDS"),
     known(Always, "peer", Text, "address of the client"),
     known(Always, "server", Text, "address of the server"),
+    field(Maybe, "node_from", Count, "number of the request that states the node"),
+    field(Maybe, "control_plane", Text, "identifier of the newest control plane"),
+    field(
+        Maybe,
+        "control_planes",
+        List(&Object(PLANE)),
+        "first 16 control planes in order, if there were several",
+    ),
+    field(Maybe, "control_plane_changes", Count, "number of changes of the control plane"),
+    field(Maybe, "node_info", Object(NODE), "`status`, `info`: node of the client"),
+    field(Maybe, "file_format", Text, "format of the content of a file: YAML, JSON, …"),
     field(Maybe, "tls", Object(TLS), "legs with TLS"),
     field(Always, "opened", Time, "time of the opening, null if it was not recorded"),
     field(Maybe, "closed", Time, "when it ended"),
@@ -262,6 +329,25 @@ const STREAM: &[Field] = &[
     field(Always, "bytes_out", Count, "bytes from server to client"),
     field(Always, "gaps", Count, "messages lost in the copy"),
     field(Maybe, "keepalive", Object(KEEPALIVE), "HTTP/2 keepalive PINGs of one side"),
+];
+
+const PLANE: &[Field] = &[
+    field(Always, "identifier", Text, "control_plane.identifier"),
+    field(Always, "n", Count, "number of the first response"),
+    field(Always, "time", Time, "time of the response"),
+];
+
+const NODE: &[Field] = &[
+    field(Always, "id", Text, "id"),
+    field(Always, "cluster", Text, "cluster"),
+    field(Always, "region", Text, "locality.region"),
+    field(Always, "zone", Text, "locality.zone"),
+    field(Always, "sub_zone", Text, "locality.sub_zone"),
+    field(Always, "user_agent", Text, "user_agent_name"),
+    field(Always, "user_agent_version", Text, "version of the user agent"),
+    field(Always, "client_features", TEXTS, "client_features"),
+    field(Always, "metadata", Any, "metadata, with the names of the API"),
+    field(Always, "extensions", Any, "extensions"),
 ];
 
 const KEEPALIVE: &[Field] = &[
@@ -316,7 +402,23 @@ const RESOURCE: &[Field] = &[
     known(Always, "hash", Text, "content hash: equal within one source for equal content"),
     field(Always, "size", Count, "bytes"),
     field(Maybe, "ttl_deadline", Time, "when its time to live expires"),
+    field(Maybe, "ttl", Object(TTL), "time to live, and how it changed"),
+    field(Maybe, "error", Object(RESOURCE_ERROR), "why the server does not send the resource"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
+];
+
+const TTL: &[Field] = &[
+    known(Always, "seconds", Number, "length; null if the resource has no time to live any more"),
+    known(Always, "left_seconds", Number, "time left, 0 if it has run out"),
+    field(Always, "heartbeats", Count, "heartbeats that extended the time"),
+    field(Maybe, "last_heartbeat", Time, "time of the newest heartbeat"),
+    field(Always, "changes", List(&Object(TTL_CHANGE)), "first and newest lengths, oldest first"),
+];
+
+const TTL_CHANGE: &[Field] = &[
+    field(Always, "n", Count, "number of the response"),
+    field(Always, "time", Time, "time of the response"),
+    known(Always, "seconds", Number, "length; null: no time to live any more"),
 ];
 
 const FINDING: &[Field] = &[
@@ -366,62 +468,6 @@ const PATH: &[Field] = &[
     field(Always, "op", words!(Op), "kind of the difference"),
     field(Maybe, "from", Any, "value before"),
     field(Maybe, "to", Any, "value after"),
-];
-
-const DOCTOR: &[Field] = &[
-    field(Always, "version", Text, "version of xdscope"),
-    field(Always, "terminal", Object(TERMINAL), "capabilities"),
-    field(Always, "paths", Object(PATHS), "files and folders"),
-    field(Always, "settings", List(&Object(SETTING)), "settings of config.toml, with the values in force"),
-    field(Maybe, "server", Object(SERVER), "with SERVER: protocols that the server supports"),
-];
-
-const SERVER: &[Field] = &[
-    field(Always, "address", Text, "address"),
-    field(
-        Always,
-        "steps",
-        List(&Object(STEP)),
-        "checks in order, up to the first that makes the next one impossible",
-    ),
-];
-
-const STEP: &[Field] = &[
-    field(Always, "step", Text, "name, port, TLS, HTTP/2, a variant, or reflection"),
-    field(
-        Always,
-        "state",
-        Words(|| STEP_STATES.to_vec()),
-        "result; none: not supported, which is not an error",
-    ),
-    field(Always, "said", TEXTS, "findings"),
-    known(Always, "ms", Number, "duration in milliseconds"),
-    known(Always, "next", Text, "flag or change that may help"),
-];
-
-const TERMINAL: &[Field] = &[
-    field(Always, "stdin", Bool, "stdin is a terminal"),
-    field(Always, "stdout", Bool, "stdout is a terminal"),
-    known(Always, "term", Text, "TERM"),
-    known(Always, "columns", Count, "width"),
-    known(Always, "rows", Count, "height"),
-    field(Always, "color", Bool, "colour is used"),
-    field(Always, "unicode", Bool, "symbols beyond ASCII are used"),
-    field(Always, "screens", Bool, "whether the terminal can show screens"),
-    field(Always, "clipboard", Text, "how copied text reaches the clipboard"),
-];
-
-const PATHS: &[Field] = &[
-    known(Always, "config", Text, "config.toml"),
-    field(Always, "config_exists", Bool, "whether config.toml exists"),
-    known(Always, "sessions", Text, "folder of the saved sessions"),
-];
-
-const SETTING: &[Field] = &[
-    field(Always, "name", Text, "name of the flag without the leading hyphens"),
-    field(Always, "value", Text, "value as it would be typed"),
-    field(Always, "from", Words(|| FROM.to_vec()), "kind of the source"),
-    field(Always, "where", Text, "flag, variable or line that sets it"),
 ];
 
 /// Returns the JSON Schema (draft 2020-12) of one printed object.

@@ -26,8 +26,12 @@ use serde_json::{Value, json};
 use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, Nack};
-use crate::engine::store::{MessageFact, MissingAnswer, ResourceFact, StateFact, StreamFact, TypeState};
-use crate::present::report;
+use crate::engine::store::{
+    MessageEvent, MessageFact, MissingAnswer, ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact,
+    TtlFact, TypeState, Wildcard,
+};
+use crate::present::{node, report};
+use crate::schema::Schema;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
@@ -94,6 +98,45 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     out.put("size", fact.size);
     out.some("error", fact.error.as_ref().map(|(code, text)| json!({ "code": code.0, "message": &**text })));
     out.put("partial", fact.partial);
+    add_details(&mut out, fact);
+    out.done()
+}
+
+/// Adds the facts of a message beyond its row.
+fn add_details(out: &mut Object, fact: &MessageFact) {
+    let details = &fact.details;
+    out.some("type_implied", details.is_type_implied.then_some(true));
+    out.some("node_from", details.node_from.filter(|from| Some(*from) != fact.n).map(|n| n.0));
+    let wildcard = details.wildcard.filter(|wildcard| *wildcard != Wildcard::None);
+    out.some("wildcard", wildcard.map(Wildcard::word));
+    out.some("control_plane", details.control_plane.as_deref());
+    out.some("canary", details.is_canary.then_some(true));
+    if !details.resource_errors.is_empty() {
+        out.put("resource_errors", details.resource_errors.iter().map(resource_error).collect::<Vec<_>>());
+    }
+    if !details.events.is_empty() {
+        out.put("events", details.events.iter().map(event).collect::<Vec<_>>());
+    }
+}
+
+/// An event of a `message`.
+fn event(event: &MessageEvent) -> Value {
+    let mut out = Object::bare();
+    out.put("event", event.kind.word());
+    out.list("names", &event.names);
+    out.put("count", event.count);
+    out.put("text", report::event(event));
+    out.done()
+}
+
+/// An error that the server reports for a resource.
+fn resource_error(error: &ResourceErrorFact) -> Value {
+    let mut out = Object::bare();
+    out.put("name", &*error.name);
+    out.put("code", error.code.0);
+    out.put("message", &*error.message);
+    out.put("at", error.n.0);
+    out.put("absent", error.is_absent);
     out.done()
 }
 
@@ -168,6 +211,16 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.some("variant", fact.variant.map(|variant| variant.word()));
     out.put("peer", fact.peer.as_deref());
     out.put("server", fact.server.as_deref());
+    out.some("node_from", fact.node_from.map(|n| n.0));
+    out.some("control_plane", fact.control_plane.as_deref());
+    if fact.plane_changes > 0 {
+        let planes = fact.planes.iter().map(|plane| {
+            json!({ "identifier": &*plane.identifier, "n": plane.n.0, "time": time(plane.at, clock) })
+        });
+        out.put("control_planes", planes.collect::<Vec<_>>());
+        out.put("control_plane_changes", fact.plane_changes);
+    }
+    out.some("file_format", fact.file_format.as_deref());
     out.some("tls", (!fact.tls.is_empty()).then(|| tls::legs(&fact.tls)));
     out.put("opened", if fact.partial { Value::Null } else { time(fact.opened, clock) });
     out.some("closed", fact.closed.map(|at| time(at, clock)));
@@ -192,6 +245,35 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
         out.put("keepalive", inner.done());
     }
     out.done()
+}
+
+/// The `stream` object with the node of the client, decoded by a schema.
+pub fn stream_with_node(fact: &StreamFact, store: &Store, schema: &Schema) -> Value {
+    let mut object = stream(fact, &store.clock());
+    let body = node::decoded(store.catalog(), schema, fact);
+    if let (Value::Object(fields), Some(info)) = (&mut object, node_info(fact, body.as_ref())) {
+        fields.insert("node_info".into(), info);
+    }
+    object
+}
+
+/// The member `node_info` of a `stream`. `body` is the decoded node.
+fn node_info(fact: &StreamFact, body: Option<&Value>) -> Option<Value> {
+    let node = fact.node.as_ref()?;
+    let [region, zone, sub_zone] = &node.locality;
+    let part = |field: &str, none: Value| body.and_then(|body| body.get(field)).cloned().unwrap_or(none);
+    let mut out = Object::bare();
+    out.put("id", node.id.as_str());
+    out.put("cluster", node.cluster.as_str());
+    out.put("region", region.as_str());
+    out.put("zone", zone.as_str());
+    out.put("sub_zone", sub_zone.as_str());
+    out.put("user_agent", node.user_agent.as_str());
+    out.put("user_agent_version", node.user_agent_version.as_str());
+    out.put("client_features", node.client_features.clone());
+    out.put("metadata", part("metadata", json!({})));
+    out.put("extensions", part("extensions", json!([])));
+    Some(out.done())
 }
 
 /// One `waiting_reason` of a `state`: a likely reason for a missing answer.
@@ -260,5 +342,22 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     out.put("hash", fact.hash.as_deref());
     out.put("size", fact.size);
     out.some("ttl_deadline", fact.ttl_deadline.map(|at| time(at, clock)));
+    out.some("ttl", fact.ttl.as_deref().map(|ttl| self::ttl(ttl, fact, clock)));
+    out.some("error", fact.error.as_deref().map(resource_error));
+    out.done()
+}
+
+/// The time to live of a `resource`.
+fn ttl(ttl: &TtlFact, fact: &ResourceFact, clock: &Clock) -> Value {
+    let mut out = Object::bare();
+    out.put("seconds", ttl.ttl.map(|ttl| ttl.as_secs_f64()));
+    out.put("left_seconds", fact.ttl_left.filter(|_| !clock.untimed).map(|left| left.as_secs_f64()));
+    out.put("heartbeats", ttl.heartbeats);
+    out.some("last_heartbeat", ttl.last_heartbeat.map(|at| time(at, clock)));
+    let changes = ttl.changes.iter().map(|change| {
+        let seconds = change.ttl.map(|ttl| ttl.as_secs_f64());
+        json!({ "n": change.n.0, "time": time(change.at, clock), "seconds": seconds })
+    });
+    out.put("changes", changes.collect::<Vec<_>>());
     out.done()
 }

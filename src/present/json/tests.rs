@@ -37,6 +37,7 @@ fn message_fact(dir: Option<Dir>) -> MessageFact {
         added: Vec::new(),
         changed: Vec::new(),
         removed: Vec::new(),
+        details: Default::default(),
     }
 }
 
@@ -162,6 +163,10 @@ fn stream_has_end_only_when_closed() {
         server: Some("cp".into()),
         tls: Tls::default(),
         control_plane: None,
+        planes: Vec::new(),
+        plane_changes: 0,
+        node_from: None,
+        file_format: None,
         opened: Time::ZERO,
         closed: None,
         end: None,
@@ -211,6 +216,9 @@ fn resource_has_fields_in_order() {
         hash: Some("00ff".into()),
         size: 10,
         ttl_deadline: Some(Time::from_secs_f64(18.0)),
+        ttl_left: None,
+        ttl: None,
+        error: None,
         content: None,
     };
     let value = resource(&fact, &UNDATED);

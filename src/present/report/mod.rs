@@ -3,6 +3,7 @@
 //!
 //! Layout, symbols and colours belong to `tui` and `cli`.
 
+mod event;
 mod failing;
 mod finding;
 mod matrix;
@@ -13,6 +14,7 @@ mod refused_version;
 mod state;
 mod warming;
 
+pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::nack::{self, NackReport};
-use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, SummaryFact, Versions};
-use crate::present::explanation;
+use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
+use crate::present::{explanation, node};
 use crate::schema::Schema;
 use crate::schema::links::{self, Link};
 use crate::wire::content::BlobId;
@@ -110,6 +110,10 @@ impl Contents<'_> {
     pub fn explain(&self, body: &Value, path: &str) -> Option<String> {
         let found = self.bodies.schema().explain_at(body, path).ok()?;
         Some(explanation::text(&found))
+    }
+    /// The node of a stream as protobuf JSON.
+    pub fn node(&self, stream: &StreamFact) -> Option<Value> {
+        node::decoded(self.store.catalog(), self.bodies.schema(), stream)
     }
     pub fn links(&self, body: &Value) -> Vec<Link> {
         links::links_of(self.bodies.schema(), body)

@@ -54,6 +54,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Screen(S::Overview), "D", DiffMarked),
     shown(C::Screen(S::Overview), "r", Record),
     shown(C::Screen(S::Stream), "d", Diff),
+    shown(C::Screen(S::Stream), "z", Unfold),
     shown(C::Screen(S::Timeline), "L", Ladder),
     shown(C::Screen(S::Timeline), "f", Follow),
     shown(C::Screen(S::Timeline), "v", Format),

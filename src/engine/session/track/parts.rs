@@ -21,6 +21,8 @@ pub(crate) struct Subscription {
     pub(crate) globs: Globs,
     /// When the subscription changed last.
     pub(crate) changed_at: Time,
+    /// Delta: the request that changed it last.
+    pub(crate) changed_by: Option<Seq>,
     /// The names that the server works from, where they differ (docs/protocol.md#e-09).
     pub(crate) effective: Option<SubscribedNames>,
     /// When a wildcard was asked for, and by which request, until the first response.
@@ -61,4 +63,15 @@ pub(crate) struct Carried {
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,
+}
+
+/// An entry of `resource_errors` (docs/protocol.md#m-14).
+#[derive(Clone, Debug)]
+pub(crate) struct ReportedError {
+    /// The newest response that reports it.
+    pub(crate) n: Seq,
+    pub(crate) at: Time,
+    pub(crate) code: i32,
+    /// The text of the server, shortened.
+    pub(crate) message: Arc<str>,
 }

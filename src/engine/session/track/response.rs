@@ -1,8 +1,10 @@
 //! Effects of responses on the resources of a track.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
+use crate::engine::session::events::{EventKind, MatchedVersion, TtlChange};
 use crate::engine::session::names::SymSet;
 use crate::engine::session::outcome::{Hollow, ResponseOutcome};
 use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
@@ -12,7 +14,12 @@ use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{Kind, Sym};
 use crate::wire::{ResourceError, ResponseView};
 
-use super::Track;
+use super::{ReportedError, Track};
+
+/// Names with an error of the server that are kept.
+const MAX_ERRORS: usize = 1 << 14;
+/// Bytes of the text of an error that are kept.
+const MAX_ERROR_BYTES: usize = 4096;
 
 /// The resources of its type that a response affects.
 #[derive(Clone, Copy, PartialEq)]
@@ -79,6 +86,7 @@ impl Track {
         } else {
             ResentResources::default()
         };
+        self.note_appearances(ctx, push.resources);
         let incoming = IncomingResponse { list: push.resources, version, order };
         let AppliedResources { change, hollow, unknown_removals } =
             self.apply_resources(ctx, push, incoming, scope);
@@ -311,6 +319,7 @@ impl Track {
         if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
             removed.push(name);
         }
+        self.had_absent |= !was_held;
         let (blob, version) = slot.map_or((None, Sym::EMPTY), |slot| (slot.blob, slot.version));
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
@@ -321,6 +330,7 @@ impl Track {
     fn forget(&mut self, name: Sym) {
         self.waiting.remove(name);
         self.deadlines.shift_remove(&name);
+        self.ttls.remove(&name);
         self.unrequested.remove(&name);
     }
 
@@ -344,10 +354,21 @@ impl Track {
         if let Some(slot) = slot.filter(|slot| slot.is_present() || slot.state == Presence::Expired) {
             // The protocol does not say which version applies, so either one matches
             // (docs/protocol.md#g-10).
-            if slot.version == version || (response_version != Sym::EMPTY && slot.version == response_version)
-            {
+            let is_response = response_version != Sym::EMPTY && slot.version == response_version;
+            let matched = match (slot.version == version, is_response) {
+                (true, false) => MatchedVersion::Wrapper,
+                (false, true) => MatchedVersion::Response,
+                (true, true) => MatchedVersion::Both,
+                (false, false) => MatchedVersion::Neither,
+            };
+            let is_match = matched != MatchedVersion::Neither;
+            // A delta entry has one version only.
+            if (is_match && response_version != Sym::EMPTY) || (!is_match && ttl.is_some()) {
+                ctx.events.add(EventKind::HeartbeatMatched(matched), name);
+            }
+            if is_match {
                 if slot.is_present() {
-                    self.set_deadline(ctx, name, ttl);
+                    self.set_deadline(ctx, name, ttl, true);
                 }
                 return Some((name, Hollow::Heartbeat));
             }
@@ -360,6 +381,7 @@ impl Track {
         if was_here || self.covers(ctx.catalog, name, slot.as_ref()) {
             removed.push(name);
         }
+        self.had_absent = true;
         let state = Presence::Absent(AbsentBy::Legacy);
         let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
@@ -372,19 +394,60 @@ impl Track {
     fn error(&mut self, ctx: &mut Context<'_>, error: &ResourceError, order: Order, removed: &mut Vec<Sym>) {
         const NOT_FOUND: i32 = 5;
         let name = self.canonical(ctx.catalog, error.name);
+        if self.errors.len() < MAX_ERRORS || self.errors.contains_key(&name) {
+            let message = shortened(&error.detail.message, MAX_ERROR_BYTES);
+            let known = ReportedError { n: ctx.seq, at: ctx.at, code: error.detail.code, message };
+            self.errors.insert(name, known);
+        }
         if error.detail.code == NOT_FOUND || !self.sent.is_present(ctx.catalog, name) {
             self.remove(ctx, name, order, removed);
         }
     }
 
-    fn set_deadline(&mut self, ctx: &Context<'_>, name: Sym, ttl: Option<i64>) {
-        match ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0) {
+    /// Starts or stops the timer of a resource (docs/protocol.md#g-02, docs/protocol.md#g-05).
+    fn set_deadline(&mut self, ctx: &mut Context<'_>, name: Sym, ttl: Option<i64>, is_heartbeat: bool) {
+        let ttl = ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
+        let ttl = ttl.map(Duration::from_nanos);
+        match ttl {
             Some(ttl) => {
-                self.deadlines.insert(name, ctx.at.after(Duration::from_nanos(ttl)));
+                self.deadlines.insert(name, ctx.at.after(ttl));
             }
             None => {
                 self.deadlines.shift_remove(&name);
             }
+        }
+        if ttl.is_none() && !self.ttls.contains_key(&name) {
+            return;
+        }
+        let change = TtlChange { n: ctx.seq, at: ctx.at, ttl };
+        let event = self.ttls.entry(name).or_default().set(change, is_heartbeat);
+        event.into_iter().for_each(|event| ctx.events.add(event, name));
+    }
+
+    /// Records which resources of a response did not exist before, or are overdue
+    /// (docs/protocol.md#e-48).
+    fn note_appearances(&self, ctx: &mut Context<'_>, list: &List) {
+        let is_late = |since| ctx.resource_timeout.is_some_and(|limit| ctx.at.since(since) >= limit);
+        let has_late = self.waiting.oldest().is_some_and(is_late);
+        if !self.had_absent && !has_late {
+            return;
+        }
+        let absent_by = |catalog: &Catalog, name: Sym| match self.sent.get(catalog, name)?.state {
+            Presence::Absent(by) => Some(by),
+            _ => None,
+        };
+        let overdue = |name: Sym| {
+            let request = self.waiting.get(name).filter(|request| !request.has_resource)?;
+            is_late(request.since).then_some(AbsentBy::Timer)
+        };
+        let appearance = |id: &BlobId| {
+            let name = key(ctx.catalog, *id);
+            let by = absent_by(ctx.catalog, name).or_else(|| overdue(name))?;
+            (!hollow(ctx.catalog, *id)).then_some((by, name))
+        };
+        let appeared: Vec<_> = list.blobs().iter().filter_map(appearance).collect();
+        for (by, name) in appeared {
+            ctx.events.add(EventKind::CameIntoExistence(by), name);
         }
     }
 
@@ -401,6 +464,10 @@ impl Track {
             self.delivered_specials(ctx, list);
         }
         self.waiting.remove_all(&change.added);
+        if !self.errors.is_empty() {
+            let sent = list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
+            sent.for_each(|id| drop(self.errors.remove(&key(ctx.catalog, *id))));
+        }
         if !(self.subscribed.may_be_wildcard() && self.unrequested.is_empty()) {
             for name in &change.added {
                 self.unrequested.remove(name);
@@ -432,7 +499,7 @@ impl Track {
             let ttl = entry.ttl;
             let aliases: Vec<Sym> = entry.aliases.to_vec();
             if ttl.is_some() || !self.deadlines.is_empty() {
-                self.set_deadline(ctx, name, ttl);
+                self.set_deadline(ctx, name, ttl, false);
             }
             if !self.waiting.is_empty() {
                 self.waiting.remove(name);
@@ -445,9 +512,20 @@ impl Track {
             for alias in aliases {
                 let alias = ctx.catalog.first_spelling(alias);
                 self.waiting.remove(alias);
-                self.aliases.insert(alias, name);
+                let is_news = self.aliases.insert(alias, name) != Some(name);
+                if is_news && alias != name && self.subscribed.names.contains(alias) {
+                    ctx.events.add_all(EventKind::AliasResolved, &[alias, name]);
+                }
             }
         }
+    }
+}
+
+/// Returns the text, or its start.
+fn shortened(text: &Arc<str>, most: usize) -> Arc<str> {
+    match text.floor_char_boundary(most) {
+        end if end < text.len() => Arc::from(&text[..end]),
+        _ => text.clone(),
     }
 }
 

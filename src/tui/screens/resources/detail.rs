@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::engine::nack::Extracted;
 use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
+use crate::present::report;
 use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
 use crate::tui::widgets::list::scroll;
@@ -152,6 +153,10 @@ impl ResourceDetail {
         let mark = contents.mark(stream, &place.type_url);
         let key = ContentsKey { stream, path: place.clone(), mark };
         if self.key.as_ref() == Some(&key) {
+            // The time that is left changes without messages.
+            if self.fact.as_ref().is_some_and(|fact| fact.ttl_left.is_some()) {
+                self.fact = contents.resource(stream, &place.type_url, name);
+            }
             return;
         }
         let is_other = self.key.as_ref().is_none_or(|old| old.stream != stream || old.path != *place);
@@ -250,7 +255,10 @@ impl ResourceDetail {
         self.body = None;
         let plain = |text: String| TreeLine { text, path: String::new(), fold: None };
         let Some(content) = content else {
-            return self.lines.push(plain(self.absence().to_owned()));
+            let error = self.fact.as_ref().and_then(|fact| fact.error.as_deref());
+            let error = error.map(|error| format!("#{}: {}", error.n.0, report::resource_error(error)));
+            self.lines = [Some(self.absence().to_owned()), error].into_iter().flatten().map(plain).collect();
+            return;
         };
         let large = contents.size(content) > MAX_DECODED_BYTES;
         if self.format() != BodyFormat::Yaml || large {

@@ -7,13 +7,13 @@ use super::state::{Focus, ResourcesScreen, areas};
 use super::tree::ResourceRow;
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
 use crate::present::authority::authority_text;
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::text::{
-    self, Keep, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
+    self, Keep, age, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
     type_label, wrap,
 };
 
@@ -69,7 +69,7 @@ pub(super) fn draw(
     let areas = areas(screen, common, layout);
     let mut cursor = None;
     if !areas.tree.is_empty() {
-        let at = tree(screen, canvas, areas.tree);
+        let at = tree(screen, common, canvas, areas.tree);
         cursor = at.map(|y| Position { x: areas.tree.x, y });
         side(screen, common, canvas, areas.side);
         for row in areas.bar.rows() {
@@ -85,12 +85,19 @@ pub(super) fn draw(
     }
 }
 
+/// The time that is left of a resource: ` 9s ttl`.
+fn ttl(common: &Common, fact: &ResourceFact) -> String {
+    let is_present = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
+    let left = fact.ttl_left.filter(|_| is_present && !common.clock.untimed);
+    left.map(|left| format!(" {} ttl", age(left))).unwrap_or_default()
+}
+
 /// The mark of the part that has the focus.
 fn mark(screen: &ResourcesScreen, common: &Common, focus: Focus) -> String {
     if screen.focus == focus { format!("{} ", common.theme.glyphs().selected) } else { String::new() }
 }
 
-fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16> {
+fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let (title, rest) = layout::split(area, 1);
     let glyphs = canvas.glyphs();
     let width = usize::from(area.width);
@@ -125,6 +132,7 @@ fn tree(screen: &ResourcesScreen, canvas: &mut Canvas, area: Rect) -> Option<u16
                     plain(format!("     {} ", pad(&shown, room))),
                     plain(format!("{} ", pad(&cut(&seen, version, Keep::Tail, glyphs.cut), version))),
                     fact.as_ref().map_or_else(|| span("-", Role::Muted), |fact| state(fact, glyphs)),
+                    span(fact.as_ref().map(|fact| ttl(common, fact)).unwrap_or_default(), Role::Muted),
                 ]
             }
         };
@@ -170,6 +178,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 let text = if none { "   never sent" } else { "   nothing older is kept" };
                 lines.push(vec![span(text, Role::Muted)]);
             }
+            lines.extend(ttl_lines(common, detail.fact.as_ref(), usize::from(rest.width)));
             lines.extend(detail.holders.iter().map(|holder| holder_line(screen, holder)));
             ("versions".to_owned(), detail.version_shown(), lines)
         }
@@ -190,6 +199,14 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
             }
         }
     }
+}
+
+/// The time to live of the resource, and its history.
+fn ttl_lines(common: &Common, fact: Option<&ResourceFact>, width: usize) -> Vec<StyledLine> {
+    let left = fact.and_then(report::ttl_left).filter(|_| !common.clock.untimed);
+    let texts = [left.map(|left| format!("TTL {left}")), fact.and_then(report::ttl_history)];
+    let lines = texts.into_iter().flatten().flat_map(|text| wrap(&text, width.saturating_sub(4)));
+    lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect()
 }
 
 /// A node with a resource of this name, and whether the content is the same.

@@ -18,9 +18,25 @@ const MAX_LISTED_NAMES: usize = 200;
 
 /// The lines of the detail pane.
 pub(super) fn lines(screen: &StreamScreen, common: &Common) -> Vec<StyledLine> {
-    let (Some(layout), Some(state)) = (common.layout(), screen.state()) else { return Vec::new() };
+    let Some(layout) = common.layout() else { return Vec::new() };
     let width = usize::from(areas(&layout, 2, 2).detail.width);
+    if screen.is_node_open {
+        return node_lines(screen, width);
+    }
+    let Some(state) = screen.state() else { return Vec::new() };
     type_lines(screen, common, state, width)
+}
+
+/// The lines of the node card.
+fn node_lines(screen: &StreamScreen, width: usize) -> Vec<StyledLine> {
+    let mut fields = DetailFields { lines: Vec::new(), width };
+    for (label, text) in &screen.node {
+        fields.add(label, text, Role::Plain);
+    }
+    if screen.node.is_empty() {
+        fields.add("node", "no request has stated a node", Role::Muted);
+    }
+    fields.lines
 }
 
 pub(super) fn millis(ms: f64) -> String {

@@ -1,6 +1,7 @@
 //! The events of a stream: opening, node, TLS, keepalive, close.
 
-use crate::engine::store::StreamFact;
+use crate::engine::store::{PlaneFact, StreamFact};
+use crate::present::node;
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::screens::shared::variant::variant_words;
@@ -66,7 +67,33 @@ fn add_opening(events: &mut Events<'_>, stream: &StreamFact) {
         };
         let cluster =
             if node.cluster.is_empty() { String::new() } else { format!(" cluster {}", node.cluster) };
-        events.add("node", Role::Plain, &format!("id {}{cluster}{features}", node.id));
+        let locality = Some(node::locality(&node.locality)).filter(|text| !text.is_empty());
+        let locality = locality.map(|text| format!(" locality {text}")).unwrap_or_default();
+        events.add("node", Role::Plain, &format!("id {}{cluster}{locality}{features}", node.id));
+    }
+    if let Some(format) = &stream.file_format {
+        events.add("format", Role::Plain, &format!("{format} by content"));
+    }
+    add_planes(events, stream);
+}
+
+/// Adds the control planes that have answered.
+fn add_planes(events: &mut Events<'_>, stream: &StreamFact) {
+    let mut before: Option<&PlaneFact> = None;
+    for plane in &stream.planes {
+        let (n, id) = (plane.n.0, &plane.identifier);
+        match before {
+            None => events.add_at(plane.at, "plane", Role::Plain, &format!("control plane {id} (#{n})")),
+            Some(before) => {
+                let text = format!("control plane changed from {} to {id} (#{n})", before.identifier);
+                events.add_at(plane.at, "plane", Role::Warn, &text);
+            }
+        }
+        before = Some(plane);
+    }
+    let more = stream.plane_changes.saturating_sub(stream.planes.len().saturating_sub(1) as u64);
+    if more > 0 {
+        events.add("plane", Role::Warn, &format!("{} more changes of the control plane", count(more)));
     }
 }
 

@@ -10,6 +10,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, StreamFact, TypeState};
+use crate::present::node;
 use crate::present::report::{severity, type_order};
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::Data;
@@ -44,6 +45,10 @@ pub struct StreamScreen {
     missing_answers: MissingAnswers,
     /// The stream and those that it continues, newest first.
     chain: Vec<StreamFact>,
+    /// The detail pane shows the node in place of the type.
+    is_node_open: bool,
+    /// The lines of the node, if it is shown.
+    node: Vec<(&'static str, String)>,
 }
 
 impl StreamScreen {
@@ -62,6 +67,14 @@ impl StreamScreen {
         if self.position().is_none() {
             self.selected = self.states.first().map(|state| state.type_url.clone());
         }
+    }
+
+    /// Loads the node of the stream, if it is shown.
+    fn load_node(&mut self, data: &dyn Data) {
+        self.node.clear();
+        let Some(fact) = self.chain.first().filter(|_| self.is_node_open) else { return };
+        let body = data.contents().and_then(|contents| contents.node(fact));
+        self.node = node::lines(fact, body.as_ref());
     }
 
     /// Looks up why names of the selected type are missing.
@@ -145,6 +158,10 @@ impl Screen for StreamScreen {
         }
         match command {
             Command::Open => return self.open(common),
+            Command::Unfold => {
+                self.is_node_open = !self.is_node_open;
+                self.scroll = 0;
+            }
             // With a time cursor, these move the cursor.
             Command::NextProblem if !common.has_cursor() => self.next_problem(common, true),
             Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, false),
@@ -162,6 +179,7 @@ impl Screen for StreamScreen {
             self.states.retain(|state| data.state_matches(applied, state));
         }
         self.explain(data);
+        self.load_node(data);
         let rows = self.states.len();
         let detail = detail::lines(self, common).len() + 1;
         let areas = areas(layout, rows + 1, detail);

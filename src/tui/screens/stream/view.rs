@@ -124,8 +124,13 @@ pub(super) fn draw(
     let below = format!("{} below, Tab j", plural(hidden as u64, "line"));
     let opens = match screen.state().map(|state| state.open_nack.is_some()) {
         _ if hidden > 0 => &below,
+        _ if screen.is_node_open => "z closes the node",
         Some(true) => "Enter opens the NACK",
         _ => "Enter opens its messages",
+    };
+    let label = match screen.fact().and_then(|fact| fact.node.as_ref()).filter(|_| screen.is_node_open) {
+        Some(node) => format!("node {}", node.id),
+        None => label,
     };
     let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
     canvas.rule(title, &common.pane_title(label), opens);

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use super::areas;
 use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
 use crate::engine::store::{ResourceState, Wildcard};
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -252,6 +252,17 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     }
     if let Some(why) = &screen.why {
         add("perhaps", why.clone());
+    }
+    if let Some(error) = &fact.error {
+        add("error", format!("#{} {}", error.n.0, report::resource_error(error)));
+    }
+    let ttl = [report::ttl_left(fact).filter(|_| !common.clock.untimed), report::ttl_history(fact)];
+    let ttl: Vec<String> = ttl.into_iter().flatten().collect();
+    if !ttl.is_empty() {
+        add("ttl", ttl.join("; "));
+    }
+    if *fact.name != *row.name {
+        add("alias of", fact.name.to_string());
     }
     if !fact.aliases.is_empty() {
         add("aliases", fact.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>().join(", "));

@@ -1,12 +1,12 @@
 //! The selected message in full: its fields, or its body.
 
-use crate::engine::store::MessageFact;
+use crate::engine::store::{MessageFact, Wildcard};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{StyledLine, plain};
 use crate::tui::widgets::text::field;
 use crate::wire::event::Dir;
-use crate::wire::text::{self, count, latency, size, wrap};
+use crate::wire::text::{self, count, latency, shown_name, size, wrap};
 
 use super::areas;
 use super::state::{SelectedMessage, TimelineScreen};
@@ -47,8 +47,16 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
     if fact.n.is_none() {
         return lines;
     }
+    for event in report::events(&fact.details, true) {
+        add("event", &event, Role::Pending);
+    }
     let request = fact.dir == Some(Dir::Req);
-    add("type_url", fact.type_url.as_str(), Role::Plain);
+    let implied = match (fact.details.is_type_implied, selected.has_one_type) {
+        (false, _) => "",
+        (true, true) => "   (implied by method)",
+        (true, false) => "   (implied by the names)",
+    };
+    add("type_url", &format!("{}{implied}", fact.type_url), Role::Plain);
     match (selected.is_delta, request) {
         (false, _) => add("version_info", &format!("\"{}\"", fact.version), Role::Plain),
         (true, false) if !fact.version.is_empty() => {
@@ -81,11 +89,33 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         }
     }
     if let Some(label) = names_label(selected) {
-        add(label, &names_text(fact), Role::Plain);
+        add(label, &format!("{}{}", names_text(fact), wildcard_text(fact)), Role::Plain);
+    }
+    add_response(&mut add, fact);
+    if let Some(from) = fact.details.node_from {
+        let id = fact.node.as_deref().unwrap_or_default();
+        let place =
+            if fact.n == Some(from) { String::new() } else { format!("   (from message {})", from.0) };
+        add("node", &format!("id \"{id}\"{place}"), Role::Plain);
     }
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);
     lines
+}
+
+/// Adds the fields that only some responses have.
+fn add_response(add: &mut dyn FnMut(&str, &str, Role), fact: &MessageFact) {
+    let details = &fact.details;
+    if details.is_canary {
+        add("canary", "true", Role::Plain);
+    }
+    if let Some(plane) = &details.control_plane {
+        add("control_plane", &format!("identifier \"{plane}\""), Role::Plain);
+    }
+    for error in details.resource_errors.iter().take(MAX_LISTED_NAMES) {
+        let text = format!("{}: {}", shown_name(&error.name), report::resource_error(error));
+        add("resource_errors", &text, Role::Warn);
+    }
 }
 
 /// The field of a message that lists resources or their names.
@@ -93,9 +123,21 @@ fn names_label(selected: &SelectedMessage) -> Option<&'static str> {
     let fact = &*selected.fact;
     match (fact.dir, selected.is_delta) {
         (Some(Dir::Req), false) => Some("resource_names"),
-        (Some(Dir::Req), true) => (fact.count > 0).then_some("resource_names_subscribe"),
+        (Some(Dir::Req), true) => {
+            (fact.count > 0 || has_wildcard(fact)).then_some("resource_names_subscribe")
+        }
         _ => Some("resources"),
     }
+}
+
+fn has_wildcard(fact: &MessageFact) -> bool {
+    fact.details.wildcard.is_some_and(|wildcard| wildcard != Wildcard::None)
+}
+
+/// The kind of the wildcard subscription after a request.
+fn wildcard_text(fact: &MessageFact) -> String {
+    let wildcard = fact.details.wildcard.filter(|wildcard| *wildcard != Wildcard::None);
+    wildcard.map(|wildcard| format!("   wildcard ({})", wildcard.word())).unwrap_or_default()
 }
 
 /// The number of resources or names, and the first of the names.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::store::{LineFact, MessageFact};
-use crate::wire::event::Seq;
+use crate::wire::event::{Seq, Variant};
 
 use super::index::RowIndex;
 use crate::tui::common::Scope;
@@ -99,6 +99,8 @@ pub struct SelectedMessage {
     pub fact: Arc<MessageFact>,
     /// The stream is a delta stream, whose messages have other fields.
     pub is_delta: bool,
+    /// The method of the stream has one type.
+    pub has_one_type: bool,
 }
 
 /// The first lines of a body.
@@ -238,8 +240,10 @@ impl TimelineScreen {
                 return Some(SelectedMessage { row: shown, ..selected });
             }
             let fact = data.row(shown.row).map(Arc::new)?;
-            let is_delta = data.variant(fact.stream).is_some_and(|variant| variant.is_delta());
-            Some(SelectedMessage { row: shown, fact, is_delta })
+            let variant = data.variant(fact.stream);
+            let is_delta = variant.is_some_and(Variant::is_delta);
+            let has_one_type = !variant.is_some_and(Variant::is_aggregated);
+            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type })
         });
         self.window = window;
     }

@@ -45,6 +45,7 @@ fn message(spec: MessageSpec, more: impl FnOnce(&mut MessageFact)) -> MessageFac
         added: Vec::new(),
         changed: Vec::new(),
         removed: Vec::new(),
+        details: Default::default(),
     };
     more(&mut fact);
     fact
