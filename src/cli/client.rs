@@ -15,6 +15,7 @@ use crate::peers::client::{self, BadName, FallbackServer, Refused, Unrequested};
 use crate::present::json as words;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
+use crate::wire::NodeInfo;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
 
@@ -44,8 +45,7 @@ const DEFAULT_POLL_TIMEOUT: Duration = Duration::from_secs(60);
 const NODE_MESSAGE: &str = "envoy.config.core.v3.Node";
 
 /// Client features that xdscope always announces.
-const DEFAULT_FEATURES: [&str; 2] =
-    ["xds.config.supports-resource-ttl", "xds.config.supports-resource-in-sotw"];
+const DEFAULT_FEATURES: [&str; 2] = [NodeInfo::TTL_FEATURE, NodeInfo::WRAPPER_FEATURE];
 
 /// The flags of a client, before it starts.
 pub(super) struct ClientSetup<'a> {

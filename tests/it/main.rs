@@ -35,6 +35,7 @@ mod secrets;
 mod seen;
 mod serve;
 mod serve_rest;
+mod serve_ttl;
 mod sources;
 mod sovereign;
 mod support;

@@ -38,6 +38,7 @@ fn wait_for_poll(plane: &ControlPlane, mark: usize, type_url: &str, version: &st
     })
 }
 
+/// docs/protocol.md#d-01, docs/protocol.md#d-02
 #[test]
 fn polls_follow_config_changes() {
     let Some(world) = World::open("polls_follow_config_changes") else { return };

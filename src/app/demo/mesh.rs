@@ -141,7 +141,7 @@ impl Mesh {
         put_len_field(&mut any, 1, url.as_bytes());
         put_len_field(&mut any, 2, value);
         let version = self.versions.get(&kind).cloned().unwrap_or_default();
-        let resource = SnapshotResource { version, any: any.into(), aliases: Vec::new(), incomplete: false };
+        let resource = SnapshotResource::new(version, any.into());
         Arc::make_mut(self.resources.entry(kind).or_default()).insert(name.into(), resource);
         self.changed.insert(kind);
     }

@@ -78,7 +78,7 @@ pub(super) fn read(
         for document in sources::parse_documents(&text).map_err(|why| failed().because(why))? {
             sources::collect_resources(document, None, &mut found);
         }
-        for VersionedResource { fields, version } in found {
+        for VersionedResource { fields, version, .. } in found {
             let member = member(fields, version, schema, redact.as_deref()).map_err(|why| {
                 failed().because(why).next("--proto FILE -I DIR or --protoset FILE adds descriptors")
             })?;

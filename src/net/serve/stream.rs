@@ -149,7 +149,7 @@ impl Exchange {
                     // An error means that the server is stopping.
                     if changed.is_ok() {
                         let plan = plan.borrow_and_update().clone();
-                        self.stream.handle_plan(plan);
+                        self.stream.handle_plan(clock.now(), plan);
                     }
                 }
                 () = clock.reach(wake_at.unwrap_or_default()), if wake_at.is_some() => {}

@@ -17,11 +17,12 @@
 //!   track the resources of a client: they follow from the subscription, because everything wanted
 //!   is sent at once. A stream costs only its names, and a push of 100,000 resources is one buffer
 //!   for all clients. A rejected resource is sent again only after a change
-//!   (docs/protocol.md#e-30).
+//!   (docs/protocol.md#e-30). A resource with a TTL has heartbeats as long as it exists.
 //! - **Scripts**: the recorded responses of each stream, unchanged. Each is sent once the client
 //!   has said what the recorded client had said before, at the recorded pace or another.
 
 mod faults;
+mod heartbeats;
 mod playing;
 mod request;
 mod rest;
@@ -260,12 +261,12 @@ impl ServerStream {
         self.node = Some(node);
     }
 
-    /// Replaces the plan. A script that has begun goes on.
-    pub fn handle_plan(&mut self, plan: Arc<Plan>) {
+    /// Replaces the plan at `now`. A script that has begun goes on.
+    pub fn handle_plan(&mut self, now: Time, plan: Arc<Plan>) {
         self.plan = plan;
         let StreamPlan::Snapshot(subscriptions) = &mut self.part else { return };
         if let Some(snapshot) = self.plan.snapshot(self.node.as_deref().unwrap_or_default()) {
-            self.out.extend(subscriptions.serve(snapshot).into_iter().map(Next::Send));
+            self.out.extend(subscriptions.serve(now, snapshot).into_iter().map(Next::Send));
         }
     }
 

@@ -3,13 +3,15 @@ use std::collections::BTreeMap;
 
 use crate::wire::MessageShape;
 use crate::wire::discovery::fields::{DiscoveryField, NAME, map_entry, node, status};
-use crate::wire::pb::{Fields, WireField};
+use crate::wire::pb::Fields;
 
 /// The fields of a request that a control plane reads.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Request<'a> {
     /// `node.id`; `None` without a node.
     pub node: Option<Cow<'a, str>>,
+    /// `node.client_features`.
+    pub features: Vec<Cow<'a, str>>,
     /// Empty if the method implies the type (docs/protocol.md#i-02).
     pub type_url: Cow<'a, str>,
     pub nonce: Cow<'a, str>,
@@ -33,7 +35,10 @@ impl<'a> Request<'a> {
             let field = field.ok()?;
             let Some(known) = DiscoveryField::of(shape, field.number) else { continue };
             match known {
-                DiscoveryField::Node => request.node = Some(inner_text(field.bytes(), node::ID)),
+                DiscoveryField::Node => {
+                    request.node = Some(inner_text(field.bytes(), node::ID));
+                    request.features = inner_texts(field.bytes(), node::CLIENT_FEATURES).collect();
+                }
                 DiscoveryField::Names => request.names.push(field.text()),
                 DiscoveryField::TypeUrl => request.type_url = field.text(),
                 DiscoveryField::Nonce => request.nonce = field.text(),
@@ -61,8 +66,13 @@ impl<'a> Request<'a> {
 
 /// Returns the last field with this number as text; empty if there is none.
 fn inner_text(bytes: &[u8], number: u32) -> Cow<'_, str> {
+    inner_texts(bytes, number).last().unwrap_or_default()
+}
+
+/// Returns all fields with this number as text.
+fn inner_texts(bytes: &[u8], number: u32) -> impl Iterator<Item = Cow<'_, str>> {
     let fields = Fields::new(bytes).map_while(Result::ok);
-    fields.filter(|field| field.number == number).last().as_ref().map_or(Cow::Borrowed(""), WireField::text)
+    fields.filter(move |field| field.number == number).map(|field| field.text())
 }
 
 #[cfg(test)]
@@ -74,6 +84,8 @@ mod tests {
     fn reads_sotw_and_delta_requests() {
         let mut node = Vec::new();
         put_len_field(&mut node, 1, b"edge");
+        put_len_field(&mut node, 10, b"one");
+        put_len_field(&mut node, 10, b"two");
         let mut error = Vec::new();
         put_len_field(&mut error, 2, b"no");
         let mut sotw = Vec::new();
@@ -84,6 +96,7 @@ mod tests {
         }
         let read = Request::read(false, &sotw).expect("a request");
         assert_eq!((read.node.as_deref(), &*read.type_url, &*read.nonce), (Some("edge"), "T", "n"));
+        assert_eq!(read.features, ["one", "two"]);
         assert_eq!((read.names, read.error.as_deref()), (vec!["a".into(), "b".into()], Some("no")));
 
         let mut held = Vec::new();

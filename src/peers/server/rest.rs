@@ -7,7 +7,7 @@ use crate::wire::discovery::encode::ResponseFields;
 use crate::wire::event::{Method, TypeUrl, Variant};
 
 use super::request::Request;
-use super::snapshot::Type;
+use super::snapshot::{EntryForm, Type};
 use super::{MAX_COUNTED_NODES, Plan, script};
 
 /// The response that each client was sent last, by node id and type.
@@ -68,7 +68,9 @@ impl RestPolls {
             control_plane: Some(super::subscriptions::IDENTIFIER),
             ..ResponseFields::default()
         };
-        let entries = known.encoded_some(&resources, false);
+        // Heartbeats need a stream.
+        let form = EntryForm { delta: false, has_ttls: false };
+        let entries = known.encoded_some(&resources, form);
         let response = [fields.head(false), entries.to_vec(), fields.tail(false)].concat();
         // Bounds the memory for clients that change their id each time.
         if self.served.len() > MAX_COUNTED_NODES {
@@ -103,8 +105,7 @@ mod tests {
     fn plan(content: &[u8]) -> Plan {
         let resource = |name: &str| {
             let any = encode_any(EDS, content).into();
-            let resource =
-                SnapshotResource { version: "1".into(), any, aliases: Vec::new(), incomplete: false };
+            let resource = SnapshotResource::new("1".into(), any);
             (Arc::from(name), resource)
         };
         let known = Type::new("7".into(), ["a", "b"].map(resource).into());

@@ -1,15 +1,19 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
 use crate::engine::session::{Name, glob_matches, is_glob};
 use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
-use crate::wire::discovery::encode::{ResourceFields, put_entry};
+use crate::wire::discovery::encode::{ResourceFields, encode_any, put_entry};
 use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
 
 use super::faults::Faults;
+
+/// The type of the wrapper of a resource with a TTL in SotW (docs/protocol.md#g-08).
+const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
 /// Resources by type, with a version for each type and each resource.
 #[derive(Clone, Debug, Default)]
@@ -29,8 +33,18 @@ pub struct Type {
     aliases: HashMap<Arc<str>, Arc<str>>,
     /// Name by canonical form, for structured names (docs/protocol.md#k-08).
     canonical: HashMap<String, Arc<str>>,
-    /// All resources as encoded entries of a response, SotW and delta.
-    whole: [OnceLock<Bytes>; 2],
+    /// A resource has a TTL.
+    has_ttls: bool,
+    /// All resources as encoded entries of a response: SotW and delta, without TTLs and with them.
+    whole: [OnceLock<Bytes>; 4],
+}
+
+/// The form of the entries of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct EntryForm {
+    pub(super) delta: bool,
+    /// The client supports TTLs in this form (docs/protocol.md#g-03, docs/protocol.md#g-09).
+    pub(super) has_ttls: bool,
 }
 
 /// One resource.
@@ -42,24 +56,17 @@ pub struct SnapshotResource {
     pub any: Bytes,
     /// Other names of the resource (docs/protocol.md#f-30).
     pub aliases: Vec<Arc<str>>,
+    /// The time after which a client drops the resource unless it is sent again
+    /// (docs/protocol.md#g-02).
+    pub ttl: Option<Duration>,
     /// Redaction removed part of the content.
     pub incomplete: bool,
 }
 
 impl SnapshotResource {
-    /// Appends the resource as an entry of a response.
-    fn put(&self, name: &str, delta: bool, out: &mut Vec<u8>) {
-        if !delta {
-            return put_entry(out, &self.any);
-        }
-        let fields = ResourceFields {
-            version: &self.version,
-            payload: Some(&self.any),
-            name,
-            aliases: self.aliases.iter().map(|alias| &**alias).collect(),
-            ttl: None,
-        };
-        put_entry(out, &fields.encode());
+    /// Creates a resource without aliases and TTL. An empty version is derived from the content.
+    pub fn new(version: String, any: Bytes) -> SnapshotResource {
+        SnapshotResource { version, any, aliases: Vec::new(), ttl: None, incomplete: false }
     }
 }
 
@@ -76,8 +83,10 @@ impl Type {
                 out.canonical.insert(parsed.canonical(), name.clone());
             }
         }
+        out.has_ttls = out.resources.values().any(|resource| resource.ttl.is_some());
         if out.version.is_empty() {
-            out.version = content_version(out.encoded_all(true));
+            let form = EntryForm { delta: true, has_ttls: false };
+            out.version = content_version(out.encoded_all(form));
         }
         out
     }
@@ -130,41 +139,108 @@ impl Type {
         self.find(name).map(|(name, _)| name).into_iter().collect()
     }
 
+    /// Returns the TTL of a resource.
+    pub(super) fn ttl(&self, name: &str) -> Option<Duration> {
+        self.resources.get(name).and_then(|resource| resource.ttl)
+    }
+
+    /// Returns which of these resources have a TTL.
+    pub(super) fn with_ttl<'a>(
+        &'a self,
+        names: &'a BTreeSet<Arc<str>>,
+    ) -> impl Iterator<Item = (&'a Arc<str>, Duration)> {
+        let names = names.iter().filter(|_| self.has_ttls);
+        names.filter_map(|name| Some((name, self.ttl(name)?)))
+    }
+
     /// Returns all resources as encoded entries, which all clients share.
-    pub(super) fn encoded_all(&self, delta: bool) -> &Bytes {
-        let [sotw, with_versions] = &self.whole;
-        let whole = if delta { with_versions } else { sotw };
+    pub(super) fn encoded_all(&self, form: EntryForm) -> &Bytes {
+        let EntryForm { delta, has_ttls } = form;
+        let [sotw, with_versions, wrapped, timed] = &self.whole;
+        let whole = match (delta, has_ttls && self.has_ttls) {
+            (false, false) => sotw,
+            (true, false) => with_versions,
+            (false, true) => wrapped,
+            (true, true) => timed,
+        };
         whole.get_or_init(|| {
             let mut out = Vec::new();
-            self.resources.iter().for_each(|(name, resource)| resource.put(name, delta, &mut out));
+            self.resources.iter().for_each(|(name, resource)| self.put((name, resource), form, &mut out));
             out.into()
         })
     }
 
     /// Returns some resources as encoded entries.
-    pub(super) fn encoded_some(&self, names: &BTreeSet<Arc<str>>, delta: bool) -> Bytes {
+    pub(super) fn encoded_some(&self, names: &BTreeSet<Arc<str>>, form: EntryForm) -> Bytes {
         if names.len() == self.resources.len() {
-            return self.encoded_all(delta).clone();
+            return self.encoded_all(form).clone();
         }
         let mut out = Vec::new();
-        for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
-            resource.put(name, delta, &mut out);
+        for resource in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
+            self.put(resource, form, &mut out);
         }
         out.into()
     }
 
-    /// Whether the resource exists and is new or changed since `before`.
-    pub(super) fn is_new(&self, name: &str, before: &Type) -> bool {
+    /// Returns heartbeats of these resources as encoded entries of a delta response: TTLs without
+    /// content (docs/protocol.md#g-06).
+    pub(super) fn encoded_heartbeats(&self, names: &BTreeSet<Arc<str>>) -> Bytes {
+        let form = EntryForm { delta: true, has_ttls: true };
+        let mut out = Vec::new();
+        for (name, resource) in names.iter().filter_map(|name| self.resources.get_key_value(name)) {
+            self.put_wrapped((name, resource), None, form, &mut out);
+        }
+        out.into()
+    }
+
+    /// Appends a resource as an entry of a response.
+    fn put(&self, (name, resource): (&Arc<str>, &SnapshotResource), form: EntryForm, out: &mut Vec<u8>) {
+        if form.delta || (form.has_ttls && resource.ttl.is_some()) {
+            self.put_wrapped((name, resource), Some(&resource.any), form, out);
+        } else {
+            put_entry(out, &resource.any);
+        }
+    }
+
+    /// Appends a resource in a `Resource`, which SotW wraps in an `Any`.
+    ///
+    /// In SotW the version of the wrapper is that of the response (docs/protocol.md#g-10).
+    fn put_wrapped(
+        &self,
+        (name, resource): (&Arc<str>, &SnapshotResource),
+        payload: Option<&[u8]>,
+        form: EntryForm,
+        out: &mut Vec<u8>,
+    ) {
+        let fields = ResourceFields {
+            version: if form.delta { &resource.version } else { self.stated_version(false) },
+            payload,
+            name,
+            aliases: resource.aliases.iter().map(|alias| &**alias).collect(),
+            ttl: resource.ttl.filter(|_| form.has_ttls).map(|ttl| ttl.as_nanos() as i128),
+        };
+        let wrapper = fields.encode();
+        if form.delta { put_entry(out, &wrapper) } else { put_entry(out, &encode_any(WRAPPER, &wrapper)) }
+    }
+
+    /// Whether the resource exists and is new or changed since `before`, apart from its TTL.
+    fn has_new_content(&self, name: &str, before: &Type) -> bool {
         let known = before.resources.get(name);
         self.resources.get(name).is_some_and(|now| known.is_none_or(|known| known.any != now.any))
     }
 
+    /// Whether the resource exists and is new or changed since `before`. A changed TTL counts for
+    /// clients with TTLs.
+    pub(super) fn is_new(&self, name: &str, before: &Type, has_ttls: bool) -> bool {
+        self.has_new_content(name, before) || (has_ttls && self.ttl(name) != before.ttl(name))
+    }
+
     /// Returns the names of new or changed resources, and the names of removed resources.
-    pub(super) fn changes(&self, before: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
+    pub(super) fn changes(&self, before: &Type, has_ttls: bool) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if std::ptr::eq(self, before) {
             return Default::default();
         }
-        let changed = self.names().filter(|name| self.is_new(name, before));
+        let changed = self.names().filter(|name| self.is_new(name, before, has_ttls));
         let gone = before.names().filter(|name| !self.resources.contains_key(*name));
         (changed.cloned().collect(), gone.cloned().collect())
     }
@@ -254,23 +330,29 @@ impl Snapshot {
                 types.insert(url, now);
                 continue;
             };
-            let (changed, gone) = now.changes(known);
+            let (changed, gone) = now.changes(known, true);
             if changed.is_empty() && gone.is_empty() {
                 types.insert(url, known.clone());
                 continue;
             }
+            let mut has_news = !gone.is_empty();
             let mut resources = now.resources.clone();
             for (name, resource) in &mut resources {
+                // A new TTL leaves the version as it is (docs/protocol.md#g-04).
+                let is_changed = changed.contains(name) && now.has_new_content(name, known);
+                has_news |= is_changed;
                 let same = known.resources.get(name).filter(|known| known.version == resource.version);
-                if same.is_some() && changed.contains(name) {
+                if same.is_some() && is_changed {
                     resource.version = content_version(&resource.any);
-                } else if let Some(known) = known.resources.get(name).filter(|_| !changed.contains(name)) {
+                } else if let Some(known) = known.resources.get(name).filter(|_| !is_changed) {
                     resource.version.clone_from(&known.version);
                 }
             }
             let mut next = Type::new(now.version.clone(), resources);
             if now.version == known.version {
-                next.marked_version = Some(mark(&now.version, now.encoded_all(true)));
+                let form = EntryForm { delta: true, has_ttls: false };
+                let marked = || Some(mark(&now.version, now.encoded_all(form)));
+                next.marked_version = if has_news { marked() } else { known.marked_version.clone() };
             }
             types.insert(url, Arc::new(next));
         }
@@ -335,6 +417,7 @@ impl MergedType {
                 version: fact.version.as_deref().unwrap_or_default().to_owned(),
                 any,
                 aliases: fact.aliases,
+                ttl: fact.ttl.and_then(|ttl| ttl.ttl),
                 incomplete: catalog.blob(content).redacted,
             };
             self.resources.insert(fact.name, (node.map(str::to_owned), resource));

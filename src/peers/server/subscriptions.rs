@@ -6,12 +6,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::engine::session::is_glob;
+use crate::wire::NodeInfo;
 use crate::wire::discovery::encode::ResponseFields;
 use crate::wire::event::{Kind, Time, TypeUrl};
 
 use super::faults::Faults;
+use super::heartbeats::Heartbeats;
 use super::request::Request;
-use super::snapshot::{Snapshot, Type};
+use super::snapshot::{EntryForm, Snapshot, Type};
 use super::{Next, UNAVAILABLE};
 
 /// The `control_plane.identifier` of responses.
@@ -23,7 +25,8 @@ const STAR: &str = "*";
 /// The subscriptions of a client on one stream.
 #[derive(Debug)]
 pub(super) struct Subscriptions {
-    delta: bool,
+    /// The form of the entries in responses to this client.
+    form: EntryForm,
     snapshot: Arc<Snapshot>,
     types: BTreeMap<TypeUrl, TypeSubscription>,
     nonces: u64,
@@ -42,6 +45,10 @@ struct TypeSubscription {
     named: bool,
     /// Nonce of the newest response.
     nonce: Option<String>,
+    /// Heartbeats of the resources with a TTL that the client has received.
+    heartbeats: Heartbeats,
+    /// The resources with a TTL in the newest response.
+    newest_timed: Vec<Arc<str>>,
 }
 
 impl TypeSubscription {
@@ -54,32 +61,46 @@ impl TypeSubscription {
     }
 
     /// Returns the covered names that are new or changed, and the covered names that were removed.
-    fn changes(&self, known: &Type, was: &Type) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
+    fn changes(&self, known: &Type, was: &Type, has_ttls: bool) -> (BTreeSet<Arc<str>>, BTreeSet<Arc<str>>) {
         if self.all {
-            return known.changes(was);
+            return known.changes(was, has_ttls);
         }
         let (now, before) = (self.of(known), self.of(was));
         let gone = before.difference(&now).cloned().collect();
-        (now.into_iter().filter(|name| known.is_new(name, was)).collect(), gone)
+        (now.into_iter().filter(|name| known.is_new(name, was, has_ttls)).collect(), gone)
     }
 }
 
 /// The content of a response.
 #[derive(Default)]
 struct ResponseContent {
-    resources: Bytes,
+    resources: BTreeSet<Arc<str>>,
+    /// Resources that the client has, and whose TTL is refreshed.
+    heartbeats: BTreeSet<Arc<str>>,
     removed: BTreeSet<String>,
+}
+
+impl From<BTreeSet<Arc<str>>> for ResponseContent {
+    fn from(resources: BTreeSet<Arc<str>>) -> ResponseContent {
+        ResponseContent { resources, ..ResponseContent::default() }
+    }
 }
 
 impl Subscriptions {
     /// `opened`: when the stream was opened.
     pub(super) fn new(delta: bool, snapshot: Arc<Snapshot>, opened: Time) -> Subscriptions {
         let (types, resends) = (BTreeMap::new(), BTreeMap::new());
-        Subscriptions { delta, snapshot, types, nonces: 0, opened, resends }
+        let form = EntryForm { delta, has_ttls: false };
+        Subscriptions { form, snapshot, types, nonces: 0, opened, resends }
     }
 
     /// Handles a request. Returns the response, in pieces, if the request needs one.
     pub(super) fn request(&mut self, now: Time, url: &TypeUrl, request: &Request<'_>) -> Option<Vec<Bytes>> {
+        if request.node.is_some() {
+            let has = |feature: &str| request.features.iter().any(|has| has == feature);
+            let unwraps = self.form.delta || has(NodeInfo::WRAPPER_FEATURE);
+            self.form.has_ttls = has(NodeInfo::TTL_FEATURE) && unwraps;
+        }
         let faults = self.snapshot.faults();
         match faults.resend_refused {
             Some(delay) if request.error.is_some() => {
@@ -91,14 +112,19 @@ impl Subscriptions {
         let none = Arc::default();
         let known = self.snapshot.of_type(url.as_str()).unwrap_or(&none).clone();
         let want = self.types.entry(url.clone()).or_default();
-        let answer = match self.delta {
-            true => delta(want, first, request, &known, faults)?,
+        if request.error.is_some() && want.nonce.as_deref() == Some(&*request.nonce) {
+            // A client without the version has no timer to refresh.
+            want.newest_timed.drain(..).for_each(|name| want.heartbeats.cancel(&name));
+        }
+        let answer = match self.form.delta {
+            true => delta(want, first, request, &known, (faults, self.form.has_ttls))?,
             false => sotw(want, first, request, &known, full_state(url), faults)?,
         };
-        Some(self.response(url, &known, answer))
+        Some(self.response(now, url, &known, answer))
     }
 
-    /// Returns the action that the faults of the snapshot require at `now`.
+    /// Returns the action that is due at `now`: a heartbeat, or what the faults of the snapshot
+    /// require.
     pub(super) fn next(&mut self, now: Time) -> Next {
         let end = self.snapshot.faults().stream_lifetime.map(|lifetime| self.opened.after(lifetime));
         if end.is_some_and(|end| end <= now) {
@@ -108,24 +134,60 @@ impl Subscriptions {
         if let Some((url, _)) = due.filter(|(_, due)| **due <= now) {
             let url = url.clone();
             self.resends.remove(&url);
-            return self.resend(&url).map_or(Next::Idle, Next::Send);
+            return self.resend(now, &url).map_or(Next::Idle, Next::Send);
         }
         let due = due.map(|(_, due)| *due);
-        due.into_iter().chain(end).min().map_or(Next::Idle, Next::At)
+        while let Some((url, _)) = self.next_heartbeat().filter(|(_, due)| *due <= now) {
+            let url = url.clone();
+            if let Some(heartbeat) = self.heartbeat(now, &url) {
+                return Next::Send(heartbeat);
+            }
+        }
+        let heartbeat = self.next_heartbeat().map(|(_, due)| due);
+        due.into_iter().chain(end).chain(heartbeat).min().map_or(Next::Idle, Next::At)
+    }
+
+    /// Returns the type with the next heartbeat, and its time.
+    fn next_heartbeat(&self) -> Option<(&TypeUrl, Time)> {
+        let next = self.types.iter().filter_map(|(url, want)| Some((url, want.heartbeats.next()?)));
+        next.min_by_key(|(_, due)| *due)
+    }
+
+    /// Makes the response that refreshes the TTLs that are due; `None` if no such resource is left.
+    ///
+    /// In SotW the response has the content: Envoy does not restart the TTL of a heartbeat, and
+    /// takes the heartbeat of a cluster for its removal (docs/protocol.md#g-04,
+    /// docs/protocol.md#g-10).
+    fn heartbeat(&mut self, now: Time, url: &TypeUrl) -> Option<Vec<Bytes>> {
+        let known = self.snapshot.of_type(url.as_str()).cloned().unwrap_or_default();
+        let want = self.types.get_mut(url)?;
+        let due = want.heartbeats.take(now);
+        let wanted = want.of(&known);
+        let is_left = |name: &Arc<str>| wanted.contains(name) && known.ttl(name).is_some();
+        let heartbeats: BTreeSet<Arc<str>> = due.into_iter().filter(is_left).collect();
+        if heartbeats.is_empty() || !self.form.has_ttls {
+            return None;
+        }
+        let answer = match (self.form.delta, full_state(url)) {
+            (true, _) => ResponseContent { heartbeats, ..ResponseContent::default() },
+            (false, true) => wanted.into(),
+            (false, false) => heartbeats.into(),
+        };
+        Some(self.response(now, url, &known, answer))
     }
 
     /// Makes a response with all resources that the client wants of a type.
-    fn resend(&mut self, url: &TypeUrl) -> Option<Vec<Bytes>> {
+    fn resend(&mut self, now: Time, url: &TypeUrl) -> Option<Vec<Bytes>> {
         let known = self.snapshot.of_type(url.as_str())?.clone();
-        let resources = known.encoded_some(&self.types.get(url)?.of(&known), self.delta);
-        Some(self.response(url, &known, ResponseContent { resources, ..ResponseContent::default() }))
+        let resources = self.types.get(url)?.of(&known);
+        Some(self.response(now, url, &known, resources.into()))
     }
 
     /// Replaces the snapshot. Returns the responses that announce the changes.
     ///
     /// Their order ensures that a resource arrives before the resources that refer to it
     /// (docs/protocol.md#h-08).
-    pub(super) fn serve(&mut self, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
+    pub(super) fn serve(&mut self, now: Time, snapshot: Arc<Snapshot>) -> Vec<Vec<Bytes>> {
         if Arc::ptr_eq(&self.snapshot, &snapshot) {
             return Vec::new();
         }
@@ -142,8 +204,9 @@ impl Subscriptions {
             else {
                 continue;
             };
-            let (mut changed, gone) = want.changes(&known, was);
-            if self.snapshot.faults().push_unchanged && !self.delta && known.version != was.version {
+            let EntryForm { delta, has_ttls } = self.form;
+            let (mut changed, gone) = want.changes(&known, was, has_ttls);
+            if self.snapshot.faults().push_unchanged && !delta && known.version != was.version {
                 changed = want.of(&known);
             }
             match kind(&url) {
@@ -156,45 +219,51 @@ impl Subscriptions {
                 }
                 _ => {}
             }
-            if changed.is_empty() && (gone.is_empty() || !(self.delta || full_state(&url))) {
+            if changed.is_empty() && (gone.is_empty() || !(delta || full_state(&url))) {
                 continue;
             }
-            let answer = match self.delta {
+            let answer = match delta {
                 true => ResponseContent {
-                    resources: known.encoded_some(&changed, true),
                     removed: gone.iter().map(ToString::to_string).collect(),
+                    ..changed.into()
                 },
-                false if full_state(&url) => ResponseContent {
-                    resources: known.encoded_some(&want.of(&known), false),
-                    ..ResponseContent::default()
-                },
-                false => ResponseContent {
-                    resources: known.encoded_some(&changed, false),
-                    ..ResponseContent::default()
-                },
+                false if full_state(&url) => want.of(&known).into(),
+                false => changed.into(),
             };
-            out.push(self.response(&url, &known, answer));
+            out.push(self.response(now, &url, &known, answer));
         }
         out
     }
 
     /// Encodes a response: the fields before its resources, the resources, the fields after them.
-    fn response(&mut self, url: &TypeUrl, known: &Type, answer: ResponseContent) -> Vec<Bytes> {
+    fn response(&mut self, now: Time, url: &TypeUrl, known: &Type, answer: ResponseContent) -> Vec<Bytes> {
+        let EntryForm { delta, has_ttls } = self.form;
         self.nonces += 1;
         let nonce = format!("{:x}", self.nonces);
         let fields = ResponseFields {
-            version: known.stated_version(self.delta),
+            version: known.stated_version(delta),
             type_url: url.as_str(),
             nonce: &nonce,
             removed: answer.removed.iter().map(String::as_str).collect(),
             control_plane: Some(IDENTIFIER),
             ..ResponseFields::default()
         };
-        let (head, tail) = (fields.head(self.delta), fields.tail(self.delta));
+        let (head, tail) = (fields.head(delta), fields.tail(delta));
         if let Some(want) = self.types.get_mut(url) {
             want.nonce = Some(nonce);
+            let timed = known.with_ttl(&answer.resources).chain(known.with_ttl(&answer.heartbeats));
+            want.newest_timed.clear();
+            for (name, ttl) in timed.filter(|_| has_ttls) {
+                want.heartbeats.plan(now, name, ttl);
+                want.newest_timed.push(name.clone());
+            }
         }
-        vec![head.into(), answer.resources, tail.into()]
+        let mut out = vec![head.into(), known.encoded_some(&answer.resources, self.form)];
+        if has_ttls && !answer.heartbeats.is_empty() {
+            out.push(known.encoded_heartbeats(&answer.heartbeats));
+        }
+        out.push(tail.into());
+        out
     }
 }
 
@@ -237,7 +306,7 @@ fn sotw(
     if resources.is_empty() && (!full || faults.ignore_unknown_names) {
         return None;
     }
-    Some(ResponseContent { resources: known.encoded_some(&resources, false), ..ResponseContent::default() })
+    Some(resources.into())
 }
 
 /// Handles a delta request, which has the subscription changes (docs/protocol.md#f-10).
@@ -246,7 +315,7 @@ fn delta(
     first: bool,
     request: &Request<'_>,
     known: &Type,
-    faults: Faults,
+    (faults, has_ttls): (Faults, bool),
 ) -> Option<ResponseContent> {
     let mut answer = ResponseContent::default();
     let mut send: BTreeSet<Arc<str>> = BTreeSet::new();
@@ -290,8 +359,10 @@ fn delta(
         for (name, version) in &request.held {
             match known.find(name) {
                 Some((own, resource)) => {
-                    if resource.version == **version {
-                        send.remove(own);
+                    let is_held = resource.version == **version && send.remove(own);
+                    if is_held && has_ttls && resource.ttl.is_some() {
+                        // The timer of the client goes on (docs/protocol.md#g-02).
+                        answer.heartbeats.insert(own.clone());
                     }
                 }
                 None => {
@@ -309,11 +380,11 @@ fn delta(
         }
     }
     // A wildcard gets a response even without resources, because the client waits for one.
-    let nothing = send.is_empty() && answer.removed.is_empty();
+    let nothing = send.is_empty() && answer.removed.is_empty() && answer.heartbeats.is_empty();
     if nothing && !(star && request.held.is_empty()) {
         return None;
     }
-    answer.resources = known.encoded_some(&send, true);
+    answer.resources = send;
     Some(answer)
 }
 

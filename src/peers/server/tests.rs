@@ -1,5 +1,7 @@
 //! Streams of the control plane against clients that send given messages.
 
+mod ttl;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,8 +32,7 @@ fn any(url: &str, name: &str, text: &str) -> Bytes {
 fn known(url: &str, version: &str, resources: &[(&str, &str)]) -> (TypeUrl, Type) {
     let resource = |(name, text): &(&str, &str)| {
         let any = any(url, name, text);
-        let resource =
-            SnapshotResource { version: (*text).to_owned(), any, aliases: Vec::new(), incomplete: false };
+        let resource = SnapshotResource::new((*text).to_owned(), any);
         (Arc::from(*name), resource)
     };
     (url.into(), Type::new(version.to_owned(), resources.iter().map(resource).collect()))
@@ -61,6 +62,8 @@ struct Says<'a> {
     held: &'a [(&'a str, &'a str)],
     nonce: &'a str,
     error: bool,
+    /// Features of the node; without any, no node is sent.
+    features: &'a [&'a str],
 }
 
 impl Client {
@@ -75,7 +78,11 @@ impl Client {
 
     fn say_at(&mut self, now: Time, says: &Says<'_>) -> Vec<String> {
         let (names_at, url_at, nonce_at, error_at) = if self.delta { (3, 2, 6, 7) } else { (3, 4, 5, 6) };
-        let mut out = Vec::new();
+        let (mut out, mut node) = (Vec::new(), Vec::new());
+        says.features.iter().for_each(|feature| put_len_field(&mut node, 10, feature.as_bytes()));
+        if !node.is_empty() {
+            put_len_field(&mut out, if self.delta { 1 } else { 2 }, &node);
+        }
         put_len_field(&mut out, url_at, says.url.as_bytes());
         says.names.iter().for_each(|name| put_len_field(&mut out, names_at, name.as_bytes()));
         says.gone.iter().for_each(|name| put_len_field(&mut out, 4, name.as_bytes()));
@@ -122,8 +129,10 @@ impl Client {
         let entry = |id: &crate::wire::content::BlobId| {
             let entry = self.catalog.entry(*id);
             let version = self.catalog.text(entry.version);
-            let mark = if self.delta { "@" } else { "" };
-            format!("{}{mark}{version}", self.catalog.text(entry.name))
+            let mark = if self.delta || entry.wrapped { "@" } else { "" };
+            let ttl = entry.ttl.map(|ttl| format!(" ttl={}s", ttl / 1_000_000_000)).unwrap_or_default();
+            let hollow = if entry.payload.is_none() { " heartbeat" } else { "" };
+            format!("{}{mark}{version}{ttl}{hollow}", self.catalog.text(entry.name))
         };
         let names: Vec<String> = list.blobs().iter().map(entry).collect();
         let (version, nonce, removed) = match &message.body {
@@ -187,10 +196,10 @@ fn resends_rejected_resource_after_change() {
         assert_eq!(first.len(), 1);
         let nack = Says { url: CDS, nonce: "1", error: true, ..Says::default() };
         assert_eq!(client.say(&nack), none(), "{path}");
-        client.stream.handle_plan(two());
+        client.stream.handle_plan(Time::ZERO, two());
         assert_eq!(client.hear(Time::ZERO), none(), "{path}: the same is no news");
         let mended = plan([known(CDS, "2", &[("A", "2"), ("B", "1")])]);
-        client.stream.handle_plan(mended);
+        client.stream.handle_plan(Time::ZERO, mended);
         let news = if path == DELTA { "cds v=2 n=2 [A@2]" } else { "cds v=2 n=2 [A B]" };
         assert_eq!(client.hear(Time::ZERO), [news]);
     }
@@ -213,10 +222,10 @@ fn delta_reports_existing_and_missing_resources() {
     // docs/protocol.md#f-26
     let drop = Says { url: CDS, gone: &["A", "C"], ..Says::default() };
     assert_eq!(client.say(&drop), ["cds v=1 n=5 [A@1] -C"]);
-    client.stream.handle_plan(plan([
-        known(CDS, "2", &[("B", "1"), ("D", "1")]),
-        known(EDS, "1", &[("a", "9"), ("x", "1")]),
-    ]));
+    client.stream.handle_plan(
+        Time::ZERO,
+        plan([known(CDS, "2", &[("B", "1"), ("D", "1")]), known(EDS, "1", &[("a", "9"), ("x", "1")])]),
+    );
     let news = client.hear(Time::ZERO);
     assert_eq!(news, ["cds v=2 n=6 [D@1] -A", "eds v=1 n=7 [x@1]"], "`a` was given up");
 }
@@ -274,8 +283,7 @@ fn gives_changed_content_a_new_version() {
     // Missing versions are derived from the content.
     let bare = |text: &str| {
         let any = any(CDS, "A", text);
-        let resource =
-            SnapshotResource { version: String::new(), any, aliases: Vec::new(), incomplete: false };
+        let resource = SnapshotResource::new(String::new(), any);
         Type::new(String::new(), [(Arc::from("A"), resource)].into())
     };
     assert_ne!(bare("1").version, bare("2").version);

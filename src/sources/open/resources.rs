@@ -111,6 +111,9 @@ impl ResourceReader<'_> {
     }
 }
 
+/// The type of a resource with a TTL (docs/protocol.md#g-08).
+const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
+
 /// Resources of one type, on their way to a response.
 struct TypeGroup {
     url: String,
@@ -125,14 +128,18 @@ fn responses(content: &[u8]) -> Vec<Value> {
     let mut found = Vec::new();
     documents.into_iter().flatten().for_each(|document| collect_resources(document, None, &mut found));
     let mut groups: Vec<TypeGroup> = Vec::new();
-    for VersionedResource { fields, version } in found {
+    for VersionedResource { fields, version, ttl } in found {
         let url = fields.get("@type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let resource = match ttl {
+            Some(ttl) => json!({ "@type": WRAPPER, "ttl": ttl, "resource": fields }),
+            None => Value::Object(fields),
+        };
         match groups.iter_mut().find(|group| group.url == url) {
             Some(group) => {
                 group.version = group.version.take().filter(|known| Some(known) == version.as_ref());
-                group.resources.push(Value::Object(fields));
+                group.resources.push(resource);
             }
-            None => groups.push(TypeGroup { url, version, resources: vec![Value::Object(fields)] }),
+            None => groups.push(TypeGroup { url, version, resources: vec![resource] }),
         }
     }
     let response = |group: TypeGroup| {
@@ -161,6 +168,8 @@ pub struct VersionedResource {
     pub fields: Map<String, Value>,
     /// The version; `None` if the document has none.
     pub version: Option<Arc<str>>,
+    /// The TTL in protobuf JSON, of a resource in a `Resource`.
+    pub ttl: Option<Value>,
 }
 
 /// Collects the resources within a document: every object whose `@type` is that of a resource.
@@ -173,14 +182,20 @@ pub fn collect_resources(value: Value, version: Option<&Arc<str>>, out: &mut Vec
         Value::Object(fields) => {
             let kind = fields.get("@type").and_then(Value::as_str).and_then(Kind::of_type_url);
             if kind.is_some() {
-                return out.push(VersionedResource { fields, version: version.cloned() });
+                return out.push(VersionedResource { fields, version: version.cloned(), ttl: None });
             }
             let own = ["version_info", "versionInfo", "version"].iter().find_map(|name| fields.get(*name));
             let own = own.and_then(Value::as_str).map(Arc::from);
             let version = own.as_ref().or(version);
+            let ttl = fields.get("ttl").cloned();
             for (name, inner) in fields {
                 match name.as_str() {
                     "static_resources" => collect_static(inner, out),
+                    "resource" => {
+                        let known = out.len();
+                        collect_resources(inner, version, out);
+                        out.iter_mut().skip(known).for_each(|resource| resource.ttl = ttl.clone());
+                    }
                     _ => collect_resources(inner, version, out),
                 }
             }
@@ -198,7 +213,7 @@ fn collect_static(value: Value, out: &mut Vec<VersionedResource>) {
         for item in items {
             if let Value::Object(mut fields) = item {
                 fields.insert("@type".into(), url.as_str().into());
-                out.push(VersionedResource { fields, version: None });
+                out.push(VersionedResource { fields, version: None, ttl: None });
             }
         }
     }

@@ -23,6 +23,11 @@ pub struct NodeInfo {
 }
 
 impl NodeInfo {
+    /// The client feature of clients that honour TTLs (docs/protocol.md#g-03).
+    pub const TTL_FEATURE: &str = "xds.config.supports-resource-ttl";
+    /// The client feature of clients that unwrap resources in SotW (docs/protocol.md#g-09).
+    pub const WRAPPER_FEATURE: &str = "xds.config.supports-resource-in-sotw";
+
     /// Reads a `Node` of v3 or v2, whose common fields have the same numbers.
     pub fn parse(bytes: &[u8]) -> NodeInfo {
         let mut info = NodeInfo::default();

@@ -44,8 +44,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Whether version and contents equal those of the previous response, without new names since.
 pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> bool {
     let Some(before) = &ctx.state.newest else { return false };
-    let same =
-        !response.view.is_delta && before.version == *response.view.version && !response.is_heartbeat();
+    // A response may restart TTLs, or end them: docs/protocol.md#g-04
+    let sets_ttls = !(response.scan.ttl.is_empty() && ctx.state.ttl_versions.is_empty());
+    let same = !response.view.is_delta
+        && before.version == *response.view.version
+        && !(response.is_heartbeat() || sets_ttls);
     same && ctx.is_grpc() && ctx.is_gapless() && !ctx.state.has_new_names && same_content(ctx, response)
 }
 

@@ -26,7 +26,9 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-const FEATURE: &str = "xds.config.supports-resource-in-sotw";
+use crate::wire::NodeInfo;
+
+const FEATURE: &str = NodeInfo::WRAPPER_FEATURE;
 /// The name of the feature in gRPC clients.
 const GRPC_FEATURE: &str = "xds.config.resource-in-sotw";
 

@@ -20,6 +20,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::wire::event::Sym;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.state.ttl_versions.is_empty() {
         return;
@@ -28,9 +30,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let entries = response.view.resources.blobs().iter().map(|id| catalog.entry(*id));
     let dropped = entries.filter(|entry| {
         let before = ctx.state.ttl_versions.get(&entry.name);
+        // A bare resource in SotW has the version of the response.
+        let is_bare = entry.version == Sym::EMPTY && !response.view.is_delta;
+        let version = if is_bare { response.view.version.as_str() } else { catalog.text(entry.version) };
         entry.payload.is_some()
             && entry.ttl.is_none()
-            && before.is_some_and(|version| *version != entry.version)
+            && before.is_some_and(|before| catalog.text(*before) != version)
     });
     let names: Vec<_> = dropped.map(|entry| entry.name).collect();
     if !names.is_empty() {

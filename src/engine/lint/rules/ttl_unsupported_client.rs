@@ -20,7 +20,9 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-const FEATURE: &str = "xds.config.supports-resource-ttl";
+use crate::wire::NodeInfo;
+
+const FEATURE: &str = NodeInfo::TTL_FEATURE;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(features) = ctx.client_features().filter(|_| !response.scan.ttl.is_empty()) else { return };
