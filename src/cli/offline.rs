@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::store::Options;
 use crate::schema::Schema;
-use crate::sources::{self, Source, Spec};
+use crate::sources::{self, Source, SourceError, Spec};
 use crate::wire::text::display_safe;
 
 use super::args::{Global, SourceArgs, TimerFlags};
@@ -13,7 +13,8 @@ use super::error::CliError;
 use super::io::Io;
 use super::schema_flags;
 
-/// Opens a source that is not a server. `seed` keys the ids of secrets, except in recordings.
+/// Opens a source that is not a server, and refuses one that holds nothing of xDS. `seed` keys the
+/// ids of secrets, except in recordings.
 pub(super) fn open(
     args: &SourceArgs,
     seed: u64,
@@ -21,8 +22,24 @@ pub(super) fn open(
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
     let source = read_quietly(args, seed, global, io)?;
+    check_content(&source)?;
     say(&source.loaded.notices, global, io);
     Ok(source)
+}
+
+/// Refuses a source that holds nothing of xDS.
+pub(super) fn check_content(source: &Source) -> Result<(), CliError> {
+    source.check_content().map_err(|error| damaged(error, &source.loaded.notices))
+}
+
+/// The error of a source without content. Damage explains it better than its lack of streams.
+pub(super) fn damaged(error: SourceError, notices: &[String]) -> CliError {
+    match error {
+        SourceError::Empty { name, .. } if !notices.is_empty() => {
+            SourceError::Empty { name, found: notices.join("; ") }.into()
+        }
+        error => error.into(),
+    }
 }
 
 /// Opens a source that is not a server, and leaves its notices to the caller.

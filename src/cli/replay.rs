@@ -89,7 +89,13 @@ impl Lines<'_> {
         let zone = io.zone(self.time);
         let filter = select::filter(self.filter, RowKind::Messages, &zone)?;
         let style = io.style(global);
-        let opened = offline::open(self.source, seed, global, io)?.with_messages()?;
+        let opened = offline::read_quietly(self.source, seed, global, io)?;
+        // A recording that is followed may have just begun.
+        if !self.follow {
+            offline::check_content(&opened)?;
+        }
+        offline::say(&opened.loaded.notices, global, io);
+        let opened = opened.with_messages()?;
         let limit = Limit::of(self.at, &opened.loaded, &zone)?;
         let reload = if self.follow {
             Some(follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::sources::{self, Folded, FrameSink, Source, SourceError};
+use crate::sources::{self, Folded, FrameSink, Source};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::display_safe;
@@ -31,11 +31,7 @@ pub(super) fn open_with_seed(
     if offline::is_server(&args.source) {
         return client::fetch(args, seed, global, io);
     }
-    let source = offline::read_quietly(args, seed, global, io)?;
-    let notices = &source.loaded.notices;
-    source.check_content().map_err(|error| damaged(error, notices))?;
-    offline::say(notices, global, io);
-    Ok(source)
+    offline::open(args, seed, global, io)
 }
 
 /// Opens SOURCE, also one that holds nothing of xDS, and prints its notices to stderr.
@@ -43,21 +39,12 @@ pub(super) fn open_any(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> R
     if offline::is_server(&args.source) {
         return open(args, global, io);
     }
-    let source = offline::open(args, schema_flags::seed()?, global, io)?;
+    let source = offline::read_quietly(args, schema_flags::seed()?, global, io)?;
+    offline::say(&source.loaded.notices, global, io);
     if let Err(error) = source.check_content() {
         io.say(&display_safe(&error.to_string()));
     }
     Ok(source)
-}
-
-/// The error of a source without content. Damage explains it better than its lack of streams.
-fn damaged(error: SourceError, notices: &[String]) -> CliError {
-    match error {
-        SourceError::Empty { name, .. } if !notices.is_empty() => {
-            SourceError::Empty { name, found: notices.join("; ") }.into()
-        }
-        error => error.into(),
-    }
 }
 
 /// Folds SOURCE into what `begin` makes, and prints its notices to stderr.
@@ -110,6 +97,6 @@ fn fold_quietly<T: FrameSink>(
         location => offline::read(args, seed, &location, &schema, io)?.fold(begin),
     };
     // An empty or damaged file must not pass for one that is in sync.
-    folded.check_content().map_err(|error| damaged(error, &folded.notices))?;
+    folded.check_content().map_err(|error| offline::damaged(error, &folded.notices))?;
     Ok(folded)
 }

@@ -488,3 +488,17 @@ fn screen_quotes_server_refusal() {
     terminal.press("q");
     assert_eq!(terminal.end(), 0);
 }
+
+/// Screens of nothing would look as if all were well.
+#[test]
+fn replay_of_empty_file_opens_no_screens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in [("empty.xdsrec", ""), ("comments.xds", "# nothing happens here\n")] {
+        let file = folder.path().join(name);
+        std::fs::write(&file, content).expect("a file");
+        let path = file.to_str().expect("a path");
+        let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", path]);
+        terminal.until("holds no xDS message");
+        assert_eq!(terminal.end(), 5, "{}", terminal.text());
+    }
+}

@@ -225,6 +225,11 @@ impl Cursor {
         self.at.frames == self.frames.count
     }
 
+    /// Returns the frames that are not messages: openings, ends, gaps.
+    pub fn other_frames(&self) -> impl Iterator<Item = &Frame> {
+        self.frames.others.iter().map(|other| &other.frame)
+    }
+
     /// Returns the number of messages in the source.
     pub fn messages(&self) -> u64 {
         self.frames.messages()

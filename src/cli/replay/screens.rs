@@ -15,12 +15,12 @@ use crate::app::applied::AppliedFile;
 use crate::app::decoded::Decoded;
 use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
 use crate::app::signals;
-use crate::cli::args::{Global, ReplayArgs};
+use crate::cli::args::{Global, ReplayArgs, SourceArgs};
 use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
-use crate::sources::{self, PositionError, ReplayPosition};
+use crate::sources::{self, PositionError, ReplayPosition, SourceError, SourceFormat};
 use crate::tui::{Feed, Seek, Speed};
 use crate::wire::event::Seq;
 
@@ -56,7 +56,8 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
     let setup = ScreenSetup::new(args, &schema, Some(path.clone()), reload, io)?;
     let read = Arc::new(AtomicU64::new(0));
-    let result = read_in_background(args, seed, &path, &schema, setup.options.clone(), read.clone())?;
+    let file = SourceFile { args: args.source.clone(), follow: args.follow, seed, path: path.clone() };
+    let result = read_in_background(file, &schema, setup.options.clone(), read.clone())?;
     if let Ok(read) = result.recv_timeout(PROGRESS_SCREEN_AFTER) {
         show(&setup.feed(read?)?, io)?;
         return Ok(Exit::Yes);
@@ -68,32 +69,56 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     feed.failure().map_or(Ok(Exit::Yes), Err)
 }
 
+/// A file to read.
+struct SourceFile {
+    args: SourceArgs,
+    /// The file grows, so it may be empty at first.
+    follow: bool,
+    seed: u64,
+    path: PathBuf,
+}
+
+impl SourceFile {
+    /// Reads the file, and reports the number of bytes read.
+    fn read(
+        &self,
+        schema: &Arc<Schema>,
+        options: &Options,
+        report: &dyn Fn(u64),
+    ) -> Result<ReadSource, CliError> {
+        let SourceFile { args, follow, seed, path } = self;
+        let failed = |error| SourceError::recording(&args.source, error);
+        let recording = if path.is_file() { sources::start_recording(path).map_err(failed)? } else { None };
+        let Some(recording) = recording else {
+            let source = sources::open(&offline::spec(args, *seed, path), schema)?;
+            if !follow {
+                offline::check_content(&source)?;
+            }
+            let notices = source.loaded.notices.clone();
+            return Ok((options.open(source.loaded), notices));
+        };
+        // A recording is read into checkpoints, never as a whole.
+        let (meaning, rules) = (options.meaning.clone(), options.rules.clone());
+        let (opened, notices) =
+            Cursor::read(recording, options.store, meaning, rules, report).map_err(failed)?;
+        report(u64::MAX);
+        if opened.0.messages() == 0 && !follow {
+            sources::check_frames(&args.source, SourceFormat::Recording, opened.0.other_frames())
+                .map_err(|error| offline::damaged(error, &notices))?;
+        }
+        Ok((Opened::new(opened), notices))
+    }
+}
+
 /// Reads a file on a thread, and stores the number of bytes read in `read`.
 fn read_in_background(
-    args: &ReplayArgs,
-    seed: u64,
-    path: &Path,
+    file: SourceFile,
     schema: &Arc<Schema>,
     options: Options,
     read: Arc<AtomicU64>,
 ) -> Result<Receiver<Result<ReadSource, CliError>>, CliError> {
-    let (args, path, schema) = (args.source.clone(), path.to_owned(), schema.clone());
-    let work = move || {
-        let failed = |error| CliError::unreadable(format!("cannot read {}", args.source)).because(error);
-        let recording = if path.is_file() { sources::start_recording(&path).map_err(failed)? } else { None };
-        let Some(recording) = recording else {
-            let loaded = sources::open(&offline::spec(&args, seed, &path), &schema)?.loaded;
-            let notices = loaded.notices.clone();
-            return Ok((options.open(loaded), notices));
-        };
-        // A recording is read into checkpoints, never as a whole.
-        let parts = (options.store, options.meaning.clone(), options.rules.clone());
-        let report = |bytes| read.store(bytes, Ordering::Relaxed);
-        let (cursor, notices) =
-            Cursor::read(recording, parts.0, parts.1, parts.2, &report).map_err(failed)?;
-        report(u64::MAX);
-        Ok((Opened::new(cursor), notices))
-    };
+    let schema = schema.clone();
+    let work = move || file.read(&schema, &options, &|bytes| read.store(bytes, Ordering::Relaxed));
     let (send, receive) = channel();
     // The receiver is gone once the user has left.
     let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));

@@ -20,14 +20,23 @@ fn every_verb_refuses_an_empty_source() {
         file("silent.xds", b"node n\nstream 1 ads\n"),
     ];
     for source in &sources {
-        let verbs: [&[&str]; 7] = [
+        let output = format!("{source}.out");
+        let verbs: [&[&str]; 15] = [
             &["status", source],
             &["get", source],
             &["get", source, "--at", "start"],
             &["lint", source],
             &["log", source],
             &["diff", source, "examples/nack.xds"],
+            &["diff", "examples/nack.xds", source],
+            &["diff", source, "@start", "@end"],
             &["wait", source, "synced", "--timeout", "50ms"],
+            &["replay", source, "--no-tui"],
+            &["redact", source, "--output", &output],
+            &["serve", source, "--no-tui", "--no-record"],
+            &["serve", source, "--mode", "script", "--no-tui", "--no-record"],
+            &["export", source, "--to", "raw"],
+            &["export", source, "--to", "dot"],
         ];
         for verb in verbs {
             let result = run(verb);
@@ -35,6 +44,7 @@ fn every_verb_refuses_an_empty_source() {
             assert!(result.err.contains(" holds no xDS message: "), "{verb:?}: {}", result.err);
             assert!(result.err.contains("xdscope tap SERVER --record"), "{verb:?}: {}", result.err);
         }
+        assert!(!std::path::Path::new(&output).exists(), "{output}");
         let info = run(&["info", source]);
         assert!(info.err.contains(" holds no xDS message: "), "{}", info.err);
     }

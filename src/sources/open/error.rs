@@ -122,7 +122,7 @@ pub enum SourceError {
 
 impl SourceError {
     /// The error of a recording. An empty one is an empty source.
-    pub(in crate::sources) fn recording(name: &str, source: RecordReadError) -> SourceError {
+    pub fn recording(name: &str, source: RecordReadError) -> SourceError {
         let name = name.to_owned();
         match source {
             RecordReadError::Empty => SourceError::Empty { name, found: "the file is empty".to_owned() },

@@ -28,6 +28,7 @@ use crate::sources::pcap::{self, CaptureError};
 use crate::sources::record::{self, Loaded};
 use crate::sources::schema_codec::SchemaCodec;
 use crate::sources::script::{self, Script};
+use crate::wire::Frame;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Time, TypeUrl};
 
@@ -96,9 +97,7 @@ impl Source {
     /// # Errors
     /// [`SourceError::Empty`] for an empty file, or a session of other protocols only.
     pub fn check_content(&self) -> Result<(), SourceError> {
-        let mut evidence = Evidence::default();
-        self.loaded.frames.iter().for_each(|frame| evidence.note(frame));
-        evidence.check(&self.name, self.format)
+        check_frames(&self.name, self.format, &self.loaded.frames)
     }
 
     /// Passes the source on if it has messages.
@@ -109,6 +108,20 @@ impl Source {
         self.format.check_messages(&self.name)?;
         Ok(self)
     }
+}
+
+/// Refuses frames that hold nothing of xDS; `name` is that of their source.
+///
+/// # Errors
+/// [`SourceError::Empty`].
+pub fn check_frames<'a>(
+    name: &str,
+    format: SourceFormat,
+    frames: impl IntoIterator<Item = &'a Frame>,
+) -> Result<(), SourceError> {
+    let mut evidence = Evidence::default();
+    frames.into_iter().for_each(|frame| evidence.note(frame));
+    evidence.check(name, format)
 }
 
 /// Opens a file or folder of any format.
