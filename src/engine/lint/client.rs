@@ -17,15 +17,12 @@ impl<'a> RuleContext<'a> {
     }
 
     /// Returns the tracks of a type on the open streams of the client, with the indexes of the
-    /// streams.
+    /// streams. Empty if there are very many.
     pub(super) fn tracks_of(&self, kind: Kind) -> Vec<(usize, &'a Track)> {
-        let (client, store) = (self.client(), self.store);
-        let streams = store.engine().streams().iter().enumerate().filter(|(index, stream)| {
-            stream.closed.is_none()
-                && (*index == self.stream_index || stream.node_id.as_ref() == Some(&client))
-        });
+        let (stream, store) = (self.stream, self.store);
+        let streams = store.engine().open_of_kind(stream, kind);
         let tracks =
-            streams.flat_map(|(index, stream)| stream.tracks.iter().map(move |track| (index, track)));
+            streams.flat_map(|(index, stream)| stream.known_tracks().map(move |track| (index, track)));
         tracks.filter(|(_, track)| track.kind == Some(kind) && track.traffic.requests > 0).collect()
     }
 

@@ -105,10 +105,8 @@ impl<'a> RuleContext<'a> {
     /// Returns the track of the type on the newest stream of the session that ended before this one
     /// began.
     pub(super) fn previous_track(&self, type_url: &TypeUrl) -> Option<&'a Track> {
-        let opened = self.stream.opened;
-        let ended = |stream: &&Stream| stream.closed.as_ref().is_some_and(|(at, _)| *at <= opened);
-        let store: &'a Store = self.store;
-        store.engine().before(self.stream).filter(ended).find_map(|stream| stream.find(type_url))
+        let (stream, store): (&'a Stream, &'a Store) = (self.stream, self.store);
+        store.engine().ended_before(stream).find_map(|stream| stream.find(type_url))
     }
 
     /// Returns the client features of the node. `None` while the node is unknown.

@@ -14,6 +14,8 @@ mod catalog;
 mod check;
 mod client;
 mod context;
+#[cfg(test)]
+mod cost_tests;
 mod driver;
 mod exchange;
 mod finding;

@@ -44,13 +44,12 @@ impl<'a> RuleContext<'a> {
         known.into_iter().flatten().filter(is_from_upstream).copied().collect()
     }
 
-    /// Streams of other clients to the same server.
+    /// The newest open streams of other clients to the same server.
     pub(super) fn sibling_streams(&self) -> impl Iterator<Item = &'a Stream> {
         let (own, store) = (self.stream, self.store);
-        let is_sibling = move |other: &&Stream| {
-            other.id != own.id && other.open.server == own.open.server && other.node_id != own.node_id
-        };
-        store.engine().streams().iter().filter(is_sibling)
+        let is_sibling = move |other: &&Stream| other.id != own.id && other.node_id != own.node_id;
+        let server = own.open.server.as_deref().into_iter();
+        server.flat_map(|server| store.engine().open_to_server(server)).filter(is_sibling)
     }
 
     pub(super) fn note_deliveries(&mut self, response: &ResponseContext<'_>) {

@@ -13,17 +13,17 @@ use crate::wire::event::Sym;
 const MAX_TARGETS: usize = 4096;
 
 impl RuleContext<'_> {
-    /// Whether the client requests the structured name on any of its streams.
+    /// Whether the client requests the name on an open stream, or has very many streams.
     pub(super) fn is_requested(&self, canonical: &str) -> bool {
         let catalog = self.catalog();
         let name = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name));
-        let node = self.stream.node_id.as_ref();
-        let streams = self.store.engine().streams().iter();
-        let own = streams.filter(|stream| stream.id == self.stream.id || stream.node_id.as_ref() == node);
-        own.flat_map(|stream| &stream.tracks).any(|track| {
-            let globs = &track.subscription.globs;
-            name.is_some_and(|name| track.subscribed.names.contains(name))
-                || !globs.of_text(canonical).is_empty()
+        let Some(mut streams) = self.store.engine().open_of_client(self.stream) else { return true };
+        streams.any(|(_, stream)| {
+            stream.known_tracks().any(|track| {
+                let globs = &track.subscription.globs;
+                name.is_some_and(|name| track.subscribed.names.contains(name))
+                    || !globs.of_text(canonical).is_empty()
+            })
         })
     }
 

@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,8 +13,9 @@ use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
+use super::stream_index::StreamIndex;
 use super::warming::{Needs, WarmingView, can_warm, is_needed};
-use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, xdstp};
+use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, visits, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
 const MAX_EARLIER_STREAMS: usize = 64;
@@ -24,9 +25,9 @@ const MAX_EARLIER_STREAMS: usize = 64;
 pub(crate) struct Engine {
     streams: Vec<Stream>,
     by_id: HashMap<StreamId, usize>,
-    /// Indices of the streams of each session, in order of their start. A session is one client,
-    /// one server and one method.
-    sessions: Vec<Vec<usize>>,
+    index: StreamIndex,
+    /// A session is one client, one server and one method.
+    sessions: Vec<Session>,
     by_client: HashMap<ClientHistory, usize>,
     failures: Failures,
     runs: NameRuns,
@@ -42,6 +43,28 @@ pub(crate) struct Engine {
     /// Time after which a requested resource counts as missing.
     resource_timeout: Option<Duration>,
     messages: u64,
+}
+
+/// Indices of the streams of a session, in order of their start.
+#[derive(Clone, Default)]
+struct Session {
+    all: Vec<usize>,
+    ended: BTreeSet<usize>,
+}
+
+/// The streams of a source, in order of their openings.
+#[derive(Clone, Copy)]
+pub(crate) struct Streams<'a>(&'a [Stream]);
+
+impl<'a> Streams<'a> {
+    pub(crate) fn get(self, index: usize) -> Option<&'a Stream> {
+        self.0.get(index)
+    }
+
+    /// All streams: for queries, not for the handling of a message.
+    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = &'a Stream> {
+        self.0.iter().inspect(|_| visits::count())
+    }
 }
 
 /// Streams of a session to search for open ones, newest first.
@@ -113,8 +136,48 @@ impl Engine {
         self.streams.get_mut(index)
     }
 
-    pub(crate) fn streams(&self) -> &[Stream] {
-        &self.streams
+    pub(crate) fn streams(&self) -> Streams<'_> {
+        Streams(&self.streams)
+    }
+
+    /// The open streams of a client that carry a kind, with their indices. Empty if there are very
+    /// many. A stream without a node is a client of its own.
+    pub(crate) fn open_of_kind<'a>(
+        &'a self,
+        stream: &'a Stream,
+        kind: Kind,
+    ) -> impl Iterator<Item = (usize, &'a Stream)> {
+        let of_node = stream.node_id.as_ref().map(|node| self.index.of_kind(node, kind).unwrap_or_default());
+        self.open(of_node.unwrap_or_else(|| self.index(stream.id).into_iter().collect()))
+    }
+
+    /// The open streams of a client; `None` if there are very many. A stream without a node is a
+    /// client of its own.
+    pub(crate) fn open_of_client<'a>(
+        &'a self,
+        stream: &'a Stream,
+    ) -> Option<impl Iterator<Item = (usize, &'a Stream)>> {
+        let indices = match &stream.node_id {
+            Some(node) => self.index.of_node(node)?,
+            None => self.index(stream.id).into_iter().collect(),
+        };
+        Some(self.open(indices))
+    }
+
+    fn open(&self, indices: Vec<usize>) -> impl Iterator<Item = (usize, &Stream)> {
+        let streams = indices.into_iter().filter_map(|index| Some((index, self.streams.get(index)?)));
+        streams.inspect(|_| visits::count()).filter(|(_, stream)| stream.closed.is_none())
+    }
+
+    /// The newest open streams to a server, newest first.
+    pub(crate) fn open_to_server(&self, server: &str) -> impl Iterator<Item = &Stream> {
+        let open = self.index.of_server(server).inspect(|_| visits::count());
+        open.filter_map(|index| self.streams.get(index))
+    }
+
+    /// The time of the last frame on the connection of a stream.
+    pub(crate) fn last_frame(&self, stream: &Stream) -> Option<Time> {
+        self.index.last_frame(self.index(stream.id)?)
     }
 
     pub(crate) fn stream(&self, id: StreamId) -> Option<&Stream> {
@@ -136,18 +199,33 @@ impl Engine {
         self.messages
     }
 
-    /// Streams of the same session before this one, newest first.
+    /// The newest [`MAX_EARLIER_STREAMS`] of the same session before this one, newest first.
     pub(crate) fn before(&self, stream: &Stream) -> impl Iterator<Item = &Stream> {
         let index = self.by_id.get(&stream.id).copied().unwrap_or_default();
-        let session = stream.session.and_then(|session| self.sessions.get(session));
-        let earlier = session.into_iter().flatten().rev().filter(move |other| **other < index);
-        earlier.filter_map(|other| self.streams.get(*other))
+        let all = self.session_of(stream).map_or(&[][..], |session| &session.all);
+        let place = all.partition_point(|other| *other < index);
+        let earlier = all.get(..place).unwrap_or_default().iter().rev().take(MAX_EARLIER_STREAMS);
+        earlier.inspect(|_| visits::count()).filter_map(|other| self.streams.get(*other))
+    }
+
+    /// The newest [`MAX_EARLIER_STREAMS`] of the same session that ended before this one began,
+    /// newest first.
+    pub(crate) fn ended_before<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
+        let index = self.by_id.get(&stream.id).copied().unwrap_or_default();
+        let ended = self.session_of(stream).map(|session| session.ended.range(..index).rev());
+        let ended = ended.into_iter().flatten().take(MAX_EARLIER_STREAMS).inspect(|_| visits::count());
+        let ended = ended.filter_map(|other| self.streams.get(*other));
+        ended.filter(|other| other.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened))
+    }
+
+    fn session_of(&self, stream: &Stream) -> Option<&Session> {
+        stream.session.and_then(|session| self.sessions.get(session))
     }
 
     /// The stream, and those of the newest [`MAX_PARALLEL_STREAMS`] of its session that are open.
     pub(crate) fn open_in_session<'a>(&'a self, stream: &'a Stream) -> impl Iterator<Item = &'a Stream> {
-        let session = stream.session.and_then(|session| self.sessions.get(session));
-        let members = session.into_iter().flatten().rev().take(MAX_PARALLEL_STREAMS);
+        let session = self.session_of(stream).map_or(&[][..], |session| &session.all);
+        let members = session.iter().rev().take(MAX_PARALLEL_STREAMS).inspect(|_| visits::count());
         let members = members.filter_map(|index| self.streams.get(*index));
         let others = members.filter(|other| other.closed.is_none() && other.id != stream.id);
         std::iter::once(stream).chain(others)
@@ -165,15 +243,16 @@ impl Engine {
             events: Vec::new(),
         };
         if let (FramePayload::Open(open), false) = (what, self.by_id.contains_key(id)) {
-            self.open(*id, Open::clone(open), *at);
+            self.begin(*id, Open::clone(open), *at);
             outcome.what = SessionEvent::Open;
             return outcome;
         }
         let index = match self.by_id.get(id) {
             Some(index) => *index,
             // The recording has lost the opening of the stream.
-            None => self.open(*id, Open { partial: true, ..Open::default() }, *at),
+            None => self.begin(*id, Open { partial: true, ..Open::default() }, *at),
         };
+        self.index.pass(index, *at);
         let Some(stream) = self.streams.get_mut(index) else { return outcome };
         match what {
             FramePayload::Open(_) => {}
@@ -199,6 +278,10 @@ impl Engine {
                 if stream.closed.is_none() {
                     stream.closed = Some((*at, End::clone(end)));
                     self.failures.closed(index, stream);
+                    self.index.close(index, stream);
+                    if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(session)) {
+                        session.ended.insert(index);
+                    }
                     outcome.what = SessionEvent::Close;
                 }
             }
@@ -206,10 +289,12 @@ impl Engine {
         outcome
     }
 
-    fn open(&mut self, id: StreamId, open: Open, at: Time) -> usize {
+    fn begin(&mut self, id: StreamId, open: Open, at: Time) -> usize {
         let index = self.streams.len();
         let known = open.node_hint.is_some();
-        self.streams.push(Stream::new(id, open, at));
+        let stream = Stream::new(id, open, at);
+        self.index.open(index, &stream);
+        self.streams.push(stream);
         self.by_id.insert(id, index);
         self.failures.opened(index);
         if known {
@@ -223,10 +308,10 @@ impl Engine {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
         let sessions = &mut self.sessions;
         let session = *self.by_client.entry(ClientHistory::of(stream)).or_insert_with(|| {
-            sessions.push(Vec::new());
+            sessions.push(Session::default());
             sessions.len() - 1
         });
-        let Some(members) = self.sessions.get_mut(session) else { return };
+        let Some(members) = self.sessions.get_mut(session).map(|session| &mut session.all) else { return };
         if let Some(node) = stream.node_id.as_ref().filter(|_| !stream.is_aggregated()) {
             let known = self.siblings.entry(node.clone()).or_default();
             if known.len() > MAX_SIBLINGS {
@@ -238,14 +323,11 @@ impl Engine {
         }
         let place = members.partition_point(|other| *other < index);
         members.insert(place, index);
-        let opened = stream.opened;
-        let ended = |other: &usize| {
-            let other = self.streams.get(*other)?;
-            other.closed.as_ref().filter(|(closed, _)| *closed <= opened).map(|_| other.id)
-        };
-        let before = members.get(..place).unwrap_or_default().iter().rev().find_map(ended);
         if let Some(stream) = self.streams.get_mut(index) {
             stream.session = Some(session);
+        }
+        let before = self.streams.get(index).and_then(|stream| Some(self.ended_before(stream).next()?.id));
+        if let Some(stream) = self.streams.get_mut(index) {
             stream.reconnect_of = before;
         }
     }
@@ -253,7 +335,7 @@ impl Engine {
     /// Returns what the client had of a type at the end of its newest earlier stream with the type.
     fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
         let stream = self.streams.get(index)?;
-        let found = self.before(stream).take(MAX_EARLIER_STREAMS).find_map(|before| before.find(type_url))?;
+        let found = self.before(stream).find_map(|before| before.find(type_url))?;
         if found.accepted.count() == 0
             && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
         {
@@ -305,8 +387,13 @@ impl Engine {
             return;
         }
         let type_url = stream.type_of(message, |name| type_of_name(catalog.text(name)));
+        let known = stream.tracks.len();
         let track = stream.track(&type_url, at);
         outcome.track = Some(track);
+        if stream.tracks.len() > known {
+            self.index.update(index, stream);
+        }
+        let Some(stream) = self.streams.get(index) else { return };
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
@@ -395,7 +482,7 @@ impl Engine {
     /// Drops the resources of a stream that have warmed.
     fn settle_warming(&mut self, catalog: &Catalog, index: usize, at: Time) {
         let Some(stream) = self.streams.get(index) else { return };
-        if stream.tracks.iter().all(|track| track.warming.is_empty()) {
+        if stream.known_tracks().all(|track| track.warming.is_empty()) {
             return;
         }
         let view = self.warming_view(catalog, index);
@@ -442,7 +529,10 @@ impl Engine {
             stream.last_request = Some(seq);
             if let Some(node) = message.node() {
                 stream.node_from.get_or_insert(seq);
-                stream.bind(node);
+                if stream.node.is_none() {
+                    stream.bind(node);
+                    self.index.update(index, stream);
+                }
             }
             self.join(index);
         }

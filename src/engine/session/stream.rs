@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::wire::event::{
@@ -9,7 +10,10 @@ use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
 use super::track::Track;
 use super::words::PlaneFact;
-use super::xdstp;
+use super::{visits, xdstp};
+
+/// Types of a stream up to which they are searched one by one.
+const MAX_SEARCHED_TYPES: usize = 16;
 
 /// Changes of the control plane of a stream that are kept.
 const MAX_PLANES: usize = 16;
@@ -36,6 +40,10 @@ pub(crate) struct Stream {
     pub(crate) closed: Option<(Time, End)>,
     /// The types of the stream, in order of their first messages.
     pub(crate) tracks: Vec<Track>,
+    /// The index of each type, if there are many.
+    by_type: HashMap<TypeUrl, usize>,
+    /// Indices of the tracks of known kinds, at most two of each: v3 and v2.
+    known_tracks: Vec<usize>,
     /// Index of the session in the engine, once the client is known.
     pub(crate) session: Option<usize>,
     /// The previous stream of the session.
@@ -71,6 +79,8 @@ impl Stream {
             node_from: None,
             closed: None,
             tracks: Vec::new(),
+            by_type: HashMap::new(),
+            known_tracks: Vec::new(),
             session: None,
             reconnect_of: None,
             messages: 0,
@@ -164,8 +174,7 @@ impl Stream {
             // A v3 method can carry the v2 type and leave it out later (docs/protocol.md#a-14).
             let kind = self.method.as_ref().and_then(|method| method.kind);
             return self
-                .tracks
-                .iter()
+                .known_tracks()
                 .find(|track| track.kind == kind)
                 .map_or(implied, |track| track.type_url.clone());
         }
@@ -181,7 +190,7 @@ impl Stream {
 
     /// Returns the index of the track of a type, and creates the track if there is none.
     pub(crate) fn track(&mut self, type_url: &TypeUrl, at: Time) -> usize {
-        if let Some(index) = self.tracks.iter().position(|track| track.type_url == *type_url) {
+        if let Some(index) = self.position(type_url) {
             return index;
         }
         let partial = self.open.partial || self.gaps > 0;
@@ -191,13 +200,42 @@ impl Stream {
             // The client subscribes to everything in the file (docs/protocol.md#c-01).
             track.subscribed.wildcard = Wildcard::Legacy;
         }
+        let index = self.tracks.len();
+        if track.kind.is_some() {
+            self.known_tracks.push(index);
+        }
         self.tracks.push(track);
-        self.tracks.len() - 1
+        if index == MAX_SEARCHED_TYPES {
+            let types = self.tracks.iter().enumerate();
+            self.by_type = types.map(|(index, track)| (track.type_url.clone(), index)).collect();
+        } else if index > MAX_SEARCHED_TYPES {
+            self.by_type.insert(type_url.clone(), index);
+        }
+        index
+    }
+
+    /// Returns the index of the track of a type.
+    fn position(&self, type_url: &TypeUrl) -> Option<usize> {
+        if !self.by_type.is_empty() {
+            return self.by_type.get(type_url).copied();
+        }
+        let mut tracks = self.tracks.iter().inspect(|_| visits::count());
+        tracks.position(|track| track.type_url == *type_url)
     }
 
     /// Returns the track of a type.
     pub(crate) fn find(&self, type_url: &TypeUrl) -> Option<&Track> {
-        self.tracks.iter().find(|track| track.type_url == *type_url)
+        self.position(type_url).and_then(|index| self.tracks.get(index))
+    }
+
+    /// The tracks of known kinds, in order of their first messages.
+    pub(crate) fn known_tracks(&self) -> impl Iterator<Item = &Track> {
+        self.known_tracks.iter().inspect(|_| visits::count()).filter_map(|index| self.tracks.get(*index))
+    }
+
+    /// The known kinds of the tracks.
+    pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> {
+        self.known_tracks().filter_map(|track| track.kind)
     }
 
     /// Counts messages of one direction and their bytes.

@@ -21,8 +21,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Passed(passed), Check::Alarm(Alarm::Silent, check)];
 
-use crate::engine::session::Stream;
-use crate::wire::event::{Dir, Side, Time};
+use crate::wire::event::{Dir, Side};
 
 /// Keepalive intervals without a frame.
 const SILENT_INTERVALS: u32 = 3;
@@ -36,10 +35,7 @@ fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(keepalive) = ctx.stream.keepalive().filter(|_| ctx.is_gapless()) else { return };
     // PINGs are attributed to one stream of their connection.
-    let place = |stream: &Stream| (stream.open.peer.clone(), stream.open.server.clone());
-    let (own, streams) = (place(ctx.stream), ctx.store.engine().streams());
-    let same = |stream: &&Stream| stream.id == ctx.stream.id || (own.0.is_some() && place(stream) == own);
-    let newest = streams.iter().filter(same).map(newest).max().unwrap_or(keepalive.last);
+    let newest = ctx.store.engine().last_frame(ctx.stream).unwrap_or(keepalive.last);
     let due = newest.after(keepalive.every * SILENT_INTERVALS);
     if ctx.at < due {
         return ctx.arm(Alarm::Silent, due);
@@ -52,11 +48,4 @@ fn check(ctx: &mut RuleContext<'_>) {
         (keepalive.by.word(), ctx.at.since(newest).as_secs(), keepalive.every.as_secs_f64());
     let text = format!("no frames for {silent}s, although the {by} sent a PING every {every:.0}s");
     ctx.report(&RULE, FindingDraft { blame, text, guess: true, ..FindingDraft::default() });
-}
-
-/// Returns the time of the last frame.
-fn newest(stream: &Stream) -> Time {
-    let closed = stream.closed.as_ref().map(|(at, _)| *at);
-    let pinged = stream.keepalive().map(|keepalive| keepalive.last);
-    stream.last_message.into_iter().chain(closed).chain(pinged).fold(stream.opened, Time::max)
 }

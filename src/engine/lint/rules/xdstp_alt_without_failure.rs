@@ -45,13 +45,12 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 
 /// Whether the client requests the name on an open stream that has had responses.
 fn is_healthy(ctx: &RuleContext<'_>, canonical: &str) -> bool {
-    let (catalog, node) = (ctx.catalog(), ctx.stream.node_id.as_ref());
+    let catalog = ctx.catalog();
     let Some(name) = catalog.strings().find(canonical).map(|name| catalog.first_spelling(name)) else {
         return false;
     };
-    let mut open = ctx.store.engine().streams().iter().filter(|stream| {
-        let own = stream.id == ctx.stream.id || (node.is_some() && stream.node_id.as_ref() == node);
-        own && stream.closed.is_none() && stream.tracks.iter().any(|track| track.traffic.pushes > 0)
-    });
-    open.any(|stream| stream.tracks.iter().any(|track| track.subscribed.names.contains(name)))
+    let Some(mut open) = ctx.store.engine().open_of_client(ctx.stream) else { return false };
+    open.any(|(_, stream)| {
+        stream.has_response && stream.known_tracks().any(|track| track.subscribed.names.contains(name))
+    })
 }
