@@ -404,6 +404,14 @@ const RESOURCE: &[Field] = &[
     field(Maybe, "ttl_deadline", Time, "when its time to live expires"),
     field(Maybe, "ttl", Object(TTL), "time to live, and how it changed"),
     field(Maybe, "error", Object(RESOURCE_ERROR), "why the server does not send the resource"),
+    field(Maybe, "warming", Object(WARMING), "the resources that the resource waits for before it is used"),
+    field(
+        Maybe,
+        "unavailable_clusters",
+        List(&Object(UNAVAILABLE)),
+        "clusters that the route in force points to and that the client cannot use",
+    ),
+    field(Maybe, "certificate", Object(CERTIFICATE), "the certificate of the secret that expires first"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
 ];
 
@@ -419,6 +427,12 @@ const TTL_CHANGE: &[Field] = &[
     field(Always, "n", Count, "number of the response"),
     field(Always, "time", Time, "time of the response"),
     known(Always, "seconds", Number, "length; null: no time to live any more"),
+];
+
+const UNAVAILABLE: &[Field] = &[
+    field(Always, "name", Text, "the cluster"),
+    field(Always, "state", Text, "its state, such as `warming` or `dangling`"),
+    known(Always, "since", Time, "since when requests that are routed to the cluster get 503"),
 ];
 
 const FINDING: &[Field] = &[

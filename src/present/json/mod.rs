@@ -20,6 +20,7 @@ mod object;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod warming;
 
 use serde_json::{Value, json};
 
@@ -37,6 +38,8 @@ use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 pub use change::{ChangeOf, change};
 pub use contract::schema;
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
+pub use tls::certificate;
+pub use warming::{unavailable_clusters, warming};
 
 use object::Object;
 

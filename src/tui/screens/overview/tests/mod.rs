@@ -204,3 +204,13 @@ fn overview_shows_filter_result_and_order() {
     assert!(screen(&source.data(), "", 100, 30).contains("· problems first"));
     assert!(screen(&source.data(), "s2", 100, 30).contains("· by name"));
 }
+
+/// docs/protocol.md#h-05.
+#[test]
+fn names_what_an_updated_cluster_waits_for() {
+    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
+    let shown = screen(&source.data(), "", 240, 40);
+    let line = shown.lines().find(|line| line.contains("cluster c waits for EDS c again"));
+    assert!(line.is_some_and(|line| line.contains("n1") && line.contains("the server owes it")), "{shown}");
+    assert!(shown.contains("WARMING") && !shown.contains("client owes"), "{shown}");
+}
