@@ -158,8 +158,9 @@ impl AnalysisWorker {
                     frames.drain(..).for_each(|frame| into.take(frame));
                 };
                 let begun = Instant::now();
-                let at =
+                let (at, bytes) =
                     take_part(&mut rest, || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted(), take);
+                copies.analysed(bytes);
                 // The clock stays at the last copy while copies remain: an overdue answer may be
                 // among them.
                 if rest.peek().is_some() { at } else { copies.now() }
@@ -172,12 +173,12 @@ impl AnalysisWorker {
 }
 
 /// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time
-/// of the last one.
+/// of the last one, and the bytes of all.
 fn take_part(
     rest: &mut impl Iterator<Item = TapCopy>,
     stop: impl Fn() -> bool,
     mut take: impl FnMut(TapCopy),
-) -> Time {
+) -> (Time, usize) {
     let (mut bytes, mut at) = (0, Time::ZERO);
     for copied in rest {
         bytes += copied.event.size();
@@ -187,7 +188,7 @@ fn take_part(
             break;
         }
     }
-    at
+    (at, bytes)
 }
 
 /// The destinations of a live source's frames: session file, store, printer.
@@ -294,7 +295,7 @@ mod tests {
         };
         let taken = |stop: &dyn Fn() -> bool| {
             let (mut rest, mut taken) = ((1..=9).map(copied), 0);
-            let at = take_part(&mut rest, stop, |_| taken += 1);
+            let (at, _) = take_part(&mut rest, stop, |_| taken += 1);
             (at, taken, rest.count())
         };
         assert_eq!(taken(&|| true), (Time(1), 1, 8));

@@ -10,7 +10,9 @@ use std::time::Duration;
 
 use crate::peers::client::Ruling;
 use crate::sources::record::{Loaded, RecordReadError};
-use crate::tui::{ClientAction, Data, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData};
+use crate::tui::{
+    ClientAction, Data, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData, TapFigures,
+};
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
 use crate::wire::text::display_safe;
@@ -23,6 +25,7 @@ use super::live::LiveState;
 use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
+use super::tap::TapMeter;
 
 /// The facts about a run that the screens show beside its data.
 pub struct RunInfo {
@@ -73,6 +76,7 @@ pub struct LiveFeed<'a> {
     rewound: RefCell<Option<ReplayFeed>>,
     named: RefCell<Option<NamedRecording>>,
     applied: Option<Rc<AppliedFile>>,
+    tap: Option<TapMeter>,
     /// How often the source was rewound and resumed.
     turns: Cell<u64>,
 }
@@ -83,12 +87,28 @@ impl<'a> LiveFeed<'a> {
             saved::forget(recording);
         }
         let (rewound, named, turns) = (RefCell::new(None), RefCell::new(None), Cell::new(0));
-        LiveFeed { client: None, shared, bodies, run, reopen, rewound, named, applied: None, turns }
+        LiveFeed {
+            client: None,
+            shared,
+            bodies,
+            run,
+            reopen,
+            rewound,
+            named,
+            applied: None,
+            tap: None,
+            turns,
+        }
     }
 
     /// Adds the client whose streams are shown, which takes commands.
     pub fn of_client(self, client: Option<&'a client::Running>) -> LiveFeed<'a> {
         LiveFeed { client, ..self }
+    }
+
+    /// Adds the tap whose figures are shown.
+    pub fn of_tap(self, tap: Option<TapMeter>) -> LiveFeed<'a> {
+        LiveFeed { tap, ..self }
     }
 
     /// Adds a dump of what the client has applied.
@@ -192,6 +212,7 @@ impl Feed for LiveFeed<'_> {
             client: self.client.is_some(),
             following: false,
             bar: None,
+            tap: self.tap.as_ref().map(figures),
         };
         match &*self.rewound.borrow() {
             Some(rewound) => Info { mode: Mode::Replay, bar: rewound.info().bar, ..live },
@@ -259,6 +280,11 @@ impl Feed for LiveFeed<'_> {
     fn save_copy(&self, text: &str) -> io::Result<String> {
         save_copy(&self.run.copies, text)
     }
+}
+
+/// Reads the figures of a running tap.
+fn figures(tap: &TapMeter) -> TapFigures {
+    TapFigures { added_delay: tap.added_delay(), backlog: tap.backlog() }
 }
 
 /// Converts signals to messages for the screens.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
-use crate::net::tap::{Address, Config, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
+use crate::net::tap::{Address, Config, CopyQueue, Counters, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
@@ -102,12 +102,33 @@ pub enum StartError {
     Thread(#[source] io::Error),
 }
 
+/// The sources of the figures of a running tap.
+#[derive(Clone)]
+pub struct TapMeter {
+    counters: Arc<Counters>,
+    copies: Arc<CopyQueue>,
+}
+
+impl TapMeter {
+    /// Returns the median and the 99th percentile of the delay that the tap adds.
+    pub fn added_delay(&self) -> Option<(Duration, Duration)> {
+        self.counters.added_delay.percentiles()
+    }
+
+    /// Returns the bytes of traffic that are not analysed yet.
+    pub fn backlog(&self) -> u64 {
+        self.copies.backlog() as u64
+    }
+}
+
 /// A running tap.
 pub struct Running {
     pub tap: Tap,
     /// `None` with `--no-decode`.
     pub shared: Option<Arc<LiveState>>,
     live: Option<Live>,
+    /// Whether traffic is relayed, not answered.
+    is_relay: bool,
     pub recording: Option<PathBuf>,
     /// The listeners and the servers behind them: `127.0.0.1:18001 → cp.mesh:15010`.
     pub listening: Vec<String>,
@@ -117,12 +138,21 @@ pub struct Running {
 
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
+        let is_relay = matches!(options.front, Front::Tap { .. });
         let (tap, behind) = options.front.start(options.decode, &options.schema)?;
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
         let Some(copies) = tap.copies.clone() else {
-            return Ok(Running { tap, shared: None, live: None, recording: None, listening, source });
+            return Ok(Running {
+                tap,
+                shared: None,
+                live: None,
+                is_relay,
+                recording: None,
+                listening,
+                source,
+            });
         };
         let seed =
             getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
@@ -153,7 +183,13 @@ impl Running {
         let pipeline = Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
         let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
-        Ok(Running { tap, shared, live: Some(live), recording, listening, source })
+        Ok(Running { tap, shared, live: Some(live), is_relay, recording, listening, source })
+    }
+
+    /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
+    pub fn meter(&self) -> Option<TapMeter> {
+        let copies = self.tap.copies.clone().filter(|_| self.is_relay)?;
+        Some(TapMeter { counters: self.tap.counters.clone(), copies })
     }
 
     /// Stops the tap and completes the session file. Returns its path and size.

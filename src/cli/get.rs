@@ -7,21 +7,21 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::filter::{Filter, RowKind};
-use crate::engine::graph::{self, NodeState};
+use crate::engine::graph::{self, Graph, NodeState};
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
+use crate::engine::structured::StructuredNames;
 use crate::present::json;
 use crate::present::report::{self, Role};
-use crate::schema::{FieldNames, Schema};
+use crate::schema::{FieldNames, Schema, links};
 use crate::sources::{
     self, Limit, ReplayPosition,
     bodies::{self, Contents},
 };
-use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, shown_name, size, type_label};
+use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::error::{CliError, Exit};
-use super::graphs::Graphs;
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
 use super::select::{self, Picked};
@@ -30,6 +30,8 @@ use super::table::{Cell, Table};
 use super::target::GetTarget;
 use super::words::resource_state;
 use super::{offline, source, tree};
+
+mod wide;
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
@@ -62,9 +64,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     };
     states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
     unknown(&whats, &states, &store, args)?;
-    let graphs = Graphs::new(&store, &schema, &states);
-    let get =
-        Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states, graphs };
+    let get = Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states };
     let style = io.style(global);
     let terminal = io.stdout_is_terminal;
     let out = &mut *io.stdout;
@@ -86,6 +86,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     Ok(Exit::Yes)
 }
+
+/// Number of resources beyond which orphans are not computed, since that takes too long.
+const MAX_RESOURCES_FOR_ORPHANS: u64 = 20_000;
 
 /// Refuses types and names that the source does not have, and suggests those that it has.
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
@@ -123,7 +126,6 @@ pub(super) struct Get<'a> {
     filter: &'a Filter,
     whats: &'a [GetTarget],
     states: &'a [StateFact],
-    pub(super) graphs: Graphs<'a>,
 }
 
 impl Get<'_> {
@@ -141,11 +143,6 @@ impl Get<'_> {
         SubscriptionRows { args, states: &states, targets: whats, store, schema, style }.write(out)
     }
 
-    /// Returns the moment that the facts are of. `None` without timestamps.
-    pub(super) fn now(&self) -> Option<Time> {
-        (!self.store.clock().untimed).then(|| self.store.now())
-    }
-
     fn is_selected(&self, url: &TypeUrl) -> bool {
         self.whats.is_empty() || self.whats.iter().any(|what| what.is_type(url))
     }
@@ -159,7 +156,15 @@ impl Get<'_> {
         let mut printed = 0;
         for state in self.states.iter().filter(|state| self.is_selected(&state.type_url)) {
             let orphans = self.orphans(state);
-            for mut fact in self.store.resources(state.stream, &state.type_url) {
+            let resources = self.store.resources(state.stream, &state.type_url);
+            let globs = match self.args.format {
+                // Elsewhere a glob would count beside its members.
+                Some(Format::Json | Format::Jsonl | Format::Wide) => {
+                    self.store.globs(state.stream, &state.type_url)
+                }
+                _ => Vec::new(),
+            };
+            for mut fact in resources.into_iter().chain(globs) {
                 if orphans.contains(&fact.name) {
                     fact.state = ResourceState::Orphan;
                 }
@@ -177,45 +182,42 @@ impl Get<'_> {
     /// (docs/protocol.md#e-45, docs/protocol.md#l-11).
     fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
         let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
-        let looked = |kind: &Kind| graph::has_orphans(*kind) && state.last_state.is_none();
+        let few = self.states.iter().map(|state| state.resources).sum::<u64>() < MAX_RESOURCES_FOR_ORPHANS;
+        let looked = |kind: &Kind| few && graph::has_orphans(*kind) && state.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
-        let Some(graph) = self.graphs.of(state.stream) else { return HashSet::new() };
+        let graph = Graph::of(self.store, self.schema, &graph::streams_of(self.store, state.stream));
         let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == NodeState::Orphan);
         orphans.filter(|node| node.stream == Some(state.stream)).map(|node| node.name.clone()).collect()
     }
 
-    /// Adds the needs of a warming resource, the clusters that a route points to in vain, and the
-    /// certificate of a secret.
-    fn add_consequences(&self, fact: &ResourceFact, object: &mut serde_json::Map<String, Value>) {
-        let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
-        let clock = self.store.clock();
-        let mut add = |key: &str, value: Option<Value>| {
-            object.extend(value.map(|value| (key.to_owned(), value)));
-        };
-        add("warming", self.graphs.warming(fact).map(|warming| json::warming(warming, &clock)));
-        if matches!(kind, Kind::Rds | Kind::Vhds | Kind::Lds | Kind::Sds)
-            && let Some(graph) = self.graphs.of(fact.stream)
-            && let Some(id) = graph.find(kind, &fact.name)
-        {
-            add("unavailable_clusters", json::unavailable_clusters(&graph, id, &clock));
-            let certificate = graph.get(id).and_then(|node| node.certificate.as_deref());
-            add("certificate", certificate.map(json::certificate));
-        }
-    }
-
     fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {
         let mut objects = Objects::new(out, self.args.format == Some(Format::Json));
+        let structured = self.structured_names();
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
             if let Value::Object(fields) = &mut object {
-                self.add_consequences(fact, fields);
+                fields.extend(structured.of(fact).map(|of| ("xdstp".into(), json::structured(&of))));
+                fields.extend(self.authorities(fact).map(|of| ("authorities".into(), of)));
                 let body = bodies::resource(self.store, self.schema, fact, FieldNames::Json);
-                fields.extend(body.map(|body| ("body".to_owned(), body)));
+                fields.extend(body.map(|body| ("body".into(), body)));
             }
             Ok(objects.put(&object)?)
         })?;
         objects.finish()?;
         Ok(printed)
+    }
+
+    pub(super) fn structured_names(&self) -> StructuredNames<'_> {
+        let streams: BTreeSet<StreamId> = self.states.iter().map(|state| state.stream).collect();
+        StructuredNames::new(self.store, self.schema, streams.into_iter().collect())
+    }
+
+    /// Lists where the servers of the `xdstp` names in a resource are looked up.
+    fn authorities(&self, fact: &ResourceFact) -> Option<Value> {
+        let bytes = self.store.catalog().bytes(fact.content?)?;
+        memchr::memmem::find(&bytes, b"xdstp:")?;
+        let body = bodies::resource(self.store, self.schema, fact, FieldNames::Original)?;
+        json::authorities(&links::links_of(self.schema, &body))
     }
 
     /// Writes each content once, with the first stream that has it.
@@ -229,8 +231,7 @@ impl Get<'_> {
             let label = json::type_word(&fact.type_url);
             let version = fact.version.as_deref().unwrap_or("-");
             let node = fact.node.as_deref().unwrap_or("-");
-            let warming = if self.graphs.warming(fact).is_some() { ", warming" } else { "" };
-            let state = format!("{}{warming}", resource_state(fact).0);
+            let state = resource_state(fact).0;
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
@@ -322,40 +323,18 @@ impl Get<'_> {
             .map(|state| state.stream)
             .collect();
         let nodes = streams.len() > 1;
-        let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
         if wide {
-            titles.extend(["ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES", "TTL", "ERROR"]);
+            return wide::write(self, nodes, style, out);
         }
+        let mut titles = vec!["TYPE", "NAME", "VER", "STATE"];
         if nodes {
             titles.push("NODE");
         }
-        let mut table = Table::new(out, style, !self.args.rows.no_headers, &titles);
+        let mut table = Table::new(out, style, self.has_headers(), &titles);
         let printed = self.each(&mut |fact| {
-            let (mut state, mut role) = resource_state(fact);
-            if let Some(warming) = self.graphs.warming(fact) {
-                let needs =
-                    if wide { format!(": {}", report::warming_needs(warming)) } else { String::new() };
-                (state, role) = (format!("{state}, warming{needs}"), Role::Warn);
-            }
-            let mut cells = vec![
-                Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
-                Cell::new(shown_name(&fact.name)),
-                Cell::new(fact.version.as_deref().unwrap_or("-")),
-                Cell::role(state, role),
-            ];
-            if wide {
-                cells.extend([
-                    Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
-                    Cell::new(fact.origin.word()),
-                    Cell::new(size(fact.size)),
-                    Cell::new(fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>()),
-                    Cell::new(fact.aliases.join(" ")),
-                    Cell::new(self.ttl(fact)),
-                    Cell::new(fact.error.as_deref().map(report::resource_error).unwrap_or_default()),
-                ]);
-            }
+            let mut cells = wide::first_cells(fact);
             if nodes {
-                cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
+                cells.push(wide::node(fact));
             }
             Ok(table.row(cells)?)
         })?;
@@ -363,6 +342,10 @@ impl Get<'_> {
             table.finish()?;
         }
         Ok(printed)
+    }
+
+    pub(super) fn has_headers(&self) -> bool {
+        !self.args.rows.no_headers
     }
 }
 

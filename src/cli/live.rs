@@ -217,6 +217,7 @@ impl Run<'_> {
                 source: running.source.clone(),
                 notice,
                 client: None,
+                tap: running.meter(),
             };
             self.screens(io, shown, schema, signals)
         } else {
@@ -311,7 +312,7 @@ impl Run<'_> {
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
-        let feed = feed.beside(applied);
+        let feed = feed.beside(applied).of_tap(shown.tap);
         let result =
             super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
         match feed.end_named() {
@@ -390,6 +391,8 @@ pub(super) struct Shown<'a> {
     pub notice: Option<String>,
     /// The client, if the streams are its own.
     pub client: Option<&'a crate::app::client::Running>,
+    /// The tap, if there is one.
+    pub tap: Option<crate::app::tap::TapMeter>,
 }
 
 /// Blocks until a signal asks to stop, or `done` returns true.

@@ -22,7 +22,6 @@ mod export;
 mod export_graph;
 mod export_resources;
 mod get;
-mod graphs;
 mod help;
 mod identity;
 mod info;

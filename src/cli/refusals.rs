@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::engine::nack::{self, Extracted, NackReport};
 use crate::engine::store::{MessageFact, MessageKind, Store};
 use crate::present::json;
+use crate::present::nack_effect::nack_effect_text;
 use crate::present::partial_use::partial_use_text;
 use crate::schema::Schema;
 use crate::wire::text::display_safe;
@@ -29,6 +30,8 @@ pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
     if let Value::Object(members) = &mut nack {
         members.insert("client".into(), json!(card.client.map(|client| client.word())));
         members.insert("partly".into(), json!(card.partial_use.map(partial_use_text)));
+        let effects = card.effects.iter().map(json::nack_effect);
+        members.insert("effects".into(), effects.collect());
         let refused = card.subjects.iter().map(|subject| {
             json!({
                 "name": subject.name.value,
@@ -60,6 +63,9 @@ pub(super) fn write(
     for entry in &card.nack.entries {
         line(format!("resource {}   field {}", say(&entry.name), say(&entry.field)))?;
         line(format!("  {}", entry.reason))?;
+    }
+    for effect in &card.effects {
+        line(format!("effect: {}", nack_effect_text(effect)))?;
     }
     if let Some(partial_use) = card.partial_use {
         line(partial_use_text(partial_use).to_owned())?;

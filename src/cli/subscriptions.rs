@@ -4,9 +4,12 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::engine::store::{MissingAnswer, ResourceFact, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
+use crate::present::structured;
 use crate::schema::Schema;
 use crate::wire::text::{count, shown_name, type_label};
 
@@ -47,9 +50,19 @@ impl SubscriptionRows<'_> {
             let mut object = json::state(state, &self.store.clock());
             let answers = report::missing_answers_of(self.store, self.schema, state);
             words::add_missing_answers(&mut object, &answers);
+            self.add_globs(state, &mut object);
             objects.put(&object)?;
         }
         Ok(objects.finish()?)
+    }
+
+    /// Adds the subscribed globs of a type to its object.
+    fn add_globs(&self, state: &StateFact, object: &mut Value) {
+        let globs = self.store.globs(state.stream, &state.type_url);
+        let members = self.store.glob_members(state.stream, &state.type_url);
+        if let (Value::Object(fields), false) = (object, globs.is_empty()) {
+            fields.insert("globs".into(), json::globs(&globs, &members));
+        }
     }
 
     /// Writes one row per stream and type.
@@ -86,13 +99,19 @@ impl SubscriptionRows<'_> {
             self.states.iter().map(|state| self.store.resources(state.stream, &state.type_url)).collect();
         let has_aliases = facts.iter().flatten().any(|fact| !fact.aliases.is_empty());
         let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
+        let has_globs = |state: &&StateFact| !self.store.globs(state.stream, &state.type_url).is_empty();
+        let has_globs = self.states.iter().copied().any(|state| has_globs(&state));
         titles.extend(has_aliases.then_some("ALIAS OF"));
+        titles.extend(has_globs.then_some("MEMBERS"));
         titles.extend(has_causes.then_some("PERHAPS"));
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
         for ((state, answers), resources) in self.states.iter().zip(&all).zip(&facts) {
             let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
             let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
-            let by_name: HashMap<&str, _> = resources.iter().map(|fact| (&*fact.name, fact)).collect();
+            let globs = self.store.globs(state.stream, &state.type_url);
+            let members = self.store.glob_members(state.stream, &state.type_url);
+            let by_name: HashMap<&str, _> =
+                resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)).collect();
             let is_wanted =
                 |name: &&Arc<str>| self.targets.iter().any(|what| what.is_named(&state.type_url, name));
             for name in state.names.iter().filter(is_wanted) {
@@ -101,6 +120,10 @@ impl SubscriptionRows<'_> {
                 if has_aliases {
                     let other = fact.filter(|fact| fact.name != *name);
                     cells.push(Cell::new(other.map_or("", |fact| shown_name(&fact.name))));
+                }
+                if has_globs {
+                    let members = members.get(name).copied().map(structured::glob_members);
+                    cells.push(Cell::new(members.unwrap_or_default()));
                 }
                 if has_causes {
                     let answer = answers.iter().find(|answer| answer.names.contains(name));

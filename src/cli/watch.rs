@@ -59,7 +59,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
-        run.screens(io, Shown { shared, recording, source, notice, client }, schema, signals)
+        run.screens(io, Shown { shared, recording, source, notice, client, tap: None }, schema, signals)
     } else {
         let mut reported = None;
         live::until_stopped(&signals, || {

@@ -10,8 +10,10 @@ pub mod filter;
 pub mod graph;
 pub mod lint;
 pub mod nack;
+mod relay;
 pub mod session;
 pub mod store;
+pub mod structured;
 
 #[cfg(test)]
 mod model;

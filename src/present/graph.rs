@@ -123,7 +123,6 @@ mod tests {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
-            certificate: None,
             is_troubled: false,
         };
         let mut graph = Graph::default();

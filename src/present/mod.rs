@@ -8,6 +8,8 @@ pub mod explanation;
 pub mod graph;
 pub mod json;
 pub mod logs;
+pub mod nack_effect;
 pub mod node;
 pub mod partial_use;
 pub mod report;
+pub mod structured;

@@ -9,7 +9,6 @@
 
 pub mod bootstrap;
 mod builtin;
-pub mod certificate;
 mod differ;
 mod encode;
 mod explain;

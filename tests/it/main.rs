@@ -44,5 +44,4 @@ mod tls;
 mod tls_failures;
 mod transparency;
 mod versions;
-mod warming;
 mod watch_files;

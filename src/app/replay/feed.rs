@@ -288,6 +288,7 @@ impl Feed for ReplayFeed {
                 .or_else(|| state.notice(&self.options, self.reload.is_some())),
             following: self.reload.is_some(),
             bar: Some(state.bar(self.options.rewound)),
+            tap: None,
         }
     }
 

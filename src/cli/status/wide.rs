@@ -20,7 +20,7 @@ use super::Status;
 const APPLIED_COLUMN: usize = 10;
 
 /// Titles of the columns of `-o wide`; `>` aligns to the right.
-const WIDE_COLUMNS: [&str; 15] = [
+const WIDE_COLUMNS: [&str; 16] = [
     "NODE",
     ">STREAM",
     "VARIANT",
@@ -34,6 +34,7 @@ const WIDE_COLUMNS: [&str; 15] = [
     ">PUSHES",
     ">SAME",
     ">ACK P50",
+    ">ACK P99",
     ">AGE",
     "OPEN",
 ];
@@ -93,7 +94,10 @@ impl Status<'_> {
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
         let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
-        let p50 = state.ack_ms.and_then(|(p50, _)| Duration::try_from_secs_f64(p50 / 1e3).ok());
+        let ack = |of: fn((f64, f64)) -> f64| {
+            let time = state.ack_ms.and_then(|ms| Duration::try_from_secs_f64(of(ms) / 1e3).ok());
+            Cell::new(time.map_or("-".into(), latency))
+        };
         vec![
             Cell::new(state.node.as_deref().unwrap_or("-")),
             Cell::new(state.stream.0.to_string()),
@@ -107,7 +111,8 @@ impl Status<'_> {
             Cell::new(resource_count(state)),
             Cell::new(count(state.pushes)),
             Cell::new(unchanged_share(state)),
-            Cell::new(p50.map_or("-".into(), latency)),
+            ack(|(p50, _)| p50),
+            ack(|(_, p99)| p99),
             Cell::new(if self.store.clock().untimed {
                 "-".into()
             } else {

@@ -229,13 +229,15 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         ],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
         &["status", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
-        &["get", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
-        &["get", "tests/fixtures/cli/gaps.xds", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
         &["lint", "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml", "-o", "json"],
+        &["get", "tests/fixtures/rows/K-23.xds", "cds", "-o", "json"],
+        &["get", "tests/fixtures/rows/K-29.xds", "eds", "-o", "json"],
+        &["get", "tests/fixtures/cli/relay.jsonl", "cds", "-o", "json"],
+        &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
         // Between a request with an old nonce and its successor.
         &["get", "tests/fixtures/scripts/S-09.xds", "--subscriptions", "--at", "#7", "-o", "json"],
     ] {

@@ -9,7 +9,6 @@
 
 mod additions;
 mod applied_diff;
-mod client_streams;
 mod config_dump;
 mod csds;
 mod dump;

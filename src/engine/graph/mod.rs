@@ -10,7 +10,6 @@
 #![warn(missing_docs)]
 
 mod build;
-mod gaps;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -19,20 +18,18 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::engine::session::is_structured;
+use crate::engine::session::locators::alternative;
 use crate::engine::store::{ResourceFact, Store, WarmingFact};
+use crate::engine::structured::MAX_CHAIN;
+use crate::schema::Schema;
 use crate::schema::links::{self, Link};
-use crate::schema::{Schema, certificate};
-use crate::wire::Certificate;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
-pub use gaps::TrafficGap;
 pub use state::{NodeState, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
-
-/// Times that contents are read: those of the nodes, then earlier ones of routes.
-const MAX_READINGS: usize = 8;
 
 /// Index of a node in its graph.
 pub type NodeId = usize;
@@ -62,8 +59,6 @@ pub struct GraphNode {
     pub users: Vec<NodeId>,
     /// The resources that the node waits for, if it warms.
     pub warming: Option<Box<WarmingFact>>,
-    /// The certificate of a secret that expires first.
-    pub certificate: Option<Arc<Certificate>>,
     /// Whether the node or a node below has a problem.
     pub is_troubled: bool,
 }
@@ -76,16 +71,9 @@ impl GraphNode {
     }
 }
 
-/// References and certificate of a content.
-#[derive(Clone, Debug)]
-struct ContentFacts {
-    links: Arc<[Link]>,
-    certificate: Option<Arc<Certificate>>,
-}
-
-/// A cache of references and certificates by content.
+/// A cache of references by content.
 #[derive(Clone, Debug, Default)]
-pub struct References(HashMap<BlobId, ContentFacts>);
+pub struct References(HashMap<BlobId, Arc<[Link]>>);
 
 impl References {
     /// Returns the number of contents in the cache.
@@ -102,15 +90,9 @@ impl References {
     pub fn read(&mut self, store: &Store, schema: &Schema, contents: &[BlobId]) {
         for id in contents {
             let body = store.catalog().bytes(*id).map(|bytes| schema.any_to_json(&bytes));
-            let links = body.as_ref().map(|body| links::links_of(schema, body)).unwrap_or_default();
-            let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
-            self.0.insert(*id, ContentFacts { links: links.into(), certificate });
+            let links = body.map(|body| links::links_of(schema, &body)).unwrap_or_default();
+            self.0.insert(*id, links.into());
         }
-    }
-
-    /// Returns the references of a content, if known.
-    fn links(&self, content: BlobId) -> Option<&Arc<[Link]>> {
-        self.0.get(&content).map(|facts| &facts.links)
     }
 }
 
@@ -120,9 +102,7 @@ pub struct Graph {
     /// The nodes, indexed by [`NodeId`].
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
-    /// Routes in force to clusters that the client cannot use.
-    pub gaps: Vec<TrafficGap>,
-    /// Contents that are not in the cache. The graph lacks their edges and certificates.
+    /// Contents that are not in the cache. The graph lacks their edges.
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
@@ -157,25 +137,18 @@ pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     hasher.finish()
 }
 
-/// Whether resources of this type refer to other resources, or have certificates.
-fn is_read(kind: Kind) -> bool {
-    use Kind::*;
-    matches!(kind, Lds | Rds | Srds | Vhds | Cds | Ecds | Sds)
+/// Whether resources of this type refer to other resources.
+fn has_references(kind: Kind) -> bool {
+    matches!(kind, Kind::Lds | Kind::Rds | Kind::Srds | Kind::Vhds | Kind::Cds | Kind::Ecds)
 }
 
 impl Graph {
     /// Builds the complete graph of these streams.
     pub fn of(store: &Store, schema: &Schema, streams: &[StreamId]) -> Graph {
         let mut known = References::default();
-        let mut graph = Graph::build(store, streams, &mut known);
-        for _ in 0..MAX_READINGS {
-            if graph.unread.is_empty() {
-                break;
-            }
-            known.read(store, schema, &graph.unread);
-            graph = Graph::build(store, streams, &mut known);
-        }
-        graph
+        let unread = Graph::build(store, streams, &mut known).unread;
+        known.read(store, schema, &unread);
+        Graph::build(store, streams, &mut known)
     }
 
     /// Builds the graph of these streams with the cached references. Drops unused references from
@@ -200,7 +173,6 @@ impl Graph {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
-            certificate: None,
             is_troubled: false,
         };
         self.sent.insert(kind);
@@ -217,17 +189,38 @@ impl Graph {
     }
 
     fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
-        let node = self.nodes.get_mut(id).filter(|node| is_read(node.kind) && node.state.is_present())?;
+        let node = self.nodes.get(id).filter(|node| has_references(node.kind) && node.state.is_present())?;
         let content = node.content?;
-        if let Some(facts) = known.0.get(&content) {
-            node.certificate.clone_from(&facts.certificate);
-            return Some(facts.links.clone());
+        if let Some(links) = known.0.get(&content) {
+            return Some(links.clone());
         }
         self.unread.push(content);
         None
     }
 
     fn connect(&mut self, from: NodeId, link: &Link) {
+        match link.name.split_once('#').filter(|_| is_structured(&link.name)) {
+            Some((name, _)) => self.connect_with_alternatives(from, link, name),
+            None => self.connect_named(from, link),
+        }
+    }
+
+    /// Connects a node with an `xdstp` name without its directives, and with those of its
+    /// alternatives that the client has or requests (docs/protocol.md#k-29).
+    fn connect_with_alternatives(&mut self, from: NodeId, link: &Link, name: &str) {
+        self.connect_named(from, &Link { name: name.to_owned(), ..link.clone() });
+        let mut next = alternative(&link.name);
+        for _ in 0..MAX_CHAIN {
+            let Some(uri) = next else { return };
+            let name = uri.split('#').next().unwrap_or_default().to_owned();
+            if self.find(link.kind, &name).is_some() {
+                self.connect_named(from, &Link { name, ..link.clone() });
+            }
+            next = alternative(&uri);
+        }
+    }
+
+    fn connect_named(&mut self, from: NodeId, link: &Link) {
         let path: Arc<str> = Arc::from(link.path.as_str());
         let is_prefix = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
         let targets: Vec<NodeId> = if is_prefix {
@@ -267,7 +260,6 @@ impl Graph {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
-            certificate: None,
             is_troubled: false,
         });
         id

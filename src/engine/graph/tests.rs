@@ -188,3 +188,20 @@ fn finds_references_of_content() {
     assert_eq!(links.iter().map(|link| (link.kind, &*link.name)).collect::<Vec<_>>(), [(Kind::Eds, "c")]);
     assert!(Graph::of(&world.store, &world.schema, &[]).nodes.is_empty());
 }
+
+/// docs/protocol.md#k-29: an alternative that the client uses is not an orphan.
+#[test]
+fn alternative_in_use_has_a_reference() {
+    let (primary, alternative) = ("xdstp://a/T/x", "xdstp://b/T/x");
+    let reference = format!("{primary}#alt={alternative}");
+    let nodes: [(Kind, &str, NodeState, &[(Kind, &str)]); 2] = [
+        (Kind::Eds, alternative, NodeState::Ready, &[]),
+        (Kind::Cds, "c", NodeState::Ready, &[(Kind::Eds, &reference)]),
+    ];
+    let graph = graph(&nodes);
+    let names = |id: NodeId| graph.get(id).map(|node| node.name.to_string());
+    let cluster = graph.find(Kind::Cds, "c").and_then(|id| graph.get(id)).expect("a cluster");
+    let used: Vec<_> = cluster.uses.iter().filter_map(|(id, _)| names(*id)).collect();
+    assert_eq!(used, [primary, alternative]);
+    assert_eq!(graph.find(Kind::Eds, &reference), None, "directives belong to no name");
+}

@@ -30,11 +30,12 @@ mod rule;
 mod rules;
 mod scan;
 mod state;
-mod structured;
 mod structured_names;
 mod targets;
 #[cfg(test)]
 mod tests;
+
+use crate::engine::session::locators as structured;
 
 pub use bootstrap::Bootstrap;
 pub use catalog::{rule, rules};

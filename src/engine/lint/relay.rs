@@ -3,34 +3,13 @@
 use super::context::RuleContext;
 use super::exchange::ResponseContext;
 use super::state::{Delivery, MAX_SOURCE_ENTRIES};
+use crate::engine::relay::is_upstream;
 use crate::engine::session::{Stream, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
 /// Deliveries to remember of one content.
 const MAX_DELIVERIES: usize = 16;
-
-/// Returns the host of `HOST:PORT`.
-fn host(address: &Option<String>) -> Option<&str> {
-    let (host, port) = address.as_ref()?.rsplit_once(':')?;
-    port.parse::<u16>().is_ok().then_some(host)
-}
-
-fn is_loopback(host: &str) -> bool {
-    host.starts_with("127.") || host == "[::1]"
-}
-
-/// Whether the server of `stream` is a relay whose own upstream stream is `other`.
-///
-/// Addresses decide. On a single host the nodes must differ too, because one client may have two
-/// servers there.
-fn is_upstream(stream: &Stream, other: &Stream) -> bool {
-    let (Some(relay), Some(peer)) = (host(&stream.open.server), host(&other.open.peer)) else { return false };
-    let node = |stream: &Stream| stream.node_id.clone();
-    let is_distinct =
-        !is_loopback(relay) || node(stream).zip(node(other)).is_some_and(|(client, relay)| client != relay);
-    relay == peer && stream.open.server != other.open.server && is_distinct
-}
 
 impl<'a> RuleContext<'a> {
     /// Returns earlier deliveries of the name and content to the relay. Empty if the server is not

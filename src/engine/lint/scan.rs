@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::structured::{self, ListEntry, Locator};
+use super::structured::{self, LOCATOR, ListEntry, Locator};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::discovery::fields::resource;
@@ -36,9 +36,6 @@ pub(super) struct ResponseScan {
     /// Entries of list collections by the name of the list.
     pub(super) collections: Vec<(Sym, Vec<ListEntry>)>,
 }
-
-/// The type of the payload of a redirect: `docs/protocol.md#k-27`.
-pub(super) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 impl ResponseScan {
     /// Scans the entries of a response.

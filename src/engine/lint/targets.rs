@@ -3,9 +3,8 @@
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::scan::LOCATOR;
 use super::state::PendingTarget;
-use super::structured::{ListEntry, Locator, alternative, entries, value};
+use super::structured::{LOCATOR, ListEntry, Locator, alternative, entries, value};
 use crate::engine::session::{MessageKind, ResourceEntry};
 use crate::wire::event::Sym;
 

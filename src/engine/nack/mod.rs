@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 mod blame;
+mod effect;
 mod envoy;
 mod grpc;
 mod guess;
@@ -18,6 +19,7 @@ mod tests;
 mod unknown_field;
 
 pub use blame::refuses_field;
+pub use effect::{InUse, NackEffect};
 pub use path::{steps as path_steps, value_at};
 pub use report::{NackReport, Recovery, RefusedResource, nack_report, of_message};
 

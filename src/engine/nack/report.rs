@@ -10,6 +10,7 @@ use crate::schema::Schema;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
+use super::effect::{NackEffect, effects};
 use super::{ClientKind, Extracted, Nack, PartialUse, RefusedPush, read};
 
 /// Maximum size of a resource to search for faults.
@@ -44,6 +45,8 @@ pub struct NackReport {
     pub gaps: Vec<Duration>,
     /// The first few faulty resources.
     pub subjects: Vec<RefusedResource>,
+    /// The effects on traffic.
+    pub effects: Vec<NackEffect>,
     /// The ACK that ended the NACKs, if any.
     pub recovery: Option<Recovery>,
 }
@@ -145,6 +148,7 @@ pub fn nack_report(
         same_push: pairs().map(|(a, b)| store.same_push(*a, *b)).reduce(|a, b| Some(a? && b?)).flatten(),
         gaps: gaps.collect(),
         subjects: refused_resources(&nack, &push, stream, last),
+        effects: effects(&nack, &push, store, (stream, type_url), last),
         recovery: recovery(&nack, store, stream, type_url, last),
         nack,
     }

@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time};
 
+use super::locators::LOCATOR;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::Owed;
 use super::track::Track;
@@ -23,9 +24,6 @@ pub(crate) struct Condition {
     pub(crate) state: TypeState,
     pub(crate) since: Time,
 }
-
-/// The payload of a redirect (docs/protocol.md#k-27).
-const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 impl Track {
     /// Returns the state of the track at `now`: the worst of those that apply.

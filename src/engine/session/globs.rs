@@ -34,6 +34,11 @@ impl Globs {
         self.by_url.is_empty()
     }
 
+    /// Returns the globs as subscribed, in no particular order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Sym> {
+        self.by_url.values().copied()
+    }
+
     /// Returns the globs that have the name as a member, the narrowest first
     /// (docs/protocol.md#k-21).
     pub(crate) fn of(&self, catalog: &Catalog, name: Sym) -> Vec<Sym> {

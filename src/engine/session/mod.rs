@@ -23,6 +23,7 @@ mod file;
 mod globs;
 mod keepalive;
 pub(crate) mod locator;
+pub(crate) mod locators;
 mod names;
 mod outcome;
 mod resource_set;
@@ -61,7 +62,7 @@ pub use semantics::{ResourceSemantics, SchemaSemantics};
 pub(crate) use stream::Stream;
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
-pub(crate) use track::{ReportedError, Track};
+pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named};
 

@@ -3,7 +3,7 @@ mod response;
 mod verdict;
 
 pub(crate) use parts::{Carried, ReportedError, Subscription, Traffic};
-pub(crate) use verdict::Verdicts;
+pub(crate) use verdict::{Verdicts, latencies_of};
 
 use std::cell::Cell;
 

@@ -331,6 +331,11 @@ impl StreamFact {
 }
 
 impl ResourceFact {
+    /// Whether this is a glob collection, which stands for its members.
+    pub fn is_glob(&self) -> bool {
+        crate::engine::session::is_glob(&self.name)
+    }
+
     /// Whether the resource was requested and not sent in time.
     pub fn is_missing(&self) -> bool {
         self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)

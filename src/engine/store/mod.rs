@@ -7,6 +7,7 @@
 mod details;
 mod facts;
 mod failing;
+mod globs;
 mod history;
 mod ledger;
 mod line;
@@ -31,6 +32,7 @@ pub use crate::engine::session::{
 pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use facts::*;
 pub use failing::{FailingStream, StreamFailure};
+pub use globs::GlobMembers;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
 pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
@@ -256,11 +258,6 @@ impl Store {
         self.engine.open_streams().map(|stream| stream.id)
     }
 
-    /// Returns the node id of a stream, once known.
-    pub fn node_of(&self, stream: StreamId) -> Option<Arc<str>> {
-        self.engine.stream(stream)?.node_id.clone()
-    }
-
     /// Returns the number of messages lost in the copy, on all streams.
     pub fn gaps(&self) -> u64 {
         self.engine.streams().iter().map(|stream| stream.gaps).sum()
@@ -290,6 +287,16 @@ impl Store {
         let stream = self.engine.stream(stream)?;
         let track = stream.tracks_shown().find(|track| track.type_url == *type_url)?;
         Some(self.state_fact(stream, track))
+    }
+
+    /// Returns the median and the 99th percentile of the time from response to verdict on these
+    /// streams, in milliseconds.
+    pub fn ack_ms(&self, streams: impl Iterator<Item = StreamId>) -> Option<(f64, f64)> {
+        let streams = streams.filter_map(|id| self.engine.stream(id));
+        let timed = !self.clock.untimed;
+        timed
+            .then(|| crate::engine::session::latencies_of(streams.flat_map(|stream| &stream.tracks)))
+            .flatten()
     }
 
     /// Returns all states without their names.

@@ -226,7 +226,8 @@ impl Store {
         let mut picks = |text: &Arc<str>| {
             let name = track.canonical(&self.catalog, crate::engine::session::named(&self.catalog, text)?);
             let slot = track.sent.get(&self.catalog, name);
-            if slot.is_none() && track.waiting.get(name).is_none() {
+            let is_glob = track.subscription.globs.contains(&self.catalog, name);
+            if slot.is_none() && track.waiting.get(name).is_none() && !is_glob {
                 return None;
             }
             Some(wanted(&self.fact_without_hash((stream, track), name, slot.as_ref(), self.now)))

@@ -240,7 +240,7 @@ impl Store {
         Some(list(a)? == list(b)?)
     }
 
-    /// Returns the names of a type: sent ones, then missing ones.
+    /// Returns the names of a type: sent ones, then missing ones, then globs with members.
     pub fn resource_names(&self, stream: StreamId, url: &TypeUrl) -> Vec<Arc<str>> {
         self.first_resource_names(stream, url, usize::MAX)
     }
@@ -251,7 +251,11 @@ impl Store {
         let sent = track.sent.slots(&self.catalog);
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
-        sent.iter().map(|(name, _)| *name).chain(waiting).take(most).map(|name| self.text(name)).collect()
+        let names = sent.iter().map(|(name, _)| *name).chain(waiting).take(most);
+        let mut names: Vec<Arc<str>> = names.map(|name| self.text(name)).collect();
+        let globs = self.glob_names(stream, url);
+        names.extend(globs.into_iter().take(most.saturating_sub(names.len())));
+        names
     }
 
     /// Returns a number that changes whenever the names of a type can have changed.

@@ -1,4 +1,4 @@
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ pub struct CopyQueue {
     wake: Condvar,
     /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
+    /// Bytes of copies that were drained and are not analysed yet.
+    in_analysis: AtomicUsize,
     limit: usize,
     company: BatchPolicy,
     start: Instant,
@@ -48,6 +50,7 @@ impl CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
+            in_analysis: AtomicUsize::new(0),
             limit,
             company,
             start: Instant::now(),
@@ -100,6 +103,18 @@ impl CopyQueue {
         }
     }
 
+    /// Counts drained copies of this size as analysed.
+    pub fn analysed(&self, bytes: usize) {
+        let left = self.in_analysis.load(Ordering::Relaxed).saturating_sub(bytes);
+        // Only the drainer writes, so nothing is lost between load and store.
+        self.in_analysis.store(left, Ordering::Relaxed);
+    }
+
+    /// Returns the bytes of copies that are not analysed yet.
+    pub fn backlog(&self) -> usize {
+        self.lock().bytes + self.in_analysis.load(Ordering::Relaxed)
+    }
+
     /// Ends the queue: no copies follow.
     pub fn close(&self) {
         self.lock().closed = true;
@@ -129,7 +144,7 @@ impl CopyQueue {
             };
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
         }
-        queue.bytes = 0;
+        self.in_analysis.store(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
         let more = !queue.closed || !queue.items.is_empty();
         std::mem::swap(&mut queue.items, into);
         more

@@ -11,6 +11,7 @@
 //! The tap answers by itself only where the server cannot answer at all, to tell the client why.
 
 mod accept;
+mod added_delay;
 mod address;
 mod answer;
 mod buffers;
@@ -21,6 +22,7 @@ mod relay;
 mod reporter;
 mod secure;
 
+pub use added_delay::AddedDelay;
 pub use address::{Address, AddressError};
 pub use changes::{NoChange, changes};
 pub use copies::CopyQueue;
@@ -96,6 +98,8 @@ pub struct Counters {
     pub bytes_in: AtomicU64,
     /// Bytes from servers to clients.
     pub bytes_out: AtomicU64,
+    /// The delay that the tap adds. Measured only if copies are made.
+    pub added_delay: AddedDelay,
 }
 
 /// A running tap. Dropping it closes its listeners and connections.

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 
 use super::accept::Accepted;
+use super::added_delay::is_measured;
 use super::answer::{self, ClientProtocol};
 use super::buffers::Buffers;
 use super::leg::Leg;
@@ -55,6 +56,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         phase: phase.clone(),
         early: None,
         rewrite: None,
+        chunks: 0,
     };
     let rewrite = shared.changes.clone().map(|changes| Box::new(Rewrite::new(changes)));
     let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
@@ -184,6 +186,8 @@ struct Pump {
     early: Option<Vec<u8>>,
     /// The rewriter of request headers.
     rewrite: Option<Box<Rewrite>>,
+    /// Number of chunks that were sent on.
+    chunks: u32,
 }
 
 impl Pump {
@@ -227,6 +231,10 @@ impl Pump {
         let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
         counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if let Some((copies, at)) = copies.as_ref().zip(at) {
+            if is_measured(self.chunks) {
+                counters.added_delay.record(copies.now().since(at));
+            }
+            self.chunks = self.chunks.wrapping_add(1);
             copies.push(self.conn, at, TapEvent::Bytes { dir: self.dir, bytes });
         }
         Ok(())

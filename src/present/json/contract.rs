@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::SCHEMA;
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
-use crate::engine::nack::ClientKind;
+use crate::engine::nack::{ClientKind, InUse};
 use crate::engine::store::{
     AbsentBy, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState,
     Wildcard,
@@ -81,6 +81,9 @@ macro_rules! words {
         Words(|| $of::ALL.into_iter().map($of::word).collect())
     };
 }
+
+// After the macro, which it uses.
+mod xdstp;
 
 /// Every object: its name, its description, and the fields after `schema` and `object`, in the
 /// order in which they are printed.
@@ -187,6 +190,7 @@ const NACK: &[Field] = &[
     known(Always, "client", words!(ClientKind), "client whose wording it is"),
     field(Always, "entries", List(&Object(ENTRY)), "one for each refused resource or field in the text"),
     known(Always, "partly", Text, "whether the client applied the rest of the push"),
+    field(Always, "effects", List(&Object(EFFECT)), "effects on traffic"),
     field(Always, "refused", List(&Object(REFUSED)), "refused resources"),
 ];
 
@@ -196,6 +200,13 @@ const ENTRY: &[Field] = &[
     known(Always, "field", Text, "path of the field"),
     field(Always, "field_guessed", Bool, "whether the field is a guess"),
     field(Always, "reason", Text, "reason of the refusal"),
+];
+
+const EFFECT: &[Field] = &[
+    known(Always, "name", Text, "refused resource, null if the NACK names none"),
+    field(Always, "in_use", Words(|| InUse::WORDS.to_vec()), "what the client uses in place of it"),
+    known(Always, "version", Text, "the earlier version in use"),
+    field(Always, "text", Text, "description"),
 ];
 
 const REFUSED: &[Field] = &[
@@ -237,6 +248,12 @@ const STATE: &[Field] = &[
         "waiting_reason",
         List(&Object(SILENCE)),
         "`status`, `get --subscriptions`: likely reasons for missing answers",
+    ),
+    field(
+        Maybe,
+        "globs",
+        List(&Object(xdstp::GLOB)),
+        "`get --subscriptions`: subscribed globs and their members",
     ),
     field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that wait for other resources"),
     field(Maybe, "applied", Object(APPLIED), "`status --applied`: how much of what was sent the client uses"),
@@ -404,14 +421,13 @@ const RESOURCE: &[Field] = &[
     field(Maybe, "ttl_deadline", Time, "when its time to live expires"),
     field(Maybe, "ttl", Object(TTL), "time to live, and how it changed"),
     field(Maybe, "error", Object(RESOURCE_ERROR), "why the server does not send the resource"),
-    field(Maybe, "warming", Object(WARMING), "the resources that the resource waits for before it is used"),
+    field(Maybe, "xdstp", Object(xdstp::XDSTP), "parts and relations of an `xdstp` name"),
     field(
         Maybe,
-        "unavailable_clusters",
-        List(&Object(UNAVAILABLE)),
-        "clusters that the route in force points to and that the client cannot use",
+        "authorities",
+        List(&Object(xdstp::AUTHORITY)),
+        "where the server of each `xdstp` name in the content is looked up",
     ),
-    field(Maybe, "certificate", Object(CERTIFICATE), "the certificate of the secret that expires first"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
 ];
 
@@ -427,12 +443,6 @@ const TTL_CHANGE: &[Field] = &[
     field(Always, "n", Count, "number of the response"),
     field(Always, "time", Time, "time of the response"),
     known(Always, "seconds", Number, "length; null: no time to live any more"),
-];
-
-const UNAVAILABLE: &[Field] = &[
-    field(Always, "name", Text, "the cluster"),
-    field(Always, "state", Text, "its state, such as `warming` or `dangling`"),
-    known(Always, "since", Time, "since when requests that are routed to the cluster get 503"),
 ];
 
 const FINDING: &[Field] = &[

@@ -17,20 +17,21 @@ mod change;
 mod contract;
 mod doctor;
 mod object;
+mod structured;
 #[cfg(test)]
 mod tests;
 mod tls;
-mod warming;
 
 use serde_json::{Value, json};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
-use crate::engine::nack::{Extracted, Nack};
+use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::store::{
     MessageEvent, MessageFact, MissingAnswer, ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact,
     TtlFact, TypeState, Wildcard,
 };
+use crate::present::nack_effect::nack_effect_text;
 use crate::present::{node, report};
 use crate::schema::Schema;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
@@ -38,8 +39,7 @@ use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 pub use change::{ChangeOf, change};
 pub use contract::schema;
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
-pub use tls::certificate;
-pub use warming::{unavailable_clusters, warming};
+pub use structured::{authorities, globs, structured};
 
 use object::Object;
 
@@ -159,6 +159,20 @@ pub fn nack(nack: &Nack) -> Value {
         })
     });
     json!({ "client": nack.client.map(|client| client.word()), "entries": entries.collect::<Vec<_>>() })
+}
+
+/// One of the `effects` of a `nack`: what the client uses in place of the refused resource.
+pub fn nack_effect(effect: &NackEffect) -> Value {
+    let mut out = Object::bare();
+    out.put("name", effect.name.as_deref());
+    out.put("in_use", effect.in_use.word());
+    let version = match &effect.in_use {
+        InUse::Earlier(version) => Some(&**version),
+        _ => None,
+    };
+    out.put("version", version);
+    out.put("text", nack_effect_text(effect));
+    out.done()
 }
 
 /// The `state` object: one stream and type.

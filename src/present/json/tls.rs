@@ -24,8 +24,7 @@ fn leg(leg: &Secured) -> Value {
     out.done()
 }
 
-/// A certificate: the member `certificate` of a `resource`, or one of a handshake.
-pub fn certificate(of: &Certificate) -> Value {
+fn certificate(of: &Certificate) -> Value {
     let mut out = Object::bare();
     out.put("subject", of.subject.as_str());
     out.put("names", of.names.clone());

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::engine::nack::{self, NackReport};
 use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
+use crate::engine::structured::{StructuredFact, StructuredNames};
 use crate::present::{explanation, node};
 use crate::schema::Schema;
 use crate::schema::links::{self, Link};
@@ -14,6 +15,9 @@ use crate::wire::content::BlobId;
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::format::{AppliedFilter, BodyFormat};
+
+/// Contents that are searched for alternatives of a name while a screen is drawn.
+const MAX_SEARCHED_CONTENTS: usize = 1_000;
 
 /// Renders message bodies and JSON rows with the descriptors.
 pub trait BodyRenderer {
@@ -78,6 +82,12 @@ impl Contents<'_> {
     }
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.store.resource(stream, type_url, name)
+    }
+    /// The facts of an `xdstp` name.
+    pub fn structured(&self, fact: &ResourceFact) -> Option<StructuredFact> {
+        let streams = self.store.streams_of_client(fact.stream);
+        let names = StructuredNames::new(self.store, self.bodies.schema(), streams);
+        names.searching(MAX_SEARCHED_CONTENTS).of(fact)
     }
     pub fn matches(&self, applied: &AppliedFilter, fact: &ResourceFact) -> bool {
         applied.filter.resource(fact, self.store)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::Duration;
 
 use crate::wire::event::{Seq, Time};
 
@@ -55,6 +56,17 @@ pub struct Info {
     pub following: bool,
     /// The time cursor of a replay.
     pub bar: Option<ReplayBar>,
+    /// The figures of a running tap.
+    pub tap: Option<TapFigures>,
+}
+
+/// The figures of a running tap.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TapFigures {
+    /// Median and 99th percentile of the delay that the tap adds.
+    pub added_delay: Option<(Duration, Duration)>,
+    /// Bytes of traffic that are not analysed yet.
+    pub backlog: u64,
 }
 
 /// The point at which a live source was paused.

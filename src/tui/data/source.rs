@@ -30,6 +30,11 @@ pub trait Data {
     fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
         self.summaries().into_iter().filter(|cell| cell.stream == stream).collect()
     }
+    /// The median and the 99th percentile of the time from response to verdict on these streams, in
+    /// milliseconds.
+    fn ack_ms(&self, _streams: &[StreamId]) -> Option<(f64, f64)> {
+        None
+    }
     fn stream_ids(&self) -> Vec<StreamId> {
         self.streams().iter().map(|stream| stream.stream).collect()
     }

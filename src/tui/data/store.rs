@@ -39,6 +39,9 @@ impl Data for StoreData<'_> {
     fn summaries_of(&self, stream: StreamId) -> Vec<SummaryFact> {
         self.store.summaries_of(stream)
     }
+    fn ack_ms(&self, streams: &[StreamId]) -> Option<(f64, f64)> {
+        self.store.ack_ms(streams.iter().copied())
+    }
     fn stream_ids(&self) -> Vec<StreamId> {
         self.store.stream_ids().collect()
     }

@@ -154,8 +154,7 @@ impl Track {
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
             resources = versions(ctx, &body);
-            let response = IncomingResponse { list: &body.list, version: body.version, order };
-            let refused = self.accepted.refused(ctx.catalog, ctx.compare, response);
+            let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
             for name in refused {
                 let newest = self.refused.entry(name).or_insert(order);
                 *newest = (*newest).max(order);
@@ -272,16 +271,26 @@ impl Track {
     /// Returns the median and the 99th percentile of the time from response to verdict, in
     /// milliseconds.
     pub(crate) fn latencies(&self) -> Option<(f64, f64)> {
-        if self.verdicts.latencies.is_empty() {
-            return None;
-        }
-        let mut all: Vec<u32> = self.verdicts.latencies.iter().copied().collect();
-        // Selection is enough for two percentiles: no need to sort.
-        let mut at = |percent: usize| {
-            let rank = (all.len() * percent).div_ceil(100).max(1);
-            let (_, micros, _) = all.select_nth_unstable(rank - 1);
-            f64::from(*micros) / 1000.0
-        };
-        Some((at(50), at(99)))
+        percentiles(self.verdicts.latencies.iter().copied().collect())
     }
+}
+
+/// Returns the median and the 99th percentile of the times from response to verdict on several
+/// tracks, in milliseconds.
+pub(crate) fn latencies_of<'a>(tracks: impl IntoIterator<Item = &'a Track>) -> Option<(f64, f64)> {
+    percentiles(tracks.into_iter().flat_map(|track| track.verdicts.latencies.iter().copied()).collect())
+}
+
+/// Returns the median and the 99th percentile of microseconds, in milliseconds.
+fn percentiles(mut all: Vec<u32>) -> Option<(f64, f64)> {
+    if all.is_empty() {
+        return None;
+    }
+    // Selection is enough for two percentiles: no need to sort.
+    let mut at = |percent: usize| {
+        let rank = (all.len() * percent).div_ceil(100).max(1);
+        let (_, micros, _) = all.select_nth_unstable(rank - 1);
+        f64::from(*micros) / 1000.0
+    };
+    Some((at(50), at(99)))
 }

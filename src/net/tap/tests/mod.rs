@@ -6,8 +6,8 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::time::Duration;
 
 use super::*;
-use crate::sources::observe::{ConnectStep, TapCopy, TapEvent};
-use crate::wire::event::Dir;
+use crate::sources::observe::{ConnId, ConnectStep, TapCopy, TapEvent};
+use crate::wire::event::{Dir, Time};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -124,6 +124,21 @@ fn relays_and_copies_bytes_and_half_closes() {
     assert!(matches!(all[0].event, TapEvent::Opened { .. }));
     assert!(matches!(all.last().unwrap().event, TapEvent::Closed { by: None, error: None }));
     assert!(all.windows(2).all(|pair| pair[0].conn == pair[1].conn));
+    let (p50, p99) = tap.counters.added_delay.percentiles().expect("measured delays");
+    assert!(p50 <= p99);
+}
+
+#[test]
+fn copies_count_as_backlog_until_they_are_analysed() {
+    let copies = CopyQueue::new(1000);
+    let bytes = || TapEvent::Bytes { dir: Dir::Req, bytes: vec![0; 10].into() };
+    copies.push(ConnId(1), Time::ZERO, bytes());
+    assert_eq!(copies.backlog(), 10);
+    copies.drain(&mut Vec::new(), TIMEOUT);
+    copies.push(ConnId(1), Time::ZERO, bytes());
+    assert_eq!(copies.backlog(), 20);
+    copies.analysed(4);
+    assert_eq!(copies.backlog(), 16);
 }
 
 #[test]

@@ -74,3 +74,18 @@ fn shows_a_nack_without_error_detail() {
     let shown = screen(&source.data(), "6", 100, 30);
     assert!(shown.contains("refused by its version alone"), "{shown}");
 }
+
+#[test]
+fn card_says_what_traffic_sees() {
+    let refused = |before: &str| {
+        let script = format!(
+            "node a\nstream 1 ads\n> cds\n{before}< cds v=2 n=2 [c{{connect_timeout: -1s}}]\n\
+             > cds v=1 n=2 nack=\"Error adding/updating cluster(s) c: bad\"\n"
+        );
+        screen(&ScriptedStore::of(&script).data(), "6", 120, 30)
+    };
+    let kept = refused("< cds v=1 n=1 [c]\n> cds v=1 n=1\n");
+    assert!(kept.contains("effect    cluster c keeps taking requests with version 1"), "{kept}");
+    let missing = refused("");
+    assert!(missing.contains("effect    the client has no cluster c"), "{missing}");
+}

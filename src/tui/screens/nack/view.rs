@@ -3,8 +3,9 @@
 use ratatui::layout::Position;
 
 use super::{NackGroup, NackScreen, parts, side_by_side};
-use crate::engine::nack::{Extracted, RefusedResource};
+use crate::engine::nack::{Extracted, InUse, RefusedResource};
 use crate::engine::store::Verdict;
+use crate::present::nack_effect::nack_effect_text;
 use crate::present::partial_use::partial_use_text;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
@@ -16,9 +17,6 @@ use crate::wire::text::{
 };
 
 use crate::tui::widgets::text::{bounded, field};
-
-/// Warming resources on a card.
-const MAX_SHOWN_WARMING: usize = 3;
 
 fn columns(narrow: bool) -> [Column; 8] {
     [
@@ -169,6 +167,14 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> 
             add("rule", &format!("{rule}   of {}, by the descriptors", first_field(subject)), Role::Plain);
         }
     }
+    for effect in &card.effects {
+        let role = match effect.in_use {
+            InUse::Nothing => Role::Bad,
+            InUse::Earlier(_) | InUse::Unknown => Role::Plain,
+            InUse::Later => Role::Muted,
+        };
+        add("effect", &nack_effect_text(effect), role);
+    }
     for comparison in &screen.comparisons {
         lines.push(vec![]);
         lines.extend(side_by_side::bodies(common.theme, comparison, screen.is_unfolded, width));
@@ -219,10 +225,6 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
     }
     if let Some(partial_use) = card.partial_use {
         add("partly", partial_use_text(partial_use), Role::Warn);
-    }
-    for warming in screen.warming.iter().take(MAX_SHOWN_WARMING) {
-        let now = (!common.clock.untimed).then_some(common.now);
-        add("warming", &display_safe(&report::warming(warming, now)), Role::Warn);
     }
     let (text, role) = recovery(screen, common, group);
     add("recovery", &text, role);

@@ -24,13 +24,19 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
 use crate::tui::widgets::text::plain_row;
 use crate::wire::event::{Dir, StreamId, TypeUrl};
-use crate::wire::text::{count, plural};
+use crate::wire::text::{count, plural, size};
 
 pub(crate) use state::OverviewScreen;
 use state::stream_of;
 pub(crate) use table::NodeTable;
 use table::TableKey;
 pub(crate) use view::areas;
+
+/// Bytes that wait to be analysed from which on they are shown. Below, they are analysed at once.
+const MIN_SHOWN_BACKLOG: u64 = 1 << 20;
+
+/// The newest streams of a node whose answers are measured.
+const MAX_MEASURED_STREAMS: usize = 16;
 
 impl OverviewScreen {
     /// The stream of the selected row and column.
@@ -122,6 +128,9 @@ impl Screen for OverviewScreen {
         let chrome = rows - self.table.rows.len();
         let height = usize::from(areas.nodes.height).saturating_sub(chrome);
         self.settle_rows(height, common.problems.len());
+        let newest = self.row().map(|row| row.streams.iter().rev().take(MAX_MEASURED_STREAMS));
+        let newest: Vec<StreamId> = newest.into_iter().flatten().map(|stream| stream.stream).collect();
+        self.ack_ms = data.ack_ms(&newest);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -142,9 +151,13 @@ impl Screen for OverviewScreen {
 
     fn hint(&self, common: &Common) -> String {
         let dot = common.theme.glyphs().dot;
-        match &common.info.recording {
+        let recorded = match &common.info.recording {
             Some((name, _)) => format!("recording to {name} {dot} dropped {}", count(common.info.dropped)),
             None => "not recording".to_owned(),
+        };
+        match common.info.tap.map(|tap| tap.backlog).filter(|backlog| *backlog >= MIN_SHOWN_BACKLOG) {
+            Some(backlog) => format!("{recorded} {dot} {} not analysed yet", size(backlog)),
+            None => recorded,
         }
     }
 

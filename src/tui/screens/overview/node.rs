@@ -1,5 +1,7 @@
 //! The selected node: identity, streams, traffic.
 
+use std::time::Duration;
+
 use ratatui::layout::Rect;
 
 use crate::engine::store::StreamFact;
@@ -8,7 +10,7 @@ use crate::tui::common::Common;
 use crate::tui::screens::shared::variant::variant_words;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout;
-use crate::wire::text::{pad, plural, size, type_label};
+use crate::wire::text::{latency, pad, plural, size, type_label};
 
 use super::matrix::state;
 use super::state::OverviewScreen;
@@ -33,6 +35,12 @@ pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas
         glyphs.up,
         size(sum(|s| s.bytes_in)),
     );
+    if let Some((p50, p99)) = screen.ack_ms {
+        traffic.push_str(&format!("  ack p50 {} p99 {}", millis(p50), millis(p99)));
+    }
+    if let Some((p50, p99)) = common.info.tap.and_then(|tap| tap.added_delay) {
+        traffic.push_str(&format!("  tap adds p50 {} p99 {}", short_delay(p50), short_delay(p99)));
+    }
     if let Some(last) = row.streams.iter().filter_map(|stream| stream.last_message).max() {
         traffic.push_str(&format!("  last {} ago", common.age(last)));
     }
@@ -51,6 +59,19 @@ pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas
         vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref(), false), plain(nack)]
     }));
     canvas.lines(rest, &lines, 0);
+}
+
+/// Formats milliseconds.
+fn millis(ms: f64) -> String {
+    Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency)
+}
+
+/// Formats a delay, in microseconds below a millisecond: `84us`, `3ms`.
+fn short_delay(delay: Duration) -> String {
+    match delay.as_micros() {
+        micros @ 0..1000 => format!("{micros}us"),
+        _ => latency(delay),
+    }
 }
 
 fn node_line(stream: Option<&StreamFact>) -> StyledLine {

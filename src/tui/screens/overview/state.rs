@@ -22,6 +22,9 @@ pub struct OverviewScreen {
     /// The first row on the screen.
     pub top: usize,
     pub is_unfolded: bool,
+    /// Median and 99th percentile of the time from response to verdict of the selected node, in
+    /// milliseconds.
+    pub ack_ms: Option<(f64, f64)>,
     pub table: NodeTable,
 }
 

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::engine::nack::Extracted;
 use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
+use crate::engine::structured::StructuredFact;
 use crate::present::report;
 use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
@@ -56,6 +57,8 @@ pub struct ResourceDetail {
     /// Rows of the source when the resource was loaded.
     read: usize,
     pub fact: Option<ResourceFact>,
+    /// The facts of an `xdstp` name.
+    pub structured: Option<StructuredFact>,
     /// Newest first.
     pub versions: Vec<VersionFact>,
     /// The search for versions, while it goes on.
@@ -168,6 +171,7 @@ impl ResourceDetail {
         let (from, to) = (self.read, data.rows());
         self.read = to;
         self.fact = contents.resource(stream, &place.type_url, name);
+        self.structured = self.fact.as_ref().and_then(|fact| contents.structured(fact));
         // Most new messages are about other resources.
         if !is_other && from <= to && !contents.is_news(stream, &place.type_url, name, from..to) {
             self.key = Some(key);
@@ -290,6 +294,9 @@ impl ResourceDetail {
 
     /// The reason why there is no content.
     fn absence(&self) -> &'static str {
+        if self.fact.as_ref().is_some_and(|fact| fact.is_glob() && fact.state == ResourceState::Present) {
+            return "a glob has no content of its own: its members do";
+        }
         match self.fact.as_ref().map(|fact| fact.state) {
             _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
                 "asked for, and not sent within --resource-timeout"

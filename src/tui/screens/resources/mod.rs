@@ -17,7 +17,7 @@ use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
-use crate::tui::widgets::layout::Layout;
+use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text;
 use crate::wire::text::display_safe;
 
@@ -48,7 +48,9 @@ impl Screen for ResourcesScreen {
         self.tree.settle(contents, usize::from(areas.tree.height).saturating_sub(1));
         let path = self.tree.selected.clone();
         self.detail.load(data, contents, stream, path.as_ref());
-        let room = usize::from(areas.body.height).saturating_sub(1);
+        let (_, body) = layout::split(areas.body, 1);
+        let about = view::name_lines(&self.detail, common.theme.glyphs(), body);
+        let room = usize::from(body.height).saturating_sub(about.len());
         self.detail.settle(contents, room, usize::from(areas.body.width), areas.docs.height > 0);
     }
 

@@ -384,3 +384,43 @@ fn finds_referrers_in_steps() {
     while search(&mut model, &source.data()) {}
     assert_eq!(model.common.notice.as_deref(), Some("nothing on this stream refers to it"));
 }
+
+/// A client with a glob, a redirect and names of two authorities.
+const STRUCTURED: &str = r#"node n1
+stream 1 delta lds
+> sub=["xdstp://a/envoy.config.listener.v3.Listener/x/*" "xdstp://b/envoy.config.listener.v3.Listener/y?env=prod" plain]
+< n=1 ["xdstp://a/envoy.config.listener.v3.Listener/x/1"@1 "xdstp://a/envoy.config.listener.v3.Listener/x/2/3"@1 plain@1]
+> n=1
+< n=2 ["xdstp://b/envoy.config.listener.v3.Listener/y?env=prod"=>"xdstp://b/envoy.config.listener.v3.Listener/z#alt=xdstp://c/envoy.config.listener.v3.Listener/z"@2]
+> n=2
+"#;
+
+#[test]
+fn groups_structured_names_by_authority() {
+    let source = ScriptedStore::of(STRUCTURED);
+    let glob = typed(&source.data(), "4j");
+    assert_snapshot!("resources_xdstp", drawn_text(&glob));
+    let redirect = drawn_text(&typed(&source.data(), "4jjjj"));
+    assert!(redirect.contains("authority   b  parameters env=prod"), "{redirect}");
+    assert!(line(&redirect, " redirect ").contains("redirect    xdstp://b/"), "{redirect}");
+    assert!(redirect.contains("#alt=xdstp://c"), "a long line is wrapped: {redirect}");
+}
+
+#[test]
+fn selected_name_below_headings_stays_in_the_window() {
+    let names: Vec<String> =
+        (10..60).map(|n| format!("\"xdstp://a{n}/envoy.config.listener.v3.Listener/x\"")).collect();
+    let listed: Vec<String> = names.iter().map(|name| format!("{name}@1")).collect();
+    let script = format!(
+        "node n\nstream 1 delta lds\n> sub=[{}]\n< n=1 [{}]\n> n=1\n",
+        names.join(" "),
+        listed.join(" ")
+    );
+    let source = ScriptedStore::of(&script);
+    for keys in ["4l", "4lG", "4ljjjjjjjjjjjjjjjjjjjj", "4lGkkkkkk"] {
+        let model = typed(&source.data(), keys);
+        let tree = &model.screens.resources.tree;
+        let selected = tree.window.iter().any(|row| row.place() == tree.selected.as_ref());
+        assert!(selected && tree.window.len() < 30, "{keys}");
+    }
+}

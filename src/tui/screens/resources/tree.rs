@@ -46,6 +46,21 @@ impl TypeList {
         self.names.all().get(at)
     }
 
+    /// The number of names with a beginning.
+    fn count_with_prefix(&self, prefix: &str) -> usize {
+        let first = self.rank(prefix).unwrap_or_else(|at| at);
+        let (mut low, mut high) = (first, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if self.get(middle).is_some_and(|name| name.starts_with(prefix)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low - first
+    }
+
     /// The index of a name, or the index at which it would be inserted.
     fn rank(&self, name: &str) -> Result<usize, usize> {
         match self.names_shown.shown() {
@@ -60,17 +75,46 @@ impl TypeList {
 /// A row of the tree.
 #[derive(Clone, Debug)]
 pub enum ResourceRow {
-    Type { place: TreePath, list: usize, open: bool },
-    Resource { place: TreePath, fact: Option<Box<ResourceFact>> },
+    Type {
+        place: TreePath,
+        list: usize,
+        open: bool,
+    },
+    /// Heads the names of an authority. Cannot be selected.
+    Authority {
+        authority: String,
+        names: usize,
+    },
+    Resource {
+        place: TreePath,
+        fact: Option<Box<ResourceFact>>,
+    },
 }
 
 impl ResourceRow {
-    pub fn place(&self) -> &TreePath {
+    pub fn place(&self) -> Option<&TreePath> {
         match self {
-            ResourceRow::Type { place, .. } | ResourceRow::Resource { place, .. } => place,
+            ResourceRow::Type { place, .. } | ResourceRow::Resource { place, .. } => Some(place),
+            ResourceRow::Authority { .. } => None,
         }
     }
 }
+
+/// Returns the part of an `xdstp` name up to the end of its authority: `xdstp://a/`.
+///
+/// All names with this beginning are neighbours in a sorted list.
+fn authority_prefix(name: &str) -> Option<&str> {
+    let end = name.strip_prefix(AUTHORITY_MARK)?.find('/')?;
+    name.get(..=AUTHORITY_MARK.len() + end)
+}
+
+/// Whether the tree shows a name below the heading of its authority.
+pub(super) fn is_below_authority(name: &str) -> bool {
+    authority_prefix(name).is_some()
+}
+
+/// The beginning of a name with an authority.
+const AUTHORITY_MARK: &str = "xdstp://";
 
 #[derive(Clone, Debug, Default)]
 pub struct ResourceTree {
@@ -293,20 +337,51 @@ impl ResourceTree {
         let at = self.position().unwrap_or(0);
         self.select(at);
         self.top = scroll(self.top, at, height, self.len());
-        let rows = (self.top..self.top + height).map_while(|row| self.at(row));
-        self.window = rows
-            .map(|(place, list)| match &place.name {
-                None => ResourceRow::Type {
-                    open: self.types.get(list).is_some_and(|list| self.is_open(list)),
-                    place,
-                    list,
-                },
-                Some(name) => {
-                    let fact =
-                        self.stream.and_then(|stream| contents.resource(stream, &place.type_url, name));
-                    ResourceRow::Resource { fact: fact.map(Box::new), place }
-                }
-            })
-            .collect();
+        self.window = self.rows_from(self.top, height);
+        // The headings of authorities take rows too.
+        while self.top < at && !self.is_in_window() {
+            self.top += 1;
+            self.window = self.rows_from(self.top, height);
+        }
+        let Some(stream) = self.stream else { return };
+        for row in &mut self.window {
+            if let ResourceRow::Resource { place, fact } = row
+                && let Some(name) = &place.name
+            {
+                *fact = contents.resource(stream, &place.type_url, name).map(Box::new);
+            }
+        }
+    }
+
+    fn is_in_window(&self) -> bool {
+        self.window.iter().any(|row| row.place().is_some() && row.place() == self.selected.as_ref())
+    }
+
+    /// The rows from `top` on, without the facts of the resources.
+    fn rows_from(&self, top: usize, height: usize) -> Vec<ResourceRow> {
+        let mut rows = Vec::with_capacity(height);
+        let mut prefix: Option<String> = None;
+        for (place, list) in (top..top + height).map_while(|row| self.at(row)) {
+            if rows.len() >= height {
+                break;
+            }
+            let Some((list, name)) = self.types.get(list).zip(place.name.clone()) else {
+                prefix = None;
+                let open = self.types.get(list).is_some_and(|list| self.is_open(list));
+                rows.push(ResourceRow::Type { open, place, list });
+                continue;
+            };
+            let own = authority_prefix(&name).map(str::to_owned);
+            if own != prefix
+                && let Some(own) = &own
+            {
+                let authority = own.trim_start_matches(AUTHORITY_MARK).trim_end_matches('/').to_owned();
+                rows.push(ResourceRow::Authority { authority, names: list.count_with_prefix(own) });
+            }
+            prefix = own;
+            rows.push(ResourceRow::Resource { place, fact: None });
+        }
+        rows.truncate(height);
+        rows
     }
 }

@@ -1,16 +1,22 @@
 //! Resources drawn: tree, versions or referrers, body, documentation.
 
+use std::borrow::Cow;
+
 use ratatui::layout::{Position, Rect};
 
+use super::detail::ResourceDetail;
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};
-use super::tree::ResourceRow;
+use super::tree::{self, ResourceRow};
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
+use crate::engine::structured::NameParts;
 use crate::present::authority::authority_text;
 use crate::present::report::{self, Role};
+use crate::present::structured;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::text::field;
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::text::{
     self, Keep, age, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
@@ -123,8 +129,13 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 }
                 line
             }
+            ResourceRow::Authority { authority, names } => {
+                let heading = structured::authority_heading(authority, *names);
+                vec![span(format!("   {}", display_safe(&heading)), Role::Muted)]
+            }
             ResourceRow::Resource { place, fact } => {
-                let name = display_safe(shown_name(place.name.as_deref().unwrap_or_default()));
+                let name = tree_name(place);
+                let name = display_safe(&name);
                 let shown = cut_name(&name, room, glyphs.cut);
                 let seen = fact.as_ref().and_then(|fact| fact.standing()).map_or("-", |version| version);
                 let seen = display_safe(seen);
@@ -137,7 +148,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
             }
         };
         canvas.line(row, &line);
-        if Some(shown.place()) == screen.tree.selected.as_ref() {
+        if shown.place().is_some() && shown.place() == screen.tree.selected.as_ref() {
             canvas.text(row, glyphs.selected, Role::Plain);
             if screen.focus == Focus::Tree {
                 canvas.select(row);
@@ -146,6 +157,17 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         }
     }
     at
+}
+
+/// The name in the tree. Below the heading of its authority, an `xdstp` name is its id and
+/// parameters.
+fn tree_name(place: &TreePath) -> Cow<'_, str> {
+    let name = place.name.as_deref().unwrap_or_default();
+    let type_name = place.type_url.as_str().rsplit('/').next().unwrap_or_default();
+    match NameParts::parse(name).filter(|_| tree::is_below_authority(name)) {
+        Some(parts) => Cow::Owned(structured::short_name(&parts, type_name)),
+        None => Cow::Borrowed(shown_name(name)),
+    }
 }
 
 /// Draws the versions of the resource, or its referrers.
@@ -267,7 +289,20 @@ fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         _ => format!("also on {more}"),
     };
     canvas.rule(title, &heading, &remark);
+    let about = name_lines(detail, common.theme.glyphs(), rest);
+    let (area, rest) = layout::split(rest, u16::try_from(about.len()).unwrap_or(u16::MAX));
+    canvas.lines(area, &about, 0);
     lines(screen, common, canvas, rest)
+}
+
+/// The lines about an `xdstp` name above the body: `glob  members 3, 1 deeper`. They take at most
+/// half of the rows of the area.
+pub(super) fn name_lines(detail: &ResourceDetail, glyphs: &Glyphs, area: Rect) -> Vec<StyledLine> {
+    let Some(fact) = &detail.structured else { return Vec::new() };
+    let width = usize::from(area.width);
+    let lines = structured::lines(fact, glyphs.to).into_iter();
+    let lines = lines.flat_map(|(label, text)| field(&format!(" {label:<11} "), &text, Role::Plain, width));
+    lines.take(usize::from(area.height / 2)).collect()
 }
 
 fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {

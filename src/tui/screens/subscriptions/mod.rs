@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use ratatui::layout::{Position, Rect};
 
+use crate::engine::session::is_glob;
 use crate::engine::store::{Store, SummaryFact, Wildcard};
 use crate::present::report::type_order;
 use crate::tui::common::{Common, Pane, Scope};
@@ -127,7 +128,11 @@ impl SubscriptionsScreen {
         let Some(url) = self.selected.clone() else { return self.window.clear() };
         let names: Vec<Arc<str>> =
             (self.top..self.top + height).map_while(|at| self.get(at).cloned()).collect();
+        if names.iter().any(|name| is_glob(name)) {
+            self.globs.renew(store, stream, &url);
+        }
         let row = |name: Arc<str>| NameRow {
+            members: self.globs.of(&name).filter(|_| is_glob(&name)),
             fact: store.resource(stream, &url, &name),
             waits: store.pending_name(stream, &url, &name),
             asked: self.asked.get(&name).copied(),

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{PendingNameFact, ResourceFact, SummaryFact, Wildcard};
+use crate::engine::store::{GlobMembers, PendingNameFact, ResourceFact, Store, SummaryFact, Wildcard};
 use crate::present::json::type_word;
 use crate::tui::common::Sort;
 use crate::tui::data::{AppliedFilter, Data};
@@ -45,6 +45,30 @@ pub struct NameRow {
     pub asked: Option<(Seq, Time)>,
     /// The time of the first response after the request.
     pub came: Option<Time>,
+    /// The members of a glob.
+    pub members: Option<GlobMembers>,
+}
+
+/// The members of the globs of a type.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CountedGlobs {
+    /// Changes with the resources of the type.
+    mark: Option<(StreamId, TypeUrl, u64)>,
+    members: HashMap<Arc<str>, GlobMembers>,
+}
+
+impl CountedGlobs {
+    /// Counts again if the resources have changed.
+    pub(super) fn renew(&mut self, store: &Store, stream: StreamId, url: &TypeUrl) {
+        let mark = Some((stream, url.clone(), store.mark(stream, url)));
+        if self.mark != mark {
+            *self = CountedGlobs { members: store.glob_members(stream, url), mark };
+        }
+    }
+
+    pub(super) fn of(&self, name: &str) -> Option<GlobMembers> {
+        self.members.get(name).copied()
+    }
 }
 
 /// The names that are loaded.
@@ -74,6 +98,7 @@ pub struct SubscriptionsScreen {
     pub at: usize,
     pub top: usize,
     pub window: Vec<NameRow>,
+    pub(super) globs: CountedGlobs,
     pub(super) missing_answers: MissingAnswers,
     /// The likely reason why the selected name is missing.
     pub why: Option<String>,

@@ -6,6 +6,7 @@ use super::areas;
 use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
 use crate::engine::store::{ResourceState, Wildcard};
 use crate::present::report::{self, Role};
+use crate::present::structured;
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -93,6 +94,10 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     match fact.state {
         _ if fact.refused => span(format!("{} {version} rejected", glyphs.bad), Role::Bad),
+        ResourceState::Present if row.members.is_some() => {
+            let members = row.members.map(structured::glob_members).unwrap_or_default();
+            span(format!("{} members {members}", glyphs.ok), Role::Ok)
+        }
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),

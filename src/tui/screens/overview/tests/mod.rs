@@ -2,16 +2,21 @@
 
 pub(in crate::tui) mod problems;
 
+use std::time::Duration;
+
 use insta::assert_snapshot;
 
 use crate::engine::store::TypeState;
+use crate::tui::data::{Info, TapFigures};
 use crate::tui::screens::stream::tests::states::state;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::update::{update, update_all};
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
-use crate::tui::tests::story::{Story, empty_story, story, stream};
-use crate::tui::tests::{ASCII, assert_snapshots, keys, line, screen, screen_in, type_keys, typed};
+use crate::tui::tests::story::{Story, empty_story, info, story, stream};
+use crate::tui::tests::{
+    ASCII, PLAIN, assert_snapshots, drawn_text, keys, line, model, screen, screen_in, type_keys, typed,
+};
 use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Variant;
 
@@ -205,12 +210,21 @@ fn overview_shows_filter_result_and_order() {
     assert!(screen(&source.data(), "s2", 100, 30).contains("· by name"));
 }
 
-/// docs/protocol.md#h-05.
 #[test]
-fn names_what_an_updated_cluster_waits_for() {
-    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
-    let shown = screen(&source.data(), "", 240, 40);
-    let line = shown.lines().find(|line| line.contains("cluster c waits for EDS c again"));
-    assert!(line.is_some_and(|line| line.contains("n1") && line.contains("the server owes it")), "{shown}");
-    assert!(shown.contains("WARMING") && !shown.contains("client owes"), "{shown}");
+fn shows_latencies_of_answers_and_tap_and_the_backlog() {
+    let source = ScriptedStore::gateway();
+    let mut model = model(120, 30, PLAIN);
+    let tap = TapFigures {
+        added_delay: Some((Duration::from_micros(84), Duration::from_millis(3))),
+        backlog: 3 << 20,
+    };
+    model.common.info = Info { tap: Some(tap), ..info() };
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    let traffic = line(&shown, "traffic");
+    assert!(traffic.contains("ack p50 ") && traffic.contains("tap adds p50 84us p99 3ms"), "{traffic}");
+    assert!(shown.contains("3.1 MB not analysed yet"), "{shown}");
+    model.common.info = Info { tap: Some(TapFigures { backlog: 1000, ..tap }), ..info() };
+    type_keys(&mut model, &source.data(), "");
+    assert!(!drawn_text(&model).contains("not analysed"), "analysed at once");
 }

@@ -2,26 +2,29 @@
 //!
 //! `docs/protocol.md#k-11` and the following rows.
 
-use crate::engine::session::{Name, locator};
+use super::{locator, xdstp::Name};
 use crate::wire::discovery::fields::any;
 use crate::wire::event::Sym;
 use crate::wire::pb::Fields;
 
 /// A structured name and its parts.
-pub(super) type ParsedName<'a> = (Sym, Name<'a>);
+pub(crate) type ParsedName<'a> = (Sym, Name<'a>);
+
+/// The type of the payload of a redirect (docs/protocol.md#k-27).
+pub(crate) const LOCATOR: &str = "type.googleapis.com/xds.core.v3.ResourceLocator";
 
 /// A `ResourceLocator`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Locator {
+pub(crate) struct Locator {
     /// The URI with its directives.
-    pub(super) uri: String,
+    pub(crate) uri: String,
     /// Whether a directive is unknown or repeated.
-    pub(super) bad_directive: bool,
+    pub(crate) bad_directive: bool,
 }
 
 impl Locator {
     /// Returns `None` if the bytes are not a locator.
-    pub(super) fn read(bytes: &[u8]) -> Option<Locator> {
+    pub(crate) fn read(bytes: &[u8]) -> Option<Locator> {
         let uri = locator::uri(bytes)?;
         let mut kinds = locator::directives(bytes);
         let unknown = kinds.iter().any(|kind| !matches!(kind, 1 | 2));
@@ -32,12 +35,12 @@ impl Locator {
     }
 
     /// Returns the canonical name of the target.
-    pub(super) fn target(&self) -> String {
+    pub(crate) fn target(&self) -> String {
         Name::parse(&self.uri).map_or_else(|| self.uri.clone(), |name| name.canonical())
     }
 
     /// Returns the inline entry that the locator selects: `docs/protocol.md#k-15`.
-    pub(super) fn entry(&self) -> Option<String> {
+    pub(crate) fn entry(&self) -> Option<String> {
         let directives = self.uri.split_once('#')?.1;
         let entry = directives.split(',').find_map(|directive| directive.strip_prefix("entry="))?;
         locator::decode_percent(entry)
@@ -45,7 +48,7 @@ impl Locator {
 }
 
 /// Returns the first alternative in a locator: `docs/protocol.md#k-29`.
-pub(super) fn alternative(uri: &str) -> Option<String> {
+pub(crate) fn alternative(uri: &str) -> Option<String> {
     let directives = uri.split_once('#')?.1;
     let target = directives.split(',').find_map(|directive| directive.strip_prefix("alt="))?;
     locator::decode_percent(target)
@@ -53,7 +56,7 @@ pub(super) fn alternative(uri: &str) -> Option<String> {
 
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum ListEntry {
+pub(crate) enum ListEntry {
     Locator(Locator),
     /// The name of an inline entry; empty if anonymous.
     Inline(String),
@@ -62,7 +65,7 @@ pub(super) enum ListEntry {
 }
 
 /// Reads the entries of a `<T>Collection` from its bytes.
-pub(super) fn entries(bytes: &[u8]) -> Vec<ListEntry> {
+pub(crate) fn entries(bytes: &[u8]) -> Vec<ListEntry> {
     let entries = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1);
     entries.map(|field| entry(field.bytes())).collect()
 }
@@ -78,7 +81,7 @@ fn entry(bytes: &[u8]) -> ListEntry {
 }
 
 /// Returns the value of an `Any`.
-pub(super) fn value(any: &[u8]) -> &[u8] {
+pub(crate) fn value(any: &[u8]) -> &[u8] {
     let value = Fields::new(any).map_while(Result::ok).filter(|field| field.number == any::VALUE).last();
     value.map_or(&[], |field| field.bytes())
 }

@@ -1,0 +1,128 @@
+//! `get -o wide`: one row per resource, with columns for `xdstp` names where one is shown.
+
+use std::io::Write;
+
+use crate::engine::store::ResourceFact;
+use crate::engine::structured::StructuredFact;
+use crate::present::report::{self, Role};
+use crate::present::structured as text;
+use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::text::{shown_name, size, type_label};
+
+use super::super::error::CliError;
+use super::super::io::Style;
+use super::super::table::{Cell, Table};
+use super::super::words::resource_state;
+use super::Get;
+
+/// A column for `xdstp` names: its title, and the text of a name.
+type Column = (&'static str, fn(&StructuredFact, Style) -> String);
+
+/// The columns for `xdstp` names. A column without any text is left out.
+const COLUMNS: [Column; 6] = [
+    ("AUTHORITY", |fact, _| text::authority(&fact.parts.authority).to_owned()),
+    ("PARAMETERS", |fact, _| text::parameters(&fact.parts)),
+    ("DIRECTIVES", |fact, _| text::directives(&fact.parts)),
+    ("MEMBERS", |fact, _| fact.members.as_ref().map(text::members).unwrap_or_default()),
+    ("LEADS TO", |fact, _| text::leads_to(fact).unwrap_or_default()),
+    ("HOPS", |fact, style| text::hops(&fact.hops, style.pick("→", "->")).unwrap_or_default()),
+];
+
+/// Titles of the columns for all names; `>` aligns to the right.
+const FIRST_COLUMNS: [&str; 11] =
+    ["TYPE", "NAME", "VER", "STATE", "ACKED", "ORIGIN", ">SIZE", "HASH", "ALIASES", "TTL", "ERROR"];
+
+/// Writes the rows. `nodes` adds the column of nodes.
+pub(super) fn write(
+    get: &Get<'_>,
+    nodes: bool,
+    style: Style,
+    out: &mut dyn Write,
+) -> Result<usize, CliError> {
+    let mut facts = Vec::new();
+    let printed = get.each(&mut |fact| {
+        facts.push(fact.clone());
+        Ok(())
+    })?;
+    let structured = get.structured_names();
+    let mut rows: Vec<WideRow> =
+        facts.into_iter().map(|fact| WideRow::new(structured.of(&fact), fact)).collect();
+    let shown: Vec<Column> = COLUMNS.into_iter().filter(|column| has_text(&rows, column, style)).collect();
+    if !shown.is_empty() {
+        group_by_authority(&mut rows);
+    }
+    let mut titles = FIRST_COLUMNS.to_vec();
+    titles.extend(shown.iter().map(|(title, _)| *title));
+    if nodes {
+        titles.push("NODE");
+    }
+    let mut table = Table::new(out, style, get.has_headers(), &titles);
+    for WideRow { fact, structured } in &rows {
+        let mut cells = first_cells(fact);
+        cells.extend([
+            Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
+            Cell::new(fact.origin.word()),
+            Cell::new(size(fact.size)),
+            Cell::new(fact.hash.as_deref().unwrap_or("-").chars().take(12).collect::<String>()),
+            Cell::new(fact.aliases.join(" ")),
+            Cell::new(get.ttl(fact)),
+            Cell::new(fact.error.as_deref().map(report::resource_error).unwrap_or_default()),
+        ]);
+        let text = |(_, text): &Column| structured.as_ref().map_or_else(String::new, |of| text(of, style));
+        cells.extend(shown.iter().map(|column| Cell::new(text(column))));
+        if nodes {
+            cells.push(node(fact));
+        }
+        table.row(cells)?;
+    }
+    if printed > 0 {
+        table.finish()?;
+    }
+    Ok(printed)
+}
+
+/// A resource and the facts of its `xdstp` name.
+struct WideRow {
+    fact: ResourceFact,
+    structured: Option<StructuredFact>,
+}
+
+impl WideRow {
+    fn new(structured: Option<StructuredFact>, fact: ResourceFact) -> WideRow {
+        WideRow { fact, structured }
+    }
+
+    fn group(&self) -> (StreamId, &TypeUrl) {
+        (self.fact.stream, &self.fact.type_url)
+    }
+}
+
+fn has_text(rows: &[WideRow], (_, text): &Column, style: Style) -> bool {
+    rows.iter().filter_map(|row| row.structured.as_ref()).any(|of| !text(of, style).is_empty())
+}
+
+/// Brings the names of an authority together within each stream and type. Plain names come first.
+fn group_by_authority(rows: &mut [WideRow]) {
+    for group in rows.chunk_by_mut(|a, b| a.group() == b.group()) {
+        group.sort_by(|a, b| authority(a).cmp(&authority(b)));
+    }
+}
+
+fn authority(row: &WideRow) -> Option<&str> {
+    row.structured.as_ref().map(|of| of.parts.authority.as_str())
+}
+
+/// Formats type, name, version and state.
+pub(super) fn first_cells(fact: &ResourceFact) -> Vec<Cell> {
+    let (state, role) = resource_state(fact);
+    vec![
+        Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
+        Cell::new(shown_name(&fact.name)),
+        Cell::new(fact.version.as_deref().unwrap_or("-")),
+        Cell::role(state, role),
+    ]
+}
+
+pub(super) fn node(fact: &ResourceFact) -> Cell {
+    Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0))
+}

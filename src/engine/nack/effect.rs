@@ -1,0 +1,107 @@
+//! The effect of a NACK on traffic: what stays in use, and what is missing.
+
+use std::sync::Arc;
+
+use crate::engine::store::{NackFact, ResourceFact, ResourceState, Store};
+use crate::wire::event::{Kind, StreamId, TypeUrl};
+
+use super::{Nack, RefusedPush};
+
+/// Effects that a report lists.
+const MAX_EFFECTS: usize = 8;
+
+/// The effect of a NACK on traffic. Only what is certain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NackEffect {
+    /// The refused resource; `None` if the NACK names none, so that the effect is that on the type.
+    pub name: Option<Arc<str>>,
+    /// The known type of the resource.
+    pub kind: Option<Kind>,
+    /// The version that the client uses.
+    pub in_use: InUse,
+}
+
+/// The version that a client uses in place of a refused resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InUse {
+    /// The version that the client accepted last.
+    Earlier(Arc<str>),
+    /// Nothing: no version was accepted.
+    Nothing,
+    /// Nothing that is known: the start of the stream was not recorded.
+    Unknown,
+    /// A version that was accepted after the refusal.
+    Later,
+}
+
+impl InUse {
+    /// All words.
+    pub const WORDS: [&str; 4] = ["earlier", "nothing", "unknown", "later"];
+
+    /// Returns the word of the JSON contract.
+    pub fn word(&self) -> &'static str {
+        match self {
+            InUse::Earlier(_) => "earlier",
+            InUse::Nothing => "nothing",
+            InUse::Unknown => "unknown",
+            InUse::Later => "later",
+        }
+    }
+}
+
+/// Returns the effects of the newest of several NACKs of one version.
+///
+/// A resource whose name was guessed from the response counts as not named.
+pub(super) fn effects(
+    nack: &Nack,
+    push: &dyn RefusedPush,
+    store: &Store,
+    (stream, type_url): (StreamId, &TypeUrl),
+    last: &NackFact,
+) -> Vec<NackEffect> {
+    let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+    let is_partial = store.stream(stream).is_some_and(|stream| stream.partial);
+    let mut effects: Vec<NackEffect> = Vec::new();
+    let named = nack.entries.iter().filter_map(|entry| entry.name.as_ref()).filter(|name| !name.guessed);
+    for name in named {
+        let is_pushed = push.names().iter().any(|pushed| **pushed == *name.value);
+        let is_listed = effects.iter().any(|known| known.name.as_deref() == Some(name.value.as_str()));
+        if !is_pushed || is_listed || effects.len() == MAX_EFFECTS {
+            continue;
+        }
+        let Some(fact) = store.resource(stream, type_url, &name.value) else { continue };
+        effects.push(NackEffect { name: Some(fact.name.clone()), kind, in_use: in_use(&fact, is_partial) });
+    }
+    if effects.is_empty() && nack.entries.iter().all(|entry| entry.name.is_none()) {
+        effects.extend(of_type(store, stream, type_url, last, is_partial));
+    }
+    effects
+}
+
+fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
+    match &fact.acked_version {
+        _ if !fact.refused => InUse::Later,
+        Some(version) => InUse::Earlier(version.clone()),
+        None if is_partial || fact.state == ResourceState::Kept => InUse::Unknown,
+        None => InUse::Nothing,
+    }
+}
+
+/// Returns the effect of a SotW NACK that names no resource.
+fn of_type(
+    store: &Store,
+    stream: StreamId,
+    type_url: &TypeUrl,
+    last: &NackFact,
+    is_partial: bool,
+) -> Option<NackEffect> {
+    let state = store.state(stream, type_url).filter(|state| !state.variant.is_delta())?;
+    let in_use = match state.in_force.as_ref().filter(|version| !version.is_empty()) {
+        _ if state.is_mended(last) => InUse::Later,
+        Some(version) => InUse::Earlier(version.clone()),
+        None if is_partial => InUse::Unknown,
+        None => InUse::Nothing,
+    };
+    let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+    Some(NackEffect { name: None, kind, in_use })
+}

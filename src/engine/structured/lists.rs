@@ -1,0 +1,117 @@
+//! The members of a list collection (docs/protocol.md#k-12).
+
+use crate::engine::session::locators::{ListEntry, alternative};
+use crate::engine::store::{ResourceFact, ResourceState};
+
+/// Members that are listed by name. Further members are only counted.
+pub const MAX_LISTED_MEMBERS: usize = 100;
+/// Entries whose state is looked up.
+const MAX_SEARCHED_ENTRIES: usize = 10_000;
+
+/// The entries of a list collection, counted by state.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListMembers {
+    /// Number of entries.
+    pub entries: u64,
+    /// Entries with their content inside.
+    pub inline: u64,
+    /// Locators whose target the client has.
+    pub present: u64,
+    /// Locators whose target was requested and not sent.
+    pub waiting: u64,
+    /// Locators whose target does not exist or was removed.
+    pub absent: u64,
+    /// Locators whose target was not requested.
+    pub not_requested: u64,
+    /// The first entries.
+    pub first: Vec<MemberFact>,
+}
+
+/// An entry of a list collection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberFact {
+    /// The URI of a locator, or the name of an inline entry, which may be empty.
+    pub name: String,
+    /// The state of the entry.
+    pub state: MemberState,
+    /// The alternative that the client has in place of the target.
+    pub served_by: Option<String>,
+}
+
+/// The state of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemberState {
+    /// The content is in the list.
+    Inline,
+    /// The client has the target.
+    Present,
+    /// The target was requested and not sent.
+    Waiting,
+    /// The target does not exist or was removed.
+    Absent,
+    /// The target was not requested.
+    NotRequested,
+}
+
+impl MemberState {
+    /// All states.
+    pub const ALL: [MemberState; 5] = [
+        MemberState::Inline,
+        MemberState::Present,
+        MemberState::Waiting,
+        MemberState::Absent,
+        MemberState::NotRequested,
+    ];
+
+    /// Returns the word of the state in the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            MemberState::Inline => "inline",
+            MemberState::Present => "present",
+            MemberState::Waiting => "waiting",
+            MemberState::Absent => "absent",
+            MemberState::NotRequested => "not_requested",
+        }
+    }
+
+    fn of(fact: Option<&ResourceFact>) -> MemberState {
+        match fact.map(|fact| fact.state) {
+            Some(ResourceState::Waiting) => MemberState::Waiting,
+            Some(ResourceState::Absent | ResourceState::Removed | ResourceState::Expired) => {
+                MemberState::Absent
+            }
+            Some(ResourceState::Released) | None => MemberState::NotRequested,
+            Some(_) => MemberState::Present,
+        }
+    }
+}
+
+/// Counts the entries of a list. `find` finds a resource of the client by name.
+pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<ResourceFact>) -> ListMembers {
+    let mut members = ListMembers { entries: entries.len() as u64, ..ListMembers::default() };
+    for entry in entries.iter().take(MAX_SEARCHED_ENTRIES) {
+        let member = match entry {
+            ListEntry::Inline(name) => {
+                MemberFact { name: name.clone(), state: MemberState::Inline, served_by: None }
+            }
+            ListEntry::Locator(locator) => {
+                let state = MemberState::of(find(&locator.target()).as_ref());
+                let is_held = |name: &String| MemberState::of(find(name).as_ref()) == MemberState::Present;
+                let served_by = alternative(&locator.uri).filter(|_| state != MemberState::Present);
+                MemberFact { name: locator.uri.clone(), state, served_by: served_by.filter(is_held) }
+            }
+            ListEntry::Empty => continue,
+        };
+        *match member.state {
+            MemberState::Inline => &mut members.inline,
+            MemberState::Present => &mut members.present,
+            MemberState::Waiting => &mut members.waiting,
+            MemberState::Absent => &mut members.absent,
+            MemberState::NotRequested => &mut members.not_requested,
+        } += 1;
+        if members.first.len() < MAX_LISTED_MEMBERS {
+            members.first.push(member);
+        }
+    }
+    members
+}
