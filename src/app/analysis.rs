@@ -39,6 +39,7 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
             name: found.name,
             source: found.source,
             cluster: found.cluster,
+            routes: found.routes,
         };
         found.into_iter().map(reference).collect()
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::schema::Violation;
-use crate::schema::links::SourceKind;
+use crate::schema::links::{RouteSource, SourceKind};
 use crate::wire::Profile;
 use crate::wire::event::Kind;
 
@@ -39,6 +39,8 @@ pub struct Reference {
     pub source: Option<SourceKind>,
     /// The cluster that the source names.
     pub cluster: Option<Box<str>>,
+    /// For scoped routes: the stated source of the route configurations that they lead to.
+    pub routes: Option<Box<RouteSource>>,
 }
 
 /// Reads the references of a resource from its `Any`.

@@ -33,6 +33,8 @@ pub(super) struct References {
     hops: HashMap<ResourceKey, u8>,
     /// Sources of the resources that their newest reference requests outside of ADS.
     own: HashMap<ResourceKey, OwnSource>,
+    /// By listener with scoped routes: the source of the route configurations, outside of ADS.
+    scopes: BTreeMap<ResourceKey, OwnSource>,
 }
 
 /// A source outside of ADS that a reference states (docs/protocol.md#i-06).
@@ -47,13 +49,17 @@ pub(super) struct OwnSource {
 impl OwnSource {
     /// Returns the source that a reference states; `None` for ADS and unknown sources.
     fn of(to: &Reference) -> Option<OwnSource> {
-        let variant = match to.source? {
+        OwnSource::stated(to.source?, to.cluster.clone())
+    }
+
+    fn stated(kind: SourceKind, cluster: Option<Box<str>>) -> Option<OwnSource> {
+        let variant = match kind {
             SourceKind::Grpc => Variant::Sotw,
             SourceKind::DeltaGrpc => Variant::Delta,
             SourceKind::Rest => Variant::Rest,
             SourceKind::Ads | SourceKind::Own | SourceKind::Path => return None,
         };
-        Some(OwnSource { cluster: to.cluster.clone(), variant })
+        Some(OwnSource { cluster, variant })
     }
 }
 
@@ -69,6 +75,8 @@ struct Parent {
 struct FoundReferences {
     children: BTreeSet<ResourceKey>,
     own: HashMap<ResourceKey, OwnSource>,
+    /// The source of the route configurations of scoped routes.
+    routes: Option<OwnSource>,
     redirect: bool,
 }
 
@@ -107,6 +115,7 @@ impl References {
             if let Some(old) = self.parents.remove(&(kind, name)) {
                 self.count(&old.children, false, &mut touched);
             }
+            self.scope((kind, name), None, &mut touched);
         }
         for (name, content) in changes.accepted {
             if self.parents.get(&(kind, name)).is_some_and(|known| known.content == content) {
@@ -114,10 +123,11 @@ impl References {
             }
             let Some(bytes) = catalog.bytes(content) else { continue };
             let found = finder.find(&bytes, catalog, &mut wishes);
-            let FoundReferences { children, own, redirect } = self.without_loops((kind, name), found);
+            let FoundReferences { children, own, routes, redirect } = self.without_loops((kind, name), found);
             self.count(&children, true, &mut touched);
+            self.scope((kind, name), routes, &mut touched);
             for child in &children {
-                match own.get(child) {
+                match own.get(child).or(self.scopes.values().next().filter(|_| kind == Kind::Srds)) {
                     Some(source) => drop(self.own.insert(*child, source.clone())),
                     None => drop(self.own.remove(child)),
                 }
@@ -129,6 +139,29 @@ impl References {
         let names = |kind: &Kind| self.counts.get(kind).map(|counts| counts.keys().copied().collect());
         let names = touched.iter().map(|kind| (*kind, names(kind).unwrap_or_default())).collect();
         Updated { names, structured_names: wishes }
+    }
+
+    /// Sets the source of the route configurations of a listener's scoped routes.
+    ///
+    /// The scopes of all listeners are one subscription, so the first listener decides.
+    fn scope(&mut self, listener: ResourceKey, source: Option<OwnSource>, touched: &mut BTreeSet<Kind>) {
+        let before = self.scopes.values().next().cloned();
+        match source {
+            Some(source) => drop(self.scopes.insert(listener, source)),
+            None => drop(self.scopes.remove(&listener)),
+        }
+        let now = self.scopes.values().next();
+        if before.as_ref() == now {
+            return;
+        }
+        let scopes = self.parents.iter().filter(|((kind, _), _)| *kind == Kind::Srds);
+        for child in scopes.flat_map(|(_, scope)| &scope.children) {
+            match now {
+                Some(source) => drop(self.own.insert(*child, source.clone())),
+                None => drop(self.own.remove(child)),
+            }
+            touched.insert(child.0);
+        }
     }
 
     /// Returns the source of a resource that is requested outside of ADS.
@@ -210,6 +243,9 @@ impl Finder {
             if let Some(source) = OwnSource::of(&to) {
                 found.own.insert((to.kind, catalog.intern(name)), source);
             }
+            if let Some(routes) = to.routes.clone() {
+                found.routes = OwnSource::stated(routes.kind, routes.cluster);
+            }
             match wish {
                 Some(wish) => found.add(Some(to.kind), Some(wish), catalog, wishes),
                 None if to.name.is_empty() => {}
@@ -232,5 +268,69 @@ impl FoundReferences {
         let (Some(kind), Some(wish)) = (kind, wish) else { return };
         self.children.insert((kind, catalog.intern(&wish.name)));
         wishes.push(wish);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::schema::links::RouteSource;
+    use crate::wire::discovery::encode::{ResponseFields, encode_any};
+    use crate::wire::event::ApiVersion;
+    use crate::wire::{Message, MessageShape};
+
+    /// Stores a resource with this text, and returns its content.
+    fn content(catalog: &mut Catalog, kind: Kind, text: &str) -> BlobId {
+        let url = kind.type_url(ApiVersion::V3).expect("a type");
+        let any = encode_any(url.as_str(), text.as_bytes());
+        let bytes =
+            ResponseFields { type_url: url.as_str(), ..ResponseFields::default() }.encode(false, [any]);
+        let message = Message::parse(MessageShape::SotwResponse, &bytes, catalog);
+        message.resources().expect("a response").blobs()[0]
+    }
+
+    /// docs/protocol.md#i-06
+    #[test]
+    fn scopes_have_the_route_source_of_their_listener() {
+        let links: Links = Arc::new(|any: &[u8]| {
+            let to = |kind, name: &str, routes| Reference {
+                kind,
+                name: name.into(),
+                source: None,
+                cluster: None,
+                routes,
+            };
+            let source = |cluster: &str| {
+                let cluster = Some(Box::from(cluster));
+                Some(Box::new(RouteSource { kind: SourceKind::Grpc, cluster }))
+            };
+            match any.last() {
+                Some(b'1') => vec![to(Kind::Srds, "*", source("one"))],
+                Some(b'2') => vec![to(Kind::Srds, "*", source("two"))],
+                Some(b'0') => vec![to(Kind::Srds, "*", None)],
+                _ => vec![to(Kind::Rds, "r", None)],
+            }
+        });
+        let finder = Finder { links: Some(links), structured: false };
+        let (mut catalog, mut references) = (Catalog::in_memory(), References::default());
+        let (listener, scope, route) = (catalog.intern("l"), catalog.intern("s"), catalog.intern("r"));
+        let mut accept = |references: &mut References, kind, name, text: &str| {
+            let accepted = vec![(name, content(&mut catalog, kind, text))];
+            let changes = Changes { accepted, ..Changes::default() };
+            references.update(kind, changes, &finder, &mut catalog)
+        };
+        let cluster = |references: &References| {
+            references.own_source(Kind::Rds, route).and_then(|source| source.cluster.clone())
+        };
+        accept(&mut references, Kind::Lds, listener, "l1");
+        accept(&mut references, Kind::Srds, scope, "s");
+        assert_eq!(cluster(&references).as_deref(), Some("one"));
+        let moved = accept(&mut references, Kind::Lds, listener, "l2");
+        assert_eq!(cluster(&references).as_deref(), Some("two"));
+        assert!(moved.names.iter().any(|(kind, _)| *kind == Kind::Rds), "routes are requested again");
+        accept(&mut references, Kind::Lds, listener, "l0");
+        assert_eq!(cluster(&references), None, "the routes are on the ADS stream");
     }
 }

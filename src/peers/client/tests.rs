@@ -55,7 +55,8 @@ fn following(variant: Variant) -> Config {
         let cluster = value.map(|field| field.bytes().to_vec()).unwrap_or_default();
         let name =
             crate::wire::pb::Fields::new(&cluster).map_while(Result::ok).find(|field| field.number == 1);
-        let to = |name: String| Reference { kind: Kind::Eds, name, source: None, cluster: None };
+        let to =
+            |name: String| Reference { kind: Kind::Eds, name, source: None, cluster: None, routes: None };
         name.map(|name| to(name.text().into_owned())).into_iter().collect()
     });
     Config { links: Some(links), ..config(variant) }

@@ -10,7 +10,7 @@ mod source;
 mod tests;
 mod walk;
 
-pub use names::{FoundReference, ReferenceFinder};
+pub use names::{FoundReference, ReferenceFinder, RouteSource};
 pub use source::{AuthorityLookup, SourceKind};
 pub(crate) use walk::inner_message;
 

@@ -40,6 +40,17 @@ pub struct FoundReference {
     pub source: Option<SourceKind>,
     /// The cluster that the config source names.
     pub cluster: Option<Box<str>>,
+    /// For scoped routes: the stated source of the route configurations that they lead to.
+    pub routes: Option<Box<RouteSource>>,
+}
+
+/// The source of the route configurations of scoped routes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteSource {
+    /// The kind of the source.
+    pub kind: SourceKind,
+    /// The cluster that the source names.
+    pub cluster: Option<Box<str>>,
 }
 
 impl FoundReference {
@@ -47,7 +58,14 @@ impl FoundReference {
     fn new(kind: Kind, name: String, config: Option<WireField<'_>>) -> FoundReference {
         let source = config.as_ref().and_then(|config| SourceKind::from_bytes(config.bytes()));
         let cluster = config.as_ref().and_then(|config| cluster_from_bytes(config.bytes()));
-        FoundReference { kind, name, source, cluster }
+        FoundReference { kind, name, source, cluster, routes: None }
+    }
+}
+
+impl RouteSource {
+    fn of(config: &WireField<'_>) -> Option<Box<RouteSource>> {
+        let kind = SourceKind::from_bytes(config.bytes())?;
+        Some(Box::new(RouteSource { kind, cluster: cluster_from_bytes(config.bytes()) }))
     }
 }
 
@@ -97,6 +115,8 @@ struct CompositeReference {
     /// The field of the message in `when` that holds the config source. `None` if `when` itself is
     /// the config source.
     source: Option<u32>,
+    /// The field that holds the config source of the route configurations that scopes lead to.
+    routes: Option<u32>,
     /// Appended to the name.
     suffix: &'static str,
     kind: Kind,
@@ -175,7 +195,9 @@ impl ReferenceFinder {
             }
         }
         let composite = self.plans.get(plan).and_then(|plan| plan.composite.as_ref());
-        if let Some(reference) = composite.and_then(|composite| composite.read(&when?, name)) {
+        if let Some(mut reference) = composite.and_then(|composite| composite.read(&when?, name)) {
+            let routes = composite.and_then(|composite| last_field(composite.routes?, bytes));
+            reference.routes = routes.as_ref().and_then(RouteSource::of);
             found.insert(first, reference);
         }
     }
@@ -326,7 +348,8 @@ impl CompositeReference {
             Some(name) => Some(number(name)?),
             None => None,
         };
-        Some(CompositeReference { when: number(when)?, unless, name, source, suffix, kind })
+        let routes = number("rds_config_source").filter(|_| kind == Kind::Srds);
+        Some(CompositeReference { when: number(when)?, unless, name, source, routes, suffix, kind })
     }
 
     /// Reads the reference from the last fields with the numbers `when` and `name`.

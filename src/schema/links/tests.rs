@@ -59,6 +59,32 @@ fn listeners_refer_to_routes() {
     );
 }
 
+/// docs/protocol.md#i-06
+#[test]
+fn scoped_routes_state_the_source_of_their_routes() {
+    let routes = |source: Value| {
+        let mut body = with_filter(
+            HCM,
+            json!({"scoped_routes": {
+            "name": "s", "scoped_rds": {}, "rds_config_source": source}}),
+        );
+        body["@type"] = Kind::Lds.type_url(ApiVersion::V3).unwrap().as_str().into();
+        let schema = Schema::builtin();
+        let any = schema.encode("google.protobuf.Any", &body).unwrap();
+        let found = ReferenceFinder::new(schema).references(&any);
+        assert_eq!(found.len(), 1, "{found:?}");
+        found[0].routes.clone()
+    };
+    let grpc = json!([{"envoy_grpc": {"cluster_name": "routes"}}]);
+    let own = json!({"api_config_source": {"api_type": "DELTA_GRPC", "grpc_services": grpc}});
+    let stated = RouteSource { kind: SourceKind::DeltaGrpc, cluster: Some("routes".into()) };
+    assert_eq!(routes(own), Some(Box::new(stated)));
+    assert_eq!(
+        routes(json!({"ads": {}})),
+        Some(Box::new(RouteSource { kind: SourceKind::Ads, cluster: None }))
+    );
+}
+
 #[test]
 fn listeners_refer_to_clusters_secrets_and_filters() {
     let tcp = with_filter(TCP, json!({"cluster": "c1"}));
