@@ -2,7 +2,7 @@
 //! same bytes in the same run.
 //!
 //! `cargo bench --bench engine` prints one line per figure. `-- --quick` runs less, to check that
-//! the bench works; `-- held|small|repush|first` runs one group. Bytes are parsed, stored and
+//! the bench works; `-- held|small|repush|first|scale` runs one group. Bytes are parsed, stored and
 //! checked by the rules as in a tap, without sockets and recording. Figures are medians over rounds
 //! that alternate with their reference.
 
@@ -10,6 +10,7 @@
 mod clusters;
 mod held;
 mod push;
+mod scale;
 mod small;
 
 use std::sync::Arc;
@@ -27,8 +28,13 @@ use xdscope::wire::pb::Fields;
 use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Memory is measured first, while the heap is small.
-const GROUPS: [(&str, fn(bool)); 4] =
-    [("held", held::run), ("small", small::run), ("repush", push::repeated), ("first", push::first)];
+const GROUPS: [(&str, fn(bool)); 5] = [
+    ("held", held::run),
+    ("small", small::run),
+    ("repush", push::repeated),
+    ("first", push::first),
+    ("scale", scale::run),
+];
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).collect();
