@@ -217,14 +217,7 @@ fn texts_in(bytes: &[u8], depth: u8, out: &mut Vec<String>) {
 /// The end of a stream that a proxy or a plain HTTP server answered, with gRPC's mapping of HTTP
 /// codes.
 async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
-    let code = match head.status.as_u16() {
-        400 => 13,
-        401 => 16,
-        403 => 7,
-        404 => 12,
-        429 | 502..=504 => 14,
-        _ => 2,
-    };
+    let code = Code::of_http(head.status.as_u16());
     let kind = head
         .headers
         .get(header::CONTENT_TYPE)
@@ -245,7 +238,7 @@ async fn not_grpc(head: &http::response::Parts, body: &mut RecvStream) -> End {
     if !start.trim().is_empty() {
         text.push_str(&format!(": {}", start.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
-    End { by: Some(Side::Server), status: Some((Code(code), text)), ..End::default() }
+    End { by: Some(Side::Server), status: Some((code, text)), ..End::default() }
 }
 
 fn noted(note: String) -> End {

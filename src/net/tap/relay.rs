@@ -55,6 +55,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         shared: shared.clone(),
         phase: phase.clone(),
         early: None,
+        http1_line: None,
         rewrite: None,
         chunks: 0,
     };
@@ -67,6 +68,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         Ok(_) => (None, None),
         Err((side, error)) => (Some(side), Some(error)),
     };
+    let http1_line = responses.http1_line.take();
     let last_phase = phase.get();
     let unanswered = by == Some(Side::Server) && last_phase.owes_answer();
     let early = unanswered.then(|| requests.early.take().unwrap_or_default());
@@ -89,6 +91,10 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
     shared.reporter.report(
         conn,
         match &words {
+            _ if http1_line.is_some() => {
+                let error = http1_line.map(|line| format!("the server answered in HTTP/1: `{line}`"));
+                TapEvent::Closed { by: Some(Side::Server), error }
+            }
             Some(why) if unchanged => TapEvent::Failed { step: ConnectStep::Headers, error: why.clone() },
             _ => TapEvent::Closed { by, error: words.clone() },
         },
@@ -128,6 +134,9 @@ fn unanswered_error(error: &io::Error, seen: Option<&Secured>) -> String {
         Some(_) => silent,
     }
 }
+
+/// Bytes of a response in HTTP/1 that are quoted.
+const MAX_LINE_BYTES: usize = 64;
 
 /// The phase of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,6 +193,8 @@ struct Pump {
     phase: SharedPhase,
     /// The requests so far, until there is an answer.
     early: Option<Vec<u8>>,
+    /// The first line of a response in HTTP/1 to a client that speaks HTTP/2.
+    http1_line: Option<String>,
     /// The rewriter of request headers.
     rewrite: Option<Box<Rewrite>>,
     /// Number of chunks that were sent on.
@@ -276,6 +287,12 @@ impl Pump {
                     io::ErrorKind::InvalidData,
                     "the server answered TLS in plaintext",
                 ));
+            }
+            Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(b"HTTP/1.") => {
+                let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
+                let line = line.get(..MAX_LINE_BYTES).unwrap_or(line);
+                self.http1_line = Some(String::from_utf8_lossy(line).into_owned());
+                self.phase.set(RelayPhase::Talking);
             }
             Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {
                 let error = "the server requires TLS: it answered plaintext with a TLS alert";

@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::engine::store::{EndFact, LineFact, MessageKind, StreamFact};
 use crate::wire::event::Dir;
+use crate::wire::h2::reset_words;
 use crate::wire::text::{age, count, latency, plural, size, type_label};
 
 use super::Role;
@@ -95,7 +96,9 @@ pub fn end_words(end: &EndFact) -> String {
     let mut words: Vec<String> = Vec::new();
     words.extend(end.code.map(|code| code.to_string()));
     words.extend(end.message.clone().filter(|message| !message.is_empty()));
-    words.extend(end.reset.map(|code| format!("reset with HTTP/2 code {code}")));
+    // The client of xdscope notes the reset too.
+    let is_noted = end.note.as_deref().is_some_and(|note| note.starts_with("RST_STREAM"));
+    words.extend(end.reset.filter(|_| !is_noted).map(reset_words));
     words.extend(end.note.clone());
     words.join(" ")
 }

@@ -95,6 +95,19 @@ impl Code {
         usize::try_from(self.0).ok().and_then(|i| CODE_NAMES.get(i).copied())
     }
 
+    /// Returns the code that gRPC clients report for a response with an HTTP status, and without a
+    /// gRPC status (gRPC documentation, "HTTP to gRPC Status Code Mapping").
+    pub fn of_http(status: u16) -> Code {
+        Code(match status {
+            400 => 13,
+            401 => 16,
+            403 => 7,
+            404 => 12,
+            429 | 502..=504 => 14,
+            _ => 2,
+        })
+    }
+
     /// Parses a number or a canonical name.
     pub fn parse(text: &str) -> Option<Code> {
         if let Ok(n) = text.parse() {

@@ -158,11 +158,26 @@ impl Trailers {
         let http = find(":status").filter(|status| *status != "200");
         let status = match (code, http) {
             (Some(code), _) => Some((code, message)),
-            // A proxy or a plain HTTP server responded. gRPC clients report UNKNOWN.
-            (None, Some(http)) => Some((Code(2), format!("HTTP status {http}"))),
+            // A proxy or a plain HTTP server responded.
+            (None, Some(http)) => {
+                Some((Code::of_http(http.parse().unwrap_or_default()), format!("HTTP status {http}")))
+            }
             (None, None) => None,
         };
         Trailers { status }
+    }
+
+    /// Reads the header block before the body of a response to a gRPC call: the status if the
+    /// response is not gRPC, as that of a proxy or a plain HTTP server.
+    pub(super) fn of_other_protocol(fields: &[(String, String)]) -> Option<Trailers> {
+        let find = |wanted: &str| fields.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+        let kind = find("content-type").filter(|kind| !kind.starts_with("application/grpc"));
+        let is_error = find(":status").is_some_and(|status| status != "200");
+        if is_error {
+            return Some(Trailers::new(fields.to_vec()));
+        }
+        let status = kind.map(|kind| (Code::of_http(200), format!("the answer is {kind}, not gRPC")));
+        status.map(|status| Trailers { status: Some(status) })
     }
 }
 
@@ -198,6 +213,21 @@ mod tests {
     #[test]
     fn uses_http_status_without_grpc_status() {
         let trailers = Trailers::new(vec![(":status".into(), "503".into())]);
-        assert_eq!(trailers.status, Some((Code(2), "HTTP status 503".into())));
+        assert_eq!(trailers.status, Some((Code(14), "HTTP status 503".into())));
+    }
+
+    #[test]
+    fn recognises_responses_that_are_not_grpc() {
+        let status = |fields: &[(&str, &str)]| {
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            Trailers::of_other_protocol(&fields).and_then(|trailers| trailers.status)
+        };
+        assert_eq!(status(&[(":status", "200"), ("content-type", "application/grpc+proto")]), None);
+        assert_eq!(status(&[(":status", "200")]), None, "a server may leave the type out");
+        let page = status(&[(":status", "200"), ("content-type", "text/html")]);
+        assert_eq!(page, Some((Code(2), "the answer is text/html, not gRPC".into())));
+        let denied = status(&[(":status", "401"), ("content-type", "text/plain")]);
+        assert_eq!(denied, Some((Code(16), "HTTP status 401".into())));
     }
 }

@@ -14,7 +14,7 @@ pub use rewrite::{Changes, Rewrite, Unchanged};
 
 use std::collections::BTreeMap;
 
-use crate::wire::event::{Dir, Side};
+use crate::wire::event::{Code, Dir, Side};
 
 use super::grpc::{Messages, Piece};
 use super::{End, MAX_FIELD_BYTES};
@@ -143,6 +143,50 @@ struct StreamState {
     /// The client has ended its direction.
     half_closed: bool,
     status: Option<Trailers>,
+    /// The start of the body of a response that is not gRPC, as that of a proxy.
+    other_body: Option<Vec<u8>>,
+}
+
+impl StreamState {
+    /// Returns the status, with the body of a response that is not gRPC.
+    fn into_status(self) -> Option<(Code, String)> {
+        let (code, mut text) = self.status?.status?;
+        let body = self.other_body.unwrap_or_default();
+        let words: Vec<_> = String::from_utf8_lossy(&body).split_whitespace().map(str::to_owned).collect();
+        if !words.is_empty() {
+            text.push_str(&format!(": {}", words.join(" ")));
+        }
+        Some((code, text))
+    }
+}
+
+/// Bytes of a body that is not gRPC that are quoted.
+const MAX_QUOTED_BYTES: usize = 200;
+
+/// Names of the error codes of HTTP/2 (RFC 9113, "Error Codes").
+const ERROR_NAMES: [&str; 14] = [
+    "NO_ERROR",
+    "PROTOCOL_ERROR",
+    "INTERNAL_ERROR",
+    "FLOW_CONTROL_ERROR",
+    "SETTINGS_TIMEOUT",
+    "STREAM_CLOSED",
+    "FRAME_SIZE_ERROR",
+    "REFUSED_STREAM",
+    "CANCEL",
+    "COMPRESSION_ERROR",
+    "CONNECT_ERROR",
+    "ENHANCE_YOUR_CALM",
+    "INADEQUATE_SECURITY",
+    "HTTP_1_1_REQUIRED",
+];
+
+/// Returns the words for a stream that was reset with this error code: `RST_STREAM CANCEL`.
+pub fn reset_words(code: u32) -> String {
+    match usize::try_from(code).ok().and_then(|code| ERROR_NAMES.get(code)) {
+        Some(name) => format!("RST_STREAM {name}"),
+        None => format!("RST_STREAM with code {code}"),
+    }
 }
 
 fn index(dir: Dir) -> usize {
@@ -285,7 +329,8 @@ impl ConnectionObserver {
         if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
             let mut messages = [Messages::new(true, None), Messages::new(true, None)];
             messages.iter_mut().for_each(Messages::seek);
-            let stream = StreamState { messages, grpc: true, half_closed: false, status: None };
+            let stream =
+                StreamState { messages, grpc: true, half_closed: false, status: None, other_body: None };
             self.streams.insert(number, stream);
             out(Event::Begun { stream: number });
         }
@@ -294,6 +339,14 @@ impl ConnectionObserver {
     fn data(&mut self, dir: Dir, head: FrameHead, bytes: &[u8], last: bool, out: &mut dyn FnMut(Event<'_>)) {
         let number = head.stream;
         let Some(stream) = self.streams.get_mut(&number) else { return };
+        if let (Some(body), Dir::Resp) = (&mut stream.other_body, dir) {
+            let room = MAX_QUOTED_BYTES.saturating_sub(body.len());
+            body.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+            if last && head.flags & END_STREAM != 0 {
+                self.end_stream(dir, number, out);
+            }
+            return;
+        }
         stream.messages[index(dir)].push(bytes, MAX_FIELD_BYTES as u64, &mut |piece| match piece {
             Piece::Bytes(bytes) => out(Event::Data { stream: number, dir, bytes }),
             Piece::End => out(Event::Message { stream: number, dir }),
@@ -385,16 +438,25 @@ impl ConnectionObserver {
                     grpc,
                     half_closed: false,
                     status: None,
+                    other_body: None,
                 };
                 self.streams.insert(number, stream);
                 out(Event::Open { stream: number, head });
             }
             (Dir::Resp, Some(stream)) => {
-                let trailers = Trailers::new(fields);
                 if ends {
-                    stream.status = Some(trailers);
+                    let trailers = Trailers::new(fields);
+                    if trailers.status.is_some() || stream.status.is_none() {
+                        stream.status = Some(trailers);
+                    }
                 } else if stream.grpc {
-                    stream.messages[index(dir)].set_encoding(encoding.as_deref());
+                    match Trailers::of_other_protocol(&fields) {
+                        Some(status) => {
+                            stream.status = Some(status);
+                            stream.other_body = Some(Vec::new());
+                        }
+                        None => stream.messages[index(dir)].set_encoding(encoding.as_deref()),
+                    }
                 }
             }
             _ => {}
@@ -414,20 +476,15 @@ impl ConnectionObserver {
             return;
         }
         let half_closed = stream.half_closed;
-        let status = self.streams.remove(&number).and_then(|stream| stream.status);
+        let status = self.streams.remove(&number).and_then(StreamState::into_status);
         let by = if half_closed { Side::Client } else { Side::Server };
-        let end = End {
-            by: Some(by),
-            status: status.and_then(|trailers| trailers.status),
-            reset: None,
-            note: None,
-        };
+        let end = End { by: Some(by), status, reset: None, note: None };
         out(Event::End { stream: number, end });
     }
 
     fn reset(&mut self, dir: Dir, number: u32, code: u32, out: &mut dyn FnMut(Event<'_>)) {
         if let Some(stream) = self.streams.remove(&number) {
-            let status = stream.status.and_then(|trailers| trailers.status);
+            let status = stream.into_status();
             let end = End { by: Some(sender(dir)), status, reset: Some(code), note: None };
             out(Event::End { stream: number, end });
         }

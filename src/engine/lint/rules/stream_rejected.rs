@@ -35,6 +35,7 @@ use super::super::finding::Restated;
 use crate::engine::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
 use crate::wire::Open;
 use crate::wire::event::{Code, Side};
+use crate::wire::h2::reset_words;
 use crate::wire::text::{count, period, type_label};
 
 const UNAVAILABLE: Code = Code(14);
@@ -103,6 +104,9 @@ fn text(failing: &FailingStream) -> String {
         }
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
         _ if failing.by() == Side::Client => format!("client gives up {times} streams without a response"),
+        _ if failing.rejected > 0 && failing.rejected < failing.count => {
+            format!("{times} streams end with an error, {} before a response", count(failing.rejected))
+        }
         _ => format!("{times} streams end before a response"),
     };
     if let Some(every) = failing.period {
@@ -121,7 +125,8 @@ fn text(failing: &FailingStream) -> String {
 /// The code and the text of an end.
 fn reason(end: &EndFact) -> String {
     let code = end.code.map(|code| code.to_string());
-    let reset = end.reset.map(|code| format!("reset with HTTP/2 code {code}"));
+    let is_noted = end.note.as_deref().is_some_and(|note| note.starts_with("RST_STREAM"));
+    let reset = end.reset.filter(|_| !is_noted).map(reset_words);
     let words = [code, end.message.clone(), reset, end.note.clone()];
     let words: Vec<String> = words.into_iter().flatten().filter(|word| !word.is_empty()).collect();
     words.join(" ")
