@@ -13,6 +13,7 @@ mod corpora;
 mod docs;
 mod doctor;
 mod equal;
+mod failing;
 mod faults;
 mod harness;
 mod headers;

@@ -3,12 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
-use xdscope::app::analysis::{Analysis, rules};
-use xdscope::app::decoded::Decoded;
 use xdscope::cli::{io::Io, run_in};
-use xdscope::engine::store::Options;
-use xdscope::sources::{self, Spec};
-use xdscope::tui::{Info, StoreData};
 
 use crate::support::screens;
 
@@ -28,22 +23,7 @@ impl Fixture {
 
     /// The screen after `keys`.
     pub fn screen(&self, keys: &str) -> Result<String, String> {
-        let spec = Spec {
-            name: self.path.clone(),
-            path: Path::new(&self.path).to_owned(),
-            seed: 7,
-            keep_secrets: false,
-            accept_broken: false,
-        };
-        let source = sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
-        let (schema, loaded) = (source.schema, source.loaded);
-        let store = sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
-        let mut store = Analysis::new(store, rules(&schema));
-        loaded.frames.into_iter().for_each(|frame| store.handle(frame));
-        store.advance(loaded.end);
-        let bodies = Decoded(schema);
-        let data = StoreData { findings: store.findings(), store: &store, bodies: &bodies, applied: None };
-        Ok(screens::wide(&Info::default(), &data, keys).join("\n"))
+        screens::of_file(Path::new(&self.path), keys)
     }
 }
 

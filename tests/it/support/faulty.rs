@@ -45,7 +45,18 @@ pub enum Fault {
     Demands(&'static str),
     /// Sends headers, no response, and these trailers.
     Trailers(Vec<(&'static str, String)>),
+    /// Works, and ends the stream this long after the last request.
+    Ends(Duration, Ending),
+    /// Works, and ends the connection with GOAWAY at this age.
+    Ages(Duration),
     None,
+}
+
+/// End of a stream that was answered.
+#[derive(Clone)]
+pub enum Ending {
+    Trailers(Vec<(&'static str, String)>),
+    Reset(Reason),
 }
 
 /// A running server with a count of its connections. It runs until the program ends.
@@ -100,7 +111,17 @@ async fn serve(stream: TcpStream, fault: &Fault) -> Result<(), h2::Error> {
     stream.set_nonblocking(true).expect("a socket");
     let stream = tokio::net::TcpStream::from_std(stream).expect("a socket");
     let mut connection = h2::server::handshake(stream).await?;
-    while let Some(request) = connection.accept().await {
+    let age = if let Fault::Ages(age) = fault { *age } else { Duration::MAX };
+    let mut end = std::pin::pin!(tokio::time::sleep(age));
+    loop {
+        let request = tokio::select! {
+            request = connection.accept() => request,
+            () = &mut end => {
+                connection.abrupt_shutdown(Reason::NO_ERROR);
+                return std::future::poll_fn(|cx| connection.poll_closed(cx)).await;
+            }
+        };
+        let Some(request) = request else { return Ok(()) };
         let (request, answer) = request?;
         let fault = match fault {
             Fault::Demands(token) => match request.headers().get("authorization") {
@@ -115,7 +136,6 @@ async fn serve(stream: TcpStream, fault: &Fault) -> Result<(), h2::Error> {
         };
         tokio::spawn(async move { stream_of(request.into_body(), answer, &fault).await });
     }
-    Ok(())
 }
 
 async fn stream_of(mut asked: h2::RecvStream, mut answer: SendResponse<Bytes>, fault: &Fault) -> Option<()> {
@@ -160,8 +180,18 @@ async fn stream_of(mut asked: h2::RecvStream, mut answer: SendResponse<Bytes>, f
     }
     let response = if let Fault::Sends(bytes) = fault { bytes.clone() } else { clusters(&["echo"]) };
     out.send_data(response, false).ok()?;
-    while let Some(Ok(chunk)) = asked.data().await {
-        let _ = asked.flow_control().release_capacity(chunk.len());
+    let Fault::Ends(silence, ending) = fault else {
+        while let Some(Ok(chunk)) = asked.data().await {
+            let _ = asked.flow_control().release_capacity(chunk.len());
+        }
+        return Some(());
+    };
+    while let Ok(chunk) = tokio::time::timeout(*silence, asked.data()).await {
+        let _ = asked.flow_control().release_capacity(chunk?.ok()?.len());
+    }
+    match ending {
+        Ending::Trailers(fields) => out.send_trailers(trailers(fields)).ok()?,
+        Ending::Reset(reason) => out.send_reset(*reason),
     }
     Some(())
 }

@@ -1,11 +1,16 @@
 //! Draws the screens of a source at one moment, as text.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use crossterm::event::KeyCode;
 use jiff::tz::TimeZone;
 use ratatui::{buffer::Buffer, layout::Rect};
-use xdscope::tui::{Data, Info, Model, Msg, Theme, search, update, view};
+use xdscope::app::analysis::{Analysis, rules};
+use xdscope::app::decoded::Decoded;
+use xdscope::engine::store::Options;
+use xdscope::sources::{self, Spec};
+use xdscope::tui::{Data, Info, Model, Msg, StoreData, Theme, search, update, view};
 
 /// Keys that open each screen and the details of its rows. `\n` is Enter.
 pub const KEYS: [&str; 28] = [
@@ -50,6 +55,20 @@ pub fn all(info: &Info, data: &dyn Data) -> BTreeMap<&'static str, Vec<String>> 
 /// Returns one screen of a terminal that is large enough for all columns.
 pub fn wide(info: &Info, data: &dyn Data, keys: &str) -> Vec<String> {
     shown(info, data, keys, (200, 60))
+}
+
+/// Returns one screen of a file at its end, with all rules, in a large terminal.
+pub fn of_file(path: &Path, keys: &str) -> Result<String, String> {
+    let spec = Spec { seed: 7, ..Spec::new(path) };
+    let source = sources::open(&spec, &Default::default()).map_err(|error| error.to_string())?;
+    let (schema, loaded) = (source.schema, source.loaded);
+    let store = sources::store(Options::default(), loaded.catalog, loaded.clock, &schema);
+    let mut store = Analysis::new(store, rules(&schema));
+    loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+    store.advance(loaded.end);
+    let bodies = Decoded(schema);
+    let data = StoreData { findings: store.findings(), store: &store, bodies: &bodies, applied: None };
+    Ok(wide(&Info::default(), &data, keys).join("\n"))
 }
 
 fn shown(info: &Info, data: &dyn Data, keys: &str, (width, rows): (u16, u16)) -> Vec<String> {

@@ -1,0 +1,194 @@
+//! Streams that fail on a tap with real sockets: each failure is the first thing that `status`, the
+//! Overview and `lint` say, with its code, text, period and last request.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::time::Duration;
+
+use h2::Reason;
+use serde_json::Value;
+
+use crate::support::{
+    certs::Ca,
+    faulty::{Ending, Fault, Faulty},
+    process::free_port,
+    retrying::retry,
+    screens,
+    tap::{Recording, Tap},
+};
+
+/// Pause between two streams of the client.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// The time after which the client leaves a silent server.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// What users see of a failure.
+struct Seen {
+    status: String,
+    code: Option<i32>,
+    /// The problem lines of the Overview.
+    overview: String,
+    findings: Vec<Value>,
+}
+
+impl Seen {
+    fn of(recording: &Recording) -> Seen {
+        let output = recording.run("status", &[]);
+        let status = String::from_utf8(output.stdout).expect("text");
+        let overview = screens::of_file(&recording.file, "1").expect("a screen");
+        let findings = recording.objects("lint", &[]);
+        let findings = findings.into_iter().filter(|finding| finding["object"] == "finding").collect();
+        Seen { status, code: output.status.code(), overview, findings }
+    }
+
+    fn all(&self) -> String {
+        format!("{}\nexit {:?}\n{}\n{:#?}", self.status, self.code, self.overview, self.findings)
+    }
+
+    /// Asserts that one finding of `stream-rejected` has these words.
+    fn assert_found(&self, words: &[&str]) {
+        let all = self.all();
+        let of_rule: Vec<&Value> =
+            self.findings.iter().filter(|finding| finding["rule"] == "stream-rejected").collect();
+        assert_eq!(of_rule.len(), 1, "one finding for one cause: {all}");
+        let text = of_rule[0]["text"].as_str().unwrap_or_default();
+        for word in words {
+            assert!(text.contains(word), "the finding lacks {word:?}: {all}");
+        }
+    }
+
+    /// Asserts that `status` and the Overview begin with a problem that has these words.
+    fn assert_first(&self, words: &[&str]) {
+        let all = self.all();
+        assert_eq!(self.code, Some(1), "{all}");
+        let first = self.status.lines().next().unwrap_or_default();
+        for word in words {
+            assert!(first.contains(word), "status lacks {word:?}: {all}");
+            assert!(self.overview.contains(word), "the Overview lacks {word:?}: {all}");
+        }
+    }
+}
+
+/// Runs a client through a tap.
+fn tapped(upstream: SocketAddr, attempts: u32, pause: Duration, limit: Duration) -> Seen {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Tap::start(folder.path(), upstream, &[]);
+    retry(tap.address(), attempts, pause, limit);
+    Seen::of(&tap.stop())
+}
+
+/// Runs a client through a tap to a server that fails in the same way each time.
+fn failing(fault: Fault, attempts: u32) -> Seen {
+    let server = Faulty::start(vec![fault; 50]);
+    tapped(server.address, attempts, PAUSE, CLIENT_TIMEOUT)
+}
+
+fn status(code: &str, text: &str) -> Vec<(&'static str, String)> {
+    vec![("grpc-status", code.to_owned()), ("grpc-message", text.to_owned())]
+}
+
+#[test]
+fn unauthenticated_on_every_attempt() {
+    let seen = failing(Fault::Headers(200, status("16", "no such token")), 6);
+    seen.assert_found(&["6 streams end before a response, every ", "UNAUTHENTICATED no such token", "CDS"]);
+}
+
+#[test]
+fn refused_connections() {
+    let upstream = SocketAddr::from(([127, 0, 0, 1], free_port()));
+    let seen = tapped(upstream, 5, PAUSE, CLIENT_TIMEOUT);
+    seen.assert_found(&["5 attempts", "Connection refused"]);
+    seen.assert_first(&["5 attempts"]);
+}
+
+/// The server works at first, and ends the stream when the token expires.
+#[test]
+fn expired_token() {
+    let refused = Fault::Headers(200, status("16", "token expired"));
+    let ends = Fault::Ends(Duration::from_millis(300), Ending::Trailers(status("16", "token expired")));
+    let server = Faulty::start([vec![ends], vec![refused; 50]].concat());
+    let seen = tapped(server.address, 5, PAUSE, CLIENT_TIMEOUT);
+    seen.assert_found(&["5 streams end with an error, 4 before a response", "UNAUTHENTICATED token expired"]);
+}
+
+/// The server accepts the stream and answers nothing, not even PINGs: the client gives up.
+#[test]
+fn unanswered_keepalives() {
+    let seen = failing(Fault::HalfOpen, 4);
+    seen.assert_found(&["client gives up 4 streams without a response", "CANCEL", "CDS"]);
+}
+
+/// A proxy ends streams that were silent for some time.
+#[test]
+fn idle_timeout_names_its_period() {
+    let silence = Duration::from_secs(6);
+    let server = Faulty::start(vec![Fault::Ends(silence, Ending::Reset(Reason::INTERNAL_ERROR)); 50]);
+    let seen = tapped(server.address, 4, PAUSE, silence * 2);
+    seen.assert_found(&["4 × 6", "after the last message", "INTERNAL_ERROR"]);
+}
+
+/// A planned end is no problem, and its period is named.
+#[test]
+fn connection_age_names_its_period() {
+    let age = Duration::from_secs(11);
+    let server = Faulty::start(vec![Fault::Ages(age); 50]);
+    let seen = tapped(server.address, 4, PAUSE, age * 2);
+    let of_age = seen.findings.iter().find(|finding| finding["rule"] == "regular-stream-age");
+    let text = of_age.and_then(|finding| finding["text"].as_str()).unwrap_or_default();
+    assert!(text.contains("4") && text.contains("11"), "{}", seen.all());
+    assert!(seen.findings.iter().all(|finding| finding["rule"] != "stream-rejected"), "{}", seen.all());
+}
+
+/// The proxy accepts connections and says nothing.
+#[test]
+fn black_holing_proxy() {
+    let seen = failing(Fault::Says { bytes: b"", closes: false }, 4);
+    seen.assert_found(&["client gives up 4 streams without a response", "CDS"]);
+}
+
+#[test]
+fn reset_after_first_response() {
+    let ending = Ending::Reset(Reason::INTERNAL_ERROR);
+    let seen = failing(Fault::Ends(Duration::from_millis(100), ending), 5);
+    seen.assert_found(&["5 ", "cut off", "RST_STREAM INTERNAL_ERROR", "CDS"]);
+}
+
+#[test]
+fn unavailable_over_http2() {
+    let seen = failing(Fault::Body(503, "text/plain", "no healthy upstream"), 5);
+    seen.assert_found(&[
+        "5 streams end before a response",
+        "UNAVAILABLE HTTP status 503: no healthy upstream",
+    ]);
+}
+
+#[test]
+fn unavailable_over_http1() {
+    let bytes = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
+    let seen = failing(Fault::Says { bytes, closes: true }, 5);
+    seen.assert_found(&["5 streams end before a response", "HTTP/1.1 503 Service Unavailable"]);
+}
+
+#[test]
+fn server_that_speaks_tls() {
+    let seen = failing(Fault::Says { bytes: b"\x15\x03\x01\0\x02\x02\x16", closes: true }, 5);
+    // A connection may fail before its stream begins.
+    seen.assert_found(&["the server requires TLS"]);
+}
+
+/// The listener of the tap expects TLS, and the client speaks plaintext.
+#[test]
+fn client_that_speaks_plaintext() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let folder = tempfile::tempdir().expect("a folder");
+    let ca = Ca::new(folder.path(), "ca");
+    let own = ca.issue("tap", &["cp.test"]);
+    let text = |path: &Path| path.to_str().expect("a path").to_owned();
+    let (cert, key) = (text(&own.cert), text(&own.key));
+    let address = server.local_addr().expect("an address");
+    let tap = Tap::start(folder.path(), address, &["--listen-cert", &cert, "--listen-key", &key]);
+    retry(tap.address(), 5, PAUSE, CLIENT_TIMEOUT);
+    let seen = Seen::of(&tap.stop());
+    seen.assert_found(&["5 attempts", "TLS"]);
+}
