@@ -16,7 +16,7 @@ use xdscope::wire::pb::put_len_field;
 use crate::support::{
     faulty::{Fault, Faulty, response},
     process::Child,
-    tap::{Recording, xdscope},
+    tap::{Recording, Tap, xdscope},
     wait::wait_for,
 };
 
@@ -292,6 +292,43 @@ fn unanswered_request_has_one_exit_code_in_every_verb_and_run() {
                 assert!(verb[0] != "status" || out.contains("MISS"), "{verb:?}: {out}");
             }
         });
+    }
+}
+
+/// A server that has a cluster and not its endpoints leaves one name without an answer.
+#[test]
+fn unanswered_name_has_one_answer_in_every_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("one.xds");
+    fs::write(&script, "node n\nstream 1 ads\n> cds\n< cds v=1 n=1 [c{eds: null}]\n").expect("a script");
+    let serve = Tap::serve(folder.path(), &script, &[]);
+    let server = serve.address().to_string();
+    let words = ["SYNCED", "MISS", "WAIT", "SENT", "waiting", "present", "no finding"];
+    let run = |verb: &str| {
+        let mut command = xdscope(folder.path());
+        let output = command.args([verb, &server, "--resource-timeout", "300ms"]).output();
+        let output = output.expect("xdscope runs");
+        let (out, said) = (text(&output.stdout), text(&output.stderr));
+        let all = out + &said;
+        let found: Vec<_> = words.into_iter().filter(|word| all.contains(word)).collect();
+        (output.status.code(), found, all.contains("not answered within 300ms: eds/c"), all)
+    };
+    for verb in ["status", "get", "lint"] {
+        let first = run(verb);
+        assert_eq!((first.0, first.2), (Some(4), true), "{verb}: {first:?}");
+        assert!(!first.1.is_empty(), "{verb}: {first:?}");
+        for _ in 0..5 {
+            std::thread::scope(|scope| {
+                let runs: Vec<_> = (0..4).map(|_| scope.spawn(|| run(verb))).collect();
+                for again in runs.into_iter().map(|run| run.join().expect("a run")) {
+                    assert_eq!(
+                        (&again.0, &again.1, again.2),
+                        (&first.0, &first.1, first.2),
+                        "{verb}: {again:?}"
+                    );
+                }
+            });
+        }
     }
 }
 
