@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::filter::{Filter, RowKind};
-use crate::engine::graph::{self, Graph, NodeState};
+use crate::engine::graph::{self, NodeState};
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
 use crate::engine::structured::StructuredNames;
 use crate::present::json;
@@ -17,11 +17,12 @@ use crate::sources::{
     self, Limit, ReplayPosition,
     bodies::{self, Contents},
 };
-use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
 use crate::wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::error::{CliError, Exit};
+use super::graphs::Graphs;
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
 use super::select::{self, Picked};
@@ -64,7 +65,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     };
     states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
     unknown(&whats, &states, &store, args)?;
-    let get = Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states };
+    let graphs = Graphs::new(&store, &schema, &states);
+    let get =
+        Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states, graphs };
     let style = io.style(global);
     let terminal = io.stdout_is_terminal;
     let out = &mut *io.stdout;
@@ -86,9 +89,6 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     Ok(Exit::Yes)
 }
-
-/// Number of resources beyond which orphans are not computed, since that takes too long.
-const MAX_RESOURCES_FOR_ORPHANS: u64 = 20_000;
 
 /// Refuses types and names that the source does not have, and suggests those that it has.
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
@@ -126,6 +126,7 @@ pub(super) struct Get<'a> {
     filter: &'a Filter,
     whats: &'a [GetTarget],
     states: &'a [StateFact],
+    pub(super) graphs: Graphs<'a>,
 }
 
 impl Get<'_> {
@@ -141,6 +142,11 @@ impl Get<'_> {
         };
         let states: Vec<&StateFact> = self.states.iter().filter(is_shown).collect();
         SubscriptionRows { args, states: &states, targets: whats, store, schema, style }.write(out)
+    }
+
+    /// Returns the moment that the facts are of. `None` without timestamps.
+    pub(super) fn now(&self) -> Option<Time> {
+        (!self.store.clock().untimed).then(|| self.store.now())
     }
 
     fn is_selected(&self, url: &TypeUrl) -> bool {
@@ -182,12 +188,30 @@ impl Get<'_> {
     /// (docs/protocol.md#e-45, docs/protocol.md#l-11).
     fn orphans(&self, state: &StateFact) -> HashSet<Arc<str>> {
         let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind);
-        let few = self.states.iter().map(|state| state.resources).sum::<u64>() < MAX_RESOURCES_FOR_ORPHANS;
-        let looked = |kind: &Kind| few && graph::has_orphans(*kind) && state.last_state.is_none();
+        let looked = |kind: &Kind| graph::has_orphans(*kind) && state.last_state.is_none();
         let Some(kind) = kind.filter(looked) else { return HashSet::new() };
-        let graph = Graph::of(self.store, self.schema, &graph::streams_of(self.store, state.stream));
+        let Some(graph) = self.graphs.of(state.stream) else { return HashSet::new() };
         let orphans = graph.nodes.iter().filter(|node| node.kind == kind && node.state == NodeState::Orphan);
         orphans.filter(|node| node.stream == Some(state.stream)).map(|node| node.name.clone()).collect()
+    }
+
+    /// Adds the needs of a warming resource, the clusters that a route points to in vain, and the
+    /// certificate of a secret.
+    fn add_consequences(&self, fact: &ResourceFact, object: &mut serde_json::Map<String, Value>) {
+        let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
+        let clock = self.store.clock();
+        let mut add = |key: &str, value: Option<Value>| {
+            object.extend(value.map(|value| (key.to_owned(), value)));
+        };
+        add("warming", self.graphs.warming(fact).map(|warming| json::warming(warming, &clock)));
+        if matches!(kind, Kind::Rds | Kind::Vhds | Kind::Lds | Kind::Sds)
+            && let Some(graph) = self.graphs.of(fact.stream)
+            && let Some(id) = graph.find(kind, &fact.name)
+        {
+            add("unavailable_clusters", json::unavailable_clusters(&graph, id, &clock));
+            let certificate = graph.get(id).and_then(|node| node.certificate.as_deref());
+            add("certificate", certificate.map(json::certificate));
+        }
     }
 
     fn objects(&self, out: &mut dyn Write) -> Result<usize, CliError> {
@@ -196,6 +220,7 @@ impl Get<'_> {
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
             if let Value::Object(fields) = &mut object {
+                self.add_consequences(fact, fields);
                 fields.extend(structured.of(fact).map(|of| ("xdstp".into(), json::structured(&of))));
                 fields.extend(self.authorities(fact).map(|of| ("authorities".into(), of)));
                 let body = bodies::resource(self.store, self.schema, fact, FieldNames::Json);
@@ -231,7 +256,8 @@ impl Get<'_> {
             let label = json::type_word(&fact.type_url);
             let version = fact.version.as_deref().unwrap_or("-");
             let node = fact.node.as_deref().unwrap_or("-");
-            let state = resource_state(fact).0;
+            let warming = if self.graphs.warming(fact).is_some() { ", warming" } else { "" };
+            let state = format!("{}{warming}", resource_state(fact).0);
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
@@ -332,7 +358,7 @@ impl Get<'_> {
         }
         let mut table = Table::new(out, style, self.has_headers(), &titles);
         let printed = self.each(&mut |fact| {
-            let mut cells = wide::first_cells(fact);
+            let mut cells = self.first_cells(fact, false);
             if nodes {
                 cells.push(wide::node(fact));
             }

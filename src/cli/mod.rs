@@ -22,6 +22,7 @@ mod export;
 mod export_graph;
 mod export_resources;
 mod get;
+mod graphs;
 mod help;
 mod identity;
 mod info;

@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
@@ -247,28 +247,7 @@ fn waits(state: &StateFact, warming: &[WarmingFact], store: &Store) -> Option<Va
     let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
     let clock = store.clock();
     let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
-    let items: Vec<Value> = of_state
-        .map(|warming| {
-            let needs = warming.needs.iter().map(|need| {
-                json!({
-                    "type": need.kind.word(),
-                    "name": &*need.name,
-                    "since": json::time(need.since, &clock),
-                    "asked": need.asked.map(|n| n.0),
-                    "again": need.is_resend,
-                })
-            });
-            json!({
-                "name": &*warming.name,
-                "since": json::time(warming.since, &clock),
-                "response": warming.response.0,
-                "update": warming.is_update,
-                "withheld": warming.withheld.map(|n| n.0),
-                "waits_for": needs.collect::<Vec<_>>(),
-                "owes": "server",
-            })
-        })
-        .collect();
+    let items: Vec<Value> = of_state.map(|warming| json::warming(warming, &clock)).collect();
     (!items.is_empty()).then_some(Value::Array(items))
 }
 

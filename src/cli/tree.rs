@@ -2,9 +2,10 @@
 
 use std::io::Write;
 
-use crate::engine::graph::{self, Graph, NodeState};
+use crate::engine::graph::{Graph, NodeState, TrafficGap};
 use crate::engine::store::ResourceFact;
 use crate::present::authority::authority_text;
+use crate::present::report;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
@@ -36,10 +37,10 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     let streams = facts.chunk_by(|a, b| a.stream == b.stream);
     let several = facts.first().zip(facts.last()).is_some_and(|(a, b)| a.stream != b.stream);
     for stream in streams {
-        let of = stream.first().map(|fact| graph::streams_of(get.store, fact.stream)).unwrap_or_default();
-        let graph = &Graph::of(get.store, get.schema, &of);
+        let Some(first) = stream.first() else { continue };
+        let graph = &*get.graphs.complete(first.stream);
         let tree = Tree { get, graph, branches, style };
-        if let (true, Some(first)) = (several, stream.first()) {
+        if several {
             let node = first.node.as_deref().unwrap_or("-");
             writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
         }
@@ -67,7 +68,8 @@ impl Tree<'_> {
     fn resource(&self, fact: &ResourceFact, last: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let Tree { get, graph, branches, style } = *self;
         let version = fact.version.as_deref().unwrap_or("-");
-        let line = format!("{}  {version}  {}", fact.name, with_graph(graph, fact));
+        let state = self.with_consequences(fact);
+        let line = format!("{}  {version}  {state}", fact.name);
         writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
         let body = bodies::resource(get.store, get.schema, fact, FieldNames::Original);
         let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
@@ -77,6 +79,7 @@ impl Tree<'_> {
             let arrow = style.pick("→", "->");
             let url = link.kind.type_url(ApiVersion::V3);
             let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
+            let target = format!("{target}{}", self.gap(fact, link));
             let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
             let authority = link.authority.as_ref();
             let authority =
@@ -84,6 +87,35 @@ impl Tree<'_> {
             writeln!(out, "{lead}{fork}{}  {target}{}", display_safe(&line), display_safe(&authority))?;
         }
         Ok(())
+    }
+}
+
+impl Tree<'_> {
+    /// Describes a resource, what it waits for, and the expiry of its certificate.
+    fn with_consequences(&self, fact: &ResourceFact) -> String {
+        let Tree { get, graph, .. } = *self;
+        let mut text = with_graph(graph, fact);
+        if let Some(warming) = get.graphs.warming(fact) {
+            text.push_str(&format!(": {}", report::warming(warming, get.now())));
+        }
+        let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+        let node = kind.and_then(|kind| graph.get(graph.find(kind, &fact.name)?));
+        if let Some(certificate) = node.and_then(|node| node.certificate.as_deref()) {
+            let now = get.store.clock().unix_seconds(get.store.now());
+            text.push_str(&format!(", {}", report::certificate_expiry(certificate, now).0));
+        }
+        text
+    }
+
+    /// Says since when requests fail that a route in force sends to a cluster.
+    fn gap(&self, fact: &ResourceFact, link: &links::Link) -> String {
+        let graph = self.graph;
+        let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+        let route = kind.and_then(|kind| graph.find(kind, &fact.name));
+        let cluster = graph.find(link.kind, &link.name);
+        let is_gap = |gap: &&TrafficGap| Some(gap.route) == route && Some(gap.cluster) == cluster;
+        let gap = graph.gaps.iter().find(is_gap);
+        gap.map(|gap| format!(", {}", report::gap_duration(gap, self.get.now()))).unwrap_or_default()
     }
 }
 

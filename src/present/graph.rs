@@ -123,6 +123,7 @@ mod tests {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
+            certificate: None,
             is_troubled: false,
         };
         let mut graph = Graph::default();

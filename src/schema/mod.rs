@@ -9,6 +9,7 @@
 
 pub mod bootstrap;
 mod builtin;
+pub mod certificate;
 mod differ;
 mod encode;
 mod explain;

@@ -45,4 +45,5 @@ mod tls;
 mod tls_failures;
 mod transparency;
 mod versions;
+mod warming;
 mod watch_files;

@@ -58,7 +58,7 @@ pub(super) fn write(
     }
     let mut table = Table::new(out, style, get.has_headers(), &titles);
     for WideRow { fact, structured } in &rows {
-        let mut cells = first_cells(fact);
+        let mut cells = get.first_cells(fact, true);
         cells.extend([
             Cell::new(fact.acked_version.as_deref().unwrap_or("-")),
             Cell::new(fact.origin.word()),
@@ -112,15 +112,21 @@ fn authority(row: &WideRow) -> Option<&str> {
     row.structured.as_ref().map(|of| of.parts.authority.as_str())
 }
 
-/// Formats type, name, version and state.
-pub(super) fn first_cells(fact: &ResourceFact) -> Vec<Cell> {
-    let (state, role) = resource_state(fact);
-    vec![
-        Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
-        Cell::new(shown_name(&fact.name)),
-        Cell::new(fact.version.as_deref().unwrap_or("-")),
-        Cell::role(state, role),
-    ]
+impl Get<'_> {
+    /// Formats type, name, version and state. `wide` adds what a warming resource waits for.
+    pub(super) fn first_cells(&self, fact: &ResourceFact, wide: bool) -> Vec<Cell> {
+        let (mut state, mut role) = resource_state(fact);
+        if let Some(warming) = self.graphs.warming(fact) {
+            let needs = if wide { format!(": {}", report::warming_needs(warming)) } else { String::new() };
+            (state, role) = (format!("{state}, warming{needs}"), Role::Warn);
+        }
+        vec![
+            Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
+            Cell::new(shown_name(&fact.name)),
+            Cell::new(fact.version.as_deref().unwrap_or("-")),
+            Cell::role(state, role),
+        ]
+    }
 }
 
 pub(super) fn node(fact: &ResourceFact) -> Cell {

@@ -229,6 +229,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         ],
         &["diff", TOUR, "cds/reviews", "41", "42", "-o", "json"],
         &["status", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
+        &["get", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
+        &["get", "tests/fixtures/cli/gaps.xds", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],

@@ -48,3 +48,44 @@ fn draws_tree_of_references() {
         show(&["get", GATEWAY, "cds/reviews", "-o", "tree", "--ascii"])
     );
 }
+
+/// docs/protocol.md#h-07 and docs/protocol.md#h-11.
+#[test]
+fn names_clusters_that_routes_in_force_point_to_in_vain() {
+    const GAPS: &str = "tests/fixtures/cli/gaps.xds";
+    let all = objects(&["get", GAPS, "-o", "jsonl"]);
+    let of = |stream: u64, name: &str| {
+        all.iter().find(|one| one["stream"] == stream && one["name"] == name).expect("a resource")
+    };
+    let gap = |name: &str, state: &str, since: f64| serde_json::json!({"name": name, "state": state, "since": since});
+    let removed = &of(1, "r")["unavailable_clusters"];
+    assert_eq!(*removed, serde_json::json!([gap("b", "dangling", 10.0)]), "from the removal");
+    let warming = &of(3, "l")["unavailable_clusters"];
+    assert_eq!(warming.as_array().map(Vec::len), Some(1), "an updated cluster stays in use: {warming}");
+    assert_eq!((&warming[0]["name"], &warming[0]["state"]), (&"e".into(), &"warming".into()));
+    for (stream, name) in [(1, "l"), (1, "a"), (1, "own"), (3, "a")] {
+        assert_eq!(of(stream, name).get("unavailable_clusters"), None, "{stream} {name}");
+    }
+    let tree = run(&["get", GAPS, "rds", "-o", "tree"]).out;
+    assert!(tree.contains("CDS b  removed, 503 since 20s\n"), "{tree}");
+
+    let certificate = &of(1, "own")["certificate"];
+    assert_eq!(certificate["not_after"], "2036-11-20T03:06:39Z");
+    assert_eq!(certificate["names"], serde_json::json!(["edge.example"]));
+    assert_eq!(of(1, "bare").get("certificate"), None);
+    let tree = run(&["get", GAPS, "sds", "-o", "tree"]).out;
+    assert!(tree.contains("certificate edge.example expires on 2036-11-20T03:06:39Z"), "{tree}");
+}
+
+/// The route was refused, and a version that points to an unknown cluster is in force.
+#[test]
+fn gap_lasts_as_long_as_routes_in_force_point_to_the_cluster() {
+    let at = |when: &str| {
+        objects(&["get", "tests/fixtures/cli/gaps.xds", "rds", "--stream", "#2", "--at", when, "-o", "jsonl"])
+    };
+    let gaps = |when: &str| at(when)[0].get("unavailable_clusters").cloned();
+    assert_eq!(gaps("+19s"), None);
+    let since = |when: &str| gaps(when).expect("a gap")[0]["since"].as_f64().expect("a time");
+    assert!((since("+21s") - 20.01).abs() < 0.001, "{}", since("+21s"));
+    assert_eq!(since("+21s"), since("+23s"), "another version points to the cluster, too");
+}

@@ -1,4 +1,8 @@
 //! Comparison of the resources sent on a stream with the resources that the client has applied.
+//!
+//! A dump describes a client as a whole, and the client may use several streams, such as one for
+//! each secret. So a stream is compared with regard to the other open streams of its client. What
+//! closed streams have sent is left out.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeSet, HashMap};
@@ -6,12 +10,13 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
+use crate::engine::store::{ResourceFact, StateFact, Store};
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::wire::content::Redact;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 
+use super::client_streams::{ClientStreams, SentResources, is_present};
 use super::dump::{Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
 /// The resources of one type on a stream, by their state at the client. Names are in order of
@@ -32,7 +37,9 @@ pub struct AppliedDiff {
     pub differing: Vec<Arc<str>>,
     /// Accepted, but not present at the client.
     pub missing: Vec<Arc<str>>,
-    /// Present at the client, but not sent on this stream or removed since.
+    /// Present at the client, but on none of its open streams: never sent, or removed since.
+    ///
+    /// Listed with the first of the streams that have the type.
     pub extra: Vec<Arc<str>>,
 }
 
@@ -51,7 +58,8 @@ pub struct AppliedState {
     /// Redacts the dump with the seed of the source.
     redact: OnceCell<Redactor>,
     by_name: Vec<HashMap<(TypeUrl, Arc<str>), usize>>,
-    /// Comparisons by stream and type, with the revision of the stream's state.
+    streams: RefCell<ClientStreams>,
+    /// Comparisons by stream and type, with the revision of the client's state.
     found: RefCell<HashMap<(StreamId, TypeUrl), (u64, AppliedDiff)>>,
 }
 
@@ -63,7 +71,14 @@ impl AppliedState {
             entries.map(|(at, entry)| ((entry.type_url.clone(), entry.name.clone()), at)).collect()
         };
         let by_name = dump.clients.iter().map(index).collect();
-        AppliedState { dump, schema, redact: OnceCell::new(), by_name, found: RefCell::default() }
+        AppliedState {
+            dump,
+            schema,
+            redact: OnceCell::new(),
+            by_name,
+            streams: RefCell::default(),
+            found: RefCell::default(),
+        }
     }
 
     /// Returns the node ids in the dump.
@@ -81,69 +96,91 @@ impl AppliedState {
         }
     }
 
-    /// Compares the resources of a type on a stream with the dump.
+    /// Compares the resources of a type on an open stream with the dump.
     ///
-    /// Returns `None` if the dump lacks the client or the type.
+    /// Returns `None` if the stream is closed, or if the dump lacks the client or the type.
     pub fn compare(&self, state: &StateFact, store: &Store) -> Option<AppliedDiff> {
         let (at, client) = self.client(state.node.as_deref())?;
-        if !client.types.iter().any(|(url, _)| *url == state.type_url) {
+        let is_closed = state.last_state.is_some();
+        if is_closed || !client.types.iter().any(|(url, _)| *url == state.type_url) {
             return None;
         }
+        let sent = self.streams.borrow_mut().sent(state, store);
         let key = (state.stream, state.type_url.clone());
-        let mark = store.mark(state.stream, &state.type_url);
-        if let Some((_, known)) = self.found.borrow().get(&key).filter(|(of, _)| *of == mark) {
+        if let Some((_, known)) = self.found.borrow().get(&key).filter(|(of, _)| *of == sent.mark) {
             return Some(known.clone());
         }
-        let diff = self.compare_resources(at, client, state, store);
-        self.found.borrow_mut().insert(key, (mark, diff.clone()));
+        let diff = self.compare_resources((at, client), &sent, state, store);
+        self.found.borrow_mut().insert(key, (sent.mark, diff.clone()));
         Some(diff)
     }
 
     fn compare_resources(
         &self,
-        at: usize,
-        client: &DumpClient,
+        (at, client): (usize, &DumpClient),
+        sent: &SentResources,
         state: &StateFact,
         store: &Store,
     ) -> AppliedDiff {
         let mut diff = AppliedDiff::default();
-        let mut sent: BTreeSet<Arc<str>> = BTreeSet::new();
         let entry_of = |name: &Arc<str>| -> Option<&DumpEntry> {
             let index = self.by_name.get(at)?.get(&(state.type_url.clone(), name.clone()))?;
             client.entries.get(*index)
         };
         for fact in store.resources(state.stream, &state.type_url) {
-            use ResourceState::*;
-            if !matches!(fact.state, Present | Kept | Orphan | Redirected) {
-                continue;
-            }
-            diff.total += 1;
-            sent.insert(fact.name.clone());
-            let entry = entry_of(&fact.name);
-            let is = |content: Option<&DumpContent>| {
-                content.is_some_and(|content| self.is_newest(content, &fact, store))
-            };
-            let name = fact.name.clone();
-            if is(entry.and_then(|entry| entry.active.as_ref())) {
-                diff.applied += 1;
-                if fact.refused {
-                    diff.despite_nack.push(name);
-                }
-            } else if is(entry.and_then(|entry| entry.warming.as_ref())) {
-                diff.warming.push(name);
-            } else if fact.refused || entry.is_some_and(|entry| entry.refused.is_some()) {
-                diff.refused.push(name);
-            } else if entry.is_some_and(|entry| entry.active.is_some() || entry.warming.is_some()) {
-                diff.differing.push(name);
-            } else {
-                diff.missing.push(name);
+            if is_present(&fact) {
+                self.place(&fact, entry_of(&fact.name), sent, store, &mut diff);
             }
         }
-        let extra = client.entries.iter().filter(|entry| {
-            entry.type_url == state.type_url && entry.active.is_some() && !sent.contains(&entry.name)
-        });
-        diff.extra.extend(extra.map(|entry| entry.name.clone()));
+        if sent.first == state.stream {
+            let is_extra = |entry: &&DumpEntry| {
+                let is_active = entry.type_url == state.type_url && entry.active.is_some();
+                is_active && !sent.streams_of.contains_key(&entry.name)
+            };
+            diff.extra.extend(client.entries.iter().filter(is_extra).map(|entry| entry.name.clone()));
+        }
         diff
+    }
+
+    /// Adds a present resource to the list of its state at the client.
+    fn place(
+        &self,
+        fact: &ResourceFact,
+        entry: Option<&DumpEntry>,
+        sent: &SentResources,
+        store: &Store,
+        diff: &mut AppliedDiff,
+    ) {
+        diff.total += 1;
+        let name = fact.name.clone();
+        let active = entry.and_then(|entry| entry.active.as_ref());
+        let warming = entry.and_then(|entry| entry.warming.as_ref());
+        let is_own = |content: Option<&DumpContent>| {
+            content.is_some_and(|content| self.is_newest(content, fact, store))
+        };
+        // The client may use the content that another of its streams has sent.
+        let is_of_another = || {
+            let others = sent.streams_of.get(&fact.name).into_iter().flatten();
+            let others = others.filter(|stream| **stream != fact.stream);
+            let mut others = others.filter_map(|id| store.resource(*id, &fact.type_url, &fact.name));
+            active.is_some_and(|content| others.any(|fact| self.is_newest(content, &fact, store)))
+        };
+        if is_own(active) {
+            diff.applied += 1;
+            if fact.refused {
+                diff.despite_nack.push(name);
+            }
+        } else if is_own(warming) {
+            diff.warming.push(name);
+        } else if is_of_another() {
+            diff.applied += 1;
+        } else if fact.refused || entry.is_some_and(|entry| entry.refused.is_some()) {
+            diff.refused.push(name);
+        } else if active.is_some() || warming.is_some() {
+            diff.differing.push(name);
+        } else {
+            diff.missing.push(name);
+        }
     }
 
     /// Whether a content equals the newest one that was sent.

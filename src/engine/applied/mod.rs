@@ -9,6 +9,7 @@
 
 mod additions;
 mod applied_diff;
+mod client_streams;
 mod config_dump;
 mod csds;
 mod dump;

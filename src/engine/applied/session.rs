@@ -2,7 +2,8 @@
 //!
 //! Each type has a subscription, an acknowledged response with the active resources, a response
 //! with a NACK for each rejected resource, and an unacknowledged response with the warming
-//! resources. Times are unknown.
+//! resources. Times are unknown. A type without resources and version is left out: the client has
+//! not requested the type, so nobody owes anything.
 
 use crate::wire::content::Catalog;
 use crate::wire::discovery::encode::{RequestFields, ResourceFields, ResponseFields};
@@ -11,6 +12,8 @@ use crate::wire::{ErrorDetail, Frame, FramePayload, Message, MessageShape, Open}
 
 use super::dump::{Absence, Dump, DumpClient, DumpContent, DumpEntry, DumpOrigin};
 
+/// A TTL in nanoseconds. Marks an entry without payload as the resource at another version.
+const REFUSED_TTL: i128 = 1_000_000_000;
 /// The gRPC status code UNKNOWN, because dumps do not contain status codes of rejections.
 const UNKNOWN: i32 = 2;
 
@@ -23,11 +26,14 @@ impl Dump {
                 SessionWriter { stream: StreamId(id), catalog: &mut *catalog, out: &mut frames };
             session.open(self.origin, name, client);
             let node = client.node.clone().unwrap_or_default();
-            for (at, (type_url, version)) in client.types.iter().enumerate() {
+            let mut node = Some(node.as_slice());
+            for (type_url, version) in &client.types {
                 let entries: Vec<&DumpEntry> =
                     client.entries.iter().filter(|entry| entry.type_url == *type_url).collect();
-                let node = if at == 0 { Some(node.as_slice()) } else { None };
-                session.of_type(type_url, version.as_deref().unwrap_or_default(), &entries, node);
+                let version = version.as_deref().unwrap_or_default();
+                if !entries.is_empty() || !version.is_empty() {
+                    session.of_type(type_url, version, &entries, node.take());
+                }
             }
         }
         frames
@@ -83,7 +89,8 @@ impl SessionWriter<'_> {
         let gone = entries.iter().filter(|entry| entry.absence == Some(Absence::DoesNotExist));
         let gone: Vec<&str> = gone.map(|entry| &*entry.name).collect();
         let active: Vec<_> = active.collect();
-        if !active.is_empty() || !gone.is_empty() {
+        // A version without entries is an empty response.
+        if !active.is_empty() || !gone.is_empty() || entries.is_empty() {
             self.push(url, version, "applied", &active, &gone);
             self.verdict(url, "applied", None);
         }
@@ -91,10 +98,8 @@ impl SessionWriter<'_> {
             entries.iter().filter_map(|entry| Some((*entry, entry.refused.as_ref()?))).enumerate()
         {
             let nonce = format!("refused-{}", at + 1);
-            // Without the content, the response has no resources.
-            let content = refused.content.any.is_some().then_some((entry, &refused.content));
             let version = refused.content.version.as_deref().unwrap_or_default();
-            self.push(url, version, &nonce, content.as_slice(), &[]);
+            self.send(url, version, &nonce, [refused_resource(entry, &refused.content)], &[]);
             let named = refused.text.contains(&*entry.name);
             let text = if named { refused.text.clone() } else { format!("{}: {}", entry.name, refused.text) };
             self.verdict(url, &nonce, Some(text));
@@ -115,15 +120,18 @@ impl SessionWriter<'_> {
         gone: &[&str],
     ) {
         let resources = active.iter().filter(|(_, content)| content.any.is_some());
-        let resources = resources.map(|(entry, content)| {
-            let fields = ResourceFields {
-                version: content.version.as_deref().unwrap_or_default(),
-                payload: content.any.as_deref(),
-                name: &entry.name,
-                ..ResourceFields::default()
-            };
-            fields.encode()
-        });
+        let resources = resources.map(|(entry, content)| resource(entry, content));
+        self.send(url, version, nonce, resources, gone);
+    }
+
+    fn send<'r>(
+        &mut self,
+        url: &str,
+        version: &str,
+        nonce: &str,
+        resources: impl IntoIterator<Item = ResourceFields<'r>>,
+        gone: &[&str],
+    ) {
         let response = ResponseFields {
             version,
             type_url: url,
@@ -131,6 +139,7 @@ impl SessionWriter<'_> {
             removed: gone.to_vec(),
             ..ResponseFields::default()
         };
+        let resources = resources.into_iter().map(|resource| resource.encode());
         self.say(MessageShape::DeltaResponse, &response.encode(true, resources));
     }
 
@@ -146,5 +155,27 @@ impl SessionWriter<'_> {
             ..RequestFields::default()
         };
         self.say(MessageShape::DeltaRequest, &request.encode(true));
+    }
+}
+
+fn resource<'a>(entry: &'a DumpEntry, content: &'a DumpContent) -> ResourceFields<'a> {
+    ResourceFields {
+        version: content.version.as_deref().unwrap_or_default(),
+        payload: content.any.as_deref(),
+        name: &entry.name,
+        ..ResourceFields::default()
+    }
+}
+
+/// Returns a rejected resource.
+///
+/// gRPC keeps the version of the rejected content, but not the content. If an earlier content is in
+/// use, the resource has no payload, so that the earlier one stays visible.
+fn refused_resource<'a>(entry: &'a DumpEntry, content: &'a DumpContent) -> ResourceFields<'a> {
+    let fields = resource(entry, content);
+    match (&content.any, &entry.active) {
+        (Some(_), _) => fields,
+        (None, Some(_)) => ResourceFields { ttl: Some(REFUSED_TTL), ..fields },
+        (None, None) => ResourceFields { payload: Some(&[]), ..fields },
     }
 }

@@ -227,3 +227,113 @@ fn rejects_other_files() {
     assert_eq!(read(r#"{"config": []}"#), Ok(0));
     assert_eq!(super::read("x", b"\xff\xfe", &Schema::builtin()).err(), Some(DumpError::NotADump));
 }
+
+#[test]
+fn empty_sections_owe_nothing() {
+    let empty = ["RoutesConfigDump", "ScopedRoutesConfigDump", "EndpointsConfigDump", "SecretsConfigDump"];
+    let mut sections: Vec<Value> = empty.iter().map(|name| section(name, json!({}))).collect();
+    sections.push(section("EcdsConfigDump", json!({"ecds_filters": []})));
+    // A server has sent an empty list of clusters, and no list of listeners.
+    sections.push(section("ClustersConfigDump", json!({"version_info": "7", "static_clusters": []})));
+    sections.push(section("ListenersConfigDump", json!({})));
+    let store = store_of(&dump(&sections));
+    let states: Vec<_> =
+        store.states().iter().map(|state| (state.type_url.to_string(), state.state)).collect();
+    assert_eq!(states, [(CLUSTER.to_owned(), TypeState::Synced)]);
+    assert!(store.problems().is_empty(), "{:?}", store.problems());
+    let nothing = store_of(&dump(&[section("RoutesConfigDump", json!({}))]));
+    assert!(nothing.states().is_empty() && nothing.problems().is_empty());
+}
+
+/// gRPC's CSDS response names the version of a rejected resource, and lacks its content.
+#[test]
+fn rejections_without_content_belong_to_their_resources() {
+    let resource = |name: &str, config: Option<Value>| {
+        let mut entry = json!({"typeUrl": CLUSTER, "name": name, "clientStatus": "NACKED",
+            "errorState": {"versionInfo": "2", "details": "unsupported cluster type"}});
+        if let Some(config) = config {
+            entry["versionInfo"] = json!("1");
+            entry["xdsConfig"] = config;
+        }
+        entry
+    };
+    let text = json!({"config": [{"node": {"id": "cart"}, "genericXdsConfigs": [
+        resource("held", Some(cluster("held", "1s"))), resource("never", None),
+        {"typeUrl": CLUSTER, "name": "good", "versionInfo": "2", "clientStatus": "ACKED",
+            "xdsConfig": cluster("good", "1s")}]}]});
+    let dump = read("csds.json", text.to_string().as_bytes(), &Schema::builtin()).unwrap();
+    let store = store_of(&dump);
+    let of = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        resources(&store),
+        [
+            ("held".into(), ResourceState::Present, true, of("1"), of("1")),
+            ("good".into(), ResourceState::Present, false, of("2"), of("2")),
+            ("never".into(), ResourceState::Present, true, of("2"), None),
+        ]
+    );
+    let state = &store.states()[0];
+    let messages: Vec<_> = state.nacks.iter().map(|nack| (&*nack.message, &*nack.version)).collect();
+    assert_eq!(messages, [("held: unsupported cluster type", "2"), ("never: unsupported cluster type", "2")]);
+    // The content in use stays visible.
+    let held = store.resource(state.stream, &state.type_url, "held").unwrap();
+    let body = Schema::builtin().any_to_json(&store.catalog().bytes(held.content.unwrap()).unwrap());
+    assert_eq!(body["name"], "held");
+}
+
+fn sent(script: &str) -> Store {
+    let schema = Schema::builtin();
+    let script = crate::sources::script::parse(script, "sent.xds").unwrap();
+    let codec = crate::sources::SchemaCodec(schema);
+    let loaded = crate::sources::script::load(&script, &codec).unwrap();
+    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+    loaded.frames.into_iter().for_each(|frame| store.handle(frame));
+    store.advance(loaded.end);
+    store
+}
+
+#[test]
+fn compares_with_all_open_streams_of_a_client() {
+    let mut store = sent(
+        "node edge-1\n\
+         stream 1 sotw sds\n> names=[old]\n< v=1 n=1 [old]\n> v=1 n=1 names=[old]\n1 close\n\
+         stream 2 sotw sds\n> names=[own]\n< v=1 n=1 [own]\n> v=1 n=1 names=[own]\n\
+         stream 3 sotw sds\n> names=[other both]\n< v=1 n=1 [other both~2]\n> v=1 n=1 names=[other both]\n\
+         stream 4 sotw sds\n> names=[both late]\n< v=1 n=1 [both late]\n> v=1 n=1 names=[both late]\n\
+         node edge-2\n\
+         stream 5 sotw sds\n> names=[foreign]\n< v=1 n=1 [foreign]\n> v=1 n=1 names=[foreign]\n",
+    );
+    let secret =
+        |name: &str| json!({"name": name, "version_info": "1", "secret": {"@type": SECRET, "name": name}});
+    let active = ["old", "own", "other", "both", "foreign"].map(secret);
+    let has = dump(&[
+        section("BootstrapConfigDump", json!({"bootstrap": {"node": {"id": "edge-1"}}})),
+        section("SecretsConfigDump", json!({"dynamic_active_secrets": active})),
+    ]);
+    let applied = AppliedState::new(has, Schema::builtin());
+    let names = |names: &[&str]| names.iter().map(|name| Arc::from(*name)).collect::<Vec<Arc<str>>>();
+    let diffs = |store: &Store| -> Vec<Option<AppliedDiff>> {
+        store.states().iter().map(|state| applied.compare(state, store)).collect()
+    };
+    let whole = |total| AppliedDiff { total, applied: total, ..AppliedDiff::default() };
+    let with_extra = |extra: &[&str]| AppliedDiff { extra: names(extra), ..whole(1) };
+    let last = AppliedDiff { applied: 1, missing: names(&["late"]), ..whole(2) };
+    let expected = [
+        // A closed stream is not compared, and its resources count no more.
+        None,
+        Some(with_extra(&["old", "foreign"])),
+        Some(whole(2)),
+        Some(last.clone()),
+        None,
+    ];
+    // Stream 3 has another content of `both`, and the content of stream 4 is in use.
+    assert_eq!(diffs(&store), expected);
+    assert_eq!(diffs(&store), expected, "from the cache");
+    // Once a stream closes, its resources are on no open stream.
+    let what = crate::wire::FramePayload::End(Box::default());
+    store.handle(crate::wire::Frame { at: store.now(), stream: crate::wire::event::StreamId(4), what });
+    let after = diffs(&store);
+    assert_eq!((&after[1], &after[3]), (&Some(with_extra(&["old", "foreign"])), &None));
+    let third = AppliedDiff { applied: 1, differing: names(&["both"]), ..whole(2) };
+    assert_eq!(after[2], Some(third));
+}

@@ -16,6 +16,8 @@ pub struct GraphBuilder {
     graph: Graph,
     wild: Vec<Kind>,
     stage: Stage,
+    /// Number of rows of the store at the time of the snapshot.
+    rows: usize,
     /// Number of nodes visited in all passes.
     done: usize,
     /// Approximate number of nodes.
@@ -51,7 +53,7 @@ impl GraphBuilder {
         let warming = streams.iter().flat_map(|stream| store.warming_of(*stream));
         let warming = warming.map(|fact| ((fact.kind, fact.name.clone()), Box::new(fact))).collect();
         let graph = Graph { warming, ..Graph::default() };
-        GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, done: 0, total }
+        GraphBuilder { snapshot, graph, wild, stage: Stage::Nodes, rows: store.rows(), done: 0, total }
     }
 
     /// Returns the approximate number of nodes.
@@ -99,6 +101,7 @@ impl GraphBuilder {
                 self.stage = Stage::States(to);
                 if to == end {
                     self.graph.mark_troubled();
+                    self.graph.find_gaps(store, known, self.rows);
                     self.stage = Stage::Done;
                 }
             }

@@ -10,6 +10,7 @@
 #![warn(missing_docs)]
 
 mod build;
+mod gaps;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -22,14 +23,19 @@ use crate::engine::session::is_structured;
 use crate::engine::session::locators::alternative;
 use crate::engine::store::{ResourceFact, Store, WarmingFact};
 use crate::engine::structured::MAX_CHAIN;
-use crate::schema::Schema;
 use crate::schema::links::{self, Link};
+use crate::schema::{Schema, certificate};
+use crate::wire::Certificate;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
+pub use gaps::TrafficGap;
 pub use state::{NodeState, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
+
+/// Times that contents are read: those of the nodes, then earlier ones of routes.
+const MAX_READINGS: usize = 8;
 
 /// Index of a node in its graph.
 pub type NodeId = usize;
@@ -59,6 +65,8 @@ pub struct GraphNode {
     pub users: Vec<NodeId>,
     /// The resources that the node waits for, if it warms.
     pub warming: Option<Box<WarmingFact>>,
+    /// The certificate of a secret that expires first.
+    pub certificate: Option<Arc<Certificate>>,
     /// Whether the node or a node below has a problem.
     pub is_troubled: bool,
 }
@@ -71,9 +79,16 @@ impl GraphNode {
     }
 }
 
-/// A cache of references by content.
+/// References and certificate of a content.
+#[derive(Clone, Debug)]
+struct ContentFacts {
+    links: Arc<[Link]>,
+    certificate: Option<Arc<Certificate>>,
+}
+
+/// A cache of references and certificates by content.
 #[derive(Clone, Debug, Default)]
-pub struct References(HashMap<BlobId, Arc<[Link]>>);
+pub struct References(HashMap<BlobId, ContentFacts>);
 
 impl References {
     /// Returns the number of contents in the cache.
@@ -90,9 +105,15 @@ impl References {
     pub fn read(&mut self, store: &Store, schema: &Schema, contents: &[BlobId]) {
         for id in contents {
             let body = store.catalog().bytes(*id).map(|bytes| schema.any_to_json(&bytes));
-            let links = body.map(|body| links::links_of(schema, &body)).unwrap_or_default();
-            self.0.insert(*id, links.into());
+            let links = body.as_ref().map(|body| links::links_of(schema, body)).unwrap_or_default();
+            let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
+            self.0.insert(*id, ContentFacts { links: links.into(), certificate });
         }
+    }
+
+    /// Returns the references of a content, if known.
+    fn links(&self, content: BlobId) -> Option<&Arc<[Link]>> {
+        self.0.get(&content).map(|facts| &facts.links)
     }
 }
 
@@ -102,7 +123,9 @@ pub struct Graph {
     /// The nodes, indexed by [`NodeId`].
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
-    /// Contents that are not in the cache. The graph lacks their edges.
+    /// Routes in force to clusters that the client cannot use.
+    pub gaps: Vec<TrafficGap>,
+    /// Contents that are not in the cache. The graph lacks their edges and certificates.
     pub unread: Vec<BlobId>,
     /// Types that were sent to or requested by the client.
     sent: HashSet<Kind>,
@@ -137,18 +160,25 @@ pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
     hasher.finish()
 }
 
-/// Whether resources of this type refer to other resources.
-fn has_references(kind: Kind) -> bool {
-    matches!(kind, Kind::Lds | Kind::Rds | Kind::Srds | Kind::Vhds | Kind::Cds | Kind::Ecds)
+/// Whether resources of this type refer to other resources, or have certificates.
+fn is_read(kind: Kind) -> bool {
+    use Kind::*;
+    matches!(kind, Lds | Rds | Srds | Vhds | Cds | Ecds | Sds)
 }
 
 impl Graph {
     /// Builds the complete graph of these streams.
     pub fn of(store: &Store, schema: &Schema, streams: &[StreamId]) -> Graph {
         let mut known = References::default();
-        let unread = Graph::build(store, streams, &mut known).unread;
-        known.read(store, schema, &unread);
-        Graph::build(store, streams, &mut known)
+        let mut graph = Graph::build(store, streams, &mut known);
+        for _ in 0..MAX_READINGS {
+            if graph.unread.is_empty() {
+                break;
+            }
+            known.read(store, schema, &graph.unread);
+            graph = Graph::build(store, streams, &mut known);
+        }
+        graph
     }
 
     /// Builds the graph of these streams with the cached references. Drops unused references from
@@ -173,6 +203,7 @@ impl Graph {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
+            certificate: None,
             is_troubled: false,
         };
         self.sent.insert(kind);
@@ -189,10 +220,11 @@ impl Graph {
     }
 
     fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
-        let node = self.nodes.get(id).filter(|node| has_references(node.kind) && node.state.is_present())?;
+        let node = self.nodes.get_mut(id).filter(|node| is_read(node.kind) && node.state.is_present())?;
         let content = node.content?;
-        if let Some(links) = known.0.get(&content) {
-            return Some(links.clone());
+        if let Some(facts) = known.0.get(&content) {
+            node.certificate.clone_from(&facts.certificate);
+            return Some(facts.links.clone());
         }
         self.unread.push(content);
         None
@@ -260,6 +292,7 @@ impl Graph {
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,
+            certificate: None,
             is_troubled: false,
         });
         id

@@ -78,9 +78,11 @@ impl Needs {
         let any = catalog.bytes(payload).unwrap_or_default();
         let mut needs: Vec<ResourceKey> = Vec::new();
         for found in semantics.references(&any) {
-            // A name that ends in `*` stands for names that are not known yet.
             let is_file = found.source == Some(SourceKind::Path);
-            if needed_kinds(kind).contains(&found.kind) && !is_file && !found.name.ends_with('*') {
+            // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
+            // a whole.
+            let is_named = !found.name.ends_with('*') || found.kind == Kind::Srds;
+            if needed_kinds(kind).contains(&found.kind) && !is_file && is_named {
                 let need = ResourceKey { kind: found.kind, name: catalog.intern(&found.name) };
                 if !needs.contains(&need) {
                     needs.push(need);
@@ -201,11 +203,30 @@ impl WarmingView<'_> {
         }
     }
 
+    fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
+        let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
+        tracks.filter(move |track| track.kind == Some(kind))
+    }
+
+    /// Returns the state of the need for scopes, which any response of their type meets.
+    fn scopes_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
+        if self.tracks_of(key.kind).any(|track| track.traffic.pushes > 0) {
+            return NeedState::Met;
+        }
+        let asked = self.tracks_of(key.kind).find_map(|track| track.traffic.last_request);
+        match asked {
+            Some(asked) => {
+                NeedState::Missing(MissingNeed { key, since: batch.at, asked: Some(asked), is_resend: false })
+            }
+            None => NeedState::Unasked,
+        }
+    }
+
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
-        let of_kind = || {
-            let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
-            tracks.filter(|track| track.kind == Some(key.kind))
-        };
+        if key.kind == Kind::Srds {
+            return self.scopes_state(key, batch);
+        }
+        let of_kind = || self.tracks_of(key.kind);
         let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),

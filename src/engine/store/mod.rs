@@ -258,6 +258,11 @@ impl Store {
         self.engine.open_streams().map(|stream| stream.id)
     }
 
+    /// Returns the node id of a stream, once known.
+    pub fn node_of(&self, stream: StreamId) -> Option<Arc<str>> {
+        self.engine.stream(stream)?.node_id.clone()
+    }
+
     /// Returns the number of messages lost in the copy, on all streams.
     pub fn gaps(&self) -> u64 {
         self.engine.streams().iter().map(|stream| stream.gaps).sum()

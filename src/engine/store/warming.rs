@@ -117,9 +117,13 @@ impl Store {
         if track.warming.is_empty() || !can_hide || stream.closed.is_some() {
             return condition;
         }
-        let shows = |warming: &WarmingName<'_>| match condition.state {
-            TypeState::Stale => track.withheld_since(warming.batch.seq).is_some(),
-            _ => warming.batch.is_update,
+        let shows = |warming: &WarmingName<'_>| {
+            let is_withheld = || track.withheld_since(warming.batch.seq).is_some();
+            match condition.state {
+                TypeState::Stale => is_withheld(),
+                TypeState::Sent => warming.batch.is_update || is_withheld(),
+                _ => warming.batch.is_update,
+            }
         };
         let view = self.warming_view(stream);
         match view.names(track).find(shows) {

@@ -83,6 +83,7 @@ macro_rules! words {
 }
 
 // After the macro, which it uses.
+mod warming;
 mod xdstp;
 
 /// Every object: its name, its description, and the fields after `schema` and `object`, in the
@@ -255,7 +256,12 @@ const STATE: &[Field] = &[
         List(&Object(xdstp::GLOB)),
         "`get --subscriptions`: subscribed globs and their members",
     ),
-    field(Maybe, "warming", List(&Object(WARMING)), "`status`: resources that wait for other resources"),
+    field(
+        Maybe,
+        "warming",
+        List(&Object(warming::WARMING)),
+        "`status`: resources that wait for other resources",
+    ),
     field(Maybe, "applied", Object(APPLIED), "`status --applied`: how much of what was sent the client uses"),
 ];
 
@@ -276,34 +282,6 @@ const SILENCE: &[Field] = &[
     known(Always, "at", Count, "number of the newest request"),
     field(Always, "text", Text, "description"),
     field(Always, "guess", Bool, "always true: the reason is not on the wire"),
-];
-
-const WARMING: &[Field] = &[
-    field(Always, "name", Text, "the cluster or listener"),
-    field(Always, "since", Time, "time of the response that started the warming"),
-    field(Always, "response", Count, "number of that response"),
-    field(
-        Always,
-        "update",
-        Bool,
-        "whether the client had the resource before, so that an earlier version is in use",
-    ),
-    known(Always, "withheld", Count, "number of the response whose verdict the client withholds meanwhile"),
-    field(Always, "waits_for", List(&Object(WAITS)), "resources that it waits for"),
-    field(Always, "owes", Text, "side that has to act: server"),
-];
-
-const WAITS: &[Field] = &[
-    field(Always, "type", Text, "short word of the type"),
-    field(Always, "name", Text, "requested name"),
-    known(Always, "since", Time, "when the wait began"),
-    known(
-        Always,
-        "asked",
-        Count,
-        "number of the first request; unknown if the client did not ask again after an update",
-    ),
-    field(Always, "again", Bool, "whether the client has the resource and needs it once more"),
 ];
 
 const REFUSAL: &[Field] = &[
@@ -428,6 +406,19 @@ const RESOURCE: &[Field] = &[
         List(&Object(xdstp::AUTHORITY)),
         "where the server of each `xdstp` name in the content is looked up",
     ),
+    field(
+        Maybe,
+        "warming",
+        Object(warming::WARMING),
+        "the resources that the resource waits for before it is used",
+    ),
+    field(
+        Maybe,
+        "unavailable_clusters",
+        List(&Object(warming::UNAVAILABLE)),
+        "clusters that the route in force points to and that the client cannot use",
+    ),
+    field(Maybe, "certificate", Object(CERTIFICATE), "the certificate of the secret that expires first"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
 ];
 

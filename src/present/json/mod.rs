@@ -21,6 +21,7 @@ mod structured;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod warming;
 
 use serde_json::{Value, json};
 
@@ -40,6 +41,8 @@ pub use change::{ChangeOf, change};
 pub use contract::schema;
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
 pub use structured::{authorities, globs, structured};
+pub use tls::certificate;
+pub use warming::{unavailable_clusters, warming};
 
 use object::Object;
 

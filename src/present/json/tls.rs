@@ -24,7 +24,8 @@ fn leg(leg: &Secured) -> Value {
     out.done()
 }
 
-fn certificate(of: &Certificate) -> Value {
+/// A certificate: the member `certificate` of a `resource`, or one of a handshake.
+pub fn certificate(of: &Certificate) -> Value {
     let mut out = Object::bare();
     out.put("subject", of.subject.as_str());
     out.put("names", of.names.clone());

@@ -4,6 +4,7 @@
 //! Layout, symbols and colours belong to `tui` and `cli`.
 
 mod event;
+mod expiry;
 mod failing;
 mod finding;
 mod matrix;
@@ -15,6 +16,7 @@ mod state;
 mod warming;
 
 pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
+pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
@@ -25,7 +27,7 @@ pub use refused_version::refused_version;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,
 };
-pub use warming::{warming, warming_needs};
+pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.
 ///

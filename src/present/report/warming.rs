@@ -1,6 +1,7 @@
 //! Sentences about clusters and listeners that wait for resources that they refer to
 //! (Envoy, "Cluster manager: Cluster warming").
 
+use crate::engine::graph::{Graph, GraphNode, NodeState, TrafficGap};
 use crate::engine::store::{NeededResource, WarmingFact};
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::age;
@@ -52,4 +53,25 @@ pub fn warming_needs(fact: &WarmingFact) -> String {
         text.push_str(&format!(" and {} more", fact.needs.len() - MAX_LISTED_NEEDS));
     }
     text
+}
+
+/// Returns `requests that RDS edge routes to cart get 503 since 12s: the client does not have …`.
+///
+/// Without `now` there is no age.
+pub fn traffic_gap(graph: &Graph, gap: &TrafficGap, now: Option<Time>) -> String {
+    let text = |node: Option<&GraphNode>| node.map(|node| (node.kind.label(), node.name.clone()));
+    let (label, route) = text(graph.get(gap.route)).unwrap_or_default();
+    let cluster = graph.get(gap.cluster);
+    let name = cluster.map(|node| node.name.clone()).unwrap_or_default();
+    let reason = match cluster.map(|node| &node.state) {
+        Some(NodeState::Warming { .. }) => "the cluster warms for the first time",
+        _ => "the client does not have the cluster, unless it is in the bootstrap",
+    };
+    format!("requests that {label} {route} routes to {name} get {}: {reason}", gap_duration(gap, now))
+}
+
+/// Returns `503 since 12s`. Without `now` there is no age.
+pub fn gap_duration(gap: &TrafficGap, now: Option<Time>) -> String {
+    let since = gap.since.zip(now).map(|(since, now)| format!(" since {}", age(now.since(since))));
+    format!("503{}", since.unwrap_or_default())
 }

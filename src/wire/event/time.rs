@@ -35,3 +35,11 @@ pub struct Clock {
     /// The source has no timestamps (`notime`), so that every timer is off.
     pub untimed: bool,
 }
+
+impl Clock {
+    /// Returns a time in seconds of Unix time. `None` if the source has no dates or no timestamps.
+    pub fn unix_seconds(&self, at: Time) -> Option<i64> {
+        let epoch = self.epoch.filter(|_| !self.untimed)?;
+        i64::try_from(epoch.saturating_add(i128::from(at.0)).div_euclid(1_000_000_000)).ok()
+    }
+}

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::engine::session::compare::{Compare, align, hollow, key, same_content};
-use crate::engine::session::responses::Order;
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::Sym;
 
@@ -71,23 +70,28 @@ impl ResourceSet {
     }
 
     /// Returns the names in a refused response whose content the client does not have.
+    ///
+    /// An entry with a time to live and no payload names a version: that of a heartbeat, or another
+    /// one, which the client does not have.
     pub(crate) fn refused(
         &self,
         catalog: &Catalog,
         compare: Option<Compare<'_>>,
-        list: &List,
-        order: Order,
+        response: IncomingResponse<'_>,
     ) -> Vec<Sym> {
+        let IncomingResponse { list, version, order } = response;
         let newer = |name: Sym| self.get(catalog, name).is_some_and(|slot| slot.order > order);
         let names = |ids: Vec<BlobId>| ids.into_iter().map(|id| key(catalog, id));
         if list.len() <= MAX_SMALL_RESPONSE {
             let differs = list.blobs().iter().copied().filter(|id| {
-                let known = self
-                    .get(catalog, key(catalog, *id))
-                    .filter(ResourceEntry::is_present)
-                    .and_then(|slot| slot.blob);
-                !hollow(catalog, *id)
-                    && !known.is_some_and(|known| same_content(catalog, compare, known, *id))
+                let slot = self.get(catalog, key(catalog, *id)).filter(ResourceEntry::is_present);
+                if hollow(catalog, *id) {
+                    let entry = catalog.entry(*id);
+                    let is_other = |held: Sym| held != entry.version && held != version;
+                    return entry.ttl.is_some() && slot.is_some_and(|slot| is_other(slot.version));
+                }
+                let known = slot.and_then(|slot| slot.blob);
+                !known.is_some_and(|known| same_content(catalog, compare, known, *id))
             });
             return names(differs.collect()).filter(|name| !newer(*name)).collect();
         }

@@ -154,7 +154,8 @@ impl Track {
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
             resources = versions(ctx, &body);
-            let refused = self.accepted.refused(ctx.catalog, ctx.compare, &body.list, order);
+            let response = IncomingResponse { list: &body.list, version: body.version, order };
+            let refused = self.accepted.refused(ctx.catalog, ctx.compare, response);
             for name in refused {
                 let newest = self.refused.entry(name).or_insert(order);
                 *newest = (*newest).max(order);

@@ -141,3 +141,27 @@ fn builds_a_large_graph_in_steps() {
     assert!(!model.screens.graph.is_building());
     assert_eq!(described(&model.screens.graph.graph), described(&Graph::of(store, schema, &[StreamId(1)])));
 }
+
+/// docs/protocol.md#h-05 and docs/protocol.md#h-07.
+#[test]
+fn shows_gaps_expiry_and_what_is_waited_for() {
+    let text = include_str!("../../../../tests/fixtures/cli/gaps.xds");
+    let gaps = ScriptedStore::of(text.split("\nnode unknown").next().unwrap());
+    let shown = screen(&gaps.data(), "8/name:b<enter>", 120, 40);
+    assert!(shown.contains("dangling: not in CDS 2   503 since 5s"), "{shown}");
+    let effect = "requests that RDS r routes to b get 503 since 5s: the client does not have the cluster";
+    assert!(shown.contains(effect), "{shown}");
+    let shown = screen(&gaps.data(), "8/name:own<enter>", 120, 40);
+    assert!(shown.contains("expires on 2036-11-20T03:06:39Z"), "{shown}");
+    assert!(shown.contains("certificate edge.example expires on 2036"), "{shown}");
+
+    let warming = ScriptedStore::of(include_str!("../../../../tests/fixtures/scripts/S-35f.xds"));
+    let shown = screen(&warming.data(), "8", 160, 40);
+    assert!(shown.contains("warming 20s") || shown.contains("warming 21s"), "{shown}");
+    assert!(
+        shown.contains("cluster c waits for EDS c again since 2") && shown.contains("the server owes it"),
+        "{shown}"
+    );
+    assert!(shown.contains("the earlier version stays in use"), "{shown}");
+    assert!(!shown.contains("503"), "{shown}");
+}

@@ -10,10 +10,13 @@ use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::wire::event::Kind;
+use crate::wire::event::{Kind, Time};
 use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
 use crate::tui::widgets::text::field;
+
+/// Routes to an unavailable cluster that the detail pane lists.
+const MAX_SHOWN_GAPS: usize = 3;
 
 pub(super) fn summary(screen: &GraphScreen) -> String {
     if let Some(percent) = screen.first_progress() {
@@ -88,7 +91,7 @@ pub(super) fn draw(
     let (title, rest) = layout::split(detail, 1);
     let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), node.name));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
-    canvas.lines(rest, &node_lines(screen, usize::from(rest.width)), 0);
+    canvas.lines(rest, &node_lines(screen, common, usize::from(rest.width)), 0);
     cursor
 }
 
@@ -195,6 +198,15 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
     if let Some(words) = screen.endpoints.get(&id) {
         out.push(span(format!("   {words}"), Role::Muted));
     }
+    let now = (!common.clock.untimed).then_some(common.now);
+    let gaps = screen.graph.gaps_of(id);
+    if let Some(gap) = gaps.min_by_key(|gap| gap.since.unwrap_or(Time(u64::MAX))) {
+        out.push(span(format!("   {}", report::gap_duration(gap, now)), Role::Bad));
+    }
+    if let Some(certificate) = &node.certificate {
+        let (text, role) = report::expiry(certificate, common.clock.unix_seconds(common.now));
+        out.push(span(format!("   {text}"), role));
+    }
     out
 }
 
@@ -217,12 +229,10 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Dangling, _) => {
             "the client receives all resources of this type, and this one is not among them"
         }
-        (NodeState::Warming { .. }, Kind::Cds) => {
-            "sent, but not used until what it needs arrives; an earlier version stays in use"
-        }
-        (NodeState::Warming { .. }, _) => {
-            "sent, but not used until the resources it refers to arrive; an earlier version stays in use"
-        }
+        (NodeState::Warming { .. }, _) => match node.warming.as_ref().map(|fact| fact.is_update) {
+            Some(true) => "updated, and the earlier version stays in use until what it needs arrives",
+            _ => "sent for the first time, and not used until what it needs arrives",
+        },
         (NodeState::Missing { .. }, _) => {
             "asked for, not sent within --resource-timeout: the client goes on without it"
         }
@@ -239,7 +249,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
 }
 
 /// The lines about the selected node.
-fn node_lines(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
+fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<StyledLine> {
     let Some((id, node)) = screen.node() else { return Vec::new() };
     let mut lines: Vec<StyledLine> = Vec::new();
     let mut add =
@@ -248,8 +258,16 @@ fn node_lines(screen: &GraphScreen, width: usize) -> Vec<StyledLine> {
     if !meaning.is_empty() {
         add("means", meaning, role(&node.state));
     }
+    let now = (!common.clock.untimed).then_some(common.now);
     if let Some(warming) = &node.warming {
-        add("warming", &display_safe(&report::warming(warming, None)), Role::Warn);
+        add("warming", &display_safe(&report::warming(warming, now)), Role::Warn);
+    }
+    for gap in screen.graph.gaps_of(id).take(MAX_SHOWN_GAPS) {
+        add("effect", &display_safe(&report::traffic_gap(&screen.graph, gap, now)), Role::Bad);
+    }
+    if let Some(certificate) = &node.certificate {
+        let (text, role) = report::certificate_expiry(certificate, common.clock.unix_seconds(common.now));
+        add("expiry", &display_safe(&text), role);
     }
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());

@@ -10,7 +10,7 @@ mod view;
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::nack::NackReport;
-use crate::engine::store::{NackFact, TypeState};
+use crate::engine::store::{NackFact, TypeState, WarmingFact};
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
@@ -49,6 +49,8 @@ pub struct NackScreen {
     pub card: NackReport,
     /// The rejected body of each subject of the card beside the last good one.
     comparisons: Vec<BodyComparison>,
+    /// Resources of the group's type that warm now.
+    warming: Vec<WarmingFact>,
 }
 
 /// The stream, type and newest message of a group.
@@ -66,6 +68,18 @@ impl NackScreen {
 
     pub fn group(&self) -> Option<&NackGroup> {
         self.groups.get(self.position()?)
+    }
+
+    /// Looks up which resources of the selected group warm: the client may use the valid rest of a
+    /// refused push.
+    fn load_warming(&mut self, data: &dyn Data) {
+        let place = self.group().map(|group| (group.stream, group.type_url.clone()));
+        let found = place.zip(data.source()).map(|((stream, type_url), (store, _))| {
+            let mut warming = store.warming_of(stream);
+            warming.retain(|fact| fact.type_url == type_url);
+            warming
+        });
+        self.warming = found.unwrap_or_default();
     }
 
     fn selection(&self) -> Option<Selection> {
@@ -171,6 +185,7 @@ impl Screen for NackScreen {
             self.select(0);
         }
         self.load_card(data);
+        self.load_warming(data);
         let (list, card) = parts(self, common, layout);
         let height = usize::from(list.height).saturating_sub(1);
         self.top = scroll(self.top, self.position().unwrap_or(0), height, self.groups.len());

@@ -18,6 +18,9 @@ use crate::wire::text::{
 
 use crate::tui::widgets::text::{bounded, field};
 
+/// Warming resources on a card.
+const MAX_SHOWN_WARMING: usize = 3;
+
 fn columns(narrow: bool) -> [Column; 8] {
     [
         column("NODE", 10, 24, Cut::Name, 0),
@@ -225,6 +228,10 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
     }
     if let Some(partial_use) = card.partial_use {
         add("partly", partial_use_text(partial_use), Role::Warn);
+    }
+    for warming in screen.warming.iter().take(MAX_SHOWN_WARMING) {
+        let now = (!common.clock.untimed).then_some(common.now);
+        add("warming", &display_safe(&report::warming(warming, now)), Role::Warn);
     }
     let (text, role) = recovery(screen, common, group);
     add("recovery", &text, role);

@@ -6,13 +6,16 @@ use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{StyledLine, plain};
 use crate::tui::widgets::text::field;
 use crate::wire::event::Dir;
-use crate::wire::text::{self, count, latency, shown_name, size, wrap};
+use crate::wire::text::{self, count, display_safe, latency, shown_name, size, wrap};
 
 use super::areas;
 use super::state::{SelectedMessage, TimelineScreen};
 
 /// Names listed in full. The rest of a longer list is counted.
 const MAX_LISTED_NAMES: usize = 200;
+
+/// Warming resources listed.
+const MAX_LISTED_WARMING: usize = 3;
 
 /// The lines of the detail pane.
 pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine> {
@@ -87,6 +90,9 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         if !list.is_empty() {
             add(label, &report::names(list, MAX_LISTED_NAMES), role);
         }
+    }
+    for warming in selected.warming.iter().take(MAX_LISTED_WARMING) {
+        add("warming", &display_safe(&report::warming(warming, None)), Role::Warn);
     }
     if let Some(label) = names_label(selected) {
         add(label, &format!("{}{}", names_text(fact), wildcard_text(fact)), Role::Plain);

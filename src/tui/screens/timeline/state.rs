@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{LineFact, MessageFact};
-use crate::wire::event::{Seq, Variant};
+use crate::engine::store::{LineFact, MessageFact, WarmingFact};
+use crate::wire::event::{Dir, Seq, Variant};
 
 use super::index::RowIndex;
 use crate::tui::common::Scope;
@@ -101,6 +101,8 @@ pub struct SelectedMessage {
     pub is_delta: bool,
     /// The method of the stream has one type.
     pub has_one_type: bool,
+    /// Resources of the response that warm now.
+    pub warming: Vec<WarmingFact>,
 }
 
 /// The first lines of a body.
@@ -237,13 +239,15 @@ impl TimelineScreen {
         }
         self.selected_message = fetch(at).and_then(|shown| {
             if let Some(selected) = current.filter(|current| current.row.row == shown.row) {
-                return Some(SelectedMessage { row: shown, ..selected });
+                let warming = warming(data, &selected.fact);
+                return Some(SelectedMessage { row: shown, warming, ..selected });
             }
             let fact = data.row(shown.row).map(Arc::new)?;
             let variant = data.variant(fact.stream);
             let is_delta = variant.is_some_and(Variant::is_delta);
             let has_one_type = !variant.is_some_and(Variant::is_aggregated);
-            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type })
+            let warming = warming(data, &fact);
+            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type, warming })
         });
         self.window = window;
     }
@@ -262,4 +266,13 @@ impl TimelineScreen {
             self.body = Some(BodyText { n, format, limit, lines: data.body(n, format, limit) });
         }
     }
+}
+
+/// Returns the resources of a response that warm now.
+fn warming(data: &dyn Data, fact: &MessageFact) -> Vec<WarmingFact> {
+    let is_response = fact.dir == Some(Dir::Resp);
+    let store = data.source().map(|(store, _)| store).filter(|_| is_response);
+    let mut all = store.map(|store| store.warming_of(fact.stream)).unwrap_or_default();
+    all.retain(|warming| Some(warming.response) == fact.n);
+    all
 }

@@ -228,3 +228,13 @@ fn shows_latencies_of_answers_and_tap_and_the_backlog() {
     type_keys(&mut model, &source.data(), "");
     assert!(!drawn_text(&model).contains("not analysed"), "analysed at once");
 }
+
+/// docs/protocol.md#h-05.
+#[test]
+fn names_what_an_updated_cluster_waits_for() {
+    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
+    let shown = screen(&source.data(), "", 240, 40);
+    let line = shown.lines().find(|line| line.contains("cluster c waits for EDS c again"));
+    assert!(line.is_some_and(|line| line.contains("n1") && line.contains("the server owes it")), "{shown}");
+    assert!(shown.contains("WARMING") && !shown.contains("client owes"), "{shown}");
+}

@@ -204,3 +204,14 @@ fn shows_only_fields_of_the_variant() {
     let sotw = screen(&ScriptedStore::of(REFUSED).data(), ":goto #3<enter>", 100, 30);
     assert!(sotw.contains("version_info") && sotw.contains("resource_names"), "{sotw}");
 }
+
+/// docs/protocol.md#h-05.
+#[test]
+fn names_what_the_resources_of_a_response_wait_for() {
+    let source = ScriptedStore::of(include_str!("../../../../../tests/fixtures/scripts/S-35f.xds"));
+    let at = |n: u64| screen(&source.data(), &format!(":goto #{n}<enter>"), 160, 40);
+    let shown = at(7);
+    assert!(shown.contains("warming") && shown.contains("cluster c waits for EDS c again"), "{shown}");
+    assert!(shown.contains("the server owes it"), "{shown}");
+    assert!(!at(2).contains("waits for"), "the first response is over");
+}

@@ -1,0 +1,118 @@
+//! Routes in force to clusters that the client cannot use.
+//!
+//! Routes are not warmed: requests that are routed to an unknown cluster fail until the cluster is
+//! ready (docs/protocol.md#h-07, docs/protocol.md#h-11).
+
+use crate::engine::store::{Store, Verdict, Versions};
+use crate::schema::links::Link;
+use crate::wire::content::BlobId;
+use crate::wire::event::{Kind, Time};
+
+use super::{Graph, GraphNode, NodeId, NodeState, References};
+
+/// Gaps whose start is searched for.
+const MAX_DATED_GAPS: usize = 16;
+/// Rows in which the start of a gap is searched for.
+const MAX_SEARCHED_ROWS: usize = 1 << 14;
+
+/// A route in force that points to a cluster that the client cannot use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TrafficGap {
+    /// The route configuration, or the listener with inline routes.
+    pub route: NodeId,
+    /// The cluster, which is absent or warms for the first time.
+    pub cluster: NodeId,
+    /// Since when the route points to the cluster and the client cannot use the cluster. `None` if
+    /// the messages were dropped.
+    pub since: Option<Time>,
+}
+
+impl Graph {
+    /// Returns the gaps of a cluster.
+    pub fn gaps_of(&self, cluster: NodeId) -> impl Iterator<Item = &TrafficGap> {
+        self.gaps.iter().filter(move |gap| gap.cluster == cluster)
+    }
+
+    /// Finds the gaps, from the rows of the store before `rows`.
+    pub(super) fn find_gaps(&mut self, store: &Store, known: &References, rows: usize) {
+        let is_cut_off = |id: &NodeId| self.nodes.get(*id).is_some_and(|node| self.is_unavailable(node));
+        let clusters: Vec<NodeId> = (0..self.nodes.len()).filter(is_cut_off).collect();
+        let (mut gaps, mut unread) = (Vec::new(), Vec::new());
+        for cluster in clusters {
+            let Some(node) = self.nodes.get(cluster) else { continue };
+            let routes = node.users.iter().filter(|user| self.routes_in_force(**user, cluster));
+            for route in routes.copied() {
+                let is_dated = gaps.len() < MAX_DATED_GAPS;
+                let mut start = || self.start_of_gap((store, known, rows), route, node, &mut unread);
+                let since = if is_dated { start() } else { None };
+                gaps.push(TrafficGap { route, cluster, since });
+            }
+        }
+        self.gaps = gaps;
+        unread.dedup();
+        self.unread.append(&mut unread);
+    }
+
+    /// Whether a node is a cluster that the client cannot use, not even in an earlier version.
+    fn is_unavailable(&self, node: &GraphNode) -> bool {
+        let is_absent = match &node.state {
+            NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
+            NodeState::Waiting { .. } | NodeState::Missing { .. } | NodeState::Gone(_) => true,
+            NodeState::NotAsked | NodeState::Dangling => self.sent.contains(&Kind::Cds),
+            _ => false,
+        };
+        node.kind == Kind::Cds && is_absent
+    }
+
+    /// Whether the node has routes to the cluster that the client uses for HTTP requests.
+    fn routes_in_force(&self, user: NodeId, cluster: NodeId) -> bool {
+        let Some(node) = self.nodes.get(user) else { return false };
+        let is_accepted = node.acked_version.is_some() && node.state == NodeState::Ready;
+        let is_route = match node.kind {
+            Kind::Rds | Kind::Vhds => true,
+            Kind::Lds => {
+                let path = node.uses.iter().find(|(to, _)| *to == cluster).map(|(_, path)| path);
+                path.is_some_and(|path| path.contains("route_config"))
+            }
+            _ => false,
+        };
+        is_route && is_accepted
+    }
+
+    /// Returns the later of two times: since when the route has pointed to the cluster without
+    /// interruption, and since when the client has lacked the cluster.
+    ///
+    /// Adds an earlier content of the route to `unread` if its references are unknown.
+    fn start_of_gap(
+        &self,
+        (store, known, rows): (&Store, &References, usize),
+        route: NodeId,
+        cluster: &GraphNode,
+        unread: &mut Vec<BlobId>,
+    ) -> Option<Time> {
+        let versions = |node: &GraphNode| {
+            let mut found = Versions::before(rows);
+            if let (Some(stream), Some(url)) = (node.stream, &node.type_url) {
+                store.more_versions(stream, url, &node.name, MAX_SEARCHED_ROWS, &mut found);
+            }
+            found.versions
+        };
+        let is_cluster = |link: &Link| link.kind == Kind::Cds && link.name == *cluster.name;
+        let mut pointed = None;
+        for version in versions(self.nodes.get(route)?) {
+            let verdict = version.verdict.filter(|verdict| verdict.verdict == Verdict::Accepted);
+            let (Some(verdict), Some(content)) = (verdict, version.content) else { continue };
+            let Some(links) = known.links(content) else {
+                unread.push(content);
+                break;
+            };
+            if !links.iter().any(is_cluster) {
+                break;
+            }
+            pointed = Some(verdict.at);
+        }
+        let removed = versions(cluster).into_iter().find(|version| version.content.is_none());
+        let pointed = pointed?;
+        Some(removed.map_or(pointed, |removed| removed.at.max(pointed)))
+    }
+}

@@ -1,0 +1,47 @@
+//! Warming resources, and what they and missing clusters mean for traffic.
+
+use serde_json::Value;
+
+use super::object::Object;
+use super::time;
+use crate::engine::graph::{Graph, NodeId};
+use crate::engine::store::WarmingFact;
+use crate::wire::event::Clock;
+
+/// An item of the member `warming`: a resource, and what it waits for.
+pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
+    let needs = fact.needs.iter().map(|need| {
+        let mut out = Object::bare();
+        out.put("type", need.kind.word());
+        out.put("name", &*need.name);
+        out.put("since", time(need.since, clock));
+        out.put("asked", need.asked.map(|n| n.0));
+        out.put("again", need.is_resend);
+        out.done()
+    });
+    let mut out = Object::bare();
+    out.put("name", &*fact.name);
+    out.put("since", time(fact.since, clock));
+    out.put("response", fact.response.0);
+    out.put("update", fact.is_update);
+    out.put("withheld", fact.withheld.map(|n| n.0));
+    out.put("waits_for", needs.collect::<Vec<Value>>());
+    out.put("owes", "server");
+    out.done()
+}
+
+/// The member `unavailable_clusters` of a `resource`: the clusters that a route in force points to
+/// and that the client cannot use. `None` without any.
+pub fn unavailable_clusters(graph: &Graph, route: NodeId, clock: &Clock) -> Option<Value> {
+    let gaps = graph.gaps.iter().filter(|gap| gap.route == route);
+    let items = gaps.filter_map(|gap| {
+        let cluster = graph.get(gap.cluster)?;
+        let mut out = Object::bare();
+        out.put("name", &*cluster.name);
+        out.put("state", cluster.state.word());
+        out.put("since", gap.since.map_or(Value::Null, |since| time(since, clock)));
+        Some(out.done())
+    });
+    let items: Vec<Value> = items.collect();
+    (!items.is_empty()).then_some(Value::Array(items))
+}
