@@ -25,6 +25,7 @@ use super::error::{CliError, Exit};
 use super::graphs::Graphs;
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
+use super::refusal_reasons::RefusalReasons;
 use super::select::{self, Picked};
 use super::subscriptions::SubscriptionRows;
 use super::table::{Cell, Table};
@@ -66,8 +67,17 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
     unknown(&whats, &states, &store, args)?;
     let graphs = Graphs::new(&store, &schema, &states);
-    let get =
-        Get { args, store: &store, schema: &schema, filter: &filter, whats: &whats, states: &states, graphs };
+    let reasons = RefusalReasons::new(&store, &schema, &states);
+    let get = Get {
+        args,
+        store: &store,
+        schema: &schema,
+        filter: &filter,
+        whats: &whats,
+        states: &states,
+        graphs,
+        reasons,
+    };
     let style = io.style(global);
     let terminal = io.stdout_is_terminal;
     let out = &mut *io.stdout;
@@ -127,6 +137,7 @@ pub(super) struct Get<'a> {
     whats: &'a [GetTarget],
     states: &'a [StateFact],
     pub(super) graphs: Graphs<'a>,
+    reasons: RefusalReasons<'a>,
 }
 
 impl Get<'_> {
@@ -203,6 +214,7 @@ impl Get<'_> {
         let mut add = |key: &str, value: Option<Value>| {
             object.extend(value.map(|value| (key.to_owned(), value)));
         };
+        add("refused_reason", self.reasons.of(fact).map(Value::String));
         add("warming", self.graphs.warming(fact).map(|warming| json::warming(warming, &clock)));
         if matches!(kind, Kind::Rds | Kind::Vhds | Kind::Lds | Kind::Sds)
             && let Some(graph) = self.graphs.of(fact.stream)
@@ -356,11 +368,18 @@ impl Get<'_> {
         if nodes {
             titles.push("NODE");
         }
+        let has_reasons = self.has_reasons();
+        if has_reasons {
+            titles.push("REASON");
+        }
         let mut table = Table::new(out, style, self.has_headers(), &titles);
         let printed = self.each(&mut |fact| {
             let mut cells = self.first_cells(fact, false);
             if nodes {
                 cells.push(wide::node(fact));
+            }
+            if has_reasons {
+                cells.push(Cell::role(self.reasons.brief(fact), Role::Bad));
             }
             Ok(table.row(cells)?)
         })?;
@@ -368,6 +387,11 @@ impl Get<'_> {
             table.finish()?;
         }
         Ok(printed)
+    }
+
+    /// Whether a selected type has refused resources.
+    pub(super) fn has_reasons(&self) -> bool {
+        self.reasons.is_any(|state| self.is_selected(&state.type_url))
     }
 
     pub(super) fn has_headers(&self) -> bool {

@@ -39,6 +39,7 @@ mod offline;
 mod progress;
 mod protocol_rows;
 mod redact;
+mod refusal_reasons;
 mod refusals;
 mod replay;
 mod request_flags;

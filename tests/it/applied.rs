@@ -241,3 +241,53 @@ fn grpc(test: &str, kind: Kind) {
     screen.press("qq");
     assert_eq!(screen.end(), 0);
 }
+
+/// Envoy opens a stream for each secret, and its dump lists all secrets.
+#[test]
+fn compares_all_secret_streams_of_envoy() {
+    let Some(world) = World::open("compares_all_secret_streams_of_envoy") else { return };
+    let mut plane = world.control_plane(Flags::default());
+    let tap = world.tap(plane.address(), &[]);
+    let variant = Variant::Sotw;
+    let mut envoy = world.envoy("edge-1", variant, tap.address());
+    let ca = Ca::new(world.folder(), "ca");
+    let names = ["one", "two"];
+    let pem = |path: &Path| fs::read_to_string(path).expect("PEM");
+    let secrets = names.map(|name| {
+        let pair = ca.issue(name, &["own.test"]);
+        secret(name, &pem(&pair.cert), &pem(&pair.key))
+    });
+    let clusters = names.map(|name| cluster_with_secret(&format!("safe-{name}"), name, variant));
+    let clusters = [vec![cluster("echo", variant)], clusters.to_vec()].concat();
+    plane.set(&Snapshot::chain(variant, envoy.admin()).with(CLUSTER, "1", clusters).with(
+        SECRET,
+        "1",
+        secrets.to_vec(),
+    ));
+    envoy.wait_live();
+    let dump = world.folder().join("config_dump.json");
+    let acks = || {
+        let events = plane.events(0);
+        let responses = events.iter().filter(|event| event.is_response(SECRET));
+        responses.filter(|response| events.iter().any(|event| event.is_ack_of(response))).count()
+    };
+    wait_for("ACKs of both secrets", || (acks() >= 2).then_some(()));
+    fs::write(&dump, envoy.get("/config_dump?include_eds")).expect("a file");
+    let dump = dump.to_str().expect("a path");
+    let recording = tap.stop();
+
+    let states = states(&recording, dump);
+    let of_secrets: Vec<&Value> =
+        states.iter().filter(|state| state["type"] == "sds" && state["applied"].is_object()).collect();
+    assert_eq!(of_secrets.len(), 2, "{states:#?}");
+    for state in of_secrets {
+        let of = &state["applied"];
+        assert_eq!((&of["resources"], &of["applied"]), (&json!(1), &json!(1)), "{of}");
+        assert_eq!((&of["extra"], &of["missing"]), (&json!([]), &json!([])), "{of}");
+    }
+    // The dump alone: sections without resources owe nothing.
+    let own = Recording { file: dump.into() }.objects("status", &[]);
+    let waiting: Vec<&Value> = own.iter().filter(|state| state["state"] != "synced").collect();
+    assert!(waiting.is_empty(), "{waiting:#?}");
+    assert!(own.iter().any(|state| state["type"] == "sds"), "{own:#?}");
+}

@@ -56,6 +56,10 @@ pub(super) fn write(
     if nodes {
         titles.push("NODE");
     }
+    let has_reasons = get.has_reasons();
+    if has_reasons {
+        titles.push("REASON");
+    }
     let mut table = Table::new(out, style, get.has_headers(), &titles);
     for WideRow { fact, structured } in &rows {
         let mut cells = get.first_cells(fact, true);
@@ -72,6 +76,9 @@ pub(super) fn write(
         cells.extend(shown.iter().map(|column| Cell::new(text(column))));
         if nodes {
             cells.push(node(fact));
+        }
+        if has_reasons {
+            cells.push(Cell::role(get.reasons.brief(fact), Role::Bad));
         }
         table.row(cells)?;
     }

@@ -89,3 +89,27 @@ fn gap_lasts_as_long_as_routes_in_force_point_to_the_cluster() {
     assert!((since("+21s") - 20.01).abs() < 0.001, "{}", since("+21s"));
     assert_eq!(since("+21s"), since("+23s"), "another version points to the cluster, too");
 }
+
+/// A CSDS response of gRPC lacks the content that was refused.
+#[test]
+fn names_the_reason_of_each_refusal_in_a_dump() {
+    const CSDS: &str = "tests/fixtures/cli/csds.json";
+    let table = run(&["get", CSDS, "cds"]).out;
+    let row = |name: &str| table.lines().find(|line| line.contains(name)).expect("a row");
+    assert!(
+        row("held").contains("NACK") && row("held").contains("unsupported cluster type: STRICT_DNS"),
+        "{table}"
+    );
+    assert!(row("never").contains("NACK") && row("never").contains("unexpected lb_policy MAGLEV"), "{table}");
+    assert!(row("good").contains("present") && !row("good").contains("NACK"), "{table}");
+    let all = objects(&["get", CSDS, "cds", "-o", "jsonl"]);
+    let of = |name: &str| all.iter().find(|one| one["name"] == name).expect("a resource");
+    assert!(
+        of("held")["refused_reason"].as_str().is_some_and(|text| text.contains("STRICT_DNS")),
+        "{all:#?}"
+    );
+    assert_eq!(of("held")["body"]["type"], "EDS", "the content in use stays visible");
+    assert_eq!(of("good").get("refused_reason"), None);
+    let state = objects(&["status", CSDS, "-o", "jsonl"]);
+    assert_eq!((&state[0]["state"], &state[0]["nack_count"]), (&"nack".into(), &2.into()));
+}

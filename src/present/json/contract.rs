@@ -406,6 +406,7 @@ const RESOURCE: &[Field] = &[
         List(&Object(xdstp::AUTHORITY)),
         "where the server of each `xdstp` name in the content is looked up",
     ),
+    field(Maybe, "refused_reason", Text, "why the client refused the newest content, in its words"),
     field(
         Maybe,
         "warming",
