@@ -4,6 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::engine::lint::{self, Finding, Lint, Reference};
+use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::schema::links;
@@ -83,6 +84,11 @@ impl Analysis {
     /// Returns the findings in the order in which they were first made.
     pub fn findings(&self) -> &[Finding] {
         self.lint.findings()
+    }
+
+    /// Returns the problems, the worst first.
+    pub fn problems(&self) -> Vec<ProblemFact> {
+        problems(&self.store, self.findings())
     }
 
     /// Takes a checkpoint.

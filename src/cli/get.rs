@@ -45,12 +45,12 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         asked.client.expand = true;
     }
     let (store, schema);
+    let mut findings = Vec::new();
     if args.at == ReplayPosition::End {
-        let begin = |catalog, clock, schema: &_| {
-            sources::store(offline::options(&asked.timers), catalog, clock, schema)
-        };
-        let folded = source::fold(&asked, global, io, begin)?;
-        (store, schema) = (folded.facts, folded.schema);
+        let folded = source::analyse(&asked, global, io)?;
+        let (of_source, lint) = folded.facts.into_parts();
+        findings.extend_from_slice(lint.findings());
+        (store, schema) = (of_source, folded.schema);
     } else {
         let source = source::open(&asked, global, io)?;
         let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
@@ -66,6 +66,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     };
     states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
     unknown(&whats, &states, &store, args)?;
+    if !global.quiet && args.format.is_none_or(Format::is_text) {
+        select::say_problems((&store, &findings), &picked, &args.source.source, io);
+    }
     let graphs = Graphs::new(&store, &schema, &states);
     let reasons = RefusalReasons::new(&store, &schema, &states);
     let get = Get {

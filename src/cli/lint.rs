@@ -1,10 +1,12 @@
 //! `lint`: findings about the protocol and about good order.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use crate::app::analysis::{self, Analysis};
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
-use crate::engine::store::{SchemaSemantics, SharedSemantics, Store, TypeState};
+use crate::engine::problems::{self, FindingGroup, ProblemFact};
+use crate::engine::store::{SchemaSemantics, SharedSemantics, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::sources::{self, SchemaCodec, script};
@@ -54,7 +56,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let store =
             Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
-        return print(args, &source, &findings.iter().collect::<Vec<_>>(), &store, global, io);
+        return print(args, &source, &Report { findings, problems: Vec::new(), store: &store }, global, io);
     }
     let begin = |catalog, clock, schema: &_| {
         let store = sources::store(offline::options(&source.timers), catalog, clock, schema);
@@ -63,9 +65,12 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let folded = source::fold(&source, global, io, begin)?.with_messages()?;
     let (store, lint) = folded.facts.into_parts();
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
-    let mut findings: Vec<&Finding> = lint.findings().iter().filter(|f| wanted(args, &picked, f)).collect();
+    let wanted = lint.findings().iter().filter(|f| wanted(args, &picked, f));
+    let mut findings: Vec<Finding> = wanted.cloned().collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
-    print(args, &source, &findings, &store, global, io)
+    let mut problems = problems::problems(&store, &findings);
+    problems.retain(|problem| picked.has(problem.stream));
+    print(args, &source, &Report { findings, problems, store: &store }, global, io)
 }
 
 /// Reads SOURCE as a bootstrap, if it is one. No other verb reads bootstraps.
@@ -87,24 +92,49 @@ fn bootstrap(source: &str, io: &Io<'_>) -> Result<Option<Bootstrap>, CliError> {
     Ok(read.and_then(|text| Bootstrap::read(&text)))
 }
 
+/// The findings to print, and the problems that they belong to.
+struct Report<'a> {
+    findings: Vec<Finding>,
+    problems: Vec<ProblemFact>,
+    store: &'a Store,
+}
+
 /// Writes findings in the format of `-o`, and returns the exit code.
 fn print(
     args: &LintArgs,
     source: &SourceArgs,
-    findings: &[&Finding],
-    store: &Store,
+    report: &Report<'_>,
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
+    let Report { findings, problems, store } = report;
+    let groups = problems::findings_by_cause(problems, findings);
     let failing = findings.iter().filter(|finding| finding.severity >= severity(args.fail_on)).count();
     let style = io.style(global);
     let out = &mut *io.stdout;
     match args.format {
-        LintFormat::Text => table(findings, store, &io.zone, style, !args.no_headers, out)?,
+        LintFormat::Text => {
+            let rows: Vec<LintRow> =
+                groups.iter().filter_map(|group| LintRow::of_group(group, findings)).collect();
+            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+        }
+        LintFormat::Wide => {
+            let row = |finding: &Finding| LintRow { finding: finding.clone(), others: Vec::new() };
+            let rows: Vec<LintRow> = findings.iter().map(row).collect();
+            table(&rows, store, &io.zone, style, !args.no_headers, out)?;
+        }
         LintFormat::Json | LintFormat::Jsonl => {
             let mut objects = Objects::new(out, args.format == LintFormat::Json);
-            for finding in findings {
-                objects.put(&json::finding(finding, &store.clock()))?;
+            let mut group_of = vec![0; findings.len()];
+            for (number, index) in
+                groups.iter().enumerate().flat_map(|(i, of)| of.iter().map(move |at| (i, at)))
+            {
+                if let Some(slot) = group_of.get_mut(*index) {
+                    *slot = number as u64 + 1;
+                }
+            }
+            for (finding, group) in findings.iter().zip(group_of) {
+                objects.put(&json::finding(finding, Some(group), &store.clock()))?;
             }
             objects.finish()?;
         }
@@ -112,18 +142,17 @@ fn print(
         LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), out)?,
         LintFormat::Github => lint_out::github(&source.source, findings, out)?,
     }
-    if args.format == LintFormat::Text && !global.quiet {
+    if matches!(args.format, LintFormat::Text | LintFormat::Wide) && !global.quiet {
         io.flush()?;
-        // Problems of a server that is unreachable belong to no rule, but explain why nothing was
-        // seen.
-        for problem in store.problems().iter().filter(|problem| problem.state == TypeState::Down) {
-            let who = problem.node.as_deref().unwrap_or("-");
+        // Problems of states that broke no rule.
+        for problem in problems.iter().filter(|of| of.is_wrong() && of.findings.is_empty()) {
             io.say(&crate::wire::text::display_safe(&format!(
-                "{who}: {}",
+                "{}: {}",
+                report::problem_place(problem),
                 report::problem(problem, &store.clock())
             )));
         }
-        io.say(&summary(findings));
+        io.say(&summary(problems, findings));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -210,8 +239,26 @@ fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>
     Ok(if failures.is_empty() { Exit::Yes } else { Exit::No })
 }
 
+/// A row of the table: findings with one cause, or one finding.
+struct LintRow {
+    /// The most severe finding, with the names and times of those like it.
+    finding: Finding,
+    /// Other rules that were broken with this cause.
+    others: Vec<&'static str>,
+}
+
+impl LintRow {
+    fn of_group(group: &FindingGroup, findings: &[Finding]) -> Option<LintRow> {
+        let mut of_group = group.iter().filter_map(|index| findings.get(*index));
+        let lead = of_group.next()?;
+        let finding = problems::merged(lead, of_group.clone());
+        let others: BTreeSet<&str> = of_group.map(|of| of.rule.id).filter(|id| *id != lead.rule.id).collect();
+        Some(LintRow { finding, others: others.into_iter().collect() })
+    }
+}
+
 fn table(
-    findings: &[&Finding],
+    rows: &[LintRow],
     store: &Store,
     zone: &jiff::tz::TimeZone,
     style: Style,
@@ -220,7 +267,11 @@ fn table(
 ) -> Result<(), CliError> {
     let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
     let mut table = Table::new(out, style, headers, &titles);
-    for finding in findings {
+    for LintRow { finding, others } in rows {
+        let mut text = report::finding(finding, style.pick("×", "x"));
+        if !others.is_empty() {
+            text.push_str(&format!("; also {}", others.join(", ")));
+        }
         let role = match finding.severity {
             Severity::Error => Role::Bad,
             Severity::Warn => Role::Warn,
@@ -236,7 +287,7 @@ fn table(
             Cell::new(report::place(finding)),
             Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
             Cell::new(since),
-            Cell::new(report::finding(finding, style.pick("×", "x"))),
+            Cell::new(text),
         ])?;
     }
     Ok(table.finish()?)
@@ -252,15 +303,19 @@ pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, 
     crate::wire::text::display_safe(&line).into_owned()
 }
 
-/// Counts findings by severity: "1 error, 3 warnings, 2 notes; xdscope explain nonce-unknown".
-fn summary(findings: &[&Finding]) -> String {
+/// Counts problems, and findings by severity: `1 problem: 1 error, 2 notes; xdscope explain
+/// node-missing says more`.
+fn summary(problems: &[ProblemFact], findings: &[Finding]) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let parts = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")];
     let parts = parts.iter().map(|(severity, word)| (count(*severity), word)).filter(|(n, _)| *n > 0);
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+    let problems = report::problem_count(problems);
     match findings.first() {
-        Some(first) => format!("{}; xdscope explain {} says more", parts.join(", "), first.rule.id),
-        None => "no finding".to_owned(),
+        Some(first) => {
+            format!("{problems}: {}; xdscope explain {} says more", parts.join(", "), first.rule.id)
+        }
+        None => format!("{problems}, no finding"),
     }
 }
 
@@ -303,7 +358,7 @@ mod tests {
             finding.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
         assert_eq!(
             keys.join(" "),
-            "schema object rule row severity blame stream node type names at messages first last count text guess"
+            "schema object rule row severity blame stream node type names at messages first last count text guess group"
         );
         assert_eq!((&finding["at"], &finding["blame"]), (&7.into(), &"server".into()));
         assert_eq!(finding["messages"], serde_json::json!([5, 7]));

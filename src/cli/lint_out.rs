@@ -18,7 +18,7 @@ fn line(finding: &Finding) -> String {
 /// properties.
 pub(super) fn sarif(
     source: &str,
-    findings: &[&Finding],
+    findings: &[Finding],
     store: &Store,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -79,11 +79,11 @@ pub(super) fn sarif(
 /// Writes JUnit: a test case for each rule, which fails with the findings that count.
 pub(super) fn junit(
     source: &str,
-    findings: &[&Finding],
+    findings: &[Finding],
     fail_on: Severity,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let failing: Vec<&&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
+    let failing: Vec<&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
     let failed = |id: &str| failing.iter().filter(|finding| finding.rule.id == id).count();
     let failures = rules().filter(|rule| failed(rule.id) > 0).count();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
@@ -123,7 +123,7 @@ fn xml(text: &str) -> String {
 }
 
 /// Writes workflow commands of GitHub Actions.
-pub(super) fn github(source: &str, findings: &[&Finding], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn github(source: &str, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
     for finding in findings {
         let word = match finding.severity {
             Severity::Error => "error",

@@ -281,7 +281,7 @@ impl Run<'_> {
             let found = store.findings().get(found).unwrap_or_default().iter();
             for finding in found.filter(|finding| filter.is_empty() || finding.messages.iter().any(shows)) {
                 let line = match jsonl {
-                    true => json::finding(finding, &store.clock()).to_string(),
+                    true => json::finding(finding, None, &store.clock()).to_string(),
                     false => lint::line(finding, store, &zone, style),
                 };
                 writeln!(out, "{line}")?;

@@ -9,10 +9,7 @@ use crate::engine::store::{MessageFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema};
-use crate::sources::{
-    self,
-    bodies::{self, Contents},
-};
+use crate::sources::bodies::{self, Contents};
 use crate::wire::event::{Dir, Time};
 use crate::wire::text::{latency, plural, size, time_of_day, type_label};
 
@@ -22,7 +19,7 @@ use super::io::{Io, Style};
 use super::json_out::{Objects, add_body, write_yaml};
 use super::select::{self, Picked};
 use super::table::{Cell, Table};
-use super::{ladder, offline, refusals, source, words};
+use super::{ladder, refusals, source, words};
 
 /// Default limit of gRPC for one message, in bytes. Larger messages are marked.
 const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
@@ -33,12 +30,13 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let zone = io.zone(args.time);
     let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
-    let begin = |catalog, clock, schema: &_| {
-        sources::store(offline::options(&args.source.timers), catalog, clock, schema)
-    };
-    let folded = source::fold(&args.source, global, io, begin)?.with_messages()?;
-    let (store, schema) = (folded.facts, folded.schema);
+    let folded = source::analyse(&args.source, global, io)?.with_messages()?;
+    let schema = folded.schema;
+    let (store, lint) = folded.facts.into_parts();
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    if !global.quiet && args.format.is_text() {
+        select::say_problems((&store, lint.findings()), &picked, &args.source.source, io);
+    }
     let style = io.style(global);
     let printer = Printer { args, store: &store, schema: &schema, zone, style };
     let rows = matching(args, &store, &schema, &filter, &picked);

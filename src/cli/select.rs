@@ -5,11 +5,16 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 
 use crate::engine::filter::{Filter, FilterError, RowKind};
+use crate::engine::lint::Finding;
+use crate::engine::problems::{self, ProblemFact};
 use crate::engine::store::{Store, StreamFact};
-use crate::wire::event::StreamId;
+use crate::present::report;
+use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::text::display_safe;
 
 use super::args::StreamPick;
 use super::error::CliError;
+use super::io::Io;
 
 /// The selected streams of a source.
 pub(super) struct Picked {
@@ -52,6 +57,43 @@ impl Picked {
     pub(super) fn has(&self, stream: StreamId) -> bool {
         self.ids.contains(&stream)
     }
+}
+
+/// The findings and problems of selected streams and types.
+pub(super) struct Selected {
+    pub findings: Vec<Finding>,
+    /// The problems, the worst first. Their findings are indices into `findings`.
+    pub problems: Vec<ProblemFact>,
+}
+
+impl Selected {
+    /// Selects by stream and type; the type of a problem of a whole stream is empty.
+    pub(super) fn of(
+        store: &Store,
+        findings: &[Finding],
+        is_selected: impl Fn(StreamId, &TypeUrl) -> bool,
+    ) -> Selected {
+        let is_own = |finding: &&Finding| is_selected(finding.stream, &finding.type_url);
+        let findings: Vec<Finding> = findings.iter().filter(is_own).cloned().collect();
+        let mut problems = problems::problems(store, &findings);
+        problems.retain(|problem| is_selected(problem.stream, &problem.type_url));
+        Selected { findings, problems }
+    }
+}
+
+/// Prints the number of problems of the selected streams to stderr, if there are any:
+/// `2 problems, first of all NACK of edge-gw-1 CDS; xdscope status session.xdsrec`.
+pub(super) fn say_problems(
+    (store, findings): (&Store, &[Finding]),
+    picked: &Picked,
+    source: &str,
+    io: &mut Io<'_>,
+) {
+    let Selected { problems, .. } = Selected::of(store, findings, |stream, _| picked.has(stream));
+    let Some(worst) = problems.first().filter(|problem| problem.is_wrong()) else { return };
+    let (word, _) = report::problem_word(worst);
+    let (count, place) = (report::problem_count(&problems), report::problem_place(worst));
+    io.say(&display_safe(&format!("{count}, the worst: {place} {word}; xdscope status {source}")));
 }
 
 /// Returns the node id of a stream, if the client sent one.

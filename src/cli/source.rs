@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::store::Store;
+use crate::app::analysis::{self, Analysis};
 use crate::schema::Schema;
 use crate::sources::{self, Folded, FrameSink, Source};
 use crate::wire::content::Catalog;
@@ -59,20 +59,16 @@ pub(super) fn fold<T: FrameSink>(
     Ok(folded)
 }
 
-/// Reads the streams and states that SOURCE ends with.
-pub(super) fn states(
+/// Folds SOURCE into a store, and checks it against all rules.
+pub(super) fn analyse(
     args: &SourceArgs,
     global: &Global,
     io: &mut Io<'_>,
-) -> Result<(Store, Arc<Schema>), CliError> {
-    let folded = fold_quietly(args, global, io, |catalog, clock, schema| {
-        let mut store = sources::store(offline::options(&args.timers), catalog, clock, schema);
-        store.keep_states_only();
-        store
-    })?;
-    let Folded { facts: store, schema, notices, .. } = folded;
-    offline::say(&notices, global, io);
-    Ok((store, schema))
+) -> Result<Folded<Analysis>, CliError> {
+    fold(args, global, io, |catalog, clock, schema: &_| {
+        let store = sources::store(offline::options(&args.timers), catalog, clock, schema);
+        Analysis::new(store, analysis::rules(schema))
+    })
 }
 
 fn fold_quietly<T: FrameSink>(

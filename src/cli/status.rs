@@ -2,7 +2,7 @@
 
 mod wide;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,20 +10,23 @@ use serde_json::Value;
 
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
-use crate::engine::store::{Problem, ProblemFact, StateFact, Store, TypeState, WarmingFact};
+use crate::engine::lint::Finding;
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{StateFact, Store, SummaryFact, WarmingFact};
 use crate::present::applied::applied_lines;
 use crate::present::json;
 use crate::present::report::{self, Role, Row, Rows};
 use crate::schema::Schema;
-use crate::wire::event::{Kind, StreamId, Variant};
-use crate::wire::text::{age, display_safe, plural, type_label};
+use crate::sources::Folded;
+use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
+use crate::wire::text::{age, count, display_safe, plural, type_label};
 
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
-use super::select::{self, Picked};
+use super::select::{self, Picked, Selected};
 use super::table::{Cell, Table};
 use super::{applied, offline, source, wait, words};
 
@@ -31,28 +34,24 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
-    let (store, schema) = source::states(source, global, io)?;
+    let Folded { facts, schema, .. } = source::analyse(source, global, io)?;
+    let (store, lint) = facts.into_parts();
     let applied = match &args.applied {
         Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
         None => None,
     };
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
-    let status = Status::new(&store, &schema, picked, &filter, applied.as_ref());
+    let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
-    if !(has_text_lines(args.format) || global.quiet) {
-        io.flush()?;
-        status.down.iter().for_each(|problem| io.say(&display_safe(&unreachable(problem, &store))));
-    }
-    let problems = status.problems();
-    let has_summary = matches!(args.format, Format::Table | Format::Text) && !global.quiet;
-    if has_summary && status.matrix.rows.is_empty() && status.down.is_empty() {
+    let problems = status.problem_count();
+    let has_summary = args.format.is_text() && !global.quiet;
+    if has_summary && status.matrix.rows.is_empty() && problems == 0 {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams" } else { "no state matches" });
-    } else if has_summary && problems > 0 {
+    } else if let Some(worst) = status.selected.problems.first().filter(|_| has_summary && problems > 0) {
         io.flush()?;
-        let wide = format!("xdscope status {} -o wide", args.source.source);
-        io.say(&format!("{}; {wide} says who owes what", plural(problems, "problem")));
+        io.say(&display_safe(&format!("next: {}", report::next_step(worst, &args.source.source))));
     }
     if !in_time {
         return Ok(Exit::Never);
@@ -70,13 +69,13 @@ struct Status<'a> {
     warming: Vec<WarmingFact>,
     /// Differences to what the client has applied, for each of the states.
     applied: Option<Vec<Option<AppliedDiff>>>,
-    /// Servers that cannot be reached.
-    down: Vec<ProblemFact>,
+    /// The problems of the selected streams and types.
+    selected: Selected,
 }
 
 impl<'a> Status<'a> {
     fn new(
-        store: &'a Store,
+        (store, findings): (&'a Store, &[Finding]),
         schema: &'a Arc<Schema>,
         picked: Picked,
         filter: &filter::Filter,
@@ -84,9 +83,14 @@ impl<'a> Status<'a> {
     ) -> Status<'a> {
         let mut states = store.states();
         states.retain(|state| picked.has(state.stream) && filter.state(state, store));
-        let shown: HashSet<_> = states.iter().map(|state| (state.stream, &state.type_url)).collect();
+        let mut shown: HashMap<StreamId, HashSet<&TypeUrl>> = HashMap::new();
+        for state in &states {
+            shown.entry(state.stream).or_default().insert(&state.type_url);
+        }
+        let is_cell =
+            |cell: &SummaryFact| shown.get(&cell.stream).is_some_and(|of| of.contains(&cell.type_url));
         let mut summaries = store.summaries();
-        summaries.retain(|cell| shown.contains(&(cell.stream, &cell.type_url)));
+        summaries.retain(is_cell);
         let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
         let rows = picked.streams.into_iter().map(Arc::new).collect();
         let mut matrix = Rows::build(rows, summaries.into_iter().map(Arc::new).collect());
@@ -94,14 +98,16 @@ impl<'a> Status<'a> {
             matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
         }
         let mut warming = store.warming();
-        warming.retain(|warming| shown.iter().any(|(stream, _)| *stream == warming.stream));
-        let mut down = store.problems();
-        down.retain(|problem| {
-            filter.is_empty() && problem.state == TypeState::Down && streams.contains(&problem.stream)
+        warming.retain(|warming| shown.contains_key(&warming.stream));
+        let selected = Selected::of(store, findings, |stream, type_url| {
+            let is_shown = || shown.get(&stream).is_some_and(|types| types.contains(type_url));
+            let has_state = || shown.contains_key(&stream);
+            streams.contains(&stream)
+                && (filter.is_empty() || is_shown() || (type_url.is_empty() && has_state()))
         });
         let applied = applied
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
-        Status { store, schema, streams, states, matrix, warming, applied, down }
+        Status { store, schema, streams, states, matrix, warming, applied, selected }
     }
 
     /// Pairs each state with its difference to what the client has applied.
@@ -110,15 +116,11 @@ impl<'a> Status<'a> {
         self.states.iter().enumerate().map(move |(at, state)| (state, diff(at)))
     }
 
-    fn problems(&self) -> u64 {
+    /// Counts problems, and differences to what clients have applied.
+    fn problem_count(&self) -> u64 {
         let applied = self.with_applied().filter_map(|(_, diff)| diff).filter(|diff| diff.is_problem());
-        let overdue = self.store.problems().into_iter().filter(|problem| {
-            let is_over = matches!(&problem.problem, Problem::Warming(warming) if warming.limit.is_none());
-            let is_shown =
-                |state: &StateFact| (state.stream, &state.type_url) == (problem.stream, &problem.type_url);
-            is_over && self.states.iter().any(is_shown)
-        });
-        problems(&self.matrix) + self.down.len() as u64 + applied.count() as u64 + overdue.count() as u64
+        let problems = self.selected.problems.iter().filter(|problem| problem.is_wrong());
+        (problems.count() + applied.count()) as u64
     }
 
     fn write(
@@ -129,10 +131,9 @@ impl<'a> Status<'a> {
         out: &mut dyn std::io::Write,
     ) -> Result<(), CliError> {
         let headers = !args.rows.no_headers;
-        if has_text_lines(args.format) {
-            for problem in &self.down {
-                writeln!(out, "{}", display_safe(&unreachable(problem, self.store)))?;
-            }
+        let is_empty = self.matrix.rows.is_empty() && self.selected.problems.is_empty();
+        if args.format.is_text() && headers && !is_empty {
+            self.write_problems(style, out)?;
         }
         match args.format {
             Format::Json | Format::Jsonl | Format::Yaml => self.objects(args.format, terminal, out)?,
@@ -144,10 +145,42 @@ impl<'a> Status<'a> {
             }
             _ => write(&self.matrix, self.store, style, headers, out)?,
         }
-        if has_text_lines(args.format) {
+        if args.format.is_text() {
             self.lines_below(out)?;
         }
         Ok(())
+    }
+
+    /// Writes the number of problems, then each on a line, the worst first, and an empty line.
+    fn write_problems(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
+        writeln!(out, "{}", report::problem_count(&self.selected.problems))?;
+        let wrong: Vec<&ProblemFact> =
+            self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
+        if wrong.is_empty() {
+            return Ok(writeln!(out)?);
+        }
+        let mut table = Table::new(&mut *out, style, false, &["", "", ">", ""]);
+        for problem in wrong.iter().take(MAX_PROBLEMS) {
+            let (word, role) = report::problem_word(problem);
+            let clock = self.store.clock();
+            let since = if clock.untimed { "-".into() } else { age(self.store.now().since(problem.since)) };
+            let mut text = report::problem(problem, &clock);
+            if let Some(quote) = problem.quote() {
+                text.push_str(&format!(": {quote}"));
+            }
+            let text = if style.ascii { text.replace('×', "x") } else { text };
+            table.row(vec![
+                Cell::role(word, role),
+                Cell::new(report::problem_place(problem)),
+                Cell::role(since, Role::Muted),
+                Cell::new(text),
+            ])?;
+        }
+        table.finish()?;
+        if wrong.len() > MAX_PROBLEMS {
+            writeln!(out, "and {} more", count((wrong.len() - MAX_PROBLEMS) as u64))?;
+        }
+        Ok(writeln!(out)?)
     }
 
     fn objects(&self, format: Format, terminal: bool, out: &mut dyn std::io::Write) -> Result<(), CliError> {
@@ -156,6 +189,9 @@ impl<'a> Status<'a> {
             Format::Yaml => Objects::yaml(out, terminal),
             format => Objects::new(out, format == Format::Json),
         };
+        for problem in &self.selected.problems {
+            objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
+        }
         for (state, diff) in self.with_applied() {
             let mut object = json::state(state, &clock);
             if let Value::Object(fields) = &mut object {
@@ -220,6 +256,9 @@ fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, C
     Ok(met)
 }
 
+/// Problems that the text formats list; the others are counted.
+const MAX_PROBLEMS: usize = 20;
+
 /// Number of names that a line lists.
 const MAX_NAMES: usize = 10;
 
@@ -249,31 +288,6 @@ fn waits(state: &StateFact, warming: &[WarmingFact], store: &Store) -> Option<Va
     let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
     let items: Vec<Value> = of_state.map(|warming| json::warming(warming, &clock)).collect();
     (!items.is_empty()).then_some(Value::Array(items))
-}
-
-/// Whether a format has lines for people around its rows.
-fn has_text_lines(output: Format) -> bool {
-    matches!(output, Format::Table | Format::Text | Format::Wide)
-}
-
-/// Formats `127.0.0.1:18000  DOWN 12s  server can't be reached, 11 attempts since 14:02:08: connect
-/// failed: …`.
-fn unreachable(problem: &ProblemFact, store: &Store) -> String {
-    let (word, _) = report::state_word(problem.state);
-    let since = if store.clock().untimed { String::new() } else { age(store.now().since(problem.since)) };
-    format!(
-        "{}  {}  {}",
-        problem.node.as_deref().unwrap_or("-"),
-        format!("{word} {since}").trim_end(),
-        report::problem(problem, &store.clock())
-    )
-}
-
-/// Counts the cells that someone must act on. A stream that has ended counts by its last state,
-/// unless its client has reconnected.
-fn problems(matrix: &Rows) -> u64 {
-    let cells = matrix.rows.iter().flat_map(|row| row.cells.iter().flatten());
-    cells.filter(|cell| report::is_problem(cell.last_state.unwrap_or(cell.state))).count() as u64
 }
 
 fn write(

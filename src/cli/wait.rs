@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
 use crate::engine::filter::{Filter, RowKind};
+use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{ResourceState, Store, TypeState};
 use crate::sources::{self, Limit};
 
@@ -19,7 +20,7 @@ const PAUSE_FACTOR: u32 = 4;
 
 /// A condition to wait for.
 pub(super) enum Condition {
-    /// Everything subscribed was delivered, and every response acknowledged.
+    /// Everything subscribed was delivered, every response acknowledged, and no problem lasts.
     Synced,
     /// A response was NACKed.
     Nack,
@@ -48,13 +49,20 @@ impl Condition {
     /// recording, any stream).
     fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
+        let lasting = |problem: &ProblemFact| problem.lasts.then_some(problem.stream);
+        let troubled: BTreeSet<_> = match self {
+            Condition::Synced => problems(store, &[]).iter().filter_map(lasting).collect(),
+            _ => BTreeSet::new(),
+        };
         let came_back: BTreeSet<_> =
             store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
         for state in store.states().iter().filter(|state| !came_back.contains(&state.stream)) {
             let node = state.node.as_deref().unwrap_or_default().to_owned();
             let word = state.last_state.unwrap_or(state.state);
             let one = match self {
-                Condition::Synced => word == TypeState::Synced || word == TypeState::Idle,
+                Condition::Synced => {
+                    matches!(word, TypeState::Synced | TypeState::Idle) && !troubled.contains(&state.stream)
+                }
                 Condition::Nack => word == TypeState::Nack,
                 Condition::State(filter) => filter.state(state, store),
                 Condition::Resource(filter) => {

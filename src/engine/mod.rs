@@ -10,6 +10,7 @@ pub mod filter;
 pub mod graph;
 pub mod lint;
 pub mod nack;
+pub mod problems;
 mod relay;
 pub mod session;
 pub mod store;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::ProblemFact;
+use crate::engine::problems::{FindingGroup, ProblemFact};
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
@@ -112,6 +112,8 @@ pub struct Common {
     pub now: Time,
     pub clock: Clock,
     pub problems: Vec<ProblemFact>,
+    /// The findings by cause, as indices.
+    pub finding_groups: Vec<FindingGroup>,
     /// The stream in scope, else the one selected on Overview.
     pub current_stream: Option<StreamId>,
     pub refresh: RefreshPolicy,
@@ -137,6 +139,7 @@ impl Common {
             now: Time::ZERO,
             clock: Clock::default(),
             problems: Vec::new(),
+            finding_groups: Vec::new(),
             current_stream: None,
             refresh: RefreshPolicy::default(),
             is_finding: false,

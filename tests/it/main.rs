@@ -3,6 +3,7 @@
 //! The first test that needs a peer (Envoy, gRPC, go-control-plane) fetches it, see
 //! [`support::peers`]. `XDSCOPE_PEERS=off` skips the tests that need peers.
 
+mod agree;
 mod applied;
 mod book;
 mod cli;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::app::analysis::Analysis;
 use crate::engine::lint::Severity;
+use crate::engine::problems::{ProblemKind, problems as list_problems};
 use crate::engine::session::MessageKind;
 use crate::engine::store::{Options, Store, TypeState};
 use crate::tui::{ReplayMark, Sign};
@@ -99,7 +100,16 @@ impl Marks {
             let n = finding.at.map_or_else(|| cursor.messages_until(finding.first), |n| n.0);
             all.push(ReplayMark { at: finding.first, n, sign: Sign::Finding });
         }
+        for problem in list_problems(cursor.store(), cursor.findings()) {
+            let message = match problem.kind {
+                ProblemKind::State(_) => continue,
+                ProblemKind::Rule(_) => problem.at.and_then(|n| cursor.of_message(n)),
+                _ => None,
+            };
+            problems.push((message.unwrap_or_else(|| cursor.of_time(problem.since)), false));
+        }
         problems.sort_unstable();
+        problems.dedup();
         all.sort_by_key(|mark| (mark.n, mark.at));
         Marks { all: all.into(), problems }
     }
@@ -125,10 +135,10 @@ fn overdue(store: &Store, options: &Options) -> Vec<Time> {
     let after = |at: Time, limit: Duration| {
         Time(at.0.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)))
     };
-    let problems = store.problems().into_iter();
-    let when = problems.filter_map(|problem| match problem.state {
-        TypeState::Stale => Some(after(problem.since, options.stale_after)),
-        TypeState::Miss => Some(after(problem.since, options.resource_timeout)),
+    let problems = list_problems(store, &[]).into_iter();
+    let when = problems.filter_map(|problem| match problem.state() {
+        Some(TypeState::Stale) => Some(after(problem.since, options.stale_after)),
+        Some(TypeState::Miss) => Some(after(problem.since, options.resource_timeout)),
         _ => None,
     });
     when.collect()

@@ -20,6 +20,13 @@ pub enum Format {
     Tree,
 }
 
+impl Format {
+    /// Whether the format is for people.
+    pub(crate) fn is_text(self) -> bool {
+        matches!(self, Format::Table | Format::Text | Format::Wide | Format::Tree)
+    }
+}
+
 /// Parses a format, out of those that a verb has.
 pub(super) fn formats(known: &'static [Format]) -> impl clap::builder::TypedValueParser<Value = Format> {
     use clap::builder::TypedValueParser as _;

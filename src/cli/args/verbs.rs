@@ -182,7 +182,8 @@ pub struct LintArgs {
     #[arg(value_name = "SOURCE")]
     #[arg(required_unless_present_any = ["list_rules", "bootstrap"])]
     pub source: Option<String>,
-    /// text, json or jsonl; sarif, junit or github for tools that read them
+    /// text: findings with one cause on one line; wide: each on its own; json or jsonl; sarif,
+    /// junit or github for tools that read them
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     pub format: LintFormat,
     /// Check only this rule; repeatable
@@ -223,6 +224,7 @@ pub struct LintArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LintFormat {
     Text,
+    Wide,
     Json,
     Jsonl,
     Sarif,

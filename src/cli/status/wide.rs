@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{ProblemFact, StateFact, Wildcard};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{StateFact, Wildcard};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::wire::event::StreamId;
@@ -47,7 +48,7 @@ impl Status<'_> {
         headers: bool,
         out: &mut dyn std::io::Write,
     ) -> Result<(), CliError> {
-        let problems = self.store.problems();
+        let problems = &self.selected.problems;
         let lives: HashMap<StreamId, String> = self
             .store
             .streams()
@@ -60,7 +61,7 @@ impl Status<'_> {
         }
         let mut table = Table::new(out, style, headers && !self.states.is_empty(), &titles);
         for (state, diff) in self.with_applied() {
-            let mut notes = self.notes(state, &problems);
+            let mut notes = self.notes(state, problems);
             notes.extend(lives.get(&state.stream).cloned());
             let mut cells = self.wide_cells(state, &notes.join(": "), style);
             if self.applied.is_some() {

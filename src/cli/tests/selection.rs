@@ -14,7 +14,12 @@ fn filters_by_content() {
 #[test]
 fn node_selects_streams_of_one_client() {
     assert_eq!(show(&["log", TOUR, "--node", "batch-9"]), show(&["log", TOUR, "--stream", "batch-9"]));
-    assert_eq!(run(&["status", TOUR, "--node", "batch-9"]).exit, Exit::Yes);
+    let status = run(&["status", TOUR, "--node", "batch-9"]);
+    assert!(
+        status.exit == Exit::No && status.out.starts_with("1 problem\nFAILING  batch-9 "),
+        "{}",
+        status.out
+    );
     let both = run(&["status", TOUR, "--node", "batch-9", "--stream", "#2"]);
     assert_eq!(both.exit, Exit::Usage);
     let unknown = run(&["get", TOUR, "--node", "nobody"]);

@@ -36,16 +36,17 @@ fn unreachable_server_is_one_problem_without_a_node() {
     assert_eq!(output.exit, Exit::No, "{}", output.all());
     let lines: Vec<&str> = output.out.lines().collect();
     let line = "server can't be reached, 3 attempts since 14:02:08: TLS failed: wrong name";
-    assert!(lines[0].starts_with("127.0.0.1:28000  DOWN ") && lines[0].ends_with(line), "{}", output.out);
+    assert_eq!(lines[0], "1 problem");
+    assert!(lines[1].starts_with("DOWN  127.0.0.1:28000  ") && lines[1].ends_with(line), "{}", output.out);
     assert!(!output.out.contains("(connection)"), "an attempt is no node: {}", output.out);
-    assert!(output.err.contains("1 problem;"), "{}", output.err);
+    assert!(output.err.contains("next: xdscope doctor 127.0.0.1:28000"), "{}", output.err);
     let objects = on(&recording, &["status", "-o", "json"]);
-    assert!(objects.exit == Exit::No && objects.err.contains("3 attempts"), "{}", objects.err);
+    assert!(objects.exit == Exit::No && objects.out.contains("3 attempts"), "{}", objects.out);
     let lint = on(&recording, &["lint"]);
-    assert!(lint.err.contains("127.0.0.1:28000: server can't be reached"), "{}", lint.err);
+    assert!(lint.out.contains("server cannot be reached, 3 attempts"), "{}", lint.out);
     let one = on(&attempts(&[REFUSED]), &["status"]);
     assert!(
-        one.out.ends_with("server can't be reached: connect failed: Connection refused\n"),
+        one.out.ends_with("server can't be reached: connect failed: Connection refused\n\n"),
         "{}",
         one.out
     );
@@ -74,7 +75,11 @@ fn stream_on_a_later_connection_clears_the_problem() {
 fn client_that_cannot_connect_is_told_apart_from_the_server() {
     let theirs = ("client", "TLS with the client failed: client certificate required");
     let output = on(&attempts(&[theirs, theirs]), &["status"]);
-    assert!(output.out.starts_with("127.0.0.1  DOWN ") && output.exit == Exit::No, "{}", output.all());
+    assert!(
+        output.out.starts_with("1 problem\nDOWN  127.0.0.1  ") && output.exit == Exit::No,
+        "{}",
+        output.all()
+    );
     assert!(
         output.out.contains("client can't connect, 2 attempts since 14:02:08: TLS with"),
         "{}",

@@ -24,9 +24,10 @@ const MIN_CONNECTION_AGE: Duration = Duration::from_secs(60);
 const MAX_SERIES_AGE: Duration = Duration::from_secs(600);
 
 /// How a stream ended, by the consequences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EndKind {
     /// The client ended the stream, and nothing was wrong.
+    #[default]
     Clean,
     /// The server or a proxy ended the stream without an error, as at a maximum connection age.
     Graceful,

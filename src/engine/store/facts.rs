@@ -7,6 +7,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::session::EndKind;
 pub use crate::engine::session::{
     AbsentBy, Keepalive, MessageKind, NackFact, Origin, PlaneFact, PushFact, ReconnectFact, RefusedVersion,
     RequestClass, ResourceState, TypeState, Wildcard,
@@ -258,6 +259,8 @@ pub struct StreamFact {
 /// The end of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndFact {
+    /// Whether the end was clean, planned or an error.
+    pub kind: EndKind,
     /// The side that ended the stream.
     pub by: Option<Side>,
     /// The gRPC status.
@@ -314,6 +317,7 @@ pub struct ResourceFact {
 impl From<&End> for EndFact {
     fn from(end: &End) -> EndFact {
         EndFact {
+            kind: EndKind::of(end),
             by: end.by,
             code: end.status.as_ref().map(|(code, _)| *code),
             message: end.status.as_ref().map(|(_, message)| message.clone()),

@@ -14,12 +14,11 @@ mod line;
 mod missing_answer;
 mod owed_at_end;
 mod pending_name;
-mod problems;
 mod query;
 mod rows;
 mod snapshot;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timers;
 mod unreachable;
 mod versions;
@@ -36,8 +35,8 @@ pub use globs::GlobMembers;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
 pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
-pub use problems::{OwedResources, Problem, ProblemFact, RefusedPush, UnreachablePeer, WarmingResources};
 pub use snapshot::{StreamsSnapshot, Waited};
+pub use unreachable::UnreachablePeer;
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
 pub use warming::{NeededResource, WarmingFact};
@@ -166,6 +165,11 @@ impl Store {
     /// Returns the streams and tracks, for rules.
     pub(crate) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the time limits of states.
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// Returns the time of the newest frame, or a later one that was set by [`Store::advance`].
@@ -331,11 +335,5 @@ impl Store {
     /// Returns one resource by name or alias.
     pub fn resource(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         self.resource_named(stream, type_url, name)
-    }
-
-    /// Returns unreachable peers, then states that need attention, then resources that are still in
-    /// time, each with the newest first.
-    pub fn problems(&self) -> Vec<ProblemFact> {
-        self.problem_facts()
     }
 }

@@ -5,14 +5,32 @@ use std::sync::Arc;
 
 use crate::engine::session::{AttemptKey, FailedAttempts, Stream};
 use crate::wire::Open;
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::event::{StreamId, Time};
 
-use super::{Problem, ProblemFact, Store, TypeState, UnreachablePeer};
+use super::Store;
+
+/// Attempts to connect through the tap since the last one that had a stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreachablePeer {
+    /// The connection of the client to the tap failed, not that of the tap to the server.
+    pub is_client: bool,
+    /// The host of the client, or the address of the server.
+    pub address: Arc<str>,
+    /// How many attempts there were.
+    pub attempts: u64,
+    /// When the first of them was made.
+    pub first: Time,
+    /// The first connection.
+    pub first_stream: StreamId,
+    /// The newest connection.
+    pub stream: StreamId,
+    /// The step that failed in the newest attempt: `connect failed: Connection refused`.
+    pub reason: String,
+}
 
 impl Store {
-    /// One problem for each server and each client that has had no stream since its attempts
-    /// failed.
-    pub(super) fn unreachable(&self) -> Vec<ProblemFact> {
+    /// Returns each server and each client that has had no stream since its attempts failed.
+    pub fn unreachable_peers(&self) -> Vec<UnreachablePeer> {
         let failures = self.engine.failures();
         // The newest open stream to each server, and of each client.
         let mut open: HashMap<(&str, Option<&str>), usize> = HashMap::new();
@@ -31,43 +49,32 @@ impl Store {
         let lasting = failures.attempts().filter(|(key, attempts)| !is_over(key, attempts));
         let mut lasting: Vec<_> = lasting.collect();
         lasting.sort_by_key(|(_, attempts)| attempts.newest);
-        lasting.into_iter().filter_map(|(key, attempts)| self.unreachable_peer(key, attempts)).collect()
-    }
-
-    fn unreachable_peer(&self, key: &AttemptKey, attempts: &FailedAttempts) -> Option<ProblemFact> {
-        let newest = self.engine.streams().get(attempts.newest)?;
-        Some(ProblemFact {
-            state: TypeState::Down,
-            since: attempts.since,
-            stream: newest.id,
-            node: Some(Arc::from(key.host.as_deref().unwrap_or(&key.server))),
-            type_url: TypeUrl::default(),
-            at: None,
-            problem: Problem::Unreachable(peer(newest, key, attempts)),
-        })
+        let newest = |attempts: &FailedAttempts| self.engine.streams().get(attempts.newest);
+        lasting.into_iter().filter_map(|(key, of)| self.unreachable_peer(newest(of)?, key, of)).collect()
     }
 
     /// Returns the failed attempts up to a connection without a stream.
-    pub(crate) fn failed_attempts_at(&self, stream: &Stream) -> Option<AttemptsFact> {
+    pub(crate) fn failed_attempts_at(&self, stream: &Stream) -> Option<UnreachablePeer> {
         let (key, attempts) = self.engine.failures().attempts_of(stream)?;
-        let first_stream = self.engine.streams().get(attempts.first)?.id;
-        Some(AttemptsFact { first_stream, peer: peer(stream, key, attempts) })
+        self.unreachable_peer(stream, key, attempts)
     }
-}
 
-/// Failed attempts with their first connection.
-pub(crate) struct AttemptsFact {
-    pub(crate) first_stream: StreamId,
-    pub(crate) peer: UnreachablePeer,
-}
-
-fn peer(newest: &Stream, key: &AttemptKey, attempts: &FailedAttempts) -> UnreachablePeer {
-    let note = newest.closed.as_ref().and_then(|(_, end)| end.note.as_deref()).unwrap_or_default();
-    UnreachablePeer {
-        is_client: key.host.is_some(),
-        attempts: attempts.count,
-        first: attempts.since,
-        reason: failed_step(note, &key.server),
+    fn unreachable_peer(
+        &self,
+        newest: &Stream,
+        key: &AttemptKey,
+        attempts: &FailedAttempts,
+    ) -> Option<UnreachablePeer> {
+        let note = newest.closed.as_ref().and_then(|(_, end)| end.note.as_deref()).unwrap_or_default();
+        Some(UnreachablePeer {
+            is_client: key.host.is_some(),
+            address: Arc::from(key.host.as_deref().unwrap_or(&key.server)),
+            attempts: attempts.count,
+            first: attempts.since,
+            first_stream: self.engine.streams().get(attempts.first)?.id,
+            stream: newest.id,
+            reason: failed_step(note, &key.server),
+        })
     }
 }
 

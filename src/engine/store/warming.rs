@@ -112,7 +112,7 @@ impl Store {
 
     /// Replaces the state of a type whose resources warm, if the state would blame the client for
     /// its withheld verdict, or would hide that an update is not in use yet.
-    pub(super) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
+    pub(crate) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
         if track.warming.is_empty() || !can_hide || stream.closed.is_some() {
             return condition;

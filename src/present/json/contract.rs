@@ -8,6 +8,7 @@ use super::SCHEMA;
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::nack::{ClientKind, InUse};
+use crate::engine::problems::{ProblemKind, Urgency};
 use crate::engine::store::{
     AbsentBy, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState,
     Wildcard,
@@ -94,6 +95,7 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("stream", "One stream: `status -o json`, `info`", STREAM),
     ("resource", "One name on one stream: `get`", RESOURCE),
     ("finding", "A violation of a rule: `lint`", FINDING),
+    ("problem", "A problem, or an answer that is still in time: `status`", PROBLEM),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
     ("doctor", "The terminal, paths, settings and a server: `doctor`", DOCTOR),
@@ -183,6 +185,33 @@ const EVENT: &[Field] = &[
     field(Always, "count", Count, "number of names"),
     field(Always, "text", Text, "description"),
 ];
+const PROBLEM: &[Field] = &[
+    field(Always, "problem", Words(problem_words), "state of the type, or kind of the problem"),
+    field(Always, "urgency", words!(Urgency), "pending: still in time, nothing is wrong yet"),
+    field(Always, "blame", words!(Blame), "side that caused it, or owes the answer"),
+    field(Always, "stream", Count, "number of the stream; of several, the first"),
+    field(Always, "streams", Count, "number of streams"),
+    known(Always, "node", Text, "node id; for an unreachable peer its address"),
+    field(Maybe, "type", Text, "short word of the type; absent if it is about a whole stream"),
+    field(Always, "since", Time, "when it began"),
+    field(Maybe, "last", Time, "when it occurred last, if more than once"),
+    field(Maybe, "closed", Time, "when the stream closed, if it has"),
+    field(Always, "count", Count, "number of occurrences"),
+    field(Maybe, "period_ms", Number, "mean interval of the occurrences in milliseconds, from the third on"),
+    field(Maybe, "at", Count, "number of the message to look at"),
+    field(Always, "messages", List(&Count), "evidence: numbers of messages"),
+    field(Always, "rules", TEXTS, "broken rules with the same cause"),
+    field(Always, "text", Text, "one sentence"),
+    field(Maybe, "quote", Text, "words of the client"),
+];
+
+/// The words of `problem.problem`.
+fn problem_words() -> Vec<&'static str> {
+    let states = TypeState::ALL.iter().map(|state| state.word());
+    let others = [ProblemKind::Failing, ProblemKind::Owed].map(ProblemKind::word);
+    let rules = [Severity::Error, Severity::Warn].map(Severity::word);
+    states.chain(others).chain(rules).collect()
+}
 
 const ERROR: &[Field] =
     &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "message of the client")];
@@ -454,6 +483,7 @@ const FINDING: &[Field] = &[
     field(Always, "count", Count, "number of occurrences"),
     field(Always, "text", Text, "description"),
     field(Always, "guess", Bool, "whether the finding is uncertain"),
+    field(Maybe, "group", Count, "number of the cause: findings with one cause have one number"),
     field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
 ];
 

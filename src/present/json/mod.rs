@@ -23,11 +23,14 @@ mod tests;
 mod tls;
 mod warming;
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
+use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
     MessageEvent, MessageFact, MissingAnswer, ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact,
     TtlFact, TypeState, Wildcard,
@@ -322,7 +325,9 @@ pub fn applied(diff: &AppliedDiff) -> Value {
 }
 
 /// The `finding` object: a violation of a rule, once or repeatedly.
-pub fn finding(finding: &Finding, clock: &Clock) -> Value {
+///
+/// `group` is equal for findings with one cause; a live run does not know it.
+pub fn finding(finding: &Finding, group: Option<u64>, clock: &Clock) -> Value {
     let mut out = Object::new("finding");
     out.put("rule", finding.rule.id);
     out.put("row", finding.rule.rows);
@@ -340,9 +345,35 @@ pub fn finding(finding: &Finding, clock: &Clock) -> Value {
     out.put("count", finding.count);
     out.put("text", finding.text.as_str());
     out.put("guess", finding.guess);
+    out.some("group", group);
     if let Some(place) = &finding.place {
         out.put("place", &**place);
     }
+    out.done()
+}
+
+/// The `problem` object. [`ProblemFact::findings`] are indices into `findings`.
+pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Value {
+    let mut out = Object::new("problem");
+    out.put("problem", problem.kind.word());
+    out.put("urgency", problem.urgency.word());
+    out.put("blame", problem.blame.word());
+    out.put("stream", problem.stream.0);
+    out.put("streams", problem.streams);
+    out.put("node", problem.node.as_deref());
+    out.some("type", (!problem.type_url.is_empty()).then(|| type_word(&problem.type_url)));
+    out.put("since", time(problem.since, clock));
+    out.some("last", problem.last.map(|at| time(at, clock)));
+    out.some("closed", problem.closed.map(|at| time(at, clock)));
+    out.put("count", problem.count);
+    let period = problem.period.filter(|_| !clock.untimed);
+    out.some("period_ms", period.map(|period| period.as_nanos() as f64 / 1e6));
+    out.some("at", problem.at.map(|at| at.0));
+    out.put("messages", problem.messages.iter().map(|seq| seq.0).collect::<Vec<u64>>());
+    let rules = problem.findings.iter().filter_map(|index| findings.get(*index)).map(|of| of.rule.id);
+    out.put("rules", rules.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    out.put("text", report::problem(problem, clock));
+    out.some("quote", problem.quote().map(|quote| quote.to_string()));
     out.done()
 }
 

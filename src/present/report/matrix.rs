@@ -1,7 +1,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::engine::store::{EndKind, StreamFact, SummaryFact, TypeState};
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
 use crate::wire::text::{age, plural, type_label};
 
@@ -44,41 +44,28 @@ impl Rows {
         types.sort_by_cached_key(type_order);
         let mut rows = rows(streams);
         fill(&mut rows, &types, cells);
-        rows.sort_by_key(|row| (severity(row.worst), row.key));
+        rows.sort_by_key(|row| (row.rank(), row.key));
         Rows { types, rows }
     }
 }
 
-/// A problem of a type when its stream closed, if the client did not reconnect.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LastWord {
-    /// The node, or the address of the client.
-    pub node: String,
-    /// The time at which the stream closed.
-    pub closed: Time,
-    /// The type that has the problem.
-    pub type_url: TypeUrl,
-    /// The last state of the type.
-    pub state: TypeState,
-    /// The label of the type and its state, such as `CDS NACK×3`.
-    pub text: String,
-}
-
 impl Row {
-    /// Returns the last problems of its types, if the row is closed.
-    pub fn last_words(&self, times: &str) -> Vec<LastWord> {
-        let word = |cell: &Arc<SummaryFact>| {
+    /// Returns the types that had a problem when the row closed: `CDS NACK×3`.
+    fn last_problems(&self, times: &str) -> Vec<String> {
+        let text = |cell: &Arc<SummaryFact>| {
             let state = cell.last_state.filter(|state| is_problem(*state))?;
-            let label = type_label(cell.type_url.as_str());
-            Some(LastWord {
-                node: self.name.clone(),
-                closed: cell.since,
-                type_url: cell.type_url.clone(),
-                state,
-                text: format!("{label} {}", state_text(state, &**cell, times)),
-            })
+            Some(format!("{} {}", type_label(cell.type_url.as_str()), state_text(state, &**cell, times)))
         };
-        self.cells.iter().flatten().filter_map(word).collect()
+        self.cells.iter().flatten().filter_map(text).collect()
+    }
+
+    /// Returns the rank of the row, 0 for the worst: that of its worst state.
+    ///
+    /// A client that is gone with an error ranks like one that cannot be reached.
+    pub fn rank(&self) -> u8 {
+        let end = self.streams.last().and_then(|stream| stream.end.as_ref());
+        let is_lost = self.is_closed() && end.is_some_and(|end| end.kind == EndKind::Error);
+        severity(if is_lost { TypeState::Down } else { self.worst })
     }
 
     /// Returns whether all streams of the row are closed.
@@ -117,8 +104,8 @@ pub fn ended(row: &Row, now: Option<Time>, times: &str) -> String {
     if row.reconnects > 0 {
         text.push_str(&format!("; {}", plural(row.reconnects as u64, "reconnect")));
     }
-    for word in row.last_words(times) {
-        text.push_str(&format!("; last {}", word.text));
+    for problem in row.last_problems(times) {
+        text.push_str(&format!("; last {problem}"));
     }
     text
 }

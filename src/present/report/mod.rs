@@ -19,10 +19,10 @@ pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
-pub use matrix::{LastWord, Row, Rows, ended, node_name, type_order};
+pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
-pub use problem::problem;
+pub use problem::{next_step, problem, problem_count, problem_node, problem_place, problem_word};
 pub use refused_version::refused_version;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,

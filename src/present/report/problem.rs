@@ -1,14 +1,47 @@
-use crate::engine::store::{
-    OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, UnreachablePeer, WarmingResources,
-};
-use crate::wire::event::{Clock, Kind, Time};
+//! Words and sentences about problems.
 
-/// One sentence that says who owes what to whom: `server owes EDS ledger-v2, asked twice (#489
-/// #491)`.
+use crate::engine::lint::Severity;
+use crate::engine::problems::{
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources,
+};
+use crate::engine::store::{RequestSpan, UnreachablePeer};
+use crate::wire::event::{Clock, Kind, Time};
+use crate::wire::text::{count, period, plural, type_label};
+
+use super::{Role, failing_stream, finding, owed_at_end, state_word};
+
+/// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
+pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
+    let role = if fact.urgency == Urgency::Error { Role::Bad } else { Role::Warn };
+    match fact.kind {
+        ProblemKind::State(state) => state_word(state),
+        ProblemKind::Failing => ("FAILING", role),
+        ProblemKind::Owed => ("OWED", role),
+        ProblemKind::Rule(Severity::Error) => ("ERROR", role),
+        ProblemKind::Rule(_) => ("WARN", role),
+    }
+}
+
+/// Returns the node of a problem, or the stream if the node is unknown.
+pub fn problem_node(fact: &ProblemFact) -> String {
+    fact.node.as_deref().map_or_else(|| format!("#{}", fact.stream.0), str::to_owned)
+}
+
+/// Returns the node and the type of a problem: `edge-gw-1 CDS`.
+pub fn problem_place(fact: &ProblemFact) -> String {
+    let node = problem_node(fact);
+    match fact.type_url.is_empty() {
+        true => node,
+        false => format!("{node} {}", type_label(fact.type_url.as_str())),
+    }
+}
+
+/// Returns one sentence that says who owes what to whom, or which rule was broken:
+/// `server owes EDS ledger-v2, asked twice (#489 #491)`.
 pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     let label = label(fact.type_url.as_str());
-    match &fact.problem {
-        Problem::Refused(refused) => refused_push(&label, refused, clock),
+    let mut text = match &fact.problem {
+        Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::Unanswered { version, response } => {
             let version = shown(version);
             format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
@@ -16,17 +49,54 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
+        Problem::Failing(failing) => failing_stream(failing, clock),
+        Problem::OwedAtEnd(owed) => owed_at_end(owed),
+        Problem::Broken(broken) => finding(broken, "×"),
+    };
+    if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
+        text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
+    }
+    text
+}
+
+/// Returns the number of problems: `no problems`, `1 problem`, `12 problems`.
+pub fn problem_count(problems: &[ProblemFact]) -> String {
+    match problems.iter().filter(|problem| problem.is_wrong()).count() as u64 {
+        0 => "no problems".to_owned(),
+        n => plural(n, "problem"),
     }
 }
 
-/// `CDS 42 refused 3 times since 14:01:58; pushed again; 41 in force`.
-fn refused_push(label: &str, refused: &RefusedPush, clock: &Clock) -> String {
+/// Returns the command that shows more about a problem of `source`.
+pub fn next_step(fact: &ProblemFact, source: &str) -> String {
+    let node = format!("--stream '#{}'", fact.stream.0);
+    let label = type_label(fact.type_url.as_str()).to_lowercase();
+    match &fact.problem {
+        Problem::Refused(_) => format!("xdscope log {source} {node} --filter 'kind:nack' --body"),
+        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) => {
+            format!("xdscope log {source} {node} --filter 'type:{label}'")
+        }
+        Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
+        Problem::Owed(_) => format!("xdscope get {source} {label} {node} --subscriptions"),
+        Problem::Unreachable(peer) if !peer.is_client => format!("xdscope doctor {}", peer.address),
+        Problem::Unreachable(_) => format!("xdscope log {source}"),
+        Problem::Failing(_) => format!("xdscope log {source} {node}"),
+        Problem::Broken(broken) => format!("xdscope explain {}", broken.rule.id),
+    }
+}
+
+/// `CDS 42 refused 3 times since 14:01:58, every 10s; pushed again; 41 in force`.
+fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
     let mut text = format!("{label} {} refused", shown(&refused.version));
     if refused.implied {
         text.push_str(" by version alone");
     }
     if refused.times > 1 {
-        text.push_str(&format!(" {} times since {}", refused.times, time_of_day(refused.first, clock)));
+        let times = count(refused.times);
+        text.push_str(&format!(" {times} times since {}", time_of_day(refused.first, clock)));
+        if let Some(every) = fact.period.filter(|_| !clock.untimed) {
+            text.push_str(&format!(", every {}", period(every)));
+        }
     }
     if refused.is_resent {
         text.push_str("; pushed again");
@@ -34,6 +104,9 @@ fn refused_push(label: &str, refused: &RefusedPush, clock: &Clock) -> String {
     match &refused.in_force {
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
+    }
+    if fact.closed.is_some() {
+        text.push_str("; the stream has closed since");
     }
     text
 }

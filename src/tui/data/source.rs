@@ -3,7 +3,8 @@
 use crate::engine::applied::AppliedDiff;
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::lint::Finding;
-use crate::engine::store::{LineFact, MessageFact, ProblemFact, StateFact, Store, StreamFact, SummaryFact};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use crate::schema::Schema;
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 
@@ -48,6 +49,7 @@ pub trait Data {
     fn state(&self, stream: StreamId, type_url: &TypeUrl) -> Option<StateFact>;
     /// The NACKs that the store remembers.
     fn nacks(&self) -> Vec<Seq>;
+    /// The problems, the worst first.
     fn problems(&self) -> Vec<ProblemFact>;
     /// The findings of the rules, oldest first.
     fn findings(&self) -> &[Finding] {

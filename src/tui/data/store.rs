@@ -2,7 +2,8 @@
 
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::lint::Finding;
-use crate::engine::store::{LineFact, MessageFact, ProblemFact, StateFact, Store, StreamFact, SummaryFact};
+use crate::engine::problems::{ProblemFact, problems};
+use crate::engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::contents::{BodyRenderer, Contents};
@@ -58,7 +59,7 @@ impl Data for StoreData<'_> {
         self.store.nacks()
     }
     fn problems(&self) -> Vec<ProblemFact> {
-        self.store.problems()
+        problems(self.store, self.findings)
     }
     fn findings(&self) -> &[Finding] {
         self.findings

@@ -85,7 +85,7 @@ commands! {
     Follow "follow" "follow" "follow the newest message, or stop; from the past back to now";
     Ladder "ladder" "ladder" "show the same rows between two lifelines, or as a list";
     Format "format" "format" "show the content as fields, yaml, json, text or hex";
-    Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes in sync, the node of a stream, large values";
+    Unfold "unfold" "unfold" "unfold what is folded: gaps, nodes, large values, findings with one cause";
     Diff "diff" "diff" "show what the selected push changed";
     DiffMarked "diff-marked" "diff marked" "mark this push or node; on another one, show how they differ; compare variants of a resource";
     Older "older-version" "version" "show the version before";

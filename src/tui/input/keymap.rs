@@ -85,6 +85,7 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Screen(S::Nack), "d", Diff),
     key(C::Screen(S::Nack), "\\", FullScreen),
     key(C::Screen(S::Nack), "z", Unfold),
+    shown(C::Screen(S::Lint), "z", Unfold),
     shown(C::Screen(S::Subscriptions), "s", Sort),
     key(C::Screen(S::Subscriptions), "\\", FullScreen),
     shown(C::Screen(S::Graph), "p", ProblemsOnly),

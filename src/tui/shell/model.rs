@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::TypeState;
 use crate::present::report;
 use crate::tui::common::{Common, Paused, Scope};
 use crate::tui::data::{Data, Marked, ViewTime};
@@ -99,12 +98,9 @@ impl Model {
         }
     }
 
-    /// The number of problems that need attention: not those that are merely waiting, but also
-    /// those that streams closed with.
+    /// The number of problems, without answers that are still in time.
     pub fn urgent(&self) -> usize {
-        let is_urgent = |state| !matches!(state, TypeState::Wait | TypeState::Sent);
-        let open = self.common.problems.iter().filter(|problem| is_urgent(problem.state));
-        open.count() + self.screens.overview.table.last_words.len()
+        self.common.problems.iter().filter(|problem| problem.is_wrong()).count()
     }
 
     /// The stream in scope, else the one selected on Overview.

@@ -1,5 +1,6 @@
 //! Updates the state of the screens to the facts of the source.
 
+use crate::engine::problems::findings_by_cause;
 use crate::tui::common::RefreshPolicy;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
@@ -33,8 +34,9 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
             model.common.problems = data.problems();
+            model.common.finding_groups = findings_by_cause(&model.common.problems, data.findings());
         }
-        model.screens.lint.count(data);
+        model.screens.lint.count(&model.common, data);
     }
     model.common.is_finding =
         model.find.is_some() || matches!(model.overlays.last(), Some(Overlay::Find { .. }));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::engine::filter::{Filter, FilterError};
+use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
-    EndFact, LineFact, MessageFact, ProblemFact, ReconnectFact, StateFact, StreamFact, SummaryFact,
+    EndFact, LineFact, MessageFact, ReconnectFact, StateFact, StreamFact, SummaryFact,
 };
 use crate::tui::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
 use crate::tui::screens::overview::tests::problems::problems;

@@ -2,7 +2,7 @@
 //! that the column `seen` of `tests/rows.txt` and the table `tests/triggers.txt` name.
 
 mod entry;
-mod output;
+pub mod output;
 
 use std::sync::Mutex;
 use std::thread;
@@ -45,7 +45,7 @@ fn check(entry: &SeenEntry, held_by: &str) -> Result<(), String> {
         let fixture = Fixture::find(name).ok_or_else(|| format!("no fixture {name}"))?;
         let shown = match entry.screen() {
             Some(keys) => fixture.screen(&keys)?,
-            None => output::run(&entry.arguments(&fixture.path)),
+            None => output::run(&entry.arguments(&fixture.path)).all(),
         };
         found = entry.check(&shown).map_err(|why| format!("@{name} {why}"));
         if found.is_ok() {

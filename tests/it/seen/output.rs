@@ -27,8 +27,22 @@ impl Fixture {
     }
 }
 
-/// Runs a verb in UTC without a terminal, and returns all output.
-pub fn run(args: &[String]) -> String {
+/// Output and exit code of a verb.
+pub struct Output {
+    pub out: String,
+    pub err: String,
+    pub exit: u8,
+}
+
+impl Output {
+    /// All output: stdout, then stderr.
+    pub fn all(&self) -> String {
+        format!("{}{}", self.out, self.err)
+    }
+}
+
+/// Runs a verb in UTC without a terminal.
+pub fn run(args: &[String]) -> Output {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut io = Io {
         stdin: Box::new(std::io::empty()),
@@ -41,10 +55,11 @@ pub fn run(args: &[String]) -> String {
         zone: TimeZone::UTC,
         is_unanswered: false,
     };
-    run_in(std::iter::once("xdscope").chain(args.iter().map(String::as_str)).map(Into::into), &mut io);
+    let exit =
+        run_in(std::iter::once("xdscope").chain(args.iter().map(String::as_str)).map(Into::into), &mut io);
     drop(io);
-    out.extend(err);
-    String::from_utf8_lossy(&out).into_owned()
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Output { out: text(&out), err: text(&err), exit: exit as u8 }
 }
 
 /// The text of a test function.

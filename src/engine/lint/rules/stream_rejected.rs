@@ -73,7 +73,7 @@ fn check(ctx: &mut RuleContext<'_>) {
 /// Reports connections that never had a stream.
 fn unreachable(ctx: &mut RuleContext<'_>) {
     let Some(attempts) = ctx.store.failed_attempts_at(ctx.stream) else { return };
-    let UnreachablePeer { is_client, attempts: times, first, reason } = attempts.peer;
+    let UnreachablePeer { is_client, attempts: times, first, first_stream, reason, .. } = attempts;
     if times < MIN_OUTAGES {
         return;
     }
@@ -84,7 +84,7 @@ fn unreachable(ctx: &mut RuleContext<'_>) {
         ..FindingDraft::default()
     };
     let text = format!("{who}, {} attempts: {reason}", count(times));
-    ctx.report_series(&RULE, attempts.first_stream, draft, Restated { text, first, count: times });
+    ctx.report_series(&RULE, first_stream, draft, Restated { text, first, count: times });
 }
 
 /// `240 streams end before a response, every 250ms: UNAUTHENTICATED token expired (last request:

@@ -6,7 +6,6 @@ mod failing;
 mod ledger;
 mod nonces;
 mod partial;
-mod problems;
 mod reconnect;
 mod replay;
 mod sotw;
@@ -17,7 +16,7 @@ use crate::sources::script::{self, Codec};
 use super::{Options, Store};
 
 /// A codec for scripts that have no resource contents.
-struct NoCodec;
+pub(crate) struct NoCodec;
 
 impl Codec for NoCodec {
     fn encode(&self, message: &str, _: &serde_json::Value) -> Result<Vec<u8>, script::CodecError> {

@@ -207,7 +207,12 @@ fn facts(store: &Store) -> String {
         );
         out += &format!("{resources:?}\n");
     }
-    out + &format!("{:?}\n{:?}\n{:?}", store.streams(), store.problems(), store.summaries())
+    out + &format!(
+        "{:?}\n{:?}\n{:?}",
+        store.streams(),
+        crate::engine::problems::problems(store, &[]),
+        store.summaries()
+    )
 }
 
 /// A heartbeat among many resources does not bring back an expired one.

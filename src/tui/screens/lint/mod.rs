@@ -5,11 +5,12 @@ mod tests;
 mod view;
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::lint::{Finding, Severity};
+use crate::engine::problems::merged;
 use crate::present::report;
 use crate::tui::common::{Common, Scope, Sort};
 use crate::tui::data::{AppliedFilter, Data};
@@ -23,12 +24,16 @@ use crate::tui::widgets::text::{plain_lines, plain_row};
 
 #[derive(Clone, Debug, Default)]
 pub struct LintScreen {
-    /// Findings of rules that are not hidden, whatever the scope: the count of the tab.
+    /// Causes of findings of rules that are not hidden, whatever the scope: the count of the tab.
     pub total: usize,
     /// Findings shown, by severity: errors, warnings, notes.
     counts: [usize; 3],
     /// Indices of the findings shown, in display order.
     rows: Vec<usize>,
+    /// The findings that are folded into one with the same cause, by its index.
+    folded: HashMap<usize, Vec<usize>>,
+    /// Findings with one cause are shown one by one.
+    is_unfolded: bool,
     /// Index of the selected finding. Findings are never taken back.
     selected: Option<usize>,
     top: usize,
@@ -41,6 +46,8 @@ pub struct LintScreen {
     pub window: Vec<Finding>,
     /// The selected finding.
     pub finding: Option<Finding>,
+    /// Rules that the findings folded into the selected one are about.
+    also: Vec<&'static str>,
     /// Messages of the evidence: number and kind.
     evidence: Vec<(u64, String)>,
 }
@@ -64,9 +71,12 @@ impl LintScreen {
     }
 
     /// Updates the count of the tab.
-    pub fn count(&mut self, data: &dyn Data) {
-        let is_shown = |finding: &&Finding| !self.hidden_rules.contains(finding.rule.id);
-        self.total = data.findings().iter().filter(is_shown).count();
+    pub fn count(&mut self, common: &Common, data: &dyn Data) {
+        let findings = data.findings();
+        let is_shown = |at: &usize| {
+            findings.get(*at).is_some_and(|finding| !self.hidden_rules.contains(finding.rule.id))
+        };
+        self.total = common.finding_groups.iter().filter(|group| group.iter().any(is_shown)).count();
     }
 
     /// Opens the message that completed the finding, or the last one of its evidence.
@@ -107,6 +117,31 @@ impl LintScreen {
         }
     }
 
+    /// Folds findings that have one cause into the most severe one that is shown.
+    fn fold(&mut self, rows: &mut Vec<(usize, &Finding)>, common: &Common) {
+        self.folded.clear();
+        if self.is_unfolded {
+            return;
+        }
+        let shown: HashSet<usize> = rows.iter().map(|(at, _)| *at).collect();
+        for group in &common.finding_groups {
+            let mut group = group.iter().copied().filter(|at| shown.contains(at));
+            let (Some(lead), others) = (group.next(), group.collect::<Vec<usize>>()) else { continue };
+            if !others.is_empty() {
+                self.folded.insert(lead, others);
+            }
+        }
+        let hidden: HashSet<usize> = self.folded.values().flatten().copied().collect();
+        rows.retain(|(at, _)| !hidden.contains(at));
+    }
+
+    /// Returns the rules of findings that are folded into another one, each once.
+    fn other_rules(&self, at: usize, findings: &[Finding]) -> Vec<&'static str> {
+        let folded = self.folded.get(&at).into_iter().flatten();
+        let rules: BTreeSet<&str> = folded.filter_map(|at| findings.get(*at)).map(|of| of.rule.id).collect();
+        rules.into_iter().collect()
+    }
+
     /// Lists the findings in scope, in the order that the user chose.
     fn list(&mut self, common: &Common, data: &dyn Data) {
         let findings = data.findings();
@@ -119,6 +154,9 @@ impl LintScreen {
         };
         let mut rows: Vec<(usize, &Finding)> =
             findings.iter().enumerate().filter(|(_, finding)| is_shown(finding)).collect();
+        self.counts = Severity::ALL
+            .map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
+        self.fold(&mut rows, common);
         match common.sorts.of(ScreenId::Lint) {
             Sort::Worst => {
                 rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
@@ -126,8 +164,6 @@ impl LintScreen {
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
         }
-        self.counts = Severity::ALL
-            .map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
         self.rows = rows.into_iter().map(|(at, _)| at).collect();
         if self.position().is_none() {
             self.select(0);
@@ -152,6 +188,7 @@ impl Screen for LintScreen {
                 self.shows_manual = !self.shows_manual;
                 self.scroll = 0;
             }
+            Command::Unfold => self.is_unfolded = !self.is_unfolded,
             Command::HideRule => self.hide_rule(common, data),
             Command::NextProblem => self.next_finding(common, 1),
             Command::PreviousProblem => self.next_finding(common, -1),
@@ -167,8 +204,13 @@ impl Screen for LintScreen {
         let height = usize::from(list.height).saturating_sub(1);
         self.top = scroll(self.top, self.position().unwrap_or(0), height, self.rows.len());
         let window = self.rows.iter().skip(self.top).take(height);
-        self.window = window.filter_map(|at| findings.get(*at)).cloned().collect();
-        self.finding = self.selected.and_then(|at| findings.get(at)).cloned();
+        let of_group = |at: &usize| {
+            let folded = self.folded.get(at).into_iter().flatten();
+            Some(merged(findings.get(*at)?, folded.filter_map(|at| findings.get(*at))))
+        };
+        self.window = window.filter_map(of_group).collect();
+        self.finding = self.selected.and_then(|at| of_group(&at));
+        self.also = self.selected.map(|at| self.other_rules(at, findings)).unwrap_or_default();
         let evidence = self.finding.iter().flat_map(|finding| finding.messages.iter());
         let evidence = evidence.map(|n| {
             let line = data.row_of(*n).and_then(|row| data.line(row));

@@ -116,6 +116,7 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
         "evidence",
         &if evidence.is_empty() { "a timer, no message".to_owned() } else { evidence.join("  ") },
     );
+    add("also", &screen.also.join(", "));
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut when = time(finding.first);
     if finding.count > 1 {

@@ -211,7 +211,7 @@ impl Screen for NackScreen {
     }
 
     fn badge(&self, common: &Common) -> usize {
-        common.problems.iter().filter(|problem| problem.state == TypeState::Nack).count()
+        common.problems.iter().filter(|problem| problem.state() == Some(TypeState::Nack)).count()
     }
 
     fn has_text_focus(&self, common: &Common) -> bool {

@@ -12,7 +12,8 @@ mod view;
 
 use ratatui::layout::Position;
 
-use crate::engine::store::{ProblemFact, TypeState};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::TypeState;
 use crate::present::report::{self, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::data::Data;
@@ -72,7 +73,10 @@ impl OverviewScreen {
         let target = match common.pane {
             Pane::Main => self.selected_stream().map(|stream| (stream, self.column_type().cloned())),
             Pane::Second => {
-                self.selected_problem(common).map(|problem| (problem.stream, Some(problem.type_url.clone())))
+                let type_of = |problem: &ProblemFact| {
+                    Some(problem.type_url.clone()).filter(|type_url| !type_url.is_empty())
+                };
+                self.selected_problem(common).map(|problem| (problem.stream, type_of(problem)))
             }
         };
         match target {
@@ -189,8 +193,8 @@ impl Screen for OverviewScreen {
             }
             Pane::Second => {
                 let problem = self.selected_problem(common)?;
-                match problem.state {
-                    TypeState::Nack => pushes::push_to_compare(data, problem.stream, &problem.type_url),
+                match problem.state() {
+                    Some(TypeState::Nack) => pushes::push_to_compare(data, problem.stream, &problem.type_url),
                     _ => {
                         let fact = problem.at.and_then(|n| data.row(data.row_of(n)?))?;
                         if fact.dir == Some(Dir::Resp) { fact.n } else { fact.answers }
@@ -204,8 +208,8 @@ impl Screen for OverviewScreen {
     fn copy_row(&self, common: &Common) -> Option<String> {
         if common.pane == Pane::Second {
             let problem = self.selected_problem(common)?;
-            let node = problem.node.as_deref().unwrap_or("-");
-            return Some(format!("{node} {}", report::problem(problem, &common.clock)));
+            let place = report::problem_place(problem);
+            return Some(format!("{place} {}", report::problem(problem, &common.clock)));
         }
         Some(plain_row(&matrix::overview_row(common, self.row()?)))
     }

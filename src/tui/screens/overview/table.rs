@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::store::{StreamFact, SummaryFact, TypeState};
-use crate::present::report::{LastWord, Row, Rows, is_problem, severity};
+use crate::present::report::{Row, Rows, severity};
 use crate::tui::common::{RefreshPolicy, Sort};
 use crate::tui::data::{AppliedFilter, Data, ViewTime};
 use crate::wire::event::TypeUrl;
@@ -33,8 +33,6 @@ pub struct NodeTable {
     pub streams: usize,
     /// The number of nodes by worst state, worst first.
     pub counts: Vec<(TypeState, usize)>,
-    /// Problems that streams closed with.
-    pub last_words: Vec<LastWord>,
     /// All streams at the moment of the table, from which filter and order are applied.
     all_streams: Vec<Arc<StreamFact>>,
     /// All states at the moment of the table.
@@ -115,12 +113,6 @@ impl NodeTable {
     fn read(&mut self, data: &dyn Data) {
         let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
         let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
-        let last = |cell: &Arc<SummaryFact>| cell.last_state.is_some_and(is_problem);
-        self.last_words = if cells.iter().any(last) {
-            last_words(&Rows::build(streams.clone(), cells.clone()))
-        } else {
-            Vec::new()
-        };
         self.streams = streams.len();
         (self.all_streams, self.all_states) = (streams, cells);
     }
@@ -139,15 +131,15 @@ impl NodeTable {
         }
         let mut counts: Vec<(TypeState, usize)> = Vec::new();
         for row in &rows {
-            match counts.last_mut() {
-                Some((state, count)) if *state == row.worst => *count += 1,
-                _ => counts.push((row.worst, 1)),
+            match counts.iter_mut().find(|(state, _)| *state == row.worst) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((row.worst, 1)),
             }
         }
         let mut folded = 0;
         if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded {
             let before = rows.len();
-            rows.retain(|row| severity(row.worst) < severity(TypeState::Synced));
+            rows.retain(|row| row.rank() < severity(TypeState::Synced));
             folded = before - rows.len();
         }
         match key.sort {
@@ -166,10 +158,6 @@ impl NodeTable {
 
 fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {
     then.1 <= now.1 && now.1.since(then.1) < than
-}
-
-fn last_words(rows: &Rows) -> Vec<LastWord> {
-    rows.rows.iter().filter(|row| row.is_closed()).flat_map(|row| row.last_words("×")).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common) -> (usize, 
     let table = &screen.table;
     let none = usize::from(table.rows.is_empty() && common.filter.is_some());
     let rows = 1 + none + table.rows.len() + 2 * usize::from(table.folded > 0);
-    (rows, 1 + problems::problem_lines(screen, common).count().max(1))
+    (rows, 1 + problems::problem_lines(common).count().max(1))
 }
 
 pub(super) fn draw(

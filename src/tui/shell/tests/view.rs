@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 
-use crate::engine::store::{Problem, RefusedPush};
+use crate::engine::problems::{Problem, RefusedPush};
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};

@@ -183,7 +183,7 @@ fn unreachable_server_is_a_problem_without_a_node() {
     }
     let overview = screen(&source.data(), "1", 130, 30);
     let why = "server can't be reached, 2 attempts since +5.0s: connect failed: Connection refused";
-    assert!(line(&overview, why).contains("DOWN   1s   10.0.0.1:18000"), "{overview}");
+    assert!(line(&overview, why).contains("DOWN    1s   10.0.0.1:18000"), "{overview}");
     assert!(overview.contains("! 2 problems") && overview.contains("1 of 1 node "), "{overview}");
     assert!(!overview.contains("(connection)"), "{overview}");
 }
@@ -192,13 +192,17 @@ fn unreachable_server_is_a_problem_without_a_node() {
 fn shows_problems_that_a_stream_closed_with() {
     let source = ScriptedStore::of(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
     let shown = screen(&source.data(), "", 100, 30);
-    assert!(line(&shown, "when its stream closed").contains("last CDS NACK"), "{shown}");
+    assert!(line(&shown, "the stream has closed since").contains("NACK"), "{shown}");
+    assert!(line(&shown, "server ended the stream").contains("FAILING"), "{shown}");
     assert!(line(&shown, "closed 0.0s ago:").contains("; last CDS NACK"), "{shown}");
-    assert!(shown.contains("! 1 problem ") && !shown.contains("\n none"), "{shown}");
+    assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
     let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\n"));
     let shown = screen(&source.data(), "", 100, 30);
-    assert!(shown.contains("\n none") && !shown.contains("! 1 problem"), "{shown}");
+    assert!(shown.contains("! 1 problem ") && shown.contains("UNAVAILABLE"), "{shown}");
+    let source = ScriptedStore::of(&format!("{accepted}+5s 1 close\n"));
+    let shown = screen(&source.data(), "", 100, 30);
+    assert!(shown.contains("\n none") && !shown.contains("! 1 problem"), "the client left: {shown}");
 }
 
 #[test]

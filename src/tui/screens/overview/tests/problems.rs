@@ -3,19 +3,31 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{OwedResources, Problem, ProblemFact, RefusedPush, RequestSpan, TypeState};
+use crate::engine::lint::Blame;
+use crate::engine::problems::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency};
+use crate::engine::store::{RequestSpan, TypeState};
 use crate::tui::tests::story::{ERROR, at, url};
 use crate::wire::event::{Kind, Seq, StreamId};
 
 /// A problem of `edge-gw-1` with its clusters.
 fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFact {
     ProblemFact {
-        state,
+        kind: ProblemKind::State(state),
+        urgency: if state == TypeState::Wait { Urgency::Pending } else { Urgency::Error },
+        blame: Blame::Both,
         since: at(since),
+        last: None,
+        count: 1,
+        period: None,
         stream: StreamId(1),
+        streams: 1,
         node: Some(Arc::from("edge-gw-1")),
         type_url: url(Kind::Cds),
         at: Some(Seq(n)),
+        messages: vec![Seq(n)],
+        findings: Vec::new(),
+        lasts: true,
+        closed: None,
         problem,
     }
 }

@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use crate::engine::store::{LineFact, MessageFact, ProblemFact, StateFact, StreamFact, SummaryFact};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{LineFact, MessageFact, StateFact, StreamFact, SummaryFact};
 use crate::tui::data::{AppliedFilter, BodyFormat, Data};
 use crate::tui::tests::story::{Story, story};
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};

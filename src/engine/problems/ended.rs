@@ -1,0 +1,74 @@
+//! Problems of closed streams: streams that fail, refusals and answers owed when a stream closed.
+
+use crate::engine::lint::Blame;
+use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
+use crate::wire::event::{Side, TypeUrl};
+
+use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
+use super::states;
+
+/// Returns the clients whose streams fail.
+pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
+    let problem = |failing: FailingStream| {
+        let is_error = failing.failure != StreamFailure::Cut && !failing.is_graceful;
+        let last_request = failing.last_request.as_ref().map(|(n, _)| *n);
+        let address = failing.peer.as_deref().or(failing.server.as_deref());
+        ProblemFact {
+            kind: ProblemKind::Failing,
+            urgency: if is_error { Urgency::Error } else { Urgency::Warning },
+            blame: if failing.by() == Side::Client { Blame::Client } else { Blame::Server },
+            since: failing.first,
+            last: (failing.count > 1).then_some(failing.last),
+            count: failing.count,
+            period: failing.period,
+            stream: failing.stream,
+            streams: failing.count,
+            node: failing.node.clone().or_else(|| address.map(Into::into)),
+            type_url: TypeUrl::default(),
+            at: last_request,
+            messages: last_request.into_iter().collect(),
+            findings: Vec::new(),
+            lasts: true,
+            closed: Some(failing.last),
+            problem: Problem::Failing(Box::new(failing)),
+        }
+    };
+    store.failing_streams().into_iter().map(problem).collect()
+}
+
+/// Returns refusals and missing answers of the newest closed stream of each client, unless a later
+/// stream was answered.
+pub(super) fn of_closed_streams(store: &Store) -> Vec<ProblemFact> {
+    let mut out = Vec::new();
+    for stream in store.unreplaced_streams() {
+        out.extend(stream.tracks_shown().filter_map(|track| states::refused(stream, track)));
+    }
+    out.extend(store.owed_at_end().into_iter().map(owed_at_end));
+    out
+}
+
+fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
+    let blame = match owed.debt {
+        Debt::Verdict { .. } => Blame::Client,
+        Debt::Resources { .. } => Blame::Server,
+    };
+    ProblemFact {
+        kind: ProblemKind::Owed,
+        urgency: Urgency::Warning,
+        blame,
+        since: owed.since,
+        last: None,
+        count: 1,
+        period: None,
+        stream: owed.stream,
+        streams: 1,
+        node: owed.node.clone(),
+        type_url: owed.type_url.clone(),
+        at: Some(owed.at),
+        messages: vec![owed.at],
+        findings: Vec::new(),
+        lasts: true,
+        closed: Some(owed.closed),
+        problem: Problem::OwedAtEnd(Box::new(owed)),
+    }
+}

@@ -1,0 +1,193 @@
+//! A problem: the defect, the side at fault, its times, and the evidence.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::lint::{Blame, Finding, Severity};
+use crate::engine::session::RequestSpan;
+use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact};
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+
+/// Urgency of a problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Urgency {
+    /// An answer or a resource that is still in time: nothing is wrong yet.
+    Pending,
+    /// A problem that may need action.
+    Warning,
+    /// A problem that needs action.
+    Error,
+}
+
+impl Urgency {
+    /// All urgencies.
+    pub const ALL: [Urgency; 3] = [Urgency::Pending, Urgency::Warning, Urgency::Error];
+
+    /// The word in the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            Urgency::Pending => "pending",
+            Urgency::Warning => "warning",
+            Urgency::Error => "error",
+        }
+    }
+}
+
+/// The kind of a problem, which its word stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProblemKind {
+    /// The state of a type on a stream, or of a connection.
+    State(TypeState),
+    /// The streams of a client fail.
+    Failing,
+    /// An answer was owed when a stream closed.
+    Owed,
+    /// A rule of the protocol was broken.
+    Rule(Severity),
+}
+
+impl ProblemKind {
+    /// The word in the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            ProblemKind::State(state) => state.word(),
+            ProblemKind::Failing => "failing",
+            ProblemKind::Owed => "owed",
+            ProblemKind::Rule(severity) => severity.word(),
+        }
+    }
+}
+
+/// A problem, or an answer that is still in time.
+#[derive(Clone, Debug)]
+pub struct ProblemFact {
+    /// The kind of the problem.
+    pub kind: ProblemKind,
+    /// How urgent the problem is.
+    pub urgency: Urgency,
+    /// The side that caused the problem, or owes the answer.
+    pub blame: Blame,
+    /// When the problem began.
+    pub since: Time,
+    /// When the problem was seen last, if it occurred more than once.
+    pub last: Option<Time>,
+    /// Number of occurrences: refusals, ends of streams, broken rules.
+    pub count: u64,
+    /// The interval between the occurrences, from the third on.
+    pub period: Option<Duration>,
+    /// The stream; for an unreachable peer the newest attempt.
+    pub stream: StreamId,
+    /// Number of streams on which the same rule was broken in the same way.
+    pub streams: u64,
+    /// The node id; for an unreachable peer the address.
+    pub node: Option<Arc<str>>,
+    /// Empty if the problem is about a whole stream.
+    pub type_url: TypeUrl,
+    /// The message to look at.
+    pub at: Option<Seq>,
+    /// The evidence: at most `MAX_EVIDENCE` messages.
+    pub messages: Vec<Seq>,
+    /// Indices of the findings that have the same cause, the most severe first.
+    pub findings: Vec<usize>,
+    /// Whether the problem lasts: a rule that was broken once does not.
+    pub lasts: bool,
+    /// When the stream closed, if it has.
+    pub closed: Option<Time>,
+    /// The defect.
+    pub problem: Problem,
+}
+
+impl ProblemFact {
+    /// Returns the state of the type, if the problem is a state.
+    pub fn state(&self) -> Option<TypeState> {
+        match self.kind {
+            ProblemKind::State(state) => Some(state),
+            _ => None,
+        }
+    }
+
+    /// Returns the words of the client, if it sent any.
+    pub fn quote(&self) -> Option<&Arc<str>> {
+        match &self.problem {
+            Problem::Refused(refused) => refused.message.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether something is wrong, and not merely in time.
+    pub fn is_wrong(&self) -> bool {
+        self.urgency > Urgency::Pending
+    }
+}
+
+/// A defect of a type on a stream, of a connection, or of a client's streams.
+#[derive(Clone, Debug)]
+pub enum Problem {
+    /// The client refuses what the server pushes.
+    Refused(RefusedPush),
+    /// The client has neither accepted nor refused a response in time.
+    Unanswered {
+        /// Version of the response.
+        version: Arc<str>,
+        /// The response.
+        response: Seq,
+    },
+    /// Resources of the type wait for others that the server has not sent, although the client has
+    /// what it asked for, or withholds its verdict.
+    Warming(WarmingResources),
+    /// The server has not sent resources that the client asked for.
+    Owed(OwedResources),
+    /// Connections to a server, or of a client, end before there is a stream.
+    Unreachable(UnreachablePeer),
+    /// Streams of a client end with an error, without a healthy one since.
+    Failing(Box<FailingStream>),
+    /// An answer was owed when the stream closed.
+    OwedAtEnd(Box<OwedAtEnd>),
+    /// A rule was broken: the most severe finding, with the names and times of those like it.
+    Broken(Box<Finding>),
+}
+
+/// The newest NACK of a type, and the NACKs before it since the last ACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedPush {
+    /// Version of the refused response.
+    pub version: Arc<str>,
+    /// The request carries an older version, but no `error_detail`.
+    pub implied: bool,
+    /// NACKs since the last ACK.
+    pub times: u64,
+    /// When the first of these NACKs came.
+    pub first: Time,
+    /// The server sent one version again after each of these NACKs.
+    pub is_resent: bool,
+    /// The version that the client keeps, if it has accepted any.
+    pub in_force: Option<Arc<str>>,
+    /// The message of `error_detail`, unless it is empty.
+    pub message: Option<Arc<str>>,
+}
+
+/// Resources of a type that wait for others. The server owes those.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmingResources {
+    /// The resource that has waited longest.
+    pub first: Box<WarmingFact>,
+    /// How many more resources there are.
+    pub more: usize,
+    /// The time limit, while it is not over.
+    pub limit: Option<Duration>,
+}
+
+/// Resources that the client asked for and the server has not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwedResources {
+    /// The first names; none for a wildcard.
+    pub names: Vec<Arc<str>>,
+    /// How many more names there are.
+    pub more: usize,
+    /// The requests for the first name, once the time limit is over.
+    pub requests: Option<RequestSpan>,
+    /// The server has not sent a response of this type on the stream.
+    pub is_first: bool,
+    /// The time limit, while it is not over.
+    pub limit: Option<Duration>,
+}

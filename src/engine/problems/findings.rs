@@ -1,0 +1,193 @@
+//! Broken rules as problems, and as parts of problems with the same cause.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::time::Duration;
+
+use crate::engine::lint::{Blame, Finding, Severity};
+use crate::engine::store::Store;
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+
+use super::MAX_EVIDENCE;
+use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
+use super::fold::{FindingGroup, group};
+
+/// Names of findings that are merged into one problem.
+const MAX_NAMES: usize = 16;
+
+/// The rule about streams that end before a response, or are cut off.
+const STREAM_REJECTED: &str = "stream-rejected";
+
+/// Returns the mean interval between `count` occurrences, from the third on.
+pub(super) fn period(count: u64, first: Time, last: Time) -> Option<Duration> {
+    let intervals = u32::try_from(count.checked_sub(1)?).ok().filter(|intervals| *intervals > 1)?;
+    Some(last.since(first) / intervals).filter(|period| !period.is_zero())
+}
+
+/// Adds findings to the problem that has their cause, and problems for the other findings of
+/// severity `warn` and `error`.
+pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<ProblemFact>) {
+    if findings.is_empty() {
+        return;
+    }
+    let causes = Causes::new(problems);
+    for group in group(findings) {
+        let mut rest = FindingGroup::new();
+        let mut joined = None;
+        for index in group {
+            let Some(finding) = findings.get(index) else { continue };
+            match causes.of(store, problems, finding) {
+                Some(at) => {
+                    joined = Some(joined.map_or(at, |known: usize| known.min(at)));
+                    if let Some(problem) = problems.get_mut(at) {
+                        problem.findings.push(index);
+                    }
+                }
+                None => rest.push(index),
+            }
+        }
+        if let Some(problem) = joined.and_then(|at| problems.get_mut(at)) {
+            problem.findings.extend(rest);
+        } else if let Some(problem) = broken(store, findings, rest) {
+            problems.push(problem);
+        }
+    }
+    let rank = |index: &usize| (findings.get(*index).map(|of| std::cmp::Reverse(of.severity)), *index);
+    problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
+}
+
+/// The problems that findings can belong to.
+struct Causes {
+    /// The refused or unanswered responses and their NACKs, by message.
+    by_message: HashMap<(Seq, TypeUrl), usize>,
+    /// Types that wait for resources.
+    waiting: HashMap<(StreamId, TypeUrl), usize>,
+    /// Types whose resources are warming.
+    warming: HashMap<StreamId, Vec<usize>>,
+    /// Failing streams and unreachable peers, by the first stream that failed.
+    failing: HashMap<StreamId, usize>,
+}
+
+impl Causes {
+    fn new(problems: &[ProblemFact]) -> Causes {
+        let mut causes = Causes {
+            by_message: HashMap::new(),
+            waiting: HashMap::new(),
+            warming: HashMap::new(),
+            failing: HashMap::new(),
+        };
+        for (at, fact) in problems.iter().enumerate() {
+            match &fact.problem {
+                Problem::Refused(_) | Problem::Unanswered { .. } => {
+                    for message in &fact.messages {
+                        causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
+                    }
+                }
+                Problem::Owed(_) | Problem::OwedAtEnd(_) => {
+                    causes.waiting.entry((fact.stream, fact.type_url.clone())).or_insert(at);
+                }
+                Problem::Warming(_) => causes.warming.entry(fact.stream).or_default().push(at),
+                Problem::Failing(failing) => {
+                    causes.failing.insert(failing.first_stream, at);
+                }
+                Problem::Unreachable(peer) => {
+                    causes.failing.insert(peer.first_stream, at);
+                }
+                Problem::Broken(_) => {}
+            }
+        }
+        causes
+    }
+
+    /// Returns the problem that has the cause of a finding.
+    fn of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+        if finding.rule.id == STREAM_REJECTED {
+            return self.failing.get(&finding.stream).copied();
+        }
+        let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
+        // The content of a response is no reason for the client not to answer.
+        let is_cause = |at: &usize| {
+            let is_unanswered = |of: &ProblemFact| matches!(of.problem, Problem::Unanswered { .. });
+            finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
+        };
+        if let Some(at) = finding.messages.iter().find_map(of_message).filter(is_cause) {
+            return Some(at);
+        }
+        if finding.names.is_empty() {
+            return None;
+        }
+        let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone()));
+        if let Some(at) = waiting.filter(|_| is_waiting(store, finding)) {
+            return Some(*at);
+        }
+        let warming = self.warming.get(&finding.stream).into_iter().flatten();
+        warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)))
+    }
+}
+
+/// Whether a type still waits for a name of a finding.
+fn is_waiting(store: &Store, finding: &Finding) -> bool {
+    let Some(track) = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url)) else {
+        return false;
+    };
+    let mut names = finding.names.iter().take(MAX_NAMES);
+    names.any(|name| {
+        let known = crate::engine::session::named(store.catalog(), name);
+        known.and_then(|name| track.waiting.get(name)).is_some_and(|request| !request.has_resource)
+    })
+}
+
+/// Whether a finding is about the warming resource of a problem, or a resource that it needs.
+fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
+    let Problem::Warming(warming) = &problem.problem else { return false };
+    let needed = warming.first.needs.iter().map(|need| &need.name);
+    let involved: HashSet<&str> = needed.chain([&warming.first.name]).map(|name| &**name).collect();
+    finding.names.iter().any(|name| involved.contains(&**name))
+}
+
+/// Merges findings with one cause into the first: the names, messages, times and number of all.
+pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> Finding {
+    let mut out = lead.clone();
+    let mut messages: BTreeSet<Seq> = out.messages.iter().copied().collect();
+    for other in others.filter(|other| (other.rule.id, other.cause) == (lead.rule.id, lead.cause)) {
+        (out.first, out.last) = (out.first.min(other.first), out.last.max(other.last));
+        out.count += other.count;
+        messages.extend(&other.messages);
+        for name in other.names.iter().take(MAX_NAMES) {
+            if out.names.len() < MAX_NAMES && !out.names.contains(name) {
+                out.names.push(name.clone());
+            }
+        }
+    }
+    out.messages = messages.into_iter().take(MAX_EVIDENCE).collect();
+    out
+}
+
+/// Returns the problem of findings with one cause, unless all are mere notes.
+fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<ProblemFact> {
+    let of = |index: &usize| findings.get(*index);
+    let lead = group.first().and_then(of).filter(|lead| lead.severity > Severity::Info)?;
+    let alike = || group.iter().filter_map(of).filter(|of| of.rule.id == lead.rule.id);
+    let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
+    let merged = merged(lead, alike().skip(1));
+    let urgency = if lead.severity == Severity::Error { Urgency::Error } else { Urgency::Warning };
+    let period = if store.clock().untimed { None } else { period(merged.count, merged.first, merged.last) };
+    Some(ProblemFact {
+        kind: ProblemKind::Rule(lead.severity),
+        urgency,
+        blame: lead.blame,
+        since: merged.first,
+        last: (merged.count > 1).then_some(merged.last),
+        count: merged.count,
+        period,
+        stream: lead.stream,
+        streams: streams.len() as u64,
+        node: lead.node.clone(),
+        type_url: lead.type_url.clone(),
+        at: lead.at,
+        messages: merged.messages.clone(),
+        findings: group,
+        lasts: false,
+        closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
+        problem: Problem::Broken(Box::new(merged)),
+    })
+}

@@ -1,0 +1,76 @@
+//! The problems of a source: one list for all views.
+//!
+//! [`problems`] merges the states of open streams, streams that fail, answers owed when a stream
+//! closed, and broken rules. A broken rule with the cause of another problem belongs to that
+//! problem.
+
+#![warn(missing_docs)]
+
+mod ended;
+mod fact;
+mod findings;
+mod fold;
+mod states;
+#[cfg(test)]
+mod tests;
+
+pub use fact::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources};
+pub use findings::merged;
+pub use fold::{FindingGroup, group};
+
+use std::collections::HashSet;
+
+use crate::engine::lint::{Finding, Severity};
+use crate::engine::store::{Store, TypeState};
+
+/// Messages that a problem lists as evidence.
+pub(crate) const MAX_EVIDENCE: usize = 16;
+
+/// Returns the problems of a source, the worst first and, among equal ones, the newest first.
+///
+/// `findings` are all findings of the rules about the source.
+/// [`ProblemFact::findings`] are indices into it.
+pub fn problems(store: &Store, findings: &[Finding]) -> Vec<ProblemFact> {
+    let mut out = states::unreachable(store);
+    out.extend(ended::failing(store));
+    out.extend(states::of_open_streams(store));
+    out.extend(ended::of_closed_streams(store));
+    out.sort_by_key(rank);
+    findings::attach(store, findings, &mut out);
+    out.sort_by_key(rank);
+    out
+}
+
+/// Returns all findings by cause, as `problems` groups them, the most severe first.
+pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<FindingGroup> {
+    let mut groups: Vec<FindingGroup> = problems.iter().map(|problem| problem.findings.clone()).collect();
+    groups.retain(|group| !group.is_empty());
+    let known: HashSet<usize> = groups.iter().flatten().copied().collect();
+    let rest: Vec<usize> = (0..findings.len()).filter(|index| !known.contains(index)).collect();
+    let of_rest = group(rest.iter().filter_map(|index| findings.get(*index)));
+    let original = |group: FindingGroup| group.iter().filter_map(|at| rest.get(*at).copied()).collect();
+    groups.extend(of_rest.into_iter().map(original));
+    groups.sort_by_key(|group: &FindingGroup| {
+        let lead = group.first().and_then(|index| findings.get(*index));
+        (lead.map(|of| std::cmp::Reverse(of.severity)), lead.map(|of| of.first), group.first().copied())
+    });
+    groups
+}
+
+/// Returns the sort key of a problem: the worst first, then the newest.
+fn rank(problem: &ProblemFact) -> impl Ord + use<> {
+    let class = match problem.kind {
+        _ if problem.urgency == Urgency::Pending => 9,
+        ProblemKind::State(TypeState::Down) => 0,
+        ProblemKind::Failing if problem.urgency == Urgency::Error => 0,
+        ProblemKind::State(TypeState::Nack) => 1,
+        ProblemKind::Rule(Severity::Error) => 2,
+        ProblemKind::State(TypeState::Stale) => 3,
+        ProblemKind::State(TypeState::Miss) => 4,
+        ProblemKind::State(_) => 5,
+        ProblemKind::Failing => 6,
+        ProblemKind::Owed => 7,
+        ProblemKind::Rule(_) => 8,
+    };
+    (class, std::cmp::Reverse((problem.since, problem.stream)), problem.type_url.clone())
+}

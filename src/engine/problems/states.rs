@@ -1,0 +1,205 @@
+//! Problems of open streams and of connections: refused, unanswered, warming and missing resources.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::lint::Blame;
+use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
+use crate::engine::store::{Store, TypeState};
+use crate::wire::event::{Seq, Sym, Time, TypeUrl};
+
+use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources};
+use super::{MAX_EVIDENCE, findings};
+
+/// Names that a problem lists; the others are counted.
+const MAX_LISTED_NAMES: usize = 3;
+
+/// Returns the servers and clients that cannot be reached.
+pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
+    let peers = store.unreachable_peers().into_iter();
+    let problem = |peer: crate::engine::store::UnreachablePeer| ProblemFact {
+        kind: ProblemKind::State(TypeState::Down),
+        urgency: Urgency::Error,
+        blame: if peer.is_client { Blame::Client } else { Blame::Server },
+        since: peer.first,
+        last: None,
+        count: peer.attempts,
+        period: None,
+        stream: peer.stream,
+        streams: 1,
+        node: Some(peer.address.clone()),
+        type_url: TypeUrl::default(),
+        at: None,
+        messages: Vec::new(),
+        findings: Vec::new(),
+        lasts: true,
+        closed: None,
+        problem: Problem::Unreachable(peer),
+    };
+    peers.map(problem).collect()
+}
+
+/// Returns the states of open streams that are not as they should be, or still in time.
+pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
+    let mut out = Vec::new();
+    let tracks =
+        store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
+    for (stream, track) in tracks {
+        out.extend(refused(stream, track));
+        match warming(store, stream, track) {
+            Some(warming) => out.push(warming),
+            None => out.extend(unanswered(store, stream, track)),
+        }
+        out.extend(owed(store, stream, track));
+    }
+    out
+}
+
+/// Returns the problem of a type whose newest responses are refused.
+pub(super) fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let open = track.verdicts.open_nack()?;
+    let nack = track.verdicts.nacks.back()?;
+    let newest = || track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
+    let refused = RefusedPush {
+        version: nack.version.clone(),
+        implied: nack.implied,
+        times: open.times,
+        first: open.since,
+        is_resent: open.times > 1 && newest().all(|earlier| earlier.version == nack.version),
+        in_force: track.verdicts.in_force.as_ref().map(|known| Arc::from(known.version.as_str())),
+        message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
+    };
+    let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
+    let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
+    Some(ProblemFact {
+        blame: Blame::Both,
+        last: (open.times > 1).then_some(open.at),
+        count: open.times,
+        period: findings::period(open.times, open.since, open.at),
+        messages: sorted(evidence.take(MAX_EVIDENCE).collect()),
+        ..fact(stream, track, start, Problem::Refused(refused))
+    })
+}
+
+fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let limit = store.limits().stale_after?;
+    let response = track.responses.pending().next()?;
+    if store.now().since(track.verdict_due_from(response.at)) < limit {
+        return None;
+    }
+    let version = Arc::from(response.version.as_str());
+    let problem = Problem::Unanswered { version, response: response.seq };
+    let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
+    let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
+    Some(ProblemFact {
+        blame: Blame::Client,
+        messages: pending.collect(),
+        ..fact(stream, track, start, problem)
+    })
+}
+
+fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let limits = Limits { store };
+    let waited = || track.waiting.iter().filter(|(_, request)| !request.has_resource);
+    let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
+        let (at, n) = track.subscription.wildcard_owed?;
+        let limit = limits.left(at);
+        let owed = OwedResources { names: Vec::new(), more: 0, requests: None, is_first: true, limit };
+        return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
+    };
+    let state = limits.state(first.since);
+    let alike = waited().filter(|(_, request)| limits.state(request.since) == state);
+    let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
+    let owed = OwedResources {
+        names: names.iter().take(MAX_LISTED_NAMES).map(|name| store.text(*name)).collect(),
+        more: names.len().saturating_sub(MAX_LISTED_NAMES),
+        requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
+        is_first: track.traffic.pushes == 0,
+        limit: limits.left(first.since),
+    };
+    let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
+    let start = Start { state, at: first.since, n: first.first };
+    let owed = fact(stream, track, start, Problem::Owed(owed));
+    Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
+}
+
+fn warming(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    let condition = track.condition(store.now(), store.limits());
+    if store.with_warming(stream, track, condition).state != TypeState::Warming {
+        return None;
+    }
+    let mut warming = store.warming_of_track(stream, track);
+    let more = warming.len().checked_sub(1)?;
+    let first = warming.swap_remove(0);
+    let start = Start { state: TypeState::Warming, at: first.since, n: first.response };
+    let limit = Limits { store }.left(first.since);
+    let urgency = if limit.is_some() { Urgency::Pending } else { Urgency::Warning };
+    let problem = Problem::Warming(WarmingResources { first: Box::new(first), more, limit });
+    Some(ProblemFact { urgency, ..fact(stream, track, start, problem) })
+}
+
+/// The time limits of a source.
+struct Limits<'a> {
+    store: &'a Store,
+}
+
+impl Limits<'_> {
+    /// Returns the state of resources asked for at `since`.
+    fn state(&self, since: Time) -> TypeState {
+        match self.store.limits().resource_timeout {
+            Some(limit) if self.store.now().since(since) >= limit => TypeState::Miss,
+            _ => TypeState::Wait,
+        }
+    }
+
+    /// Returns the time limit for resources asked for at `since`, unless it is over.
+    fn left(&self, since: Time) -> Option<Duration> {
+        self.store.limits().resource_timeout.filter(|_| self.state(since) == TypeState::Wait)
+    }
+}
+
+/// The start of a problem.
+struct Start {
+    state: TypeState,
+    at: Time,
+    n: Seq,
+}
+
+/// Returns a problem that the server owes something for, seen once.
+fn fact(stream: &Stream, track: &Track, start: Start, problem: Problem) -> ProblemFact {
+    let urgency = match start.state {
+        TypeState::Wait | TypeState::Sent => Urgency::Pending,
+        TypeState::Nack => Urgency::Error,
+        _ => Urgency::Warning,
+    };
+    ProblemFact {
+        kind: ProblemKind::State(start.state),
+        urgency,
+        blame: Blame::Server,
+        since: start.at,
+        last: None,
+        count: 1,
+        period: None,
+        stream: stream.id,
+        streams: 1,
+        node: stream.node_id.clone(),
+        type_url: track.type_url.clone(),
+        at: Some(start.n),
+        messages: vec![start.n],
+        findings: Vec::new(),
+        lasts: true,
+        closed: stream.closed.as_ref().map(|(at, _)| *at),
+        problem,
+    }
+}
+
+fn sorted(mut messages: Vec<Seq>) -> Vec<Seq> {
+    messages.sort_unstable();
+    messages.dedup();
+    messages
+}
+
+fn request_span(stream: &Stream, track: &Track, request: &NameRequest) -> RequestSpan {
+    let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+    track.request_span(request, is_delta)
+}

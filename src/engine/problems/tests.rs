@@ -1,0 +1,194 @@
+use super::*;
+use crate::engine::lint::{self, Lint};
+use crate::engine::store::tests::NoCodec;
+use crate::engine::store::{Options, Store};
+use crate::present::report;
+use crate::sources::script;
+
+/// Returns the store after a script, and the findings of the rules.
+#[track_caller]
+fn analyse(text: &str) -> (Store, Vec<Finding>) {
+    let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
+    let loaded = script::load(&script, &NoCodec).unwrap_or_else(|error| panic!("{error}"));
+    let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());
+    let mut lint = Lint::new(lint::Options::default());
+    for frame in loaded.frames {
+        lint.handle(&mut store, frame);
+    }
+    lint.advance(&mut store, loaded.end);
+    (store, lint.findings().to_vec())
+}
+
+/// Returns word, sentence and rules of each problem of a script.
+#[track_caller]
+fn all_problems(text: &str) -> Vec<(String, String, Vec<&'static str>)> {
+    let (store, findings) = analyse(text);
+    let rules = |problem: &ProblemFact| {
+        let mut rules: Vec<_> = problem.findings.iter().map(|index| findings[*index].rule.id).collect();
+        rules.dedup();
+        rules
+    };
+    let problems = problems(&store, &findings);
+    let word = |problem: &ProblemFact| problem.kind.word().to_owned();
+    problems.iter().map(|p| (word(p), report::problem(p, &store.clock()), rules(p))).collect()
+}
+
+/// Returns word, sentence and message of each problem of a script, without broken rules.
+#[track_caller]
+fn states(text: &str) -> Vec<(String, String, Option<u64>)> {
+    let (store, _) = analyse(text);
+    let sentence = |problem: &ProblemFact| report::problem(problem, &store.clock());
+    let problems = problems(&store, &[]);
+    problems.iter().map(|p| (p.kind.word().into(), sentence(p), p.at.map(|n| n.0))).collect()
+}
+
+#[test]
+fn sentences_name_who_owes_what() {
+    let found = states(
+        "stream 1 ads
+         +0s > cds
+         +0s < cds v=41 n=a [A]
+         +0s > cds v=41 n=a
+         +1s < cds v=42 n=b [A~2]
+         +1s > cds v=41 n=b nack=\"bad\"
+         +2s < cds v=42 n=c [A~2]
+         +2s > cds v=41 n=c nack=\"bad\"
+         +3s > eds names=[x y]
+         +4s < eds v=1 n=d [x]
+         +4s > eds v=1 n=d names=[x y]
+         +5s > rds names=[r]
+         +6s < rds v=17 n=e [r]
+         +7s > lds
+         advance 13s
+        ",
+    );
+    let word = |word: &str, text: &str, at| (word.to_owned(), text.to_owned(), Some(at));
+    assert_eq!(
+        found,
+        [
+            word("nack", "CDS 42 refused 2 times since +1.0s; pushed again; 41 in force", 7),
+            word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
+            word("miss", "server owes EDS y, asked once (#8)", 8),
+            word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
+        ]
+    );
+}
+
+#[test]
+fn counts_requests_that_ask_and_not_verdicts() {
+    let found = states(
+        "stream 1 ads
+         +0s > eds names=[x y]
+         +1s < eds v=1 n=a [x]
+         +1s > eds v=1 n=a names=[x y]
+         +2s < eds v=2 n=b [x~2]
+         +2s > eds v=2 n=b names=[x y]
+         +3s > eds v=2 n=b names=[x y]
+         +4s < eds v=3 n=c [x~3]
+         +4s > eds v=2 n=c names=[x y] nack=\"bad\"
+         +5s < eds v=4 n=d [x~4]
+         +5s > eds v=4 n=d names=[x y]
+         advance 20s
+        ",
+    );
+    assert_eq!(found, [("miss".to_owned(), "server owes EDS y, asked twice (#1 #6)".to_owned(), Some(1))]);
+}
+
+#[test]
+fn missing_resource_stays_a_problem_after_the_end() {
+    let text = "node n\nstream 1 ads\n+0s > eds names=[x]\n+16s close status=14 \"bye\"\n+60s stream 2 ads\n";
+    let found = all_problems(text);
+    let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
+    assert_eq!(words, ["failing", "owed"], "{found:#?}");
+    assert_eq!(found[1].1, "server owed EDS x (#1) when the stream closed");
+    assert_eq!(found[1].2, ["name-not-delivered"], "the rule about the missing name has this cause");
+}
+
+#[test]
+fn refusal_stays_a_problem_after_the_end() {
+    let text = "node n
+        stream 1 ads
+        > cds
+        < cds v=1 n=a [A]
+        > cds n=a nack=\"bad\"
+        1 close";
+    let found = all_problems(text);
+    assert_eq!(found[0].0, "nack", "{found:#?}");
+    assert_eq!(found[0].1, "CDS 1 refused; none in force; the stream has closed since");
+    let reconnected = format!("{text}\nstream 2 ads\n> cds\n< cds v=2 n=b [A~2]\n> cds v=2 n=b");
+    assert_eq!(all_problems(&reconnected), [], "the next stream accepted a later version");
+}
+
+#[test]
+fn rules_about_a_refusal_belong_to_it() {
+    let found = all_problems(
+        "node n
+         stream 1 ads
+         +0s > cds
+         +0s < cds v=1 n=a [A]
+         +0s > cds v=1 n=a
+         +1s < cds v=2 n=b [A~2 B]
+         +1s > cds v=1 n=b nack=\"bad\"
+         +2s < cds v=2 n=c [A~2 B]
+         +2s > cds v=1 n=c nack=\"bad\"
+         +3s < cds v=2 n=d [A~2 B]
+         +3s > cds v=1 n=d nack=\"bad\"
+        ",
+    );
+    let [(word, text, rules)] = found.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(word, "nack");
+    assert_eq!(text, "CDS 2 refused 3 times since +1.0s, every 1.0s; pushed again; 1 in force");
+    assert!(rules.contains(&"nack-resend-loop"), "{rules:?}");
+}
+
+#[test]
+fn one_slip_of_the_server_is_one_problem_for_all_clients() {
+    let mut text = String::new();
+    for stream in 1..=3 {
+        text.push_str(&format!(
+            "node n{stream}\nstream {stream} ads\n{stream} > cds\n{stream} < cds v=1 n=a{stream} [A A B]\n"
+        ));
+        text.push_str(&format!("{stream} > cds v=1 n=a{stream}\n"));
+    }
+    let found = all_problems(&text);
+    let duplicates: Vec<_> =
+        found.iter().filter(|(.., rules)| rules.contains(&"duplicate-resource-name")).collect();
+    let [(word, text, _)] = duplicates.as_slice() else { panic!("{found:#?}") };
+    assert_eq!(word, "error");
+    assert!(text.starts_with("A: ") && text.ends_with("on 3 streams"), "{text}");
+}
+
+#[test]
+fn slips_in_one_message_stay_apart() {
+    let found = all_problems(
+        "node n
+         stream 1 ads
+         > cds
+         < cds v=1 n=a [A A \"\"]
+         > cds v=1 n=a
+        ",
+    );
+    let rules: Vec<_> = found.iter().map(|(.., rules)| rules.join(" ")).collect();
+    assert!(rules.iter().any(|rules| rules.contains("duplicate-resource-name")), "{found:#?}");
+    assert!(rules.iter().any(|rules| rules.contains("resource-name-empty")), "{found:#?}");
+    assert!(!rules.iter().any(|of| of.contains("duplicate") && of.contains("empty")), "{found:#?}");
+}
+
+#[test]
+fn worst_problem_comes_first() {
+    let found = all_problems(
+        "node gone
+         stream 1 ads
+         +0s > cds
+         +0s < cds v=1 n=a [A]
+         +0s > cds v=1 n=a
+         +1s 1 close status=14 \"keepalive timeout\"
+         node n
+         stream 2 ads
+         +2s 2 > eds names=[x]
+         +18s 2 > lds
+        ",
+    );
+    let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
+    assert_eq!(words, ["failing", "miss", "wait"], "{found:#?}");
+}

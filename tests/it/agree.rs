@@ -1,0 +1,152 @@
+//! All views of one source agree: problems, states, counts and exit codes.
+
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::thread;
+
+use serde_json::Value;
+
+use crate::seen::output::{Fixture, Output, run};
+
+/// Folders of `tests/fixtures` whose arrow scripts are compared.
+const FOLDERS: [&str; 6] = ["cli", "lint", "misbehave", "rows", "scripts", "tui"];
+
+/// Fixtures that must be found; a smaller number means that a folder has moved.
+const MIN_FIXTURES: usize = 500;
+
+fn fixtures() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let files = FOLDERS.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("a folder"));
+    let mut paths: Vec<PathBuf> = files.map(|entry| entry.expect("an entry").path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "xds"));
+    paths.sort();
+    assert!(paths.len() >= MIN_FIXTURES, "{} fixtures", paths.len());
+    paths
+}
+
+/// The number before ` problem` in a line: `! 2 problems`, `no problems`; `None` without the word.
+fn problem_count(line: &str) -> Option<usize> {
+    let (before, _) = line.split_once(" problem")?;
+    let word = before.rsplit([' ', '"']).next()?;
+    if word == "no" { Some(0) } else { word.replace(',', "").parse().ok() }
+}
+
+fn output(verb: &str, path: &str, flags: &[&str]) -> Output {
+    let args: Vec<String> = [verb, path].iter().chain(flags).map(|arg| (*arg).to_owned()).collect();
+    run(&args)
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// Returns the complaints about one fixture.
+fn disagreements(path: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let json = output("status", path, &["-o", "jsonl"]);
+    // A fixture without a session has no problems and no states.
+    if ![0, 1].contains(&json.exit) {
+        return wrong;
+    }
+    let objects = objects(&json.out);
+    let of = |kind: &str| objects.iter().filter(|object| object["object"] == kind).collect::<Vec<_>>();
+    let problems = of("problem");
+    let expected = problems.iter().filter(|problem| problem["urgency"] != "pending").count();
+    let mut check = |view: &'static str, found: Option<usize>| {
+        if found.unwrap_or(0) != expected {
+            wrong.push(format!("{view} says {found:?} of {expected} problems"));
+        }
+    };
+    let table = output("status", path, &[]);
+    check("status", table.out.lines().next().and_then(problem_count));
+    let lint = output("lint", path, &[]);
+    if [0, 1].contains(&lint.exit) {
+        check("lint", lint.err.lines().last().and_then(problem_count));
+    }
+    for (view, flags) in [("get", &[][..]), ("log", &[][..])] {
+        check(view, output(view, path, flags).err.lines().find_map(problem_count));
+    }
+    let fixture = Fixture { path: path.to_owned() };
+    let overview = match fixture.screen("") {
+        Ok(overview) => overview,
+        Err(why) => return vec![why],
+    };
+    check("Overview", overview.lines().next().and_then(problem_count));
+    for (view, keys) in [("Stream", "2"), ("Timeline", "3"), ("Graph", "8"), ("Lint", "9")] {
+        check(view, fixture.screen(keys).ok().and_then(|shown| problem_count(shown.lines().next()?)));
+    }
+    for (view, exit) in [("status", table.exit), ("status -o jsonl", json.exit)] {
+        if (exit == 1) != (expected > 0) {
+            wrong.push(format!("{view} exits with {exit} at {expected} problems"));
+        }
+    }
+    wrong.extend(sentences_differ(&problems, &table.out, &overview));
+    wrong.extend(words_differ(&of("state"), path));
+    wrong
+}
+
+/// Compares the sentences of `status -o jsonl` with the table of `status` and with Overview.
+fn sentences_differ(problems: &[&Value], table: &str, overview: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    // Both list a limited number of lines.
+    for problem in problems.iter().filter(|problem| problem["urgency"] != "pending").take(5) {
+        let text = problem["text"].as_str().unwrap_or_default();
+        let start: String = text.chars().take(60).collect();
+        for (view, shown) in [("status", table), ("Overview", overview)] {
+            if !shown.contains(start.trim_end()) && text.is_ascii() && !text.contains('\\') {
+                wrong.push(format!("{view} lacks the problem `{start}`"));
+            }
+        }
+    }
+    wrong
+}
+
+/// Compares the state words of `status -o jsonl` with those of `status -o wide`.
+fn words_differ(states: &[&Value], path: &str) -> Vec<String> {
+    let wide = output("status", path, &["-o", "wide", "--no-headers", "-q"]).out;
+    let cells = |line: &str| {
+        let cells: Vec<&str> = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+        let [_, stream, _, _, state, ..] = cells.as_slice() else { return None };
+        Some(format!("#{stream} {}", state.split(['×', ' ']).next()?.to_lowercase()))
+    };
+    let shown: Vec<String> = wide.lines().take(states.len()).filter_map(cells).collect();
+    let word = |state: &&Value| {
+        let word = match (state["variant"].as_str(), state["state"].as_str()?) {
+            (Some("file"), "synced") => "applied",
+            (Some("file"), "nack") => "rejected",
+            (_, word) => word,
+        };
+        Some(format!("#{} {word}", state["stream"]))
+    };
+    let expected: Vec<String> = states.iter().filter_map(word).collect();
+    if shown == expected { Vec::new() } else { vec![format!("status -o wide {shown:?}, JSON {expected:?}")] }
+}
+
+#[test]
+fn all_views_of_each_fixture_agree() {
+    let paths = fixtures();
+    let wrong = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for worker in 0..2 {
+            let (paths, wrong) = (&paths, &wrong);
+            scope.spawn(move || {
+                for path in paths.iter().skip(worker).step_by(2) {
+                    let path = path.display().to_string();
+                    let found = disagreements(&path);
+                    let found = found.into_iter().map(|why| format!("{path}: {why}"));
+                    wrong.lock().expect("complaints").extend(found);
+                }
+            });
+        }
+    });
+    let mut wrong = wrong.into_inner().expect("complaints");
+    wrong.sort();
+    assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn reads_counts_out_of_lines() {
+    assert_eq!(problem_count("LIVE  ! 12 problems  14:02:31"), Some(12));
+    assert_eq!(problem_count("xdscope: no problems: 1 note; xdscope explain nack says more"), Some(0));
+    assert_eq!(problem_count("NODE  VARIANT  CDS"), None);
+}
