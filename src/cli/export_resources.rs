@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::engine::store::Store;
+use crate::engine::store::{ResourceFact, Store};
 use crate::peers::bootstrap::{self, ResourcesByKind};
 use crate::peers::server::Snapshot;
 use crate::present::json;
@@ -101,7 +101,7 @@ struct ExportedResource {
     incomplete: bool,
 }
 
-/// The resources that a client was sent last and did not refuse.
+/// The resources that a client uses, or has yet to accept.
 struct ClientResources {
     by_type: BTreeMap<TypeUrl, BTreeMap<String, ExportedResource>>,
     notes: BTreeSet<String>,
@@ -114,13 +114,11 @@ impl ClientResources {
         for (url, known) in snapshot.types() {
             let streams = picked.streams.iter();
             let facts = streams.flat_map(|stream| store.resources(stream.stream, url));
-            let refused: BTreeSet<_> = facts.filter(|fact| fact.refused).map(|fact| fact.name).collect();
+            let is_unused = |fact: &ResourceFact| fact.refusal.is_some() && !fact.is_used_from_refused_push();
+            let refused: BTreeMap<_, _> =
+                facts.filter(is_unused).map(|fact| (fact.name.clone(), fact)).collect();
             let word = json::type_word(url);
-            for (name, resource) in known.resources() {
-                if refused.contains(name) {
-                    out.notes.insert(format!("{word}/{name}: left out, because the client refused it"));
-                    continue;
-                }
+            for (name, resource) in known.resources().filter(|(name, _)| !refused.contains_key(*name)) {
                 if resource.incomplete {
                     out.notes.insert(format!("{word}/{name}: incomplete, because its secrets were redacted"));
                 }
@@ -128,8 +126,29 @@ impl ClientResources {
                 let resource = ExportedResource { value, incomplete: resource.incomplete };
                 out.by_type.entry(url.clone()).or_default().insert(name.to_string(), resource);
             }
+            for fact in refused.values() {
+                out.add_in_force(store, schema, fact);
+            }
         }
         out
+    }
+
+    /// Adds the version in force of a resource whose newest version was refused.
+    fn add_in_force(&mut self, store: &Store, schema: &Schema, fact: &ResourceFact) {
+        let name = format!("{}/{}", json::type_word(&fact.type_url), fact.name);
+        let in_force = fact.in_force.as_ref();
+        let content = in_force.and_then(|known| known.content);
+        let known = content.and_then(|id| Some((id, store.catalog().bytes(id)?)));
+        let Some(((id, any), in_force)) = known.zip(in_force) else {
+            self.notes.insert(format!("{name}: left out, because the client refused it"));
+            return;
+        };
+        let version = &in_force.version;
+        self.notes
+            .insert(format!("{name}: version {version}, because the client did not accept the newest one"));
+        let value = schema.message_to_json("google.protobuf.Any", &any);
+        let resource = ExportedResource { value, incomplete: store.catalog().blob(id).redacted };
+        self.by_type.entry(fact.type_url.clone()).or_default().insert(fact.name.to_string(), resource);
     }
 
     /// Returns the resources that a bootstrap can hold: of v3, and complete secrets.
@@ -228,6 +247,20 @@ mod tests {
         let made = run(&["export", GATEWAY, "--to", "bootstrap", "--stream", "#1"]);
         assert_eq!(made.exit, Exit::Yes, "{}", made.err);
         assert!(made.out.contains("static_resources:") && !made.out.contains("eds_config"), "{}", made.out);
+    }
+
+    #[test]
+    fn exports_what_is_in_force() {
+        const REFUSED: &str = "tests/fixtures/tui/refused.xds";
+        let made = run(&["export", REFUSED, "--to", "bootstrap"]);
+        assert!(made.err.contains("lds/web: version 1, because"), "{}", made.err);
+        assert!(made.err.contains("cds/bad: left out, because the client refused it"), "{}", made.err);
+        for name in ["name: web", "name: admin", "name: extra", "name: cart", "10.0.0.1"] {
+            assert!(made.out.contains(name), "{name} is not in {}", made.out);
+        }
+        for name in ["name: bad", "name: new", "name: old", "edge-2"] {
+            assert!(!made.out.contains(name), "{name} is in {}", made.out);
+        }
     }
 
     #[test]

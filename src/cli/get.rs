@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::engine::constraints::BrokenConstraints;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::graph::{self, NodeState};
 use crate::engine::store::{ResourceFact, ResourceState, StateFact, Store};
@@ -234,6 +235,8 @@ impl Get<'_> {
         let structured = self.structured_names();
         let printed = self.each(&mut |fact| {
             let mut object = json::resource(fact, &self.store.clock());
+            let broken = BrokenConstraints::of_resource(self.store, self.schema, fact);
+            json::add_broken_constraints(&mut object, &broken);
             if let Value::Object(fields) = &mut object {
                 self.add_consequences(fact, fields);
                 fields.extend(structured.of(fact).map(|of| ("xdstp".into(), json::structured(&of))));
@@ -276,6 +279,10 @@ impl Get<'_> {
             let about =
                 format!("{label}/{}  version {version}  {state}  {node} #{}", fact.name, fact.stream.0);
             writeln!(out, "---\n# {}", crate::wire::text::display_safe(&about))?;
+            let broken = BrokenConstraints::of_resource(self.store, self.schema, fact);
+            for text in report::broken_constraint_sentences(&broken) {
+                writeln!(out, "# {}", crate::wire::text::display_safe(&text))?;
+            }
             match bodies::resource(self.store, self.schema, fact, FieldNames::Original) {
                 Some(body) => write_yaml(out, &body, "", terminal)?,
                 None => writeln!(out, "# no content")?,
@@ -319,11 +326,19 @@ impl Get<'_> {
             if fact.refused {
                 count.refused.insert(fact.name.clone());
             }
+            let is_refused_update = fact.refusal.is_some();
             match fact.state {
-                ResourceState::Waiting => count.waiting.insert(fact.name.clone()),
-                ResourceState::Absent | ResourceState::Removed | ResourceState::Expired => {
-                    count.gone.insert(fact.name.clone())
+                _ if is_refused_update && fact.in_force.is_some() => {
+                    count.bytes += fact.size;
+                    count.present.insert(fact.name.clone())
                 }
+                ResourceState::Waiting => count.waiting.insert(fact.name.clone()),
+                ResourceState::Absent
+                | ResourceState::Removed
+                | ResourceState::Expired
+                | ResourceState::Released => count.gone.insert(fact.name.clone()),
+                // Refused, and nothing is in force.
+                _ if is_refused_update => true,
                 _ => {
                     count.bytes += fact.size;
                     count.present.insert(fact.name.clone())

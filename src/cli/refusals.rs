@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::engine::nack::{self, Extracted, NackReport};
 use crate::engine::store::{MessageFact, MessageKind, Store};
-use crate::present::json;
 use crate::present::nack_effect::nack_effect_text;
 use crate::present::partial_use::partial_use_text;
+use crate::present::{json, report};
 use crate::schema::Schema;
 use crate::wire::text::display_safe;
 
@@ -33,12 +33,14 @@ pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
         let effects = card.effects.iter().map(json::nack_effect);
         members.insert("effects".into(), effects.collect());
         let refused = card.subjects.iter().map(|subject| {
-            json!({
+            let mut object = json!({
                 "name": subject.name.value,
                 "body": subject.refused,
                 "last_good": subject.good.as_ref().map(|(version, _)| &*version.version),
                 "last_good_body": subject.good.as_ref().map(|(_, body)| body),
-            })
+            });
+            json::add_broken_constraints(&mut object, &subject.broken);
+            object
         });
         members.insert("refused".into(), refused.collect());
     }
@@ -78,6 +80,9 @@ pub(super) fn write(
             display_safe(&subject.name.value),
             display_safe(&good.unwrap_or_default())
         )?;
+        for text in report::broken_constraints(&subject.broken) {
+            writeln!(out, "      # breaks {}", display_safe(&text))?;
+        }
         match &subject.refused {
             Some(body) => write_yaml(out, body, "      ", terminal)?,
             None => writeln!(out, "      # its content is not held, or not in the push")?,

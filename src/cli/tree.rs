@@ -1,15 +1,18 @@
 //! `get -o tree`: streams, types, names, and what each resource refers to.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::io::Write;
 
 use crate::engine::graph::{Graph, NodeState, TrafficGap};
+use crate::engine::nack::{self, Nack};
 use crate::engine::store::ResourceFact;
 use crate::present::authority::authority_text;
 use crate::present::report;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
-use crate::wire::event::{ApiVersion, Kind, StreamId, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, type_label};
 
 use super::error::CliError;
@@ -39,7 +42,7 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
     for stream in streams {
         let Some(first) = stream.first() else { continue };
         let graph = &*get.graphs.complete(first.stream);
-        let tree = Tree { get, graph, branches, style };
+        let tree = Tree { get, graph, branches, style, nacks: RefCell::default() };
         if several {
             let node = first.node.as_deref().unwrap_or("-");
             writeln!(out, "{} #{}", display_safe(node), first.stream.0)?;
@@ -61,22 +64,36 @@ struct Tree<'a> {
     graph: &'a Graph,
     branches: &'a Branches,
     style: Style,
+    /// The parsed texts of NACKs by their numbers.
+    nacks: RefCell<HashMap<Seq, Option<Nack>>>,
 }
 
 impl Tree<'_> {
     /// Writes a resource, and below it the resources that it refers to.
     fn resource(&self, fact: &ResourceFact, last: bool, out: &mut dyn Write) -> Result<(), CliError> {
-        let Tree { get, graph, branches, style } = *self;
+        let Tree { get, graph, branches, style, .. } = *self;
         let version = fact.version.as_deref().unwrap_or("-");
         let state = self.with_consequences(fact);
         let line = format!("{}  {version}  {state}", fact.name);
         writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
-        let body = bodies::resource(get.store, get.schema, fact, FieldNames::Original);
+        // Refused content is an overlay on the content in use.
+        let used = ResourceFact { content: fact.content_in_use(), ..fact.clone() };
+        let body = bodies::resource(get.store, get.schema, &used, FieldNames::Original);
         let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
+        let refused = self.refused_update(fact);
+        let lead = if last { "   " } else { branches.through };
+        let arrow = style.pick("→", "->");
+        for (i, line) in refused.iter().enumerate() {
+            let is_last = links.is_empty() && i + 1 == refused.len();
+            writeln!(
+                out,
+                "{lead}{}{}",
+                if is_last { branches.last } else { branches.fork },
+                display_safe(line)
+            )?;
+        }
         for (i, link) in links.iter().enumerate() {
-            let lead = if last { "   " } else { branches.through };
             let fork = if i + 1 == links.len() { branches.last } else { branches.fork };
-            let arrow = style.pick("→", "->");
             let url = link.kind.type_url(ApiVersion::V3);
             let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
             let target = format!("{target}{}", self.gap(fact, link));
@@ -116,6 +133,21 @@ impl Tree<'_> {
         let is_gap = |gap: &&TrafficGap| Some(gap.route) == route && Some(gap.cluster) == cluster;
         let gap = graph.gaps.iter().find(is_gap);
         gap.map(|gap| format!(", {}", report::gap_duration(gap, self.get.now()))).unwrap_or_default()
+    }
+
+    /// Describes the refused update of a resource: version, reason, and changed references.
+    fn refused_update(&self, fact: &ResourceFact) -> Vec<String> {
+        let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+        let id = kind.and_then(|kind| self.graph.find(kind, &fact.name));
+        let node = id.and_then(|id| self.graph.get(id)).filter(|node| node.stream == Some(fact.stream));
+        let Some(update) = node.and_then(|node| node.refused.as_ref()) else { return Vec::new() };
+        let mut nacks = self.nacks.borrow_mut();
+        let n = update.refusal.nack;
+        let nack = nacks.entry(n).or_insert_with(|| nack::of_message(self.get.store, self.get.schema, n));
+        let mut lines = vec![report::refused_update(update, nack.as_ref(), &fact.name)];
+        let arrow = self.style.pick("→", "->");
+        lines.extend(update.changes.iter().map(|change| report::changed_reference(change, arrow)));
+        lines
     }
 }
 

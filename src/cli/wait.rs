@@ -68,8 +68,9 @@ impl Condition {
                 Condition::Resource(filter) => {
                     store.resources(state.stream, &state.type_url).iter().any(|fact| {
                         let in_force = matches!(fact.state, ResourceState::Present | ResourceState::Kept);
-                        let acked = fact.acked_version.is_some() || fact.state == ResourceState::Kept;
-                        in_force && acked && !fact.refused && filter.resource(fact, store)
+                        let acked = fact.in_force.is_some() || fact.state == ResourceState::Kept;
+                        let newest = fact.refusal.is_none() || fact.is_used_from_refused_push();
+                        in_force && acked && newest && filter.resource(fact, store)
                     })
                 }
             };

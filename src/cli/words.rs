@@ -48,11 +48,11 @@ pub(super) fn add_missing_answers(object: &mut Value, answers: &[MissingAnswer])
     }
 }
 
-/// Names the state of a resource; a NACK of its newest content comes first.
+/// Names the state of a resource; a NACK of its newest content comes first, with what is in force.
 pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
     let word = fact.state.word();
-    if fact.refused {
-        return (format!("NACK ({word})"), Role::Bad);
+    if let Some(refused) = report::RefusedState::of(fact) {
+        return (refused.text(), refused.role);
     }
     let role = match fact.state {
         ResourceState::Present | ResourceState::Kept => Role::Ok,

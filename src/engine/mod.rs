@@ -5,6 +5,7 @@
 //! facts.
 
 pub mod applied;
+pub mod constraints;
 pub mod diff;
 pub mod filter;
 pub mod graph;

@@ -6,8 +6,15 @@ use crate::engine::nack::PartialUse;
 pub fn partial_use_text(partial_use: PartialUse) -> &'static str {
     match partial_use {
         PartialUse::Envoy => {
-            "Envoy uses the valid resources of a rejected LDS or CDS response: these resources are at the rejected \
-             version, although Envoy reports the previous version"
+            "Envoy uses the valid resources of a rejected LDS or CDS response, and removes those that it omits: these \
+             resources are at the rejected version, although Envoy reports the previous version"
+        }
+        PartialUse::EnvoyNothing => {
+            "Envoy uses nothing of this response: constraints are checked before any of its resources is used"
+        }
+        PartialUse::EnvoyInOrder => {
+            "Envoy stops at the first invalid resource of this type, in an order of its own: some of the other \
+             resources may be in use"
         }
         PartialUse::GrpcNewVersion => {
             "gRPC uses the valid resources of a rejected response and reports the rejected version as its own; \

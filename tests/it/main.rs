@@ -20,6 +20,7 @@ mod harness;
 mod headers;
 mod house;
 mod identity;
+mod in_force;
 mod likeness;
 mod lint;
 mod misbehaving;

@@ -191,8 +191,15 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
     let mut sources: Vec<PathBuf> =
         std::fs::read_dir("tests/fixtures/scripts").unwrap().flatten().map(|file| file.path()).collect();
     sources.sort();
-    sources
-        .extend([TOUR, "tests/fixtures/cli/diff.xds", "tests/fixtures/tui/gateway.xds"].map(PathBuf::from));
+    sources.extend(
+        [
+            TOUR,
+            "tests/fixtures/cli/diff.xds",
+            "tests/fixtures/tui/gateway.xds",
+            "tests/fixtures/tui/refused.xds",
+        ]
+        .map(PathBuf::from),
+    );
     sources.extend([PathBuf::from("tests/fixtures/recordings/v1.xdsrec"), secured]);
     let rows = ["I-14", "M-04", "M-10", "M-13", "M-14"];
     sources.extend(rows.map(|row| PathBuf::from(format!("tests/fixtures/rows/{row}.xds"))));

@@ -36,8 +36,75 @@ fn prints_resources_at_a_position() {
 fn prints_resource_objects_with_content() {
     let ledger = objects(&["get", TOUR, "cds/ledger", "-o", "jsonl"]);
     assert_eq!(ledger.len(), 1);
-    assert_eq!((&ledger[0]["object"], &ledger[0]["refused"]), (&"resource".into(), &true.into()));
+    assert_eq!((&ledger[0]["object"], &ledger[0]["refused"]), (&"resource".into(), &false.into()));
+    assert_eq!(ledger[0]["refusal"]["named"], false, "{}", ledger[0]);
     assert_eq!(ledger[0]["body"]["name"], "ledger");
+}
+
+const REFUSED: &str = "tests/fixtures/tui/refused.xds";
+
+#[test]
+fn refused_content_is_an_overlay_on_what_is_in_force() {
+    insta::assert_snapshot!("refused-tree", show(&["get", REFUSED, "-o", "tree"]));
+    insta::assert_snapshot!("refused-counts", show(&["get", REFUSED]));
+    insta::assert_snapshot!(
+        "refused-table",
+        show(&["get", REFUSED, "lds", "cds", "eds", "rds", "-o", "wide"])
+    );
+    insta::assert_snapshot!("refused-dot", show(&["export", REFUSED, "--to", "dot"]));
+}
+
+#[test]
+fn views_agree_on_what_is_in_force() {
+    let counts = run(&["get", REFUSED]).out;
+    for (label, kind, present) in [("LDS", "lds", 3), ("CDS", "cds", 2), ("EDS", "eds", 2), ("RDS", "rds", 2)]
+    {
+        let state = objects(&["status", REFUSED, "-o", "jsonl"]);
+        let state = state.iter().find(|state| state["object"] == "state" && state["type"] == kind).unwrap();
+        assert_eq!(state["resources"], present, "{label} in status");
+        let row = counts.lines().find(|line| line.starts_with(label)).unwrap();
+        let shown: Vec<&str> = row.split_whitespace().collect();
+        assert_eq!(shown[2], present.to_string(), "{label} in get");
+        let facts = objects(&["get", REFUSED, kind, "-o", "jsonl"]);
+        let is_used = |fact: &&serde_json::Value| fact["in_force"].is_string() && fact["state"] != "released";
+        let used = facts.iter().filter(is_used).count();
+        assert_eq!(used, present, "{label} in get -o jsonl");
+    }
+    let web = &objects(&["get", REFUSED, "lds/web", "-o", "jsonl"])[0];
+    assert_eq!((&web["in_force"], &web["refusal"]["version"]), (&"1".into(), &"2".into()));
+    assert_eq!((&web["refusal"]["named"], &web["refused"]), (&true.into(), &true.into()));
+    let admin = &objects(&["get", REFUSED, "lds/admin", "-o", "jsonl"])[0];
+    assert_eq!((&admin["in_force"], &admin["refusal"]["rest"]), (&"2".into(), &"used".into()));
+    let orphans = run(&["get", REFUSED, "-o", "name", "--filter", "state:orphan"]).out;
+    assert_eq!(orphans, "", "the version of web in force refers to edge, that of pay to the assignment pay");
+}
+
+#[test]
+fn lists_all_broken_constraints() {
+    let bad = &objects(&["get", REFUSED, "cds/bad", "-o", "jsonl"])[0];
+    let fields: Vec<&str> = bad["broken_constraints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["field"].as_str().unwrap())
+        .collect();
+    assert_eq!((fields.len(), fields[0]), (8, "connect_timeout"));
+    assert!(
+        bad["more_broken_constraints"].as_u64() > Some(0) && fields.contains(&"health_checks[1].timeout"),
+        "{bad}"
+    );
+    let named =
+        bad["broken_constraints"].as_array().unwrap().iter().map(|one| one["named"].as_bool().unwrap());
+    assert_eq!(named.filter(|named| *named).count(), 1);
+    let good = &objects(&["get", REFUSED, "cds/cart", "-o", "jsonl"])[0];
+    assert!(good.get("broken_constraints").is_none(), "{good}");
+    let log = run(&["log", REFUSED, "--body", "--filter", "kind:nack type:cds"]).out;
+    assert!(log.contains("# breaks connect_timeout must be greater than 0s   named in the NACK"), "{log}");
+    assert!(log.contains("# breaks health_checks[0].timeout must be set   not named in the NACK"), "{log}");
+    let nack = &objects(&["log", REFUSED, "--body", "--filter", "kind:nack type:cds", "-o", "jsonl"])[0];
+    let refused = &nack["nack"]["refused"][0];
+    assert_eq!(refused["broken_constraints"], bad["broken_constraints"]);
+    assert!(nack["nack"]["partly"].as_str().unwrap().contains("uses nothing of this response"), "{nack}");
 }
 
 #[test]

@@ -89,8 +89,9 @@ impl GraphBuilder {
             Stage::Edges { next, end } => {
                 let to = next.saturating_add(most).min(end);
                 for id in next..to {
-                    let Some(links) = self.graph.references_of(id, known) else { continue };
-                    links.iter().for_each(|link| self.graph.connect(id, link));
+                    let links = self.graph.references_of(id, known);
+                    links.iter().flat_map(|links| links.iter()).for_each(|link| self.graph.connect(id, link));
+                    self.graph.note_changes(id, links.as_deref().unwrap_or_default(), known);
                 }
                 self.stage = if to < end { Stage::Edges { next: to, end } } else { Stage::States(0) };
             }
@@ -122,7 +123,11 @@ impl GraphBuilder {
 impl Graph {
     fn forget_others(&self, known: &mut References) {
         if known.0.len() > 2 * self.nodes.len() + 1024 {
-            let used: HashSet<BlobId> = self.nodes.iter().filter_map(|node| node.content).collect();
+            let contents = self.nodes.iter().flat_map(|node| {
+                let refused = node.refused.as_ref().and_then(|update| update.content);
+                [node.content, refused].into_iter().flatten()
+            });
+            let used: HashSet<BlobId> = contents.collect();
             known.0.retain(|id, _| used.contains(id));
         }
     }

@@ -58,6 +58,7 @@ impl Graph {
         let is_absent = match &node.state {
             NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
             NodeState::Waiting { .. } | NodeState::Missing { .. } | NodeState::Gone(_) => true,
+            NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
             NodeState::NotAsked | NodeState::Dangling => self.sent.contains(&Kind::Cds),
             _ => false,
         };
@@ -67,7 +68,13 @@ impl Graph {
     /// Whether the node has routes to the cluster that the client uses for HTTP requests.
     fn routes_in_force(&self, user: NodeId, cluster: NodeId) -> bool {
         let Some(node) = self.nodes.get(user) else { return false };
-        let is_accepted = node.acked_version.is_some() && node.state == NodeState::Ready;
+        let is_accepted = node.in_force.is_some()
+            && matches!(
+                node.state,
+                NodeState::Ready
+                    | NodeState::Refused { in_force: true }
+                    | NodeState::RefusedPush { in_force: true, .. }
+            );
         let is_route = match node.kind {
             Kind::Rds | Kind::Vhds => true,
             Kind::Lds => {

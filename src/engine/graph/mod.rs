@@ -3,14 +3,17 @@
 //! Shows listeners, routes, clusters, endpoints and secrets.
 //!
 //! Nodes are the resources on the client's streams and the resources that they refer to. Edges are
-//! the references that [`crate::schema::links`] finds in the newest content of each resource. The
-//! caller caches the references of each content in [`References`] and builds the graph in steps, so
-//! that large graphs do not block the screen.
+//! the references that [`crate::schema::links`] finds in the content of each resource that the
+//! client uses: in force, or sent and not yet answered. Refused content is an overlay: a node knows
+//! its refused update and the references that the update would change. The caller caches the
+//! references of each content in [`References`] and builds the graph in steps, so that large graphs
+//! do not block the screen.
 
 #![warn(missing_docs)]
 
 mod build;
 mod gaps;
+mod refused;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -31,6 +34,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
+pub use refused::{ChangedReference, RefusedUpdate};
 pub use state::{NodeState, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
 
@@ -51,14 +55,16 @@ pub struct GraphNode {
     pub state: NodeState,
     /// The newest version that was sent.
     pub version: Option<Arc<str>>,
-    /// The newest accepted version.
-    pub acked_version: Option<Arc<str>>,
+    /// The version that the client uses. `None` if nothing is in force.
+    pub in_force: Option<Arc<str>>,
     /// The stream of the resource. `None` if only referred to.
     pub stream: Option<StreamId>,
     /// Type URL of the resource.
     pub type_url: Option<TypeUrl>,
-    /// The newest content.
+    /// The content that the client uses: in force, or sent and not yet answered.
     pub content: Option<BlobId>,
+    /// The update that the client refused, or that is in a refused push.
+    pub refused: Option<Box<RefusedUpdate>>,
     /// Referenced nodes without duplicates, in the order of the fields, with the path of the field.
     pub uses: Vec<(NodeId, Arc<str>)>,
     /// Nodes that refer to this node.
@@ -194,11 +200,12 @@ impl Graph {
         let node = GraphNode {
             kind,
             state: NodeState::of(&fact, requested),
+            content: fact.content_in_use(),
+            refused: RefusedUpdate::of(&fact),
             version: fact.version,
-            acked_version: fact.acked_version,
+            in_force: fact.in_force.map(|known| known.version),
             stream: Some(fact.stream),
             type_url: Some(fact.type_url),
-            content: fact.content,
             name: fact.name,
             uses: Vec::new(),
             users: Vec::new(),
@@ -285,10 +292,11 @@ impl Graph {
             name: key.1,
             state: NodeState::NotAsked,
             version: None,
-            acked_version: None,
+            in_force: None,
             stream: None,
             type_url: link.kind.type_url(ApiVersion::V3),
             content: None,
+            refused: None,
             uses: Vec::new(),
             users: Vec::new(),
             warming: None,

@@ -1,3 +1,4 @@
+use crate::engine::nack::RestUse;
 use crate::engine::store::{AbsentBy, ResourceFact, ResourceState};
 use crate::schema::links::usual_referring_kinds;
 use crate::wire::event::{Kind, Seq, Time};
@@ -17,7 +18,17 @@ pub enum NodeState {
     /// Sent, without an answer yet.
     Sent,
     /// The client rejected the newest content.
-    Refused,
+    Refused {
+        /// Whether an earlier version is in force.
+        in_force: bool,
+    },
+    /// The newest content, or the removal, is in a refused push whose NACK names other resources.
+    RefusedPush {
+        /// Whether a version of the resource is in force.
+        in_force: bool,
+        /// Whether the client uses the resources that the NACK does not name.
+        rest: RestUse,
+    },
     /// Sent, and waiting for referenced resources since the response that added or changed it.
     ///
     /// See `docs/protocol.md#h-01` to `docs/protocol.md#h-06`.
@@ -48,8 +59,14 @@ impl NodeState {
     ///
     /// `requested` is the time and number of the pending request.
     pub(super) fn of(fact: &ResourceFact, requested: Option<(Time, Seq)>) -> NodeState {
+        let in_force = fact.in_force.is_some();
+        if let Some(refusal) = &fact.refusal {
+            return match refusal.is_named {
+                true => NodeState::Refused { in_force },
+                false => NodeState::RefusedPush { in_force, rest: refusal.rest },
+            };
+        }
         match fact.state {
-            _ if fact.refused => NodeState::Refused,
             ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
             ResourceState::Waiting => NodeState::Waiting { since: requested },
@@ -61,14 +78,16 @@ impl NodeState {
         }
     }
 
-    /// Whether the client has the resource in its newest or an earlier version.
+    /// Whether the client uses the resource in its newest or an earlier version, or has yet to
+    /// accept or refuse it.
     pub fn is_present(&self) -> bool {
         matches!(
             self,
             NodeState::Ready
                 | NodeState::Orphan
                 | NodeState::Sent
-                | NodeState::Refused
+                | NodeState::Refused { in_force: true }
+                | NodeState::RefusedPush { in_force: true, .. }
                 | NodeState::Warming { .. }
         )
     }
@@ -77,7 +96,11 @@ impl NodeState {
     pub fn is_problem(&self) -> bool {
         matches!(
             self,
-            NodeState::Refused | NodeState::Missing { .. } | NodeState::Dangling | NodeState::Warming { .. }
+            NodeState::Refused { .. }
+                | NodeState::RefusedPush { rest: RestUse::NotUsed | RestUse::Unknown, .. }
+                | NodeState::Missing { .. }
+                | NodeState::Dangling
+                | NodeState::Warming { .. }
         ) || matches!(self, NodeState::Gone(state) if *state != ResourceState::Released)
     }
 
@@ -87,7 +110,8 @@ impl NodeState {
             NodeState::Ready => "in sync",
             NodeState::Orphan => "orphan",
             NodeState::Sent => "sent",
-            NodeState::Refused => "NACK",
+            NodeState::Refused { .. } => "NACK",
+            NodeState::RefusedPush { .. } => "in a refused push, not named",
             NodeState::Warming { .. } => "warming",
             NodeState::Waiting { .. } => "waiting",
             NodeState::Missing { .. } => "missing",

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use super::alarm::Alarm;
 use super::context::RuleContext;
-use super::exchange::ResponseContext;
+use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ResourceRefs, has_references};
-use crate::engine::session::Track;
+use crate::engine::session::{Track, key};
+use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
 
 impl<'a> RuleContext<'a> {
@@ -74,6 +75,35 @@ impl<'a> RuleContext<'a> {
         }
         for name in &response.outcome.removed {
             self.source_state.graphs.set(&client, (kind, *name), None, self.at);
+        }
+    }
+
+    /// Restores the references in force of the resources of a refused response.
+    ///
+    /// A refusal by version alone may be taken back, so references stay as sent.
+    pub(super) fn restore_references(&mut self, request: &RequestContext<'_>) {
+        let track = request.track;
+        let Some(kind) = track.kind.filter(|kind| has_references(Some(*kind))) else { return };
+        if self.options.links.is_none() || !request.is_nack() || request.outcome.implied {
+            return;
+        }
+        let answered = request.outcome.answers.and_then(|seq| self.state.pending(seq));
+        let Some(list) = answered.map(|sent| sent.list.clone()) else { return };
+        let (catalog, client) = (self.catalog(), self.client());
+        let is_newest =
+            |name: Sym, id: BlobId| track.sent.get(catalog, name).is_some_and(|slot| slot.blob == Some(id));
+        let sent = list.blobs().iter().map(|id| (key(catalog, *id), *id));
+        let sent = sent.filter(|(name, id)| track.refused.contains(*name) && is_newest(*name, *id));
+        let names: Vec<Sym> = sent.map(|(name, _)| name).chain(track.refused.removed_names()).collect();
+        for name in names {
+            let content = track.in_force(catalog, name).map(|entry| entry.blob);
+            let refs = match content {
+                Some(content) => content.and_then(|id| self.source_state.graphs.refs(catalog, id)).map(Some),
+                None => Some(None),
+            };
+            if let Some(refs) = refs {
+                self.source_state.graphs.set(&client, (kind, name), refs, self.at);
+            }
         }
     }
 

@@ -28,6 +28,8 @@ impl RuleContext<'_> {
         if let Some(body) = request.sotw().filter(|_| outcome.first) {
             state.stated_version = Some(body.version_info.clone());
         }
+        self.restore_references(request);
+        let state = &mut *self.state;
         note_verdict(state, request);
         state.note_spellings(self.store.catalog(), request.names());
         self.settle_targets(request);

@@ -84,7 +84,7 @@ pub(super) fn track(catalog: &Catalog, track: &Track, now: u64) -> TrackFacts {
         .collect();
     owed.sort_unstable();
     let open = track.verdicts.open_nack();
-    let refused: Vec<Sym> = track.refused.keys().copied().collect();
+    let refused: Vec<Sym> = track.refused.names().collect();
     TrackFacts {
         state: track.condition(time(now), limits).state,
         wildcard: wanted.wildcard,

@@ -8,7 +8,7 @@ use super::path::{self, PathStep};
 use super::{MAX_TEXT_BYTES, NackFault, RefusedPush, guess, prefix, stated};
 
 /// A rejected response of which only the names matter.
-struct Names<'a>(&'a [Arc<str>]);
+pub(super) struct Names<'a>(pub(super) &'a [Arc<str>]);
 
 impl RefusedPush for Names<'_> {
     fn type_url(&self) -> &str {
@@ -27,9 +27,29 @@ impl RefusedPush for Names<'_> {
 /// The text must name the resource, unless the response has no other resource, and must name the
 /// field in the reason for that resource. `names` are the names in the response.
 pub fn refuses_field(text: &str, names: &[Arc<str>], name: &str, path: &str) -> bool {
-    let push = Names(names);
-    let faults = stated(prefix(text, MAX_TEXT_BYTES), &push).entries;
-    faults.iter().any(|fault| is_about(fault, &push, name) && names_field(&fault.reason, path))
+    NamedFields::read(text, names, name).contains(path)
+}
+
+/// The fields of one resource that the text of a NACK names.
+#[derive(Clone, Debug, Default)]
+pub struct NamedFields {
+    /// The reasons for the resource.
+    reasons: Vec<String>,
+}
+
+impl NamedFields {
+    /// Reads the text of a NACK. `names` are the names in the response, `name` is the resource.
+    pub fn read(text: &str, names: &[Arc<str>], name: &str) -> NamedFields {
+        let push = Names(names);
+        let faults = stated(prefix(text, MAX_TEXT_BYTES), &push).entries.into_iter();
+        let own = faults.filter(|fault| is_about(fault, &push, name));
+        NamedFields { reasons: own.map(|fault| fault.reason).collect() }
+    }
+
+    /// Whether the text names the field at `path`.
+    pub fn contains(&self, path: &str) -> bool {
+        self.reasons.iter().any(|reason| names_field(reason, path))
+    }
 }
 
 /// Whether a fault is about a resource: the only one of the response, or the one named in the text.

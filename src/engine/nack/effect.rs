@@ -24,7 +24,7 @@ pub struct NackEffect {
 /// The version that a client uses in place of a refused resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InUse {
-    /// The version that the client accepted last.
+    /// The version in force.
     Earlier(Arc<str>),
     /// Nothing: no version was accepted.
     Nothing,
@@ -79,7 +79,7 @@ pub(super) fn effects(
 }
 
 fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
-    match &fact.acked_version {
+    match fact.in_force.as_ref().map(|known| &known.version) {
         _ if !fact.refused => InUse::Later,
         Some(version) => InUse::Earlier(version.clone()),
         None if is_partial || fact.state == ResourceState::Kept => InUse::Unknown,

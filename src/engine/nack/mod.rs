@@ -1,112 +1,38 @@
 //! Resources and fields that a NACK complains about, read from the client's error text.
 //!
 //! `error_detail.message` is for people and has no standard format (`docs/protocol.md#e-25`), so
-//! nothing here affects the state of a stream. The parser knows the formats of Envoy, gRPC C-core,
-//! grpc-go, grpc-java and grpc-js. A value in its place of the format is stated. A value found by
-//! searching the rejected response is a guess, and marked so.
+//! nothing here affects the state of a stream, only which resources of a rejected response count as
+//! in force ([`NackScope`]). The parser knows the formats of Envoy, gRPC C-core, grpc-go, grpc-java
+//! and grpc-js. A value in its place of the format is stated. A value found by searching the
+//! rejected response is a guess, and marked so.
 
 #![warn(missing_docs)]
 
 mod blame;
+mod client_kind;
 mod effect;
 mod envoy;
 mod grpc;
 mod guess;
 mod path;
 mod report;
+mod scope;
 #[cfg(test)]
 mod tests;
 mod unknown_field;
 
-pub use blame::refuses_field;
+pub use blame::{NamedFields, refuses_field};
+pub use client_kind::ClientKind;
 pub use effect::{InUse, NackEffect};
 pub use path::{steps as path_steps, value_at};
 pub use report::{NackReport, Recovery, RefusedResource, nack_report, of_message};
+pub use scope::{NackScope, PartialUse, RestUse};
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::schema::Schema;
-use crate::wire::event::Kind;
-
-/// The implementation of a client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ClientKind {
-    /// Envoy.
-    Envoy,
-    /// gRPC C-core and its wrapped languages.
-    GrpcCore,
-    /// grpc-go.
-    GrpcGo,
-    /// grpc-java.
-    GrpcJava,
-    /// grpc-js.
-    GrpcJs,
-}
-
-impl ClientKind {
-    /// All implementations.
-    pub const ALL: [ClientKind; 5] = [
-        ClientKind::Envoy,
-        ClientKind::GrpcCore,
-        ClientKind::GrpcGo,
-        ClientKind::GrpcJava,
-        ClientKind::GrpcJs,
-    ];
-
-    /// Returns the name of the implementation in JSON and messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            ClientKind::Envoy => "envoy",
-            ClientKind::GrpcCore => "grpc-core",
-            ClientKind::GrpcGo => "grpc-go",
-            ClientKind::GrpcJava => "grpc-java",
-            ClientKind::GrpcJs => "grpc-js",
-        }
-    }
-
-    /// Returns the implementation with this `user_agent_name`.
-    pub fn of_user_agent(name: &str) -> Option<ClientKind> {
-        let name = name.to_ascii_lowercase();
-        let is = |part: &str| name.contains(part);
-        if is("envoy") {
-            Some(ClientKind::Envoy)
-        } else if is("grpc go") || is("grpc-go") {
-            Some(ClientKind::GrpcGo)
-        } else if is("grpc java") || is("grpc-java") {
-            Some(ClientKind::GrpcJava)
-        } else if is("grpc node") || is("grpc-js") {
-            Some(ClientKind::GrpcJs)
-        } else if is("grpc c-core") || is("grpc-c") {
-            Some(ClientKind::GrpcCore)
-        } else {
-            None
-        }
-    }
-
-    /// Returns how the client uses the rest of a rejected response, or `None` if the client uses
-    /// nothing of it.
-    pub fn partial_use(self, kind: Option<Kind>) -> Option<PartialUse> {
-        match (self, kind) {
-            (ClientKind::Envoy, Some(Kind::Lds | Kind::Cds)) => Some(PartialUse::Envoy),
-            (ClientKind::Envoy, _) => None,
-            (ClientKind::GrpcCore | ClientKind::GrpcJs, _) => Some(PartialUse::GrpcNewVersion),
-            (ClientKind::GrpcGo | ClientKind::GrpcJava, _) => Some(PartialUse::Grpc),
-        }
-    }
-}
-
-/// The use of the valid resources of a rejected response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PartialUse {
-    /// Uses the valid listeners or clusters, and reports the previous version.
-    Envoy,
-    /// Uses the valid resources and reports the rejected version.
-    GrpcNewVersion,
-    /// Uses the valid resources.
-    Grpc,
-}
 
 /// A value from the text of a NACK.
 #[derive(Clone, Debug, PartialEq, Eq)]

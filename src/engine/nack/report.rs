@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::engine::constraints::BrokenConstraints;
 use crate::engine::store::{AcceptedFact, NackFact, Store, Verdict, VersionFact};
 use crate::schema::Schema;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
 use super::effect::{NackEffect, effects};
-use super::{ClientKind, Extracted, Nack, PartialUse, RefusedPush, read};
+use super::{ClientKind, Extracted, Nack, NamedFields, PartialUse, RefusedPush, read};
 
 /// Maximum size of a resource to search for faults.
 const MAX_SEARCHED_BYTES: u64 = 1 << 20;
@@ -61,6 +62,8 @@ pub struct RefusedResource {
     /// The constraints on the first of these fields, such as `duration.gt = 0s`. Empty if the field
     /// is a guess.
     pub rules: Vec<String>,
+    /// All constraints that the rejected content breaks.
+    pub broken: BrokenConstraints,
     /// The rejected content. `None` if unavailable or not in the response.
     pub refused: Option<Value>,
     /// The newest content that the client accepted before.
@@ -137,11 +140,10 @@ pub fn nack_report(
     named.sort_unstable();
     named.dedup();
     let pushed = push.names.len() as u64;
+    let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
     NackReport {
         client,
-        partial_use: client.and_then(|client| {
-            client.partial_use(Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind))
-        }),
+        partial_use: PartialUse::of(client, kind, &last.message, push.names.len()),
         pushed: (pushed > 0).then_some(pushed),
         others: (pushed > 0 && all_named).then(|| pushed.saturating_sub(named.len() as u64)),
         same_error: nacks.iter().all(|nack| nack.message == last.message),
@@ -203,7 +205,10 @@ fn refused_resource(
     last: &NackFact,
 ) -> RefusedResource {
     let at = push.names.iter().rposition(|known| **known == *name.value);
-    let refused = at.and_then(|at| push.tree(*push.contents.get(at)?, MAX_SHOWN_BYTES));
+    let content = at.and_then(|at| push.contents.get(at)).copied();
+    let refused = content.and_then(|content| push.tree(content, MAX_SHOWN_BYTES));
+    let named = NamedFields::read(&last.message, &push.names, &name.value);
+    let broken = content.map(|content| BrokenConstraints::of(push.store, push.schema, content, Some(&named)));
     let pushed = last.refused.unwrap_or(last.n);
     let good = push.store.versions(stream, push.type_url, &name.value).into_iter().find(|version| {
         version.first < pushed && version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted)
@@ -214,5 +219,12 @@ fn refused_resource(
     let stated_field = fault.as_ref().filter(|(field, _)| !field.guessed);
     let rules = stated_field.zip(refused.as_ref());
     let rules = rules.map(|((field, _), body)| push.schema.rules_at(body, &field.value)).unwrap_or_default();
-    RefusedResource { name: name.clone(), faults: fault.into_iter().collect(), rules, refused, good }
+    RefusedResource {
+        name: name.clone(),
+        faults: fault.into_iter().collect(),
+        rules,
+        broken: broken.unwrap_or_default(),
+        refused,
+        good,
+    }
 }

@@ -399,9 +399,11 @@ impl Engine {
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
+        let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
         let mut ctx = Context {
             catalog: &mut *catalog,
             compare: compare.filter(|_| dir == Dir::Req || !self.by_bytes),
+            node,
             validator: self.semantics.as_deref(),
             runs: &mut self.runs,
             specials: self.specials,

@@ -26,6 +26,7 @@ pub(crate) mod locator;
 pub(crate) mod locators;
 mod names;
 mod outcome;
+mod refusals;
 mod resource_set;
 mod responses;
 mod semantics;
@@ -56,6 +57,7 @@ pub(crate) use engine::Engine;
 pub(crate) use events::{EventEntry, TtlRecord};
 pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds};
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
+pub(crate) use refusals::Refusal;
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
 pub use semantics::{ResourceSemantics, SchemaSemantics};
@@ -66,8 +68,10 @@ pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named};
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::wire::NodeInfo;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Seq, Sym, Time};
 use compare::Compare;
@@ -84,6 +88,8 @@ pub(crate) type DynSemantics = dyn ResourceSemantics;
 pub(crate) struct Context<'a> {
     catalog: &'a mut Catalog,
     compare: Option<Compare<'a>>,
+    /// The node of the client, in a request with an error.
+    node: Option<Arc<NodeInfo>>,
     /// Validates resources from files.
     validator: Option<&'a DynSemantics>,
     runs: &'a mut NameRuns,

@@ -1,3 +1,4 @@
+mod in_force;
 mod parts;
 mod response;
 mod verdict;
@@ -15,6 +16,7 @@ use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 use super::Wildcard;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
+use super::refusals::Refusals;
 use super::resource_set::{ResourceEntry, ResourceSet};
 use super::responses::{Order, Responses};
 use super::subscription::{PendingNames, SubscribedNames};
@@ -46,9 +48,8 @@ pub(crate) struct Track {
     pub(crate) sent: ResourceSet,
     /// The client's view: everything that it has accepted.
     pub(crate) accepted: ResourceSet,
-    /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34), with
-    /// the newest refused response.
-    pub(crate) refused: SymMap<Order>,
+    /// Resources in responses that the client refused (docs/protocol.md#f-34).
+    pub(crate) refused: Refusals,
     /// Names that were sent and never requested.
     pub(crate) unrequested: SymSet,
     /// Alias to name (docs/protocol.md#f-30).
@@ -67,6 +68,8 @@ pub(crate) struct Track {
     pub(crate) warming: WarmingBatches,
     /// The result of [`Track::present`], cached for a number of messages.
     pub(crate) counted: Cell<Option<(u64, u64)>>,
+    /// The result of [`Track::in_use`], cached likewise.
+    pub(super) counted_in_use: Cell<Option<(u64, u64)>>,
 }
 
 impl Track {

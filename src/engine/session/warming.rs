@@ -184,7 +184,7 @@ impl WarmingView<'_> {
         };
         // A client that requests the endpoints of a new cluster uses the cluster, even if the
         // response was refused for another one.
-        let is_refused = track.refused.contains_key(&name);
+        let is_refused = track.refused.contains(name);
         if is_refused && track.accepted.is_present(self.catalog, name) {
             return BatchState::Over;
         }

@@ -14,6 +14,8 @@ pub use crate::engine::session::{
 };
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
+use crate::engine::nack::RestUse;
+use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{End, NodeInfo, Open, Tls};
 
@@ -99,7 +101,9 @@ impl StateFact {
     /// remains refused.
     pub fn is_mended(&self, nack: &NackFact) -> bool {
         let is_last = self.nacks.last().is_some_and(|last| last.n == nack.n);
-        let is_refused = is_last && (self.open_nack.is_some() || self.variant.is_delta() && self.refused > 0);
+        let is_refused = is_last
+            && (self.open_nack.is_some()
+                || self.variant.is_delta() && self.refused + self.refused_unnamed > 0);
         !is_refused && nack.refused.is_some_and(|refused| self.newest_accepted > Some(refused))
     }
 }
@@ -175,12 +179,14 @@ pub struct StateFact {
     pub missing: Vec<Arc<str>>,
     /// Requested names that the server has removed or reported as missing.
     pub absent: Vec<Arc<str>>,
-    /// Present resources: sent and not removed.
+    /// Number of resources that the client uses, or has yet to accept or refuse.
     pub resources: u64,
     /// The newest response that the client has accepted.
     pub newest_accepted: Option<Seq>,
-    /// Number of resources whose newest version is refused.
+    /// Number of resources whose newest version is refused, by NACKs that name them or name none.
     pub refused: u64,
+    /// Number of resources that refused pushes keep out of use, and whose NACKs name others only.
+    pub refused_unnamed: u64,
     /// The newest NACKs.
     pub nacks: Vec<NackFact>,
     /// Number of all NACKs.
@@ -292,8 +298,12 @@ pub struct ResourceFact {
     pub acked_version: Option<Arc<str>>,
     /// The state of the resource.
     pub state: ResourceState,
-    /// Whether the newest content was refused.
+    /// Whether the newest content was refused, by a NACK that names the resource or names none.
     pub refused: bool,
+    /// The refused push with the newest content, or with the removal, of the resource.
+    pub refusal: Option<RefusalFact>,
+    /// The content in force. `None` if the client uses nothing yet, or if that is not known.
+    pub in_force: Option<InForceFact>,
     /// The source of the information that the resource is absent.
     pub absent_by: Option<AbsentBy>,
     /// Why the resource was sent.
@@ -311,7 +321,35 @@ pub struct ResourceFact {
     /// Why the server does not send the resource.
     pub error: Option<Box<ResourceErrorFact>>,
     /// The newest content, for [`crate::wire::content::Catalog::bytes`].
-    pub content: Option<crate::wire::content::BlobId>,
+    pub content: Option<BlobId>,
+}
+
+/// A refused push, and what its NACK says about one of the resources.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusalFact {
+    /// The NACK.
+    pub nack: Seq,
+    /// The refused push.
+    pub push: Seq,
+    /// Whether the NACK names the resource, or names none at all.
+    pub is_named: bool,
+    /// Whether the push removes the resource.
+    pub is_removal: bool,
+    /// Whether the client uses the resources that the NACK does not name.
+    pub rest: RestUse,
+    /// The refused version; empty for a removal.
+    pub version: Arc<str>,
+    /// The refused content. `None` for a removal, and if the source lacks the content.
+    pub content: Option<BlobId>,
+}
+
+/// The content of a resource that the client uses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InForceFact {
+    /// The version; empty if the version is not known.
+    pub version: Arc<str>,
+    /// The content, for [`crate::wire::content::Catalog::bytes`]. `None` if known by version only.
+    pub content: Option<BlobId>,
 }
 
 impl From<&End> for EndFact {
@@ -345,11 +383,34 @@ impl ResourceFact {
         self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)
     }
 
+    /// Returns the content that the client uses, or is about to use: a push without a verdict
+    /// counts as used, a refused one does not.
+    pub fn content_in_use(&self) -> Option<BlobId> {
+        let in_force = self.in_force.as_ref().and_then(|known| known.content);
+        match (&self.refusal, self.state) {
+            (Some(_), _) => in_force,
+            (None, ResourceState::Kept) => in_force.or(self.content),
+            (None, _) => self.content,
+        }
+    }
+
+    /// Whether the client uses the newest content although the push with the resource was refused.
+    pub fn is_used_from_refused_push(&self) -> bool {
+        self.refusal.as_ref().is_some_and(|refusal| !refusal.is_named && refusal.rest == RestUse::Used)
+    }
+
+    /// Whether a refused push keeps the newest content, or the removal, out of use, although the
+    /// NACK names other resources only.
+    pub fn is_in_unused_push(&self) -> bool {
+        self.refusal.as_ref().is_some_and(|refusal| !refusal.is_named && refusal.rest != RestUse::Used)
+    }
+
     /// Returns the version to show: the refused one, else the accepted one, else the sent one.
     ///
     /// Resources that a refused push sends again unchanged stay at their accepted version.
     pub fn standing(&self) -> Option<&Arc<str>> {
-        let accepted = self.acked_version.as_ref().filter(|_| !self.refused);
+        let is_newest = self.refused || self.is_used_from_refused_push();
+        let accepted = self.acked_version.as_ref().filter(|_| !is_newest);
         accepted.or(self.version.as_ref())
     }
 }
@@ -381,8 +442,10 @@ pub struct SummaryFact {
     pub overdue: u64,
     /// Number of subscribed names.
     pub names: u64,
-    /// Number of present resources.
+    /// Number of resources that the client uses, or has yet to accept or refuse.
     pub resources: u64,
-    /// Resources whose newest content was refused.
+    /// Resources whose newest content was refused, by NACKs that name them or name none.
     pub refused: u64,
+    /// Resources that refused pushes keep out of use, and whose NACKs name others only.
+    pub refused_unnamed: u64,
 }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Condition, Presence, ResourceEntry, Stream, SubscribedNames, Track};
+use crate::engine::session::{Condition, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track};
 use crate::wire::Open;
 use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
-    EndFact, ReconnectFact, ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store, StreamFact,
-    SummaryFact, TtlFact, TypeState,
+    EndFact, InForceFact, ReconnectFact, RefusalFact, ResourceErrorFact, ResourceFact, ResourceState,
+    StateFact, Store, StreamFact, SummaryFact, TtlFact, TypeState,
 };
 
 /// The state of a track.
@@ -107,8 +107,9 @@ impl Store {
             missing: owed.names,
             overdue: owed.overdue,
             names: track.subscribed.names.len() as u64,
-            resources: track.present(&self.catalog, now, self.limits),
-            refused: track.refused.len() as u64,
+            resources: track.in_use(&self.catalog, now, self.limits),
+            refused: track.refused.named() as u64,
+            refused_unnamed: track.refused.unnamed() as u64,
         }
     }
 
@@ -144,9 +145,10 @@ impl Store {
             }),
             missing,
             absent,
-            resources: track.present(&self.catalog, now, self.limits),
+            resources: track.in_use(&self.catalog, now, self.limits),
             newest_accepted: track.verdicts.newest_accepted,
-            refused: track.refused.len() as u64,
+            refused: track.refused.named() as u64,
+            refused_unnamed: track.refused.unnamed() as u64,
             nacks: track.verdicts.nacks.iter().cloned().collect(),
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
@@ -266,6 +268,7 @@ impl Store {
             None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
+        let refusal = self.refusal_fact(track, name);
         ResourceFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -275,7 +278,9 @@ impl Store {
             version: version.map(|version| self.text(version)),
             acked_version: accepted.map(|slot| self.text(slot.version)),
             state,
-            refused: track.refused.contains_key(&name),
+            refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
+            refusal,
+            in_force: track.in_force(&self.catalog, name).map(|entry| self.in_force_fact(&entry)),
             absent_by,
             origin: track.origin(&self.catalog, name, slot),
             hash: None,
@@ -289,5 +294,25 @@ impl Store {
             }),
             content,
         }
+    }
+
+    fn in_force_fact(&self, entry: &ResourceEntry) -> InForceFact {
+        let content = entry.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id));
+        InForceFact { version: self.text(entry.version), content }
+    }
+
+    /// Returns the refusal of the newest content of a resource, or of its removal.
+    fn refusal_fact(&self, track: &Track, name: Sym) -> Option<RefusalFact> {
+        let fact = |refusal: Refusal, is_removal: bool| RefusalFact {
+            nack: refusal.nack,
+            push: refusal.response,
+            is_named: refusal.is_named,
+            is_removal,
+            rest: refusal.rest,
+            version: self.text(refusal.version),
+            content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),
+        };
+        let removal = track.refused.removal(name).map(|refusal| fact(refusal, true));
+        removal.or_else(|| track.refused.get(name).map(|refusal| fact(refusal, false)))
     }
 }

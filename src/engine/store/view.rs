@@ -66,9 +66,9 @@ impl StateView<'_> {
         self.track.traffic.bytes
     }
 
-    /// Returns the number of present resources.
+    /// Returns the number of resources that the client uses, or has yet to accept or refuse.
     pub fn resources(&self) -> u64 {
-        self.track.present(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
+        self.track.in_use(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
     }
 
     /// Whether `see` accepts the version in force or the offered one.

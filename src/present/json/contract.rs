@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::SCHEMA;
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
-use crate::engine::nack::{ClientKind, InUse};
+use crate::engine::nack::{ClientKind, InUse, RestUse};
 use crate::engine::problems::{ProblemKind, Urgency};
 use crate::engine::store::{
     AbsentBy, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState,
@@ -242,6 +242,13 @@ const EFFECT: &[Field] = &[
 const REFUSED: &[Field] = &[
     field(Always, "name", Text, "resource"),
     field(Always, "body", Any, "refused content, null if it was dropped"),
+    field(
+        Maybe,
+        "broken_constraints",
+        List(&Object(BROKEN_CONSTRAINT)),
+        "constraints of the API that the refused content breaks, at most 8",
+    ),
+    field(Maybe, "more_broken_constraints", Count, "number of further broken constraints"),
     known(Always, "last_good", Text, "last accepted version"),
     field(Always, "last_good_body", Any, "content of the last accepted version"),
 ];
@@ -265,7 +272,19 @@ const STATE: &[Field] = &[
     field(Maybe, "effective", TEXTS, "names that the server goes by, if they differ; * is a wildcard"),
     field(Always, "missing", TEXTS, "requested names that were never sent"),
     field(Always, "absent", TEXTS, "names that do not exist according to the server"),
-    field(Always, "resources", Count, "resources sent and not removed"),
+    field(Always, "resources", Count, "resources that the client uses, or has yet to accept or refuse"),
+    field(
+        Always,
+        "refused",
+        Count,
+        "resources whose newest version is refused by a NACK that names them, or names none",
+    ),
+    field(
+        Always,
+        "refused_unnamed",
+        Count,
+        "resources that a refused push kept out of use, and whose NACK names others only",
+    ),
     field(Always, "nacks", List(&Object(REFUSAL)), "the newest 1,000 NACKs"),
     field(Always, "nack_count", Count, "number of NACKs"),
     known(Always, "open_nack", Count, "message number of the newest NACK without a later ACK"),
@@ -420,7 +439,19 @@ const RESOURCE: &[Field] = &[
     known(Always, "version", Text, "version of the response (SotW) or of the resource"),
     known(Always, "acked_version", Text, "version that the client accepted"),
     field(Always, "state", words!(ResourceState), "state; `xdscope help states` explains the states"),
-    field(Always, "refused", Bool, "whether the newest content was refused"),
+    field(
+        Always,
+        "refused",
+        Bool,
+        "whether the newest content was refused, by a NACK that names the resource or names none",
+    ),
+    known(Always, "in_force", Text, "version that the client uses; empty if its version is unknown"),
+    field(
+        Maybe,
+        "refusal",
+        Object(REFUSED_PUSH),
+        "the refused push with the newest content, or with the removal",
+    ),
     field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
     field(Always, "origin", words!(Origin), "why the resource was sent"),
     known(Always, "hash", Text, "content hash: equal within one source for equal content"),
@@ -449,6 +480,13 @@ const RESOURCE: &[Field] = &[
         "clusters that the route in force points to and that the client cannot use",
     ),
     field(Maybe, "certificate", Object(CERTIFICATE), "the certificate of the secret that expires first"),
+    field(
+        Maybe,
+        "broken_constraints",
+        List(&Object(BROKEN_CONSTRAINT)),
+        "constraints of the API that the newest content breaks, at most 8",
+    ),
+    field(Maybe, "more_broken_constraints", Count, "number of further broken constraints"),
     field(Maybe, "body", Any, "content as protobuf JSON, null if it was dropped"),
 ];
 
@@ -464,6 +502,26 @@ const TTL_CHANGE: &[Field] = &[
     field(Always, "n", Count, "number of the response"),
     field(Always, "time", Time, "time of the response"),
     known(Always, "seconds", Number, "length; null: no time to live any more"),
+];
+
+const BROKEN_CONSTRAINT: &[Field] = &[
+    field(Always, "field", Text, "path of the field; empty for the resource itself"),
+    field(Always, "constraint", Text, "what the field must be"),
+    field(Always, "named", Bool, "whether the NACK of this content names the field"),
+];
+
+const REFUSED_PUSH: &[Field] = &[
+    field(Always, "nack", Count, "message number of the NACK"),
+    field(Always, "push", Count, "message number of the refused push"),
+    field(Always, "version", Text, "refused version; empty for a removal"),
+    field(Always, "named", Bool, "whether the NACK names the resource, or names none"),
+    field(Always, "removal", Bool, "whether the push removes the resource"),
+    field(
+        Always,
+        "rest",
+        words!(RestUse),
+        "whether the client uses the resources that the NACK does not name",
+    ),
 ];
 
 const FINDING: &[Field] = &[

@@ -28,6 +28,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::engine::applied::AppliedDiff;
+use crate::engine::constraints::BrokenConstraints;
 use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::problems::ProblemFact;
@@ -205,6 +206,8 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.list("missing", &fact.missing);
     out.list("absent", &fact.absent);
     out.put("resources", fact.resources);
+    out.put("refused", fact.refused);
+    out.put("refused_unnamed", fact.refused_unnamed);
     let nacks = fact.nacks.iter().map(|nack| {
         json!({
             "n": nack.n.0,
@@ -377,6 +380,25 @@ pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Va
     out.done()
 }
 
+/// Adds `broken_constraints` and `more_broken_constraints` to an object, if there are any.
+pub fn add_broken_constraints(object: &mut Value, broken: &BrokenConstraints) {
+    let Value::Object(fields) = object else { return };
+    if broken.is_empty() {
+        return;
+    }
+    let constraints = broken.listed.iter().map(|constraint| {
+        json!({
+            "field": constraint.violation.path,
+            "constraint": constraint.violation.demand.to_string(),
+            "named": constraint.is_named,
+        })
+    });
+    fields.insert("broken_constraints".into(), constraints.collect());
+    if broken.more > 0 {
+        fields.insert("more_broken_constraints".into(), json!(broken.more));
+    }
+}
+
 /// The `resource` object: one name on one stream, without its content.
 pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     let mut out = Object::new("resource");
@@ -388,6 +410,20 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     out.put("acked_version", fact.acked_version.as_deref());
     out.put("state", fact.state.word());
     out.put("refused", fact.refused);
+    out.put("in_force", fact.in_force.as_ref().map(|known| &*known.version));
+    if let Some(refusal) = &fact.refusal {
+        out.put(
+            "refusal",
+            json!({
+                "nack": refusal.nack.0,
+                "push": refusal.push.0,
+                "version": &*refusal.version,
+                "named": refusal.is_named,
+                "removal": refusal.is_removal,
+                "rest": refusal.rest.word(),
+            }),
+        );
+    }
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
     out.put("origin", fact.origin.word());
     out.put("hash", fact.hash.as_deref());

@@ -4,7 +4,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::engine::store::{EndFact, MessageKind, NackFact, Origin, ResourceState, RowFact, Wildcard};
+use crate::engine::nack::RestUse;
+use crate::engine::store::{
+    EndFact, MessageKind, NackFact, Origin, RefusalFact, ResourceState, RowFact, Wildcard,
+};
 use crate::wire::Tls;
 use crate::wire::event::{Code, Seq, StreamId, Variant};
 
@@ -110,6 +113,7 @@ fn state_fact() -> StateFact {
         resources: 0,
         newest_accepted: None,
         refused: 0,
+        refused_unnamed: 0,
         nacks: vec![NackFact {
             n: Seq(4),
             at: Time::from_secs_f64(2.0),
@@ -138,7 +142,8 @@ fn state_has_fields_in_order() {
     assert_eq!(
         keys(&value),
         "schema object stream node variant type type_url state last_state since in_force offered reported nonce \
-         pending wildcard names effective missing absent resources nacks nack_count open_nack ack_ms pushes bytes bytes_same"
+         pending wildcard names effective missing absent resources refused \
+         refused_unnamed nacks nack_count open_nack ack_ms pushes bytes bytes_same"
     );
     assert_eq!(value["type"], "type.googleapis.com/x.Y", "a type without a word is its URL");
     assert_eq!(value["node"], Value::Null);
@@ -211,6 +216,16 @@ fn resource_has_fields_in_order() {
         acked_version: None,
         state: ResourceState::Absent,
         refused: true,
+        refusal: Some(RefusalFact {
+            nack: Seq(3),
+            push: Seq(2),
+            is_named: true,
+            is_removal: false,
+            rest: RestUse::NotUsed,
+            version: "2".into(),
+            content: None,
+        }),
+        in_force: None,
         absent_by: Some(crate::engine::store::AbsentBy::Server),
         origin: Origin::Named,
         hash: Some("00ff".into()),
@@ -224,8 +239,8 @@ fn resource_has_fields_in_order() {
     let value = resource(&fact, &UNDATED);
     assert_eq!(
         keys(&value),
-        "schema object stream type name aliases version acked_version state refused absent_by origin hash size \
-         ttl_deadline"
+        "schema object stream type name aliases version acked_version state refused in_force refusal absent_by \
+         origin hash size ttl_deadline"
     );
     assert_eq!(value["ttl_deadline"], 18.0);
     assert_eq!(value["acked_version"], Value::Null);

@@ -3,6 +3,7 @@
 //!
 //! Layout, symbols and colours belong to `tui` and `cli`.
 
+mod constraints;
 mod event;
 mod expiry;
 mod failing;
@@ -11,10 +12,12 @@ mod matrix;
 mod message;
 mod missing_answer;
 mod problem;
+mod refusal;
 mod refused_version;
 mod state;
 mod warming;
 
+pub use constraints::{broken_constraint_sentences, broken_constraints};
 pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
@@ -23,6 +26,7 @@ pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::{next_step, problem, problem_count, problem_node, problem_place, problem_word};
+pub use refusal::{RefusedState, changed_reference, refused_update};
 pub use refused_version::refused_version;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,

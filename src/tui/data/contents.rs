@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::engine::constraints::BrokenConstraints;
 use crate::engine::nack::{self, NackReport};
 use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
 use crate::engine::structured::{StructuredFact, StructuredNames};
@@ -127,6 +128,10 @@ impl Contents<'_> {
     }
     pub fn links(&self, body: &Value) -> Vec<Link> {
         links::links_of(self.bodies.schema(), body)
+    }
+    /// The constraints of the API that the newest content of a resource breaks.
+    pub fn broken_constraints(&self, fact: &ResourceFact) -> BrokenConstraints {
+        BrokenConstraints::of_resource(self.store, self.bodies.schema(), fact)
     }
     pub fn card(&self, stream: StreamId, type_url: &TypeUrl, nacks: &[NackFact]) -> NackReport {
         nack::nack_report(self.store, self.bodies.schema(), stream, type_url, nacks)

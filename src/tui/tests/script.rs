@@ -17,6 +17,9 @@ use crate::wire::{End, Frame, FramePayload, Open};
 use super::{type_keys, typed};
 
 /// A script with two clients of a gateway.
+/// Pushes that Envoy refuses in part or entirely.
+pub const PARTLY_REFUSED: &str = include_str!("../../../tests/fixtures/tui/refused.xds");
+
 pub const GATEWAY: &str = include_str!("../../../tests/fixtures/tui/gateway.xds");
 
 /// A store built from a script, with its findings.
@@ -107,11 +110,15 @@ pub fn resource(kind: Kind, name: &str) -> (Kind, Option<String>) {
 
 /// The keys that select a resource of the gateway on screen 4.
 pub fn select_resource(resource: &str) -> String {
-    format!("4g{}", "j".repeat(row_of(resource)))
+    select_resource_of(&ScriptedStore::gateway(), resource)
 }
 
-fn row_of(resource: &str) -> usize {
-    let source = ScriptedStore::gateway();
+/// The keys that select a resource of a source on screen 4.
+pub fn select_resource_of(source: &ScriptedStore, resource: &str) -> String {
+    format!("4g{}", "j".repeat(row_of(source, resource)))
+}
+
+fn row_of(source: &ScriptedStore, resource: &str) -> usize {
     let mut model = typed(&source.data(), "4g");
     for row in 0..40 {
         let (kind, name) = selected_resource(&model);

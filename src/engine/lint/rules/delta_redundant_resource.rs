@@ -30,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         // A name unsubscribed under a wildcard is owed an answer.
         // `nack-resend-loop` covers rejected names.
         ctx.state.unsubscribed_under_wildcard.contains_key(name)
-            || response.track.refused.contains_key(name)
+            || response.track.refused.contains(*name)
             // Envoy needs the endpoints of an updated cluster again: docs/protocol.md#h-05
             || response.outcome.needed_again.contains(name)
     };

@@ -53,7 +53,7 @@ fn sotw(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Delta is judged per resource: the version and the content are those of the NACK.
 fn delta(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let again = |name: &&Sym| response.track.refused.contains_key(*name);
+    let again = |name: &&Sym| response.track.refused.contains(**name);
     let names: Vec<Sym> = response.outcome.repeated.iter().filter(again).copied().collect();
     if !names.is_empty() {
         let text = "sent again at the version that the client rejected".to_owned();

@@ -30,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);
     let Some(track) = ctx.current_track() else { return };
     let checked = ctx.state.warming_checked_until;
-    let is_refused = |fact: &WarmingFact| track.refused.contains_key(&ctx.sym(&fact.name));
+    let is_refused = |fact: &WarmingFact| track.refused.contains(ctx.sym(&fact.name));
     let mut due = Vec::new();
     let mut next = None;
     for fact in ctx.store.warming_of_track(ctx.stream, track) {

@@ -313,9 +313,14 @@ fn reads_lines_of_grpc_java() {
 
 #[test]
 fn partial_use_depends_on_the_client() {
-    assert_eq!(ClientKind::Envoy.partial_use(Some(Kind::Cds)), Some(PartialUse::Envoy));
-    assert_eq!(ClientKind::Envoy.partial_use(Some(Kind::Eds)), None);
-    assert_eq!(ClientKind::GrpcGo.partial_use(Some(Kind::Eds)), Some(PartialUse::Grpc));
+    let partial_use = |client, kind, text: &str| PartialUse::of(Some(client), Some(kind), text, 2);
+    let one_by_one = "Error adding/updating cluster(s) a: why";
+    assert_eq!(partial_use(ClientKind::Envoy, Kind::Cds, one_by_one), Some(PartialUse::Envoy));
+    assert_eq!(partial_use(ClientKind::Envoy, Kind::Lds, "Invalid duration"), Some(PartialUse::EnvoyNothing));
+    assert_eq!(partial_use(ClientKind::Envoy, Kind::Eds, "why"), Some(PartialUse::EnvoyInOrder));
+    assert_eq!(PartialUse::of(Some(ClientKind::Envoy), Some(Kind::Eds), "why", 1), None);
+    assert_eq!(partial_use(ClientKind::GrpcGo, Kind::Eds, "why"), Some(PartialUse::Grpc));
+    assert_eq!(PartialUse::of(None, Some(Kind::Cds), one_by_one, 2), None);
     for (agent, client) in [
         ("envoy", ClientKind::Envoy),
         ("gRPC C-core", ClientKind::GrpcCore),
@@ -363,4 +368,39 @@ fn reads_hostile_texts_in_bounded_time() {
             assert!((1..=64).contains(&nack.entries.len()), "{head}{part}");
         }
     }
+}
+
+#[test]
+fn scope_is_the_resources_that_the_text_states() {
+    let names: Vec<Arc<str>> = ["a", "b", "c"].map(Arc::from).into();
+    let read = |text: &str, agent| {
+        let scope = NackScope::read(text, &names, agent, Some(Kind::Lds));
+        let about: Vec<&str> = names.iter().map(|name| &**name).filter(|name| scope.is_about(name)).collect();
+        (about.join(" "), scope.rest())
+    };
+    let of = |about: &str, rest| (about.to_owned(), rest);
+    let two = "Error adding/updating listener(s) a: no address\n, c: why";
+    assert_eq!(read(two, None), of("a c", RestUse::Used), "the text is Envoy's");
+    let dump = "goo.gle/debugstr  \nname: \"b\"\n: Proto constraint validation failed (X)";
+    assert_eq!(
+        read(dump, None),
+        of("b", RestUse::NotUsed),
+        "Envoy checks constraints before it uses anything"
+    );
+    let core = "xDS response validation errors: [resource index 1: b: INVALID_ARGUMENT: why]";
+    assert_eq!(read(core, None), of("b", RestUse::Used));
+    for text in ["", "no name in here", "Error adding/updating listener(s) other: why"] {
+        assert_eq!(read(text, Some(ClientKind::Envoy)), of("a b c", RestUse::NotUsed), "{text}");
+    }
+    // A name that only occurs in a reason is no statement.
+    assert_eq!(read("only one b is permitted", Some(ClientKind::Envoy)).0, "a b c");
+}
+
+#[test]
+fn unknown_clients_use_nothing_of_a_refused_push() {
+    let names: Vec<Arc<str>> = ["a", "b"].map(Arc::from).into();
+    let text = "error parsing \"X\" response: resource \"a\": why";
+    let scope = |text| NackScope::read(text, &names, None, Some(Kind::Rds));
+    assert_eq!(scope(text).rest(), RestUse::Used, "the text is grpc-go's");
+    assert_eq!(scope("resource \"a\": why").rest(), RestUse::NotUsed);
 }

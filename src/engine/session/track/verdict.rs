@@ -3,9 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::engine::nack::ClientKind;
 use crate::engine::session::answer_verdict::{Answer, Verdict};
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
 use crate::engine::session::outcome::RequestOutcome;
+use crate::engine::session::refusals::RefusedResponse;
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact, RefusedVersion};
@@ -154,12 +156,18 @@ impl Track {
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
             resources = versions(ctx, &body);
-            let response = IncomingResponse { list: &body.list, version: body.version, order };
-            let refused = self.accepted.refused(ctx.catalog, ctx.compare, response);
-            for name in refused {
-                let newest = self.refused.entry(name).or_insert(order);
-                *newest = (*newest).max(order);
-            }
+            let incoming = IncomingResponse { list: &body.list, version: body.version, order };
+            let refused = self.accepted.refused(ctx.catalog, ctx.compare, incoming);
+            let response = RefusedResponse {
+                body: &body,
+                order,
+                response: seq,
+                nack: ctx.seq,
+                error: nack,
+                agent: ctx.node.as_ref().and_then(|node| ClientKind::of_user_agent(&node.user_agent)),
+                kind: self.kind,
+            };
+            self.refused.add(ctx.catalog, &self.accepted, &response, refused);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
         self.note_nack(NackFact {
@@ -257,16 +265,9 @@ impl Track {
         if self.refused.is_empty() {
             return;
         }
-        if body.full {
-            self.refused.retain(|_, refused| *refused > order);
-        }
         let sent = body.list.blobs().iter().filter(|id| !hollow(ctx.catalog, **id));
         let names = sent.map(|id| key(ctx.catalog, *id)).chain(body.removed.iter().copied());
-        for name in names {
-            if self.refused.get(&name).is_some_and(|refused| *refused <= order) {
-                self.refused.remove(&name);
-            }
-        }
+        self.refused.accept(order, body.full, names);
     }
 
     /// Returns the median and the 99th percentile of the time from response to verdict, in

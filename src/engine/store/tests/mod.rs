@@ -7,6 +7,7 @@ mod ledger;
 mod nonces;
 mod partial;
 mod reconnect;
+mod refusals;
 mod replay;
 mod sotw;
 mod versions;

@@ -197,8 +197,10 @@ fn facts(store: &Store) -> String {
     for state in store.states() {
         out += &format!("{state:?}\n");
         let resources = store.resources(state.stream, &state.type_url);
-        let held = |r: &&crate::engine::store::ResourceFact| {
-            matches!(r.state.word(), "present" | "kept" | "redirected")
+        let held = |r: &&crate::engine::store::ResourceFact| match &r.refusal {
+            Some(refusal) if refusal.is_removal => r.in_force.is_some(),
+            Some(_) if r.in_force.is_none() => false,
+            _ => matches!(r.state.word(), "present" | "kept" | "redirected"),
         };
         assert_eq!(
             state.resources,

@@ -159,6 +159,7 @@ impl Screen for GraphScreen {
             let at = self.rows.iter().position(|row| self.has_problem(row)).unwrap_or(0);
             self.select(at);
         }
+        self.read_nack(store, schema);
         let height = usize::from(areas(common, layout).0.height).saturating_sub(1);
         self.at = self.position().unwrap_or(0);
         self.top = scroll(self.top, self.at, height, self.rows.len());

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use crate::engine::graph::{
     self, Graph, GraphBuilder, GraphNode, NodeId, References, TreeRow, TreeRowKind, TreeView,
 };
+use crate::engine::nack::{self, Nack};
 use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::wire::event::{Kind, StreamId, Time};
+use crate::wire::event::{Kind, Seq, StreamId, Time};
 
 /// Contents whose references are looked up in one step.
 const CONTENTS_PER_STEP: usize = 32;
@@ -44,6 +45,8 @@ pub struct GraphScreen {
     pub top: usize,
     /// Endpoint counts of the nodes on the screen.
     pub endpoints: HashMap<NodeId, String>,
+    /// The NACK of the selected node's refused update, parsed.
+    pub(super) nack: Option<(Seq, Nack)>,
     /// The newest version of each type that was pushed.
     pub offered: HashMap<Kind, String>,
 }
@@ -72,6 +75,7 @@ impl GraphScreen {
     /// Drops the known references: contents have other ids in another source.
     pub fn forget_contents(&mut self) {
         self.rebuild();
+        self.nack = None;
         self.references = References::default();
     }
 
@@ -207,6 +211,15 @@ impl GraphScreen {
             while is_small && self.next.is_some() {
                 self.build(store, usize::MAX);
             }
+        }
+    }
+
+    /// Parses the NACK of the selected node's refused update.
+    pub(super) fn read_nack(&mut self, store: &Store, schema: &Schema) {
+        let update = self.node().and_then(|(_, node)| node.refused.as_ref());
+        let Some(n) = update.map(|update| update.refusal.nack) else { return };
+        if self.nack.as_ref().is_none_or(|(known, _)| *known != n) {
+            self.nack = nack::of_message(store, schema, n).map(|nack| (n, nack));
         }
     }
 

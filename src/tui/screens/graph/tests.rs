@@ -10,7 +10,7 @@ use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::settle::search;
 use crate::tui::shell::update::update;
-use crate::tui::tests::script::{GATEWAY, ScriptedStore, large};
+use crate::tui::tests::script::{GATEWAY, PARTLY_REFUSED, ScriptedStore, large};
 use crate::tui::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, model, press, screen, screen_in, type_keys, typed,
 };
@@ -36,6 +36,19 @@ fn graph() {
 #[test]
 fn snapshot_in_ascii() {
     assert_snapshot!("ascii_graph", screen_in(ASCII, &ScriptedStore::gateway().data(), "8", 100, 30));
+}
+
+#[test]
+fn refused_content_is_an_overlay() {
+    let source = ScriptedStore::of(PARTLY_REFUSED);
+    assert_snapshot!("refused", screen(&source.data(), "8", 120, 40));
+    let screen = screen(&source.data(), "8", 200, 60);
+    for part in
+        ["2 rejected, 1 in force", "1 endpoint, 1 healthy", "would add", "2 refused by #14: error adding"]
+    {
+        assert!(screen.contains(part), "{part} is not in {screen}");
+    }
+    assert!(!screen.contains("0 endpoints"), "{screen}");
 }
 
 #[test]

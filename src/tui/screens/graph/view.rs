@@ -4,12 +4,14 @@ use ratatui::layout::Position;
 
 use super::{GraphScreen, areas};
 use crate::engine::graph::{GraphNode, NodeId, NodeState, TreeRow, TreeRowKind};
+use crate::engine::nack::RestUse;
 use crate::engine::store::ResourceState;
 use crate::present::graph::KIND_CHAIN;
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::{self, cut_name, display_safe, pad, plural};
 
@@ -17,6 +19,8 @@ use crate::tui::widgets::text::field;
 
 /// Routes to an unavailable cluster that the detail pane lists.
 const MAX_SHOWN_GAPS: usize = 3;
+/// Changed references of a refused update that are listed; the others are counted.
+const MAX_LISTED_CHANGES: usize = 4;
 
 pub(super) fn summary(screen: &GraphScreen) -> String {
     if let Some(percent) = screen.first_progress() {
@@ -156,7 +160,22 @@ fn version(node: &GraphNode) -> &str {
 
 /// The version that the client has accepted, which may be older than the newest push.
 fn accepted(node: &GraphNode) -> &str {
-    node.acked_version.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
+    node.in_force.as_deref().filter(|version| !version.is_empty()).unwrap_or(version(node))
+}
+
+/// The state of a node whose update is in a refused push.
+fn refused_state(node: &GraphNode, glyphs: &Glyphs) -> String {
+    let Some(update) = &node.refused else { return glyphs.bad.to_owned() };
+    let state = report::RefusedState::new(&update.refusal, node.in_force.as_deref());
+    let symbol = match state.role {
+        Role::Bad => glyphs.bad,
+        Role::Ok => glyphs.ok,
+        _ => glyphs.miss,
+    };
+    match update.refusal.is_named {
+        true => format!("{symbol} {} rejected, {}", version(node), state.in_force),
+        false => format!("{symbol} {} {}", version(node), state.text()),
+    }
 }
 
 /// The state of a node, with its age.
@@ -169,10 +188,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Ready => format!("{} {}", glyphs.ok, accepted(node)),
         NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
         NodeState::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
-        NodeState::Refused => match node.acked_version.as_deref() {
-            Some(good) => format!("{} {} rejected, {good} in force", glyphs.bad, version(node)),
-            None => format!("{} {} rejected, none in force", glyphs.bad, version(node)),
-        },
+        NodeState::Refused { .. } | NodeState::RefusedPush { .. } => refused_state(node, glyphs),
         NodeState::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
         NodeState::Waiting { since: Some((at, n)) } => {
             format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, common.age(*at))
@@ -214,7 +230,9 @@ fn role(state: &NodeState) -> Role {
     match state {
         NodeState::Ready => Role::Ok,
         NodeState::Sent | NodeState::Waiting { .. } => Role::Pending,
-        NodeState::Refused => Role::Bad,
+        NodeState::Refused { .. } => Role::Bad,
+        NodeState::RefusedPush { rest: RestUse::Used, .. } => Role::Ok,
+        NodeState::RefusedPush { .. } => Role::Warn,
         NodeState::Dangling | NodeState::Warming { .. } | NodeState::Missing { .. } => Role::Warn,
         NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => Role::Muted,
     }
@@ -237,7 +255,16 @@ fn state_meaning(node: &GraphNode) -> &'static str {
             "asked for, not sent within --resource-timeout: the client goes on without it"
         }
         (NodeState::Waiting { .. }, _) => "asked for, not sent yet",
-        (NodeState::Refused, _) => "the client refused the newest content; screen 6 says why",
+        (NodeState::Refused { .. }, _) => "the client refused the newest content; screen 6 says why",
+        (NodeState::RefusedPush { rest: RestUse::Used, .. }, _) => {
+            "the client refused the push for other resources, and uses this one"
+        }
+        (NodeState::RefusedPush { rest: RestUse::NotUsed, .. }, _) => {
+            "the client refused the push for other resources, and used nothing of it"
+        }
+        (NodeState::RefusedPush { rest: RestUse::Unknown, .. }, _) => {
+            "the client refused the push for other resources, and may have used this one"
+        }
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Sent, _) => "sent, neither ACK nor NACK yet",
         (NodeState::Gone(_), _) => "removed, or reported not to exist",
@@ -268,6 +295,17 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
     if let Some(certificate) = &node.certificate {
         let (text, role) = report::certificate_expiry(certificate, common.clock.unix_seconds(common.now));
         add("expiry", &display_safe(&text), role);
+    }
+    if let Some(update) = &node.refused {
+        let nack = screen.nack.as_ref().filter(|(n, _)| *n == update.refusal.nack).map(|(_, nack)| nack);
+        add("refused", &display_safe(&report::refused_update(update, nack, &node.name)), Role::Bad);
+        for change in update.changes.iter().take(MAX_LISTED_CHANGES) {
+            add("", &display_safe(&report::changed_reference(change, common.theme.glyphs().to)), Role::Muted);
+        }
+        if update.changes.len() > MAX_LISTED_CHANGES {
+            let more = update.changes.len() - MAX_LISTED_CHANGES;
+            add("", &format!("and {more} more changed references"), Role::Muted);
+        }
     }
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());

@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::{ScriptedStore, resource, selected_resource};
+use crate::tui::tests::script::{PARTLY_REFUSED, ScriptedStore, resource, selected_resource};
 use crate::tui::tests::{ASCII, assert_snapshots, screen, screen_in, type_keys, typed};
 use crate::wire::event::Kind;
 
@@ -64,6 +64,22 @@ fn card_has_field_last_good_and_repeats() {
     assert_eq!(card.recovery, None);
     let fixed = typed(&source.data(), "6j");
     assert_eq!(fixed.screens.nack.card.recovery.as_ref().map(|fact| &*fact.version), Some("43"));
+}
+
+#[test]
+fn card_lists_all_broken_constraints() {
+    let source = ScriptedStore::of(PARTLY_REFUSED);
+    let card = screen(&source.data(), "6j", 160, 60);
+    for part in [
+        "breaks    connect_timeout must be greater than 0s   named in the NACK",
+        "breaks    health_checks[0].timeout must be set   not named in the NACK",
+        "breaks    and ",
+        "rule      duration.gt = 0s   of connect_timeout, by the descriptors",
+        "Envoy uses nothing of this response",
+    ] {
+        assert!(card.contains(part), "{part} is not in {card}");
+    }
+    assert!(!card.contains("gte"), "a rule of another field: {card}");
 }
 
 #[test]

@@ -178,6 +178,13 @@ pub(super) fn card_lines(screen: &NackScreen, common: &Common, width: usize) -> 
         };
         add("effect", &nack_effect_text(effect), role);
     }
+    for subject in &card.subjects {
+        for text in report::broken_constraints(&subject.broken) {
+            let of =
+                if card.subjects.len() > 1 { format!("   of {}", subject.name.value) } else { String::new() };
+            add("breaks", &format!("{text}{of}"), Role::Warn);
+        }
+    }
     for comparison in &screen.comparisons {
         lines.push(vec![]);
         lines.extend(side_by_side::bodies(common.theme, comparison, screen.is_unfolded, width));

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use crate::engine::nack::Extracted;
-use crate::engine::store::{ResourceFact, ResourceState, VersionFact, Versions};
+use crate::engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact, Versions};
 use crate::engine::structured::StructuredFact;
-use crate::present::report;
+use crate::present::report::{self, Role};
 use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
 use crate::tui::widgets::list::scroll;
@@ -72,6 +72,8 @@ pub struct ResourceDetail {
     lines_key: Option<LinesKey>,
     body: Option<Value>,
     pub lines: Vec<TreeLine>,
+    /// The refusal of the newest content, and the constraints that the content breaks.
+    pub remarks: Vec<(String, Role)>,
     pub references: Vec<Reference>,
     /// Fields that the refusal of the resource names, with the reason.
     pub faults: Vec<(Extracted, String)>,
@@ -112,6 +114,15 @@ impl ResourceDetail {
         let chosen =
             self.chosen.and_then(|first| self.versions.iter().position(|version| version.first == first));
         chosen.unwrap_or(0)
+    }
+
+    /// Whether a version is the one in force of a resource whose newest content or removal is in a
+    /// refused push.
+    pub fn is_in_force(&self, version: &VersionFact) -> bool {
+        let fact = self.fact.as_ref().filter(|fact| fact.refusal.is_some());
+        let in_force = fact.and_then(|fact| fact.in_force.as_ref());
+        let is_known = |known: &&InForceFact| known.content.is_some() && known.content == version.content;
+        in_force.filter(is_known).is_some_and(|known| known.version == version.version)
     }
 
     pub fn show_version(&mut self, at: usize) {
@@ -232,6 +243,7 @@ impl ResourceDetail {
             self.lines_key = wanted;
             self.explained_path = None;
         }
+        let height = height.saturating_sub(self.remarks_shown(height).len());
         self.line = self.line.min(self.lines.len().saturating_sub(1));
         self.top = scroll(self.top, self.line, height, self.lines.len());
         while self.wraps && self.top < self.line && self.rows_to_line(width) > height {
@@ -252,10 +264,30 @@ impl ResourceDetail {
         lines.map(|line| wrap(&display_safe(&line.text), width.saturating_sub(4)).len()).sum()
     }
 
+    /// The remarks that fit above the body, in `height` rows for both.
+    pub fn remarks_shown(&self, height: usize) -> &[(String, Role)] {
+        self.remarks.get(..self.remarks.len().min(height / 2)).unwrap_or_default()
+    }
+
+    /// Notes the refusal of the newest content, and the constraints that the content breaks.
+    fn make_remarks(&mut self, contents: Contents<'_>, content: Option<BlobId>) {
+        self.remarks.clear();
+        let Some(fact) = &self.fact else { return };
+        if let (Some(state), Some(refusal)) = (report::RefusedState::of(fact), &fact.refusal) {
+            let text = format!("{} (push #{}, NACK #{})", state.text(), refusal.push.0, refusal.nack.0);
+            self.remarks.push((text, state.role));
+        }
+        if content.is_some() && content == fact.content {
+            let texts = report::broken_constraint_sentences(&contents.broken_constraints(fact)).into_iter();
+            self.remarks.extend(texts.map(|text| (text, Role::Warn)));
+        }
+    }
+
     /// Renders the lines of a content.
     fn make_lines(&mut self, contents: Contents<'_>, content: Option<BlobId>) {
         self.lines.clear();
         self.references.clear();
+        self.make_remarks(contents, content);
         self.body = None;
         let plain = |text: String| TreeLine { text, path: String::new(), fold: None };
         let Some(content) = content else {

@@ -11,7 +11,8 @@ use crate::tui::shell::model::Model;
 use crate::tui::shell::settle::search;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{
-    REFUSED, ScriptedStore, large, resource, select_resource, selected_resource,
+    PARTLY_REFUSED, REFUSED, ScriptedStore, large, resource, select_resource, select_resource_of,
+    selected_resource,
 };
 use crate::tui::tests::story::url;
 use crate::tui::tests::{
@@ -40,6 +41,28 @@ fn snapshot_in_ascii() {
         "ascii_resources",
         screen_in(ASCII, &source.data(), &select_resource("cds/reviews"), 100, 30)
     );
+}
+
+#[test]
+fn shows_what_is_in_force_and_all_broken_constraints() {
+    let source = ScriptedStore::of(PARTLY_REFUSED);
+    let shown = |resource: &str, width, height| {
+        screen(&source.data(), &select_resource_of(&source, resource), width, height)
+    };
+    let bad = shown("cds/bad", 160, 40);
+    for part in [
+        "NACK, none in force (push #18, NACK #19)",
+        " breaks connect_timeout must be greater than 0s",
+        "also breaks health_checks[0].timeout must be set",
+    ] {
+        assert!(bad.contains(part), "{part} is not in {bad}");
+    }
+    let pay = shown("cds/pay", 160, 40);
+    assert!(pay.contains("in a refused push, not named, 1 in force"), "{pay}");
+    let admin = shown("lds/admin", 160, 40);
+    assert!(admin.contains("in a refused push, not named, in use") && admin.contains("in force"), "{admin}");
+    assert!(admin.contains("9 resources, 3 refused"), "{admin}");
+    assert_snapshot!("refused", shown("cds/bad", 100, 30));
 }
 
 #[test]
@@ -233,16 +256,15 @@ fn cuts_or_wraps_long_lines() {
 fn visits_problems_among_resources() {
     let source = ScriptedStore::gateway();
     let mut model = typed(&source.data(), "4g");
-    for wanted in
-        [resource(Kind::Cds, "ledger-v2"), resource(Kind::Cds, "reviews"), resource(Kind::Eds, "ledger-v2")]
-    {
+    // The cluster ledger-v2 is in the refused push, but in use.
+    for wanted in [resource(Kind::Cds, "reviews"), resource(Kind::Eds, "ledger-v2")] {
         type_keys(&mut model, &source.data(), "}");
         assert_eq!(selected_resource(&model), wanted);
     }
     type_keys(&mut model, &source.data(), "}");
     assert!(model.common.notice.is_some());
-    type_keys(&mut model, &source.data(), "{{");
-    assert_eq!(selected_resource(&model), resource(Kind::Cds, "ledger-v2"));
+    type_keys(&mut model, &source.data(), "{");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
 }
 
 #[test]

@@ -272,10 +272,10 @@ impl ResourceTree {
         let bad = |place: &TreePath| {
             let fact = contents.resource(stream, &place.type_url, place.name.as_deref()?)?;
             let missing = matches!(fact.state, ResourceState::Waiting | ResourceState::Absent);
-            (fact.refused || missing).then_some(())
+            (fact.refused || fact.is_in_unused_push() || missing).then_some(())
         };
         let of = |list: &TypeList, from: usize, to: usize| -> Option<TreePath> {
-            if list.fact.refused == 0 && list.fact.missing == 0 {
+            if list.fact.refused + list.fact.refused_unnamed + list.fact.missing == 0 {
                 return None;
             }
             let place = |at: usize| {

@@ -44,8 +44,11 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
 
 /// The symbol and word of a resource's state.
 fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
-    if fact.refused {
-        return span(format!("{} NACK", glyphs.bad), Role::Bad);
+    match (&fact.refusal, fact.is_used_from_refused_push()) {
+        (Some(_), _) if fact.refused => return span(format!("{} NACK", glyphs.bad), Role::Bad),
+        (Some(_), true) => return span(format!("{} in use", glyphs.ok), Role::Ok),
+        (Some(_), false) => return span(format!("{} not used", glyphs.miss), Role::Warn),
+        (None, _) => {}
     }
     match fact.state {
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
@@ -194,7 +197,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         }
         None => {
             let mut lines: Vec<StyledLine> =
-                detail.versions.iter().map(|version| version_line(common, version)).collect();
+                detail.versions.iter().map(|version| version_line(common, detail, version)).collect();
             if detail.fact.is_some() {
                 let none = detail.versions.is_empty();
                 let text = if none { "   never sent" } else { "   nothing older is kept" };
@@ -241,7 +244,7 @@ fn holder_line(screen: &ResourcesScreen, holder: &ResourceFact) -> StyledLine {
     vec![plain(format!("   {node} @{version}  ")), span(word, role)]
 }
 
-fn version_line(common: &Common, version: &VersionFact) -> StyledLine {
+fn version_line(common: &Common, detail: &ResourceDetail, version: &VersionFact) -> StyledLine {
     let glyphs = common.theme.glyphs();
     let (symbol, role) = match version.verdict.map(|by| by.verdict) {
         Some(Verdict::Accepted) => (glyphs.ok, Role::Ok),
@@ -253,12 +256,16 @@ fn version_line(common: &Common, version: &VersionFact) -> StyledLine {
     let times =
         if version.pushes > 1 { format!(" {}{}", glyphs.times, version.pushes) } else { String::new() };
     let gone = if version.content.is_none() { " removed" } else { "" };
-    vec![
+    let mut line = vec![
         plain(format!("   {} ", pad(&cut(&text, 12, Keep::Tail, glyphs.cut), 6))),
         span(symbol, role),
         plain(format!(" {at}{times}{gone}")),
         span(format!(" #{}", version.last.0), Role::Muted),
-    ]
+    ];
+    if detail.is_in_force(version) {
+        line.push(span(" in force", Role::Ok));
+    }
+    line
 }
 
 fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
@@ -292,6 +299,13 @@ fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
     let about = name_lines(detail, common.theme.glyphs(), rest);
     let (area, rest) = layout::split(rest, u16::try_from(about.len()).unwrap_or(u16::MAX));
     canvas.lines(area, &about, 0);
+    let remarks = detail.remarks_shown(usize::from(rest.height));
+    let (top, rest) = layout::split(rest, u16::try_from(remarks.len()).unwrap_or(u16::MAX));
+    for (row, (text, role)) in top.rows().zip(remarks) {
+        let text = display_safe(text);
+        let shown = cut(&text, usize::from(row.width).saturating_sub(2), Keep::Head, canvas.glyphs().cut);
+        canvas.line(row, &[span(format!(" {shown}"), *role)]);
+    }
     lines(screen, common, canvas, rest)
 }
 

@@ -94,6 +94,7 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     match fact.state {
         _ if fact.refused => span(format!("{} {version} rejected", glyphs.bad), Role::Bad),
+        _ if fact.is_in_unused_push() => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
         ResourceState::Present if row.members.is_some() => {
             let members = row.members.map(structured::glob_members).unwrap_or_default();
             span(format!("{} members {members}", glyphs.ok), Role::Ok)

@@ -30,6 +30,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         resources: 12,
         newest_accepted: None,
         refused: 0,
+        refused_unnamed: 0,
         nacks: Vec::new(),
         nack_count: 0,
         open_nack: None,
@@ -160,5 +161,6 @@ pub fn summary_of(state: &StateFact) -> SummaryFact {
         names: state.names.len() as u64,
         resources: state.resources,
         refused: u64::from(state.open_nacks > 0),
+        refused_unnamed: 0,
     }
 }

@@ -1,0 +1,81 @@
+//! The constraints of the API that a resource breaks, and those of them that a NACK names.
+
+#![warn(missing_docs)]
+
+use std::sync::Arc;
+
+use crate::engine::nack::NamedFields;
+use crate::engine::store::{ResourceFact, Store};
+use crate::schema::{Schema, Violation};
+use crate::wire::content::BlobId;
+use crate::wire::event::Seq;
+
+/// Broken constraints that are listed; the others are counted.
+const MAX_LISTED: usize = 8;
+/// Maximum size of a resource to check.
+const MAX_CHECKED_BYTES: u32 = 1 << 20;
+
+/// All constraints that the content of a resource breaks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BrokenConstraints {
+    /// The first 8, those that the NACK names before the others.
+    pub listed: Vec<BrokenConstraint>,
+    /// Number of the others.
+    pub more: usize,
+}
+
+/// A constraint that the content of a resource breaks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BrokenConstraint {
+    /// The field and the constraint.
+    pub violation: Violation,
+    /// Whether the NACK of this resource names the field.
+    pub is_named: bool,
+}
+
+impl BrokenConstraints {
+    /// Whether no constraint is broken, or the content cannot be checked.
+    pub fn is_empty(&self) -> bool {
+        self.listed.is_empty()
+    }
+
+    /// Checks a content. `named` are the fields that a NACK of the resource names.
+    pub fn of(
+        store: &Store,
+        schema: &Schema,
+        content: BlobId,
+        named: Option<&NamedFields>,
+    ) -> BrokenConstraints {
+        let catalog = store.catalog();
+        let is_small = catalog.blob(content).size <= MAX_CHECKED_BYTES;
+        let bytes = is_small.then(|| catalog.bytes(content)).flatten();
+        let violations = bytes.and_then(|bytes| schema.violations("google.protobuf.Any", &bytes).ok());
+        let is_named = |violation: &Violation| named.is_some_and(|fields| fields.contains(&violation.path));
+        let broken = |violation: Violation| BrokenConstraint { is_named: is_named(&violation), violation };
+        let mut listed: Vec<_> = violations.unwrap_or_default().into_iter().map(broken).collect();
+        listed.sort_by_key(|broken| !broken.is_named);
+        let more = listed.len().saturating_sub(MAX_LISTED);
+        listed.truncate(MAX_LISTED);
+        BrokenConstraints { listed, more }
+    }
+
+    /// Checks the newest content of a resource, and marks what the NACK of this content names.
+    pub fn of_resource(store: &Store, schema: &Schema, fact: &ResourceFact) -> BrokenConstraints {
+        let Some(content) = fact.content else { return BrokenConstraints::default() };
+        let mut broken = BrokenConstraints::of(store, schema, content, None);
+        let refusal = fact.refusal.as_ref().filter(|refusal| refusal.content == fact.content);
+        if let (Some(refusal), false) = (refusal, broken.is_empty()) {
+            let named = named_fields(store, refusal.nack, refusal.push, &fact.name);
+            broken = BrokenConstraints::of(store, schema, content, named.as_ref());
+        }
+        broken
+    }
+}
+
+/// Reads the fields of a resource that a NACK names.
+fn named_fields(store: &Store, nack: Seq, push: Seq, name: &str) -> Option<NamedFields> {
+    let line = store.line(store.row_of(nack)?)?;
+    let (_, text) = line.error.as_ref()?;
+    let names: Vec<Arc<str>> = store.pushed(push)?.into_iter().map(|(name, _)| name).collect();
+    Some(NamedFields::read(text, &names, name))
+}

@@ -1,0 +1,79 @@
+//! The refused update of a resource: an overlay on the version in force.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::store::{RefusalFact, ResourceFact};
+use crate::schema::links::Link;
+use crate::wire::content::BlobId;
+use crate::wire::event::Kind;
+
+use super::{Graph, NodeId, References, is_read};
+
+/// Changed references of a refused update that are kept.
+const MAX_CHANGED_REFERENCES: usize = 64;
+
+/// An update of a resource in a refused push.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedUpdate {
+    /// The refusal.
+    pub refusal: RefusalFact,
+    /// The refused content. `None` for a removal, and for content that the client uses although the
+    /// push was refused.
+    pub content: Option<BlobId>,
+    /// References that the update would add or drop, the first 64.
+    pub changes: Vec<ChangedReference>,
+}
+
+/// A reference that a refused update would add or drop. The reference is not an edge of the graph.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedReference {
+    /// Type of the referenced resource.
+    pub kind: Kind,
+    /// Name of the referenced resource.
+    pub name: Arc<str>,
+    /// Path of the field in the refused content, or in the content in force if dropped.
+    pub path: Arc<str>,
+    /// Whether the update would add the reference.
+    pub is_added: bool,
+}
+
+impl RefusedUpdate {
+    /// Returns the refused update of a resource, without the changed references.
+    pub(super) fn of(fact: &ResourceFact) -> Option<Box<RefusedUpdate>> {
+        let refusal = fact.refusal.clone()?;
+        let content = refusal.content.filter(|content| Some(*content) != fact.content_in_use());
+        Some(Box::new(RefusedUpdate { refusal, content, changes: Vec::new() }))
+    }
+}
+
+impl Graph {
+    /// Notes the references that the refused update of a node would add or drop. `used` are the
+    /// references in force.
+    pub(super) fn note_changes(&mut self, id: NodeId, used: &[Link], known: &References) {
+        let Some(node) = self.nodes.get_mut(id).filter(|node| is_read(node.kind)) else { return };
+        let Some(update) = &mut node.refused else { return };
+        let Some(content) = update.content else { return };
+        let Some(links) = known.links(content) else { return self.unread.push(content) };
+        let links: &[Link] = links;
+        let targets = |links: &[Link]| -> BTreeSet<(Kind, String)> {
+            links.iter().map(|link| (link.kind, link.name.clone())).collect()
+        };
+        let (before, after) = (targets(used), targets(links));
+        let mut seen = BTreeSet::new();
+        let mut change = |link: &Link, is_added: bool| {
+            seen.insert((link.kind, link.name.clone())).then(|| ChangedReference {
+                kind: link.kind,
+                name: link.name.as_str().into(),
+                path: link.path.as_str().into(),
+                is_added,
+            })
+        };
+        let is_new = |link: &&Link| !before.contains(&(link.kind, link.name.clone()));
+        let is_gone = |link: &&Link| !after.contains(&(link.kind, link.name.clone()));
+        let mut changes: Vec<_> = links.iter().filter(is_new).filter_map(|link| change(link, true)).collect();
+        changes.extend(used.iter().filter(is_gone).filter_map(|link| change(link, false)));
+        changes.truncate(MAX_CHANGED_REFERENCES);
+        update.changes = changes;
+    }
+}

@@ -1,0 +1,291 @@
+//! Resources in refused responses: those that the NACK names, and those that the client uses.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::engine::nack::ClientKind;
+use crate::engine::nack::NackScope;
+use crate::engine::nack::RestUse;
+use crate::wire::ErrorDetail;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{DenseHash, Kind, Seq, Sym};
+
+use super::compare::{hollow, key, nameless};
+use super::names::SymMap;
+use super::resource_set::{Presence, ResourceEntry, ResourceSet};
+use super::responses::{Body, Order};
+
+/// The refusal of the newest content of a resource, or of its removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// The newest refused response with the resource.
+    pub(crate) order: Order,
+    /// The message of that response.
+    pub(crate) response: Seq,
+    /// The NACK of that response.
+    pub(crate) nack: Seq,
+    /// Whether the NACK names the resource, or names none at all.
+    pub(crate) is_named: bool,
+    /// Whether the client uses the resources that the NACK does not name.
+    pub(crate) rest: RestUse,
+    /// The refused content; `None` for a removal, and if the source lacks the content.
+    pub(crate) blob: Option<BlobId>,
+    /// The version of the refused content.
+    pub(crate) version: Sym,
+}
+
+/// Refused resources of a track.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Refusals {
+    /// Names whose newest content was refused and not accepted since (docs/protocol.md#f-34).
+    by_name: SymMap<Refusal>,
+    /// Names that a refused response removes and that the client keeps.
+    removals: SymMap<Refusal>,
+    /// Resources that the client uses of refused responses, newer than those that it has accepted.
+    applied: SymMap<ResourceEntry>,
+    /// Names in `by_name`, counted.
+    counts: RefusedCounts,
+    /// The scope of the newest NACK, for servers that repeat what was refused.
+    newest: Option<KnownScope>,
+}
+
+/// Refused names by what their NACKs say.
+#[derive(Clone, Copy, Debug, Default)]
+struct RefusedCounts {
+    /// Names that their NACKs name.
+    named: usize,
+    /// Other names, unless the client uses them.
+    unnamed: usize,
+}
+
+impl RefusedCounts {
+    fn of<'a>(refusals: impl Iterator<Item = &'a Refusal>) -> RefusedCounts {
+        let mut counts = RefusedCounts::default();
+        refusals.for_each(|refusal| counts.add(refusal));
+        counts
+    }
+
+    fn add(&mut self, refusal: &Refusal) {
+        self.named += usize::from(refusal.is_named);
+        self.unnamed += usize::from(refusal.is_unused_rest());
+    }
+
+    fn remove(&mut self, refusal: &Refusal) {
+        self.named -= usize::from(refusal.is_named);
+        self.unnamed -= usize::from(refusal.is_unused_rest());
+    }
+}
+
+impl Refusal {
+    /// Whether the NACK does not name the resource, and the client is not known to use it.
+    fn is_unused_rest(&self) -> bool {
+        !self.is_named && self.rest != RestUse::Used
+    }
+}
+
+/// The scope of a NACK, and what the scope was read from.
+#[derive(Clone, Debug)]
+struct KnownScope {
+    text: Arc<str>,
+    list: u128,
+    agent: Option<ClientKind>,
+    scope: Arc<NackScope>,
+}
+
+/// A NACK and the response that it refuses.
+pub(super) struct RefusedResponse<'a> {
+    pub(super) body: &'a Body,
+    pub(super) order: Order,
+    pub(super) response: Seq,
+    pub(super) nack: Seq,
+    pub(super) error: Option<&'a ErrorDetail>,
+    /// The implementation of the client by its node.
+    pub(super) agent: Option<ClientKind>,
+    pub(super) kind: Option<Kind>,
+}
+
+impl Refusals {
+    /// Whether nothing is refused, and the client has what it has accepted.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.by_name.is_empty() && self.removals.is_empty() && self.applied.is_empty()
+    }
+
+    /// Whether the newest content of a name was refused.
+    pub(crate) fn contains(&self, name: Sym) -> bool {
+        self.by_name.contains_key(&name)
+    }
+
+    /// Returns the refusal of the newest content of a name.
+    pub(crate) fn get(&self, name: Sym) -> Option<Refusal> {
+        self.by_name.get(&name).copied()
+    }
+
+    /// Returns the refusal of the removal of a name.
+    pub(crate) fn removal(&self, name: Sym) -> Option<Refusal> {
+        self.removals.get(&name).copied()
+    }
+
+    /// Returns the names whose newest content was refused.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Sym> {
+        self.by_name.keys().copied()
+    }
+
+    /// Returns the names that a refused response removes and that the client keeps.
+    pub(crate) fn removed_names(&self) -> impl Iterator<Item = Sym> {
+        self.removals.keys().copied()
+    }
+
+    /// Returns the number of names that their NACKs name.
+    pub(crate) fn named(&self) -> usize {
+        self.counts.named
+    }
+
+    /// Returns the number of names in refused responses that their NACKs do not name, without those
+    /// that the client uses.
+    pub(crate) fn unnamed(&self) -> usize {
+        self.counts.unnamed
+    }
+
+    /// Returns what the client uses of a name from a refused response, if that is newer than what
+    /// the client has accepted.
+    pub(crate) fn applied(&self, name: Sym) -> Option<ResourceEntry> {
+        self.applied.get(&name).copied()
+    }
+
+    /// Adds a refused response. `differing` are the names whose content the client does not have.
+    pub(super) fn add(
+        &mut self,
+        catalog: &Catalog,
+        accepted: &ResourceSet,
+        refused: &RefusedResponse<'_>,
+        differing: Vec<Sym>,
+    ) {
+        let scope = self.scope(catalog, refused);
+        let is_about = |name: Sym| match nameless(name) {
+            Some(_) => scope.is_about(""),
+            None => scope.is_about(catalog.text(name)),
+        };
+        let differing: HashSet<Sym, DenseHash> = differing.into_iter().collect();
+        for (id, name) in refused.body.list.blobs().iter().map(|id| (*id, key(catalog, *id))) {
+            if differing.contains(&name) {
+                let blob = Some(id).filter(|id| !hollow(catalog, *id));
+                let content = (blob, refused.version_of(catalog, id));
+                self.refuse(name, refused.refusal(is_about(name), scope.rest(), content));
+            }
+        }
+        if scope.rest() == RestUse::Used {
+            self.apply(catalog, refused, &differing, is_about);
+            return;
+        }
+        for name in &refused.body.removed {
+            let has = match self.applied.get(name) {
+                Some(applied) => applied.is_present(),
+                None => accepted.is_present(catalog, *name),
+            };
+            if has {
+                self.removals.insert(*name, refused.refusal(false, scope.rest(), (None, Sym::EMPTY)));
+            }
+        }
+    }
+
+    fn refuse(&mut self, name: Sym, new: Refusal) {
+        let old = self.by_name.get(&name).copied();
+        if old.is_some_and(|old| old.order > new.order) {
+            return;
+        }
+        old.iter().for_each(|old| self.counts.remove(old));
+        self.counts.add(&new);
+        self.by_name.insert(name, new);
+        self.removals.remove(&name);
+    }
+
+    /// Adds the content that the client uses although it refuses the response.
+    fn apply(
+        &mut self,
+        catalog: &Catalog,
+        refused: &RefusedResponse<'_>,
+        differing: &HashSet<Sym, DenseHash>,
+        is_about: impl Fn(Sym) -> bool,
+    ) {
+        let RefusedResponse { body, order, .. } = *refused;
+        let mut apply = |name: Sym, entry: ResourceEntry| {
+            if self.applied.get(&name).is_none_or(|old| old.order <= order) {
+                self.applied.insert(name, entry);
+            }
+        };
+        for id in body.list.blobs().iter().filter(|id| !hollow(catalog, **id)) {
+            let name = key(catalog, *id);
+            if is_about(name) || !(differing.contains(&name) || self.removals.contains_key(&name)) {
+                continue;
+            }
+            let version = refused.version_of(catalog, *id);
+            apply(name, ResourceEntry { state: Presence::Present, blob: Some(*id), version, order });
+        }
+        for name in &body.removed {
+            apply(*name, ResourceEntry { state: Presence::Removed, blob: None, version: Sym::EMPTY, order });
+        }
+    }
+
+    /// Forgets what an accepted response replaces. `names` are the names that the response sends or
+    /// removes.
+    pub(super) fn accept(&mut self, order: Order, is_full: bool, names: impl Iterator<Item = Sym>) {
+        let is_later = |refused: &Refusal| refused.order > order;
+        if is_full {
+            self.by_name.retain(|_, refused| is_later(refused));
+            self.counts = RefusedCounts::of(self.by_name.values());
+            self.removals.retain(|_, refused| is_later(refused));
+            self.applied.retain(|_, entry| entry.order > order);
+        } else {
+            for name in names {
+                if let Some(old) = self.by_name.get(&name).copied().filter(|refused| !is_later(refused)) {
+                    self.by_name.remove(&name);
+                    self.counts.remove(&old);
+                }
+                if self.removals.get(&name).is_some_and(|refused| !is_later(refused)) {
+                    self.removals.remove(&name);
+                }
+                if self.applied.get(&name).is_some_and(|entry| entry.order <= order) {
+                    self.applied.remove(&name);
+                }
+            }
+        }
+    }
+
+    /// Returns what the NACK says about the resources of the response.
+    fn scope(&mut self, catalog: &Catalog, refused: &RefusedResponse<'_>) -> Arc<NackScope> {
+        let list = &refused.body.list;
+        let Some(error) = refused.error.filter(|_| list.len() > 1) else { return Arc::default() };
+        let is_known = |known: &&KnownScope| {
+            known.list == list.fingerprint() && known.agent == refused.agent && known.text == error.message
+        };
+        if let Some(known) = self.newest.as_ref().filter(is_known) {
+            return known.scope.clone();
+        }
+        let name = |name: Sym| if nameless(name).is_some() { "" } else { catalog.text(name) };
+        let names = list.blobs().iter().map(|id| Arc::from(name(key(catalog, *id)))).collect::<Vec<_>>();
+        let scope = Arc::new(NackScope::read(&error.message, &names, refused.agent, refused.kind));
+        self.newest = Some(KnownScope {
+            text: error.message.clone(),
+            list: list.fingerprint(),
+            agent: refused.agent,
+            scope: scope.clone(),
+        });
+        scope
+    }
+}
+
+impl RefusedResponse<'_> {
+    /// Returns the refusal of a resource by its content and version.
+    fn refusal(&self, is_named: bool, rest: RestUse, (blob, version): (Option<BlobId>, Sym)) -> Refusal {
+        let RefusedResponse { order, response, nack, .. } = *self;
+        Refusal { order, response, nack, is_named, rest, blob, version }
+    }
+
+    /// Returns the version of an entry: its own, else that of the response.
+    fn version_of(&self, catalog: &Catalog, id: BlobId) -> Sym {
+        match catalog.entry(id).version {
+            Sym::EMPTY => self.body.version,
+            own => own,
+        }
+    }
+}

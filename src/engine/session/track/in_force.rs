@@ -1,0 +1,47 @@
+//! Resources of a track that the client uses.
+
+use crate::engine::session::ResourceState;
+use crate::engine::session::condition::Limits;
+use crate::engine::session::resource_set::ResourceEntry;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Sym, Time};
+
+use super::Track;
+
+impl Track {
+    /// Returns the resource that the client uses under a name: accepted, or taken over from a
+    /// refused response.
+    pub(crate) fn in_force(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
+        let newest = self.refused.applied(name).or_else(|| self.accepted.get(catalog, name));
+        newest.filter(ResourceEntry::is_present)
+    }
+
+    /// Returns the number of resources that the client uses, or has yet to accept or refuse.
+    ///
+    /// Equals [`Track::present`] as long as nothing is refused.
+    pub(crate) fn in_use(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
+        let present = self.present(catalog, now, limits);
+        if self.refused.is_empty() {
+            return present;
+        }
+        let messages = u64::from(self.traffic.requests) + self.traffic.pushes;
+        let known = self.counted_in_use.get().filter(|(at, _)| *at == messages && self.deadlines.is_empty());
+        if let Some((_, count)) = known {
+            return count;
+        }
+        let is_counted = |name: &Sym| {
+            let slot = self.sent.get(catalog, *name).filter(ResourceEntry::is_present);
+            slot.is_some_and(|slot| {
+                let (state, _) = self.resource_state(catalog, *name, Some(&slot), now, limits);
+                !matches!(state, ResourceState::Released | ResourceState::Expired)
+            })
+        };
+        let is_unused = |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name);
+        let unused = self.refused.names().filter(is_unused).count() as u64;
+        let is_kept = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_counted(name);
+        let kept = self.refused.removed_names().filter(is_kept).count() as u64;
+        let count = present.saturating_sub(unused) + kept;
+        self.counted_in_use.set(Some((messages, count)));
+        count
+    }
+}

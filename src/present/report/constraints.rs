@@ -1,0 +1,34 @@
+//! Texts about constraints of the API that a resource breaks.
+
+use crate::engine::constraints::{BrokenConstraint, BrokenConstraints};
+
+/// Returns a line for each listed constraint, and one for the others:
+/// `connect_timeout must be greater than 0s   named in the NACK`.
+pub fn broken_constraints(broken: &BrokenConstraints) -> Vec<String> {
+    let has_named = has_named(broken);
+    lines(broken, |constraint| match (constraint.is_named, has_named) {
+        (true, _) => format!("{}   named in the NACK", constraint.violation),
+        (false, true) => format!("{}   not named in the NACK", constraint.violation),
+        (false, false) => constraint.violation.to_string(),
+    })
+}
+
+/// Returns a sentence for each listed constraint, and one for the others. The sentences stay clear
+/// if their ends are cut off: `breaks connect_timeout must be greater than 0s` for a constraint
+/// that the NACK names, `also breaks …` for the others.
+pub fn broken_constraint_sentences(broken: &BrokenConstraints) -> Vec<String> {
+    let has_named = has_named(broken);
+    lines(broken, |constraint| match constraint.is_named || !has_named {
+        true => format!("breaks {}", constraint.violation),
+        false => format!("also breaks {}", constraint.violation),
+    })
+}
+
+fn has_named(broken: &BrokenConstraints) -> bool {
+    broken.listed.iter().any(|constraint| constraint.is_named)
+}
+
+fn lines(broken: &BrokenConstraints, text: impl Fn(&BrokenConstraint) -> String) -> Vec<String> {
+    let more = (broken.more > 0).then(|| format!("and {} more", broken.more));
+    broken.listed.iter().map(text).chain(more).collect()
+}

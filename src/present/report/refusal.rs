@@ -1,0 +1,102 @@
+//! Texts about resources in refused pushes: what is in force, what was refused, and why.
+
+use crate::engine::graph::{ChangedReference, RefusedUpdate};
+use crate::engine::nack::{Nack, RestUse};
+use crate::engine::store::{RefusalFact, ResourceFact};
+use crate::wire::text::{Keep, cut};
+
+use super::Role;
+
+/// Longest reason of a client in one line, in columns.
+const MAX_REASON_WIDTH: usize = 160;
+
+/// The state of a resource in a refused push: `NACK, 41 in force`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedState {
+    /// `NACK`, `removal refused` or `in a refused push, not named`.
+    pub what: &'static str,
+    /// `41 in force`, `none in force`, `in use`.
+    pub in_force: String,
+    /// How the text looks.
+    pub role: Role,
+}
+
+impl RefusedState {
+    /// Returns the state of a resource; `None` if its newest content was not refused.
+    pub fn of(fact: &ResourceFact) -> Option<RefusedState> {
+        let in_force = fact.in_force.as_ref().map(|known| &*known.version);
+        Some(RefusedState::new(fact.refusal.as_ref()?, in_force))
+    }
+
+    /// Returns the state of a resource by its refusal and the version in force.
+    pub fn new(refusal: &RefusalFact, in_force: Option<&str>) -> RefusedState {
+        let (what, role) = match (refusal.is_named, refusal.is_removal, refusal.rest) {
+            (true, _, _) => ("NACK", Role::Bad),
+            (false, true, _) => ("removed by a refused push", Role::Warn),
+            (false, false, RestUse::Used) => ("in a refused push, not named", Role::Ok),
+            (false, false, _) => ("in a refused push, not named", Role::Warn),
+        };
+        let refused = Some(&*refusal.version).filter(|_| !refusal.is_removal);
+        let in_force = match (in_force.map(version), refusal.is_named, refusal.rest) {
+            (_, false, RestUse::Used) => "in use".to_owned(),
+            (Some(good), false, RestUse::Unknown) => match refused {
+                Some(refused) if !refused.is_empty() => format!("{good} or {refused} in force"),
+                _ => format!("{good} may be in force"),
+            },
+            (None, false, RestUse::Unknown) => "may be in use".to_owned(),
+            (Some(good), _, _) => format!("{good} in force"),
+            (None, _, _) => "none in force".to_owned(),
+        };
+        RefusedState { what, in_force, role }
+    }
+
+    /// Returns the text: `NACK, 41 in force`.
+    pub fn text(&self) -> String {
+        format!("{}, {}", self.what, self.in_force)
+    }
+}
+
+fn version(text: &str) -> &str {
+    if text.is_empty() { "an earlier version" } else { text }
+}
+
+/// Returns `43 refused by #12: connect_timeout must be greater than 0s`.
+///
+/// `nack` is the parsed text of the NACK, `name` the resource.
+pub fn refused_update(update: &RefusedUpdate, nack: Option<&Nack>, name: &str) -> String {
+    let RefusedUpdate { refusal, .. } = update;
+    let refused = match (refusal.is_removal, Some(&*refusal.version).filter(|version| !version.is_empty())) {
+        (true, _) => "removal".to_owned(),
+        (false, Some(version)) => version.to_owned(),
+        (false, None) => "newest version".to_owned(),
+    };
+    let mut text = match refusal.is_named {
+        true => format!("{refused} refused by #{}", refusal.nack.0),
+        false => format!(
+            "{refused} in push #{}, refused by #{} for other resources",
+            refusal.push.0, refusal.nack.0
+        ),
+    };
+    if let Some(reason) = nack.and_then(|nack| reason(nack, name, refusal.is_named)) {
+        let line = reason.split_whitespace().collect::<Vec<_>>().join(" ");
+        text.push_str(&format!(": {}", cut(&line, MAX_REASON_WIDTH, Keep::Head, "…")));
+    }
+    text
+}
+
+/// Returns the reason for a resource: its own, or the first one of a NACK about others.
+fn reason<'a>(nack: &'a Nack, name: &str, is_named: bool) -> Option<&'a str> {
+    let of_name = |fault: &&crate::engine::nack::NackFault| {
+        fault.name.as_ref().is_some_and(|known| known.value == name)
+    };
+    let own = nack.entries.iter().find(of_name);
+    let first = nack.entries.first();
+    let fault = if is_named { own.or(first) } else { first }?;
+    Some(fault.reason.trim()).filter(|reason| !reason.is_empty())
+}
+
+/// Returns `would add virtual_hosts[0].routes[0].route.cluster → CDS payments`.
+pub fn changed_reference(change: &ChangedReference, arrow: &str) -> String {
+    let verb = if change.is_added { "would add" } else { "would drop" };
+    format!("{verb} {} {arrow} {} {}", change.path, change.kind.label(), change.name)
+}
