@@ -26,6 +26,7 @@ use super::error::{CliError, Exit};
 use super::graphs::Graphs;
 use super::io::{Io, Style};
 use super::json_out::{Objects, write_yaml};
+use super::nodes::{self, NodeRows};
 use super::refusal_reasons::RefusalReasons;
 use super::select::{self, Picked};
 use super::subscriptions::SubscriptionRows;
@@ -40,7 +41,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
-    let mut asked = SourceArgs { ask: args.what.clone(), ..args.source.clone() };
+    let is_about_nodes = args.what.len() == 1 && args.what.iter().all(|what| what == nodes::WORD);
+    let ask = if is_about_nodes { Vec::new() } else { args.what.clone() };
+    let mut asked = SourceArgs { ask, ..args.source.clone() };
     // A tree needs the resources that it refers to.
     if args.format == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
@@ -58,6 +61,15 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         (store, schema) = sources::replay(source, offline::options(&asked.timers), &limit);
     }
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    if is_about_nodes {
+        let (style, terminal) = (io.style(global), io.stdout_is_terminal);
+        let rows = NodeRows { args, picked: &picked, store: &store, schema: &schema, style };
+        if rows.write(terminal, &mut *io.stdout)? == 0 && !global.quiet {
+            io.flush()?;
+            io.say("no request has stated a node");
+        }
+        return Ok(Exit::Yes);
+    }
     let mut states = store.states();
     // A reconnected client holds what its newest stream says. Earlier streams are shown by number
     // only.

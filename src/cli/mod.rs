@@ -35,6 +35,7 @@ mod live;
 mod log;
 mod man;
 pub mod message_line;
+mod nodes;
 mod offline;
 mod progress;
 mod protocol_rows;

@@ -110,8 +110,8 @@ pub struct LogArgs {
 /// `get`: resources.
 #[derive(Clone, Debug, Args)]
 pub struct GetArgs {
-    /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL, cds/reviews [default: counts of all
-    /// types]
+    /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL, cds/reviews; `nodes`: the clients
+    /// [default: counts of all types]
     #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,
     /// table: names and states; yaml, json: content; tree: what each resource refers to

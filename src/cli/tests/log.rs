@@ -97,3 +97,14 @@ fn prints_entries_of_nacks() {
         objects(&["log", GATEWAY, "-o", "jsonl", "--body", "--filter", "kind:ack"])[0].get("nack").is_none()
     );
 }
+
+#[test]
+fn names_the_first_name_of_an_alternative() {
+    let output = run(&["log", "tests/fixtures/lint/xdstp-alt-without-failure.bad.xds"]);
+    let [first, second] = [
+        "a1/envoy.config.endpoint.v3.ClusterLoadAssignment/foo",
+        "a2/envoy.config.endpoint.v3.ClusterLoadAssignment/bar",
+    ];
+    let event = format!("failover from xdstp://{first} to xdstp://{second}");
+    assert_eq!(output.out.matches(&event).count(), 1, "{}", output.out);
+}

@@ -132,6 +132,15 @@ impl Engine {
         self.resource_timeout
     }
 
+    pub(super) fn needs(&self) -> &Needs {
+        &self.needs
+    }
+
+    /// Whether the source has an `xdstp:` name.
+    pub(super) fn has_structured_names(&self) -> bool {
+        self.specials.structured
+    }
+
     pub(super) fn stream_at(&mut self, index: usize) -> Option<&mut Stream> {
         self.streams.get_mut(index)
     }
@@ -432,7 +441,8 @@ impl Engine {
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
         let mut events = std::mem::take(&mut ctx.events);
         if let SessionEvent::Request(request) = &outcome.what {
-            self.note_request_events(&mut events, (index, track_index), request, (changed_by, star), at);
+            let place = (index, track_index);
+            self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
         } else {
             self.note_plane_change(catalog, &mut events, (index, message), plane_before, (seq, at));
         }

@@ -8,14 +8,14 @@ use crate::wire::event::{Kind, Seq, Sym, Time};
 
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
-use super::{MessageKind, RequestOutcome, Track, Wildcard};
+use super::{RequestOutcome, Track, Wildcard, is_structured};
 
 impl Engine {
     /// Adds the events of a request. `changed_by`: the earlier request that changed the
     /// names last.
     pub(super) fn note_request_events(
         &self,
-        events: &mut EventList,
+        (catalog, events): (&mut Catalog, &mut EventList),
         (index, track): (usize, usize),
         request: &RequestOutcome,
         (changed_by, star): (Option<Seq>, Sym),
@@ -27,22 +27,44 @@ impl Engine {
         // wildcard (docs/protocol.md#a-05).
         let is_wildcard = of.kind != Some(Kind::Vhds) || request.wildcard != Wildcard::Legacy;
         events.add_request(request, if is_wildcard { request.wildcard } else { Wildcard::None });
+        let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
+        self.note_failovers(catalog, events, &names);
         let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
-        let asks = !request.first && !request.partial && request.kind == MessageKind::Subscribe;
+        let asks = !request.first && !request.partial && !names.is_empty();
         if is_delta && asks && !self.is_caused((index, track), changed_by, at) {
-            let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
-            if !names.is_empty() {
-                events.add_all(EventKind::OnDemand, &names);
+            events.add_all(EventKind::OnDemand, &names);
+        }
+    }
+
+    /// Adds the alternatives among requested names.
+    fn note_failovers(&self, catalog: &mut Catalog, events: &mut EventList, names: &[Sym]) {
+        if !self.has_structured_names() {
+            return;
+        }
+        for name in names {
+            let text = catalog.text(*name);
+            let primary = is_structured(text).then(|| self.needs().primary_of(text)).flatten();
+            if let Some(primary) = primary {
+                let primary = catalog.intern(&primary);
+                events.add_all(EventKind::Failover, &[primary, *name]);
             }
         }
     }
 
-    /// Whether a response of another type may have caused a request for more names: the response
-    /// came after the names changed last, and not long ago.
+    /// Whether a response of another type may have caused a request for more names: a resource of
+    /// that type can refer to such names, and the response came not long ago, or since the names
+    /// changed last if the source has no timestamps.
     fn is_caused(&self, (index, track): (usize, usize), changed_by: Option<Seq>, at: Time) -> bool {
+        let kind_of = |place: (usize, usize)| self.streams().get(place.0)?.tracks.get(place.1)?.kind;
+        let kind = kind_of((index, track));
         let is_cause = |of: &Track| {
-            let push = of.traffic.last_push.as_ref().filter(|push| Some(Seq(push.n)) > changed_by);
-            push.is_some_and(|push| self.resource_timeout().is_none_or(|limit| at.since(push.at) < limit))
+            let Some(push) = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind)) else {
+                return false;
+            };
+            match self.resource_timeout() {
+                Some(limit) => at.since(push.at) < limit,
+                None => Some(Seq(push.n)) > changed_by,
+            }
         };
         self.client_of(index).into_iter().any(|other| {
             let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);
@@ -75,5 +97,21 @@ impl Engine {
             let names = [catalog.intern(&before), catalog.intern(plane)];
             events.add_all(EventKind::ControlPlaneChanged, &names);
         }
+    }
+}
+
+/// Whether resources of one type can refer to resources of another (docs/protocol.md#a-15).
+fn may_refer(from: Option<Kind>, to: Option<Kind>) -> bool {
+    let (Some(from), Some(to)) = (from, to) else { return true };
+    match to {
+        Kind::Lds => false,
+        Kind::Cds => matches!(from, Kind::Lds | Kind::Rds | Kind::Vhds | Kind::Ecds),
+        Kind::Rds => matches!(from, Kind::Lds | Kind::Srds),
+        Kind::Eds => from == Kind::Cds,
+        Kind::Sds => matches!(from, Kind::Lds | Kind::Cds | Kind::Ecds),
+        Kind::Srds | Kind::Ecds => matches!(from, Kind::Lds | Kind::Rds),
+        Kind::Vhds => from == Kind::Rds,
+        Kind::Leds => from == Kind::Eds,
+        Kind::Rtds => false,
     }
 }

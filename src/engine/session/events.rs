@@ -65,11 +65,14 @@ pub enum EventKind {
     /// The types that the server has sent together so far, in order. The names are type URLs
     /// (docs/protocol.md#h-08).
     TypeOrder,
+    /// An alternative is requested. The names are the first name and the alternative
+    /// (docs/protocol.md#k-29).
+    Failover,
 }
 
 impl EventKind {
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 11] = [
+    pub const WORDS: [&'static str; 12] = [
         "wildcard_entered",
         "wildcard_dropped",
         "phantom_unsubscription",
@@ -81,12 +84,25 @@ impl EventKind {
         "heartbeat_matched",
         "control_plane_changed",
         "type_order",
+        "failover",
     ];
 
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
-        let [entered, dropped, phantom, on_demand, came, alias, changed, removed, matched, plane, order] =
-            EventKind::WORDS;
+        let [
+            entered,
+            dropped,
+            phantom,
+            on_demand,
+            came,
+            alias,
+            changed,
+            removed,
+            matched,
+            plane,
+            order,
+            failover,
+        ] = EventKind::WORDS;
         match self {
             EventKind::WildcardEntered(_) => entered,
             EventKind::WildcardDropped(_) => dropped,
@@ -99,12 +115,13 @@ impl EventKind {
             EventKind::HeartbeatMatched(_) => matched,
             EventKind::ControlPlaneChanged => plane,
             EventKind::TypeOrder => order,
+            EventKind::Failover => failover,
         }
     }
 
     /// Whether each pair of names is an event of its own.
     fn is_pair(self) -> bool {
-        matches!(self, EventKind::AliasResolved | EventKind::ControlPlaneChanged)
+        matches!(self, EventKind::AliasResolved | EventKind::ControlPlaneChanged | EventKind::Failover)
     }
 
     fn put(self, put: &mut Put) {
@@ -129,6 +146,7 @@ impl EventKind {
             EventKind::HeartbeatMatched(version) => put_word(put, 8, place(&MATCHED, version)),
             EventKind::ControlPlaneChanged => put.number(9),
             EventKind::TypeOrder => put.number(10),
+            EventKind::Failover => put.number(11),
         }
     }
 
@@ -146,6 +164,7 @@ impl EventKind {
             8 => EventKind::HeartbeatMatched(pick(&MATCHED, take)?),
             9 => EventKind::ControlPlaneChanged,
             10 => EventKind::TypeOrder,
+            11 => EventKind::Failover,
             _ => return None,
         })
     }
@@ -223,7 +242,8 @@ impl EventList {
     pub(crate) fn add_request(&mut self, request: &RequestOutcome, wildcard: Wildcard) {
         let is_one = |kind: Wildcard| !matches!(kind, Wildcard::None | Wildcard::Unknown);
         let was = request.was;
-        if is_one(wildcard) && was != wildcard {
+        // A wildcard from before the recording may go on.
+        if is_one(wildcard) && was != wildcard && was != Wildcard::Unknown {
             self.add_all(EventKind::WildcardEntered(wildcard), &[]);
         } else if is_one(was) && !is_one(wildcard) {
             self.add_all(EventKind::WildcardDropped(was), &[]);
@@ -300,6 +320,7 @@ mod tests {
             EventKind::TtlRemoved { from: second },
             EventKind::ControlPlaneChanged,
             EventKind::TypeOrder,
+            EventKind::Failover,
         ];
         kinds.extend(Wildcard::ALL.map(EventKind::WildcardEntered));
         kinds.extend(Wildcard::ALL.map(EventKind::WildcardDropped));

@@ -16,12 +16,14 @@ use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
-use super::{DynSemantics, ResponseOutcome};
+use super::{DynSemantics, ResponseOutcome, locators, xdstp};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;
+/// Alternatives that are kept.
+const MAX_ALTERNATIVES: usize = 1 << 12;
 
 /// A resource, by type and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,11 +35,17 @@ pub(crate) struct ResourceKey {
 /// The resources that each content waits for, by payload.
 type NeedsByContent = HashMap<BlobId, Arc<[ResourceKey]>, DenseHash>;
 
-/// A cache of the resources that contents wait for.
+/// First names by their alternative, in canonical form (docs/protocol.md#k-29).
+type Alternatives = HashMap<String, String>;
+
+/// A cache of the resources that contents wait for, and of the alternatives that they state.
 ///
 /// Clones share the cache, because a content never changes.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Needs(Arc<RwLock<NeedsByContent>>);
+pub(crate) struct Needs {
+    by_content: Arc<RwLock<NeedsByContent>>,
+    alternatives: Arc<RwLock<Alternatives>>,
+}
 
 /// Returns the types that a resource of a type waits for (docs/protocol.md#h-02,
 /// docs/protocol.md#h-03).
@@ -61,7 +69,23 @@ pub(crate) fn is_needed(kind: Option<Kind>) -> bool {
 
 impl Needs {
     fn get(&self, payload: BlobId) -> Option<Arc<[ResourceKey]>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
+        self.by_content.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
+    }
+
+    /// Returns the canonical name that a name is an alternative of.
+    pub(crate) fn primary_of(&self, alternative: &str) -> Option<String> {
+        let canonical = xdstp::Name::parse(alternative)?.canonical();
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).get(&canonical).cloned()
+    }
+
+    /// Records the alternative that a reference states.
+    fn note_alternative(&self, reference: &str) {
+        let Some(alternative) = locators::alternative(reference) else { return };
+        let names = xdstp::Name::parse(reference).zip(xdstp::Name::parse(&alternative));
+        let mut known = self.alternatives.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some((primary, alternative)) = names.filter(|_| known.len() < MAX_ALTERNATIVES) {
+            known.insert(alternative.canonical(), primary.canonical());
+        }
     }
 
     /// Returns the needs of a content of this type, and reads them if they are unknown.
@@ -78,6 +102,7 @@ impl Needs {
         let any = catalog.bytes(payload).unwrap_or_default();
         let mut needs: Vec<ResourceKey> = Vec::new();
         for found in semantics.references(&any) {
+            self.note_alternative(&found.name);
             let is_file = found.source == Some(SourceKind::Path);
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
             // a whole.
@@ -90,7 +115,7 @@ impl Needs {
             }
         }
         let needs: Arc<[ResourceKey]> = needs.into();
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_CONTENTS {
             known.clear();
         }

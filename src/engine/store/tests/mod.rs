@@ -2,6 +2,7 @@
 
 mod bounds;
 mod delta;
+mod events;
 mod failing;
 mod ledger;
 mod nonces;
