@@ -97,6 +97,15 @@ fn status(code: &str, text: &str) -> Vec<(&'static str, String)> {
 fn unauthenticated_on_every_attempt() {
     let seen = failing(Fault::Headers(200, status("16", "no such token")), 6);
     seen.assert_found(&["6 streams end before a response, every ", "UNAUTHENTICATED no such token", "CDS"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "server rejects the stream: 6 times",
+            ", every ",
+            "UNAUTHENTICATED no such token; last request CDS #",
+        ],
+        &["FAILING", "server rejects the stream: 6 times"],
+    );
 }
 
 #[test]
@@ -115,6 +124,14 @@ fn expired_token() {
     let server = Faulty::start([vec![ends], vec![refused; 50]].concat());
     let seen = tapped(server.address, 5, PAUSE, CLIENT_TIMEOUT);
     seen.assert_found(&["5 streams end with an error, 4 before a response", "UNAUTHENTICATED token expired"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "server rejects the stream: 5 times",
+            "UNAUTHENTICATED token expired; last request CDS #",
+        ],
+        &["FAILING", "server rejects the stream: 5 times"],
+    );
 }
 
 /// The server accepts the stream and answers nothing, not even PINGs: the client gives up.
@@ -122,6 +139,14 @@ fn expired_token() {
 fn unanswered_keepalives() {
     let seen = failing(Fault::HalfOpen, 4);
     seen.assert_found(&["client gives up 4 streams without a response", "CANCEL", "CDS"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "client ends the stream before a response: 4 times",
+            "RST_STREAM CANCEL; last request CDS #",
+        ],
+        &["FAILING", "client ends the stream before a response: 4 times"],
+    );
 }
 
 /// A proxy ends streams that were silent for some time.
@@ -131,6 +156,15 @@ fn idle_timeout_names_its_period() {
     let server = Faulty::start(vec![Fault::Ends(silence, Ending::Reset(Reason::INTERNAL_ERROR)); 50]);
     let seen = tapped(server.address, 4, PAUSE, silence * 2);
     seen.assert_found(&["4 × 6", "after the last message", "INTERNAL_ERROR"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "server cuts off each stream: 4 × 6",
+            "after the last message",
+            "RST_STREAM INTERNAL_ERROR; last request CDS #",
+        ],
+        &["FAILING", "server cuts off each stream: 4 × 6"],
+    );
 }
 
 /// A planned end is no problem, and its period is named.
@@ -150,6 +184,14 @@ fn connection_age_names_its_period() {
 fn black_holing_proxy() {
     let seen = failing(Fault::Says { bytes: b"", closes: false }, 4);
     seen.assert_found(&["client gives up 4 streams without a response", "CDS"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "client ends the stream before a response: 4 times",
+            "RST_STREAM CANCEL; last request CDS #",
+        ],
+        &["FAILING", "client ends the stream before a response: 4 times"],
+    );
 }
 
 #[test]
@@ -157,6 +199,10 @@ fn reset_after_first_response() {
     let ending = Ending::Reset(Reason::INTERNAL_ERROR);
     let seen = failing(Fault::Ends(Duration::from_millis(100), ending), 5);
     seen.assert_found(&["5 ", "cut off", "RST_STREAM INTERNAL_ERROR", "CDS"]);
+    seen.assert_first(
+        &["FAILING", "server cuts off each stream: 5 times", "RST_STREAM INTERNAL_ERROR; last request CDS #"],
+        &["FAILING", "server cuts off each stream: 5 times"],
+    );
 }
 
 #[test]
@@ -166,6 +212,14 @@ fn unavailable_over_http2() {
         "5 streams end before a response",
         "UNAVAILABLE HTTP status 503: no healthy upstream",
     ]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "server rejects the stream: 5 times",
+            "UNAVAILABLE HTTP status 503: no healthy upstream; last request CDS #",
+        ],
+        &["FAILING", "server rejects the stream: 5 times"],
+    );
 }
 
 #[test]
@@ -173,6 +227,14 @@ fn unavailable_over_http1() {
     let bytes = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n";
     let seen = failing(Fault::Says { bytes, closes: true }, 5);
     seen.assert_found(&["5 streams end before a response", "HTTP/1.1 503 Service Unavailable"]);
+    seen.assert_first(
+        &[
+            "FAILING",
+            "server rejects the stream: 5 times",
+            "HTTP/1.1 503 Service Unavailable`; last request CDS #",
+        ],
+        &["FAILING", "server rejects the stream: 5 times"],
+    );
 }
 
 #[test]
@@ -180,6 +242,7 @@ fn server_that_speaks_tls() {
     let seen = failing(Fault::Says { bytes: b"\x15\x03\x01\0\x02\x02\x16", closes: true }, 5);
     // A connection may fail before its stream begins.
     seen.assert_found(&["the server requires TLS"]);
+    seen.assert_first(&["the server requires TLS"], &["since"]);
 }
 
 /// The listener of the tap expects TLS, and the client speaks plaintext.
@@ -196,4 +259,8 @@ fn client_that_speaks_plaintext() {
     retry(tap.address(), 5, PAUSE, CLIENT_TIMEOUT);
     let seen = Seen::of(&tap.stop());
     seen.assert_found(&["5 attempts", "TLS"]);
+    seen.assert_first(
+        &["DOWN", "client can't connect, 5 attempts", "the client spoke plaintext"],
+        &["DOWN", "client can't connect, 5 attempts"],
+    );
 }
