@@ -133,17 +133,17 @@ impl Track {
             match prior {
                 Some(prior) => {
                     let accepted = prior.accepted();
-                    let mut kept: Vec<Known> =
+                    let kept: Vec<Known> =
                         accepted.into_iter().filter(|known| self.wants.covers(known.name)).collect();
                     if !kept.is_empty() {
                         self.wildcard_owed = None;
                     }
-                    if !self.responses.is_empty() {
-                        // Responses of this stream say more than those of the stream before.
-                        kept.clear();
-                    }
+                    // Responses of this stream say more than those of the stream before.
+                    let is_replaced = !self.responses.is_empty() && self.is_full_state();
                     for known in kept {
-                        self.put(Known { fate: Fate::Kept, ..known });
+                        if !is_replaced && self.find(known.name).is_none() {
+                            self.put(Known { fate: Fate::Kept, ..known });
+                        }
                         self.carried.push(Known { fate: Fate::Kept, ..known });
                     }
                 }
@@ -283,17 +283,17 @@ impl Track {
             let bare = Known { name, version, content: None, fate: Fate::Kept };
             let sent = prior.and_then(|prior| prior.find(name)).copied().filter(Known::is_present);
             let accepted = prior.map(Track::accepted).unwrap_or_default();
-            let accepted = accepted.iter().find(same).copied().or(sent.filter(|sent| same(&sent)));
-            let accepted = accepted.unwrap_or(bare);
-            self.carried.push(Known { fate: Fate::Kept, ..accepted });
+            let of_version: Vec<Known> = accepted.iter().chain(&sent).filter(same).copied().collect();
+            let has_content = of_version.iter().find(|known| known.content.is_some());
+            let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
+            self.carried.push(Known { fate: Fate::Kept, ..claimed });
             match sent {
-                _ if self.find(name).is_some_and(Known::is_present) => {}
-                Some(sent) if sent.version == *version && self.responses.is_empty() => {
-                    self.put(Known { fate: Fate::Kept, ..sent });
-                }
+                // What the server has said on this stream counts more.
+                _ if self.find(name).is_some() => {}
+                Some(sent) if sent.version == *version => self.put(Known { fate: Fate::Kept, ..sent }),
                 // The server has another version, which it owes (docs/protocol.md#f-17).
                 Some(_) => self.put(Known { fate: Fate::WantedAgain, ..bare }),
-                None => self.put(bare),
+                None => self.put(Known { fate: Fate::Kept, ..claimed }),
             }
         }
         for name in fresh {

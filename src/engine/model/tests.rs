@@ -37,7 +37,7 @@ fn engine_agrees_with_model() {
             catalog = Catalog::in_memory();
         }
         let seed = (first + at) as u64;
-        let session = session(seed, SESSION_STEPS[at % SESSION_STEPS.len()]);
+        let session = session(seed, SESSION_STEPS[seed as usize % SESSION_STEPS.len()]);
         if let Err(difference) = run(&mut catalog, &session) {
             let (session, difference) = shrink(&mut catalog, &session, difference);
             failures.push(format!("seed {seed}: {}\n{}", difference.text, SessionScript(&session)));

@@ -227,25 +227,32 @@ impl Track {
             };
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
-        self.bring(sent, accepted);
+        self.bring(ctx, sent, accepted);
         for (name, version) in claims {
-            let known = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
-            if !self.covers(ctx.catalog, *name, known.as_ref()) {
+            let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
+            let sent = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
+            if !self.covers(ctx.catalog, *name, sent.as_ref()) {
                 continue;
             }
-            let blob = known.filter(|known| known.version == *version).and_then(|known| known.blob);
+            // The content of the claimed version, if an earlier stream had it.
+            let known = has_accepted.into_iter().chain(sent.filter(of_version));
+            let blob = known.filter_map(|slot| slot.blob).next();
             let slot = ResourceEntry { state: Presence::Kept, blob, version: *version, order: 0 };
-            if !self.accepted.is_present(ctx.catalog, *name) {
+            let accepted = self.accepted.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            if accepted.is_none_or(|accepted| accepted.state == Presence::Kept && accepted.blob.is_none()) {
                 self.accepted.put(ctx.catalog, *name, slot);
             }
-            if self.sent.is_present(ctx.catalog, *name) {
+            // What the server has said on this stream counts more.
+            if self.sent.get(ctx.catalog, *name).is_some() {
                 continue;
             }
-            // The claimed version is the newest known one (docs/protocol.md#f-17).
-            let state = if known.is_some() { Presence::Again } else { Presence::Kept };
-            self.sent.put(ctx.catalog, *name, ResourceEntry { state, ..slot });
+            // A matching version is the newest known one (docs/protocol.md#f-17).
+            let is_newest = sent.is_none();
+            self.carried.unmentioned += usize::from(is_newest);
+            let again = ResourceEntry { state: Presence::Again, blob: None, ..slot };
+            self.sent.put(ctx.catalog, *name, if is_newest { slot } else { again });
         }
-        self.recount_kept();
     }
 }
 

@@ -85,6 +85,19 @@ impl ResourceSet {
         self.settle(catalog);
     }
 
+    /// Adds the entries of another set whose names are unknown.
+    pub(crate) fn add_missing(&mut self, catalog: &mut Catalog, other: ResourceSet) {
+        if self.base.is_none() && self.patch.is_empty() {
+            *self = other;
+            return;
+        }
+        for (name, slot) in other.slots(catalog) {
+            if self.get(catalog, name).is_none() {
+                self.put(catalog, name, slot);
+            }
+        }
+    }
+
     /// Removes the entry of a name without a resource, so that nothing is known of the name.
     pub(crate) fn drop_ended(&mut self, catalog: &Catalog, name: Sym) {
         let ended = self.patch.get(&name).is_some_and(|slot| !slot.is_present());

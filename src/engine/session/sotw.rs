@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::wire::SotwRequest;
-use crate::wire::event::Sym;
+use crate::wire::event::{Kind, Sym};
 
 use super::answer_verdict::{Answer, Verdict};
 use super::names::NameSet;
@@ -205,7 +205,10 @@ impl Track {
                 if kept.count() > 0 {
                     self.subscription.wildcard_owed = None;
                 }
-                self.bring(kept.clone(), kept);
+                // A response with full state replaces all resources (docs/protocol.md#e-44).
+                let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
+                let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
+                self.bring(ctx, sent, kept);
             }
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
@@ -225,10 +228,12 @@ impl Track {
         self.waiting.add_all(waited, name_request, ctx.runs);
     }
 
-    /// Starts with resources of the previous stream, unless the server has responded already.
-    pub(crate) fn bring(&mut self, sent: ResourceSet, accepted: ResourceSet) {
-        if self.responses.next() == 0 {
-            self.keep(sent, accepted);
-        }
+    /// Starts with resources of the previous stream, which the server has sent and the client has
+    /// accepted. Responses that came before the first request count more.
+    pub(crate) fn bring(&mut self, ctx: &mut Context<'_>, sent: ResourceSet, accepted: ResourceSet) {
+        let before = self.sent.count();
+        self.sent.add_missing(ctx.catalog, sent);
+        self.accepted.add_missing(ctx.catalog, accepted);
+        self.carried.unmentioned = self.sent.count() - before;
     }
 }

@@ -145,16 +145,4 @@ impl Track {
             _ => name,
         }
     }
-
-    /// Starts with resources from an earlier stream.
-    pub(crate) fn keep(&mut self, sent: ResourceSet, accepted: ResourceSet) {
-        self.carried.unmentioned = sent.count();
-        self.sent = sent;
-        self.accepted = accepted;
-    }
-
-    /// Recounts the resources from an earlier stream after more were added.
-    pub(crate) fn recount_kept(&mut self) {
-        self.carried.unmentioned = self.sent.count();
-    }
 }

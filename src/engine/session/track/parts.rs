@@ -59,7 +59,7 @@ pub(crate) struct Carried {
     /// How much of it the server sent again or removed.
     pub(crate) account: ReconnectFact,
     /// Resources that no response has mentioned yet.
-    pub(super) unmentioned: usize,
+    pub(in crate::engine::session) unmentioned: usize,
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,
