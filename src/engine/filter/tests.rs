@@ -24,6 +24,7 @@ fn nack() -> MessageFact {
             kind: MessageKind::Nack,
             class: None,
             implied: false,
+            other_reading: None,
             version: Arc::from("41"),
             nonce: Arc::from("a820"),
             answers: Some(Seq(486)),

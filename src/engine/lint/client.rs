@@ -37,6 +37,16 @@ impl<'a> RuleContext<'a> {
         refs.collect()
     }
 
+    /// Whether all resources of these types that the client was sent are known.
+    pub(super) fn knows_all_of(&self, kinds: &[Kind]) -> bool {
+        let is_delta = |stream: usize| {
+            let stream = self.store.engine().streams().get(stream);
+            stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta())
+        };
+        let mut tracks = kinds.iter().flat_map(|kind| self.tracks_of(*kind));
+        tracks.all(|(stream, track)| track.knows_all_resources(is_delta(stream)))
+    }
+
     /// Returns the clusters that the resources refer to and that the client does not have, and the
     /// streams that carry clusters.
     ///
@@ -44,8 +54,8 @@ impl<'a> RuleContext<'a> {
     /// cluster from the route, so the route comes first.
     pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
         let clusters = self.tracks_of(Kind::Cds);
-        let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard() && !track.partial;
-        if !self.has_full_history() || !clusters.iter().any(is_wildcard) {
+        let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
+        if !self.knows_all_of(&[Kind::Cds]) || !clusters.iter().any(is_wildcard) {
             return (Vec::new(), Vec::new());
         }
         let catalog = self.catalog();

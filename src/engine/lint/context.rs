@@ -71,12 +71,22 @@ impl<'a> RuleContext<'a> {
 
     /// Whether every message of the stream was seen and decoded.
     pub(super) fn has_full_history(&self) -> bool {
-        !self.stream.open.partial && self.is_gapless()
+        self.stream.lost.is_none()
     }
 
-    /// Whether no message was lost or undecodable since the stream came into view.
-    pub(super) fn is_gapless(&self) -> bool {
-        self.stream.gaps == 0 && self.stream.undecodable == 0
+    /// Whether every message of the stream since that one was seen and decoded.
+    pub(super) fn has_all_since(&self, seq: Seq) -> bool {
+        self.stream.has_all_since(seq)
+    }
+
+    /// Whether every message of the stream since that time was seen and decoded.
+    pub(super) fn has_all_since_time(&self, time: Time) -> bool {
+        self.stream.lost.is_none_or(|(_, lost)| lost < time)
+    }
+
+    /// Whether every message since the previous response of the type was seen and decoded.
+    pub(super) fn has_all_since_response(&self) -> bool {
+        self.state.newest.as_ref().is_some_and(|before| self.has_all_since(before.seq))
     }
 
     pub(super) fn has_timestamps(&self) -> bool {
@@ -189,6 +199,8 @@ impl<'a> RuleContext<'a> {
         // `request-name-empty` covers the empty name.
         let overdue =
             track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending.since));
+        // A lost response may have answered the request.
+        let overdue = overdue.filter(|(_, pending)| self.has_all_since(pending.last));
         let overdue = overdue.map(|(name, pending)| OverdueName {
             name,
             requested_in: pending.last,

@@ -118,7 +118,9 @@ impl ResponseScan {
                 self.misnamed.push(entry.name);
             }
         }
-        if is_delta && entry.payload.is_some() && entry.version == Sym::EMPTY {
+        // The target of a redirect has a version, the redirect needs none.
+        let is_redirect = catalog.text(entry.type_url) == LOCATOR;
+        if is_delta && entry.payload.is_some() && entry.version == Sym::EMPTY && !is_redirect {
             self.unversioned.push(key(catalog, id));
         }
     }

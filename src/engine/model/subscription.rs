@@ -288,7 +288,7 @@ impl Track {
             let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
             self.carried.push(Known { fate: Fate::Kept, ..claimed });
             match sent {
-                // What the server has said on this stream counts more.
+                // Responses of this stream count more.
                 _ if self.find(name).is_some() => {}
                 Some(sent) if sent.version == *version => self.put(Known { fate: Fate::Kept, ..sent }),
                 // The server has another version, which it owes (docs/protocol.md#f-17).

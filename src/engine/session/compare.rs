@@ -1,5 +1,7 @@
 use crate::wire::content::{BlobForm, BlobId, Catalog, List};
+use crate::wire::discovery::fields::any;
 use crate::wire::event::Sym;
+use crate::wire::pb::Fields;
 
 use super::DynSemantics;
 use super::names::{SymMap, SymSet};
@@ -67,17 +69,23 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
     if a == b {
         return true;
     }
+    let names = (catalog.name(a), catalog.name(b));
     let (Some(a), Some(b)) = (catalog.entry(a).payload, catalog.entry(b).payload) else { return false };
     if a == b {
         return true;
     }
-    let Some(compare) = compare else { return false };
-    if compare.is_replay {
-        return catalog.is_noted_same(a, b);
+    let is_replay = compare.is_some_and(|compare| compare.is_replay);
+    if is_replay && catalog.is_noted_same(a, b) {
+        return true;
     }
     if catalog.blob(a).redacted || catalog.blob(b).redacted {
         return false;
     }
+    if names.0 != names.1 && is_same_but_name(catalog, (a, names.0), (b, names.1)) {
+        catalog.note_same(a, b);
+        return true;
+    }
+    let Some(compare) = compare.filter(|_| !is_replay) else { return false };
     let same = match (catalog.compared(a), catalog.compared(b)) {
         (Some(a), Some(b)) => compare.semantics.same(&a, &b),
         _ => false,
@@ -86,6 +94,30 @@ pub(crate) fn same_content(catalog: &Catalog, compare: Option<Compare<'_>>, a: B
         catalog.note_same(a, b);
     }
     same
+}
+
+/// Whether two payloads differ only in the spelling of their name (docs/protocol.md#k-08).
+fn is_same_but_name(catalog: &Catalog, a: (BlobId, Sym), b: (BlobId, Sym)) -> bool {
+    let (Some(any), Some(other)) = (catalog.bytes(a.0), catalog.bytes(b.0)) else { return false };
+    let value = |any: &[u8]| {
+        let fields = Fields::new(any).map_while(Result::ok);
+        fields.filter(|field| field.number == any::VALUE).last().map(|field| field.bytes().to_vec())
+    };
+    let (Some(value), Some(other_value)) = (value(&any), value(&other)) else { return false };
+    let (mut fields, mut others) = (Fields::new(&value), Fields::new(&other_value));
+    loop {
+        match (fields.next(), others.next()) {
+            (None, None) => return true,
+            (Some(Ok(field)), Some(Ok(other))) if field.number == other.number => {
+                let has_name = |text: &[u8], name: Sym| text == catalog.text(name).as_bytes();
+                let is_name = || has_name(field.bytes(), a.1) && has_name(other.bytes(), b.1);
+                if field != other && !is_name() {
+                    return false;
+                }
+            }
+            _ => return false,
+        }
+    }
 }
 
 /// The difference between a list of entries and an older one.

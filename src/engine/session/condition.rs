@@ -127,11 +127,15 @@ impl Track {
             Origin::Glob
         } else if self.subscribed.is_wildcard() {
             Origin::Wildcard
+        } else if !self.names_known || self.subscribed.may_be_wildcard() {
+            Origin::Unknown
         } else if self.unrequested.contains(&name) {
             Origin::Unrequested
         } else if self.subscription.was_wildcard {
             // Released since, by name or with the wildcard.
             Origin::Wildcard
+        } else if self.has_lost {
+            Origin::Unknown
         } else {
             Origin::Named
         }

@@ -23,6 +23,9 @@ impl Track {
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
         let starts = self.starts_with_delta(request);
+        if starts {
+            self.starts_here();
+        }
         let nacks = request.error_detail.is_some();
         let answer = self.delta_answer(request);
         let Answer { class, verdict, order, ambiguous } = answer;
@@ -243,7 +246,7 @@ impl Track {
             if accepted.is_none_or(|accepted| accepted.state == Presence::Kept && accepted.blob.is_none()) {
                 self.accepted.put(ctx.catalog, *name, slot);
             }
-            // What the server has said on this stream counts more.
+            // Responses of this stream count more.
             if self.sent.get(ctx.catalog, *name).is_some() {
                 continue;
             }

@@ -2,7 +2,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::content::{Blob, BlobForm, BlobId, Catalog};
+use crate::wire::content::{BlobForm, BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
@@ -279,9 +279,7 @@ impl Engine {
             }
             FramePayload::Gap { messages, .. } => {
                 stream.gaps += (*messages).max(1);
-                for track in &mut stream.tracks {
-                    track.lose_messages();
-                }
+                stream.lose_messages(Seq(self.messages), *at);
             }
             FramePayload::End(end) => {
                 if stream.closed.is_none() {
@@ -300,8 +298,11 @@ impl Engine {
 
     fn begin(&mut self, id: StreamId, open: Open, at: Time) -> usize {
         let index = self.streams.len();
-        let known = open.node_hint.is_some();
-        let stream = Stream::new(id, open, at);
+        let (known, is_partial) = (open.node_hint.is_some(), open.partial);
+        let mut stream = Stream::new(id, open, at);
+        if is_partial {
+            stream.lose_messages(Seq(self.messages), at);
+        }
         self.index.open(index, &stream);
         self.streams.push(stream);
         self.by_id.insert(id, index);
@@ -371,12 +372,6 @@ impl Engine {
             specials.structured = new.any(|sym| xdstp::is_structured(catalog.text(Sym(sym))));
             specials.names = len;
         }
-        if specials.structured {
-            let new = catalog.blobs().get(specials.spelled..).unwrap_or_default();
-            let names: Vec<Sym> = new.iter().map(Blob::name).filter(|name| *name != Sym::EMPTY).collect();
-            xdstp::note_spellings(catalog, names);
-            specials.spelled = catalog.blobs().len();
-        }
     }
 
     fn message(&mut self, catalog: &mut Catalog, received: &ReceivedMessage<'_>, outcome: &mut Outcome) {
@@ -386,10 +381,19 @@ impl Engine {
         outcome.seq = Some(seq);
         outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
+        if self.specials.structured
+            && let Some(list) = message.resources()
+        {
+            let names: Vec<Sym> = list.blobs().iter().map(|id| catalog.name(*id)).collect();
+            xdstp::note_spellings(catalog, names);
+        }
         self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
         if matches!(message.body, MessageBody::Undecodable { .. }) {
             stream.undecodable += 1;
+            if stream.variant() != Some(Variant::File) {
+                stream.lose_messages(seq, at);
+            }
             return;
         }
         if stream.is_unary() {

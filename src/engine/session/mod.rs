@@ -47,8 +47,8 @@ pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use words::{
-    AbsentBy, MessageKind, NackFact, Origin, PlaneFact, PushFact, ReconnectFact, RefusedVersion,
-    RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, ReconnectFact,
+    RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
 
 pub(crate) use compare::{hollow, key, nameless};
@@ -118,8 +118,6 @@ struct Specials {
     blobs: usize,
     /// Strings of the catalog that were checked.
     names: usize,
-    /// Blobs of the catalog whose names were checked for other spellings.
-    spelled: usize,
 }
 
 impl Specials {

@@ -1,8 +1,9 @@
 use super::events::EventEntry;
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 
+use super::answer_verdict::Verdict;
 use super::responses::{Order, Status};
-use super::{MessageKind, RequestClass, Wildcard};
+use super::{MessageKind, OtherReading, RequestClass, Wildcard};
 
 /// The effect of a frame, for the history and for rules.
 #[derive(Debug)]
@@ -58,6 +59,24 @@ pub(crate) struct RequestOutcome {
     pub(crate) skipped: Vec<Seq>,
     /// Delta: unsubscribed names that were not subscribed (docs/protocol.md#f-24).
     pub(crate) unknown_unsubscribes: Vec<Sym>,
+}
+
+impl RequestOutcome {
+    /// Returns the reading of the request that does not count, if there are two.
+    pub(crate) fn other_reading(&self) -> Option<OtherReading> {
+        Some(match self.ambiguous? {
+            Ambiguity::OtherResponse(other) => OtherReading { kind: self.kind, answers: Some(other) },
+            Ambiguity::Verdict(pending) => {
+                let is_delta = self.class == Some(RequestClass::Spontaneous);
+                let kind = if is_delta { MessageKind::Ack } else { MessageKind::Nack };
+                OtherReading { kind, answers: Some(pending) }
+            }
+            Ambiguity::Crossing => {
+                let (added, removed) = (!self.added.is_empty(), !self.removed.is_empty());
+                OtherReading { kind: Verdict::None.kind(false, added, removed), answers: None }
+            }
+        })
+    }
 }
 
 /// Two readings of a request whose nonce is that of more than one response, or empty

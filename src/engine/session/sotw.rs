@@ -47,6 +47,9 @@ impl Track {
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
         let starts = self.starts_with_sotw(request);
+        if starts {
+            self.starts_here();
+        }
         let answer = self.sotw_answer(request);
         let Answer { class, verdict, order, ambiguous } = answer;
         let mut outcome = RequestOutcome {
@@ -82,6 +85,8 @@ impl Track {
             Some(RequestClass::UnknownNonce | RequestClass::OlderNonce | RequestClass::StaleNonce)
         );
         let was = self.subscribed.is_wildcard();
+        // A request restates all names.
+        self.names_known = true;
         let names = SotwNames { request, stale, starts };
         self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
         outcome.wildcard = self.subscribed.wildcard;

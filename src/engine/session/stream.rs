@@ -56,6 +56,9 @@ pub(crate) struct Stream {
     pub(crate) gaps: u64,
     /// Messages that could not be decoded.
     pub(crate) undecodable: u64,
+    /// The newest message before the last loss of messages, and the time of the loss. A message
+    /// that cannot be decoded is lost.
+    pub(crate) lost: Option<(Seq, Time)>,
     pub(crate) first_request: Option<Seq>,
     pub(crate) last_request: Option<Seq>,
     /// Whether the server has sent a response.
@@ -88,6 +91,7 @@ impl Stream {
             bytes: [0; 2],
             gaps: 0,
             undecodable: 0,
+            lost: None,
             first_request: None,
             last_request: None,
             has_response: false,
@@ -193,8 +197,7 @@ impl Stream {
         if let Some(index) = self.position(type_url) {
             return index;
         }
-        let partial = self.open.partial || self.gaps > 0;
-        let mut track = Track::new(type_url.clone(), partial, at);
+        let mut track = Track::new(type_url.clone(), self.lost.is_some(), at);
         track.polled = self.variant() == Some(Variant::Rest);
         if self.variant() == Some(Variant::File) {
             // The client subscribes to everything in the file (docs/protocol.md#c-01).
@@ -245,6 +248,17 @@ impl Stream {
             *sum += bytes;
         }
         self.last_message = Some(at);
+    }
+
+    /// Records that messages after `seq` are missing, of types that are unknown.
+    pub(crate) fn lose_messages(&mut self, seq: Seq, at: Time) {
+        self.lost = Some((seq, at));
+        self.tracks.iter_mut().for_each(Track::lose_messages);
+    }
+
+    /// Whether no message since that one is missing.
+    pub(crate) fn has_all_since(&self, seq: Seq) -> bool {
+        self.lost.is_none_or(|(lost, _)| lost < seq)
     }
 
     /// Records a PING (docs/protocol.md#i-12).

@@ -17,7 +17,7 @@ use super::Wildcard;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
-use super::resource_set::{ResourceEntry, ResourceSet};
+use super::resource_set::{Presence, ResourceEntry, ResourceSet};
 use super::responses::{Order, Responses};
 use super::subscription::{PendingNames, SubscribedNames};
 use super::warming_batches::WarmingBatches;
@@ -34,6 +34,11 @@ pub(crate) struct Track {
     pub(crate) start_unseen: bool,
     /// The order of the first response after the last gap.
     pub(crate) last_gap: Order,
+    /// Whether messages are missing, at the start or later.
+    pub(crate) has_lost: bool,
+    /// Whether all names of the subscription are known, but maybe not the wildcard: no message is
+    /// missing, or a SotW request has restated all names since.
+    pub(crate) names_known: bool,
     /// A REST track: each request is the verdict on the response before it, with a nonce or without
     /// (docs/protocol.md#d-02).
     pub(crate) polled: bool,
@@ -76,7 +81,7 @@ impl Track {
     pub(crate) fn new(type_url: TypeUrl, partial: bool, at: Time) -> Track {
         let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
         let traffic = Traffic { began: at, ..Traffic::default() };
-        let mut track = Track { type_url, kind, traffic, ..Track::default() };
+        let mut track = Track { type_url, kind, traffic, names_known: true, ..Track::default() };
         if partial {
             track.lose_messages();
         }
@@ -87,10 +92,32 @@ impl Track {
     pub(crate) fn lose_messages(&mut self) {
         self.partial = true;
         self.last_gap = self.responses.next();
+        self.has_lost = true;
+        self.names_known = false;
         if self.traffic.requests == 0 {
             self.start_unseen = true;
             self.subscribed.wildcard = Wildcard::Unknown;
         }
+    }
+
+    /// Notes that no message before the next request is missing.
+    pub(crate) fn starts_here(&mut self) {
+        self.has_lost = false;
+        self.names_known = true;
+    }
+
+    /// Whether no message about a resource is missing since the response with its entry.
+    pub(crate) fn is_current(&self, slot: &ResourceEntry) -> bool {
+        !self.has_lost || (slot.order >= self.last_gap && slot.state != Presence::Kept)
+    }
+
+    /// Whether all resources that the server has sent are known: no message is missing, or a SotW
+    /// response has restated all resources since (docs/protocol.md#e-32).
+    pub(crate) fn knows_all_resources(&self, is_delta: bool) -> bool {
+        let is_restated = !is_delta
+            && self.kind.is_some_and(Kind::full_state)
+            && self.responses.newest().is_some_and(|newest| newest >= self.last_gap);
+        !self.has_lost || is_restated
     }
 
     /// Whether the next request may be the first of the track: nothing recorded shows another one.

@@ -325,11 +325,14 @@ pub enum Origin {
     Glob,
     /// The client has not requested it.
     Unrequested,
+    /// The request for it, if any, is not in the recording.
+    Unknown,
 }
 
 impl Origin {
     /// All reasons.
-    pub const ALL: [Origin; 4] = [Origin::Named, Origin::Wildcard, Origin::Glob, Origin::Unrequested];
+    pub const ALL: [Origin; 5] =
+        [Origin::Named, Origin::Wildcard, Origin::Glob, Origin::Unrequested, Origin::Unknown];
 
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
@@ -338,8 +341,18 @@ impl Origin {
             Origin::Wildcard => "wildcard",
             Origin::Glob => "glob",
             Origin::Unrequested => "unrequested",
+            Origin::Unknown => "unknown",
         }
     }
+}
+
+/// The other reading of a request whose nonce fits more than one response, or is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherReading {
+    /// The kind of the request in this reading.
+    pub kind: MessageKind,
+    /// The response that the request answers in this reading.
+    pub answers: Option<Seq>,
 }
 
 /// One NACK of a type.
@@ -351,6 +364,8 @@ pub struct NackFact {
     pub at: Time,
     /// The refused response.
     pub refused: Option<Seq>,
+    /// Another response that the NACK may refuse instead: the nonce fits both.
+    pub may_refuse: Option<Seq>,
     /// Nonce of the refused response.
     pub nonce: Arc<str>,
     /// Version of the refused response.

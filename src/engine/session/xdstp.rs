@@ -69,19 +69,20 @@ pub(crate) fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
     Some(catalog.first_spelling(name))
 }
 
-/// Notes spellings of names in a message that are new to the source (docs/protocol.md#k-08).
+/// Notes the spellings of the names in a message (docs/protocol.md#k-08).
 ///
-/// The first spelling in a message stands for all, or the canonical one if the source knows it.
+/// The spelling of the first message stands for all.
 pub(super) fn note_spellings(catalog: &mut Catalog, names: impl IntoIterator<Item = Sym>) {
     for name in names {
+        if !is_structured(catalog.text(name)) || !catalog.note_spelled(name) {
+            continue;
+        }
         let Some(canonical) = respelled(catalog.text(name)) else { continue };
-        if let Some(canonical) = catalog.strings().find(&canonical) {
-            let first = catalog.first_spelling(canonical);
-            if first != name {
-                catalog.note_spelling(name, first);
-            }
+        let canonical = catalog.intern(&canonical);
+        let known = catalog.first_spelling(canonical);
+        if known != canonical || catalog.is_spelled(canonical) {
+            catalog.note_spelling(name, known);
         } else {
-            let canonical = catalog.intern(&canonical);
             catalog.note_spelling(canonical, name);
         }
     }
@@ -243,6 +244,13 @@ mod tests {
         for name in &names {
             assert_eq!(catalog.first_spelling(*name), names[0]);
         }
+        // The catalog of a recording has the names of later messages.
+        let mut recorded = Catalog::in_memory();
+        let all = spellings.map(|name| recorded.intern(name));
+        for name in all {
+            note_spellings(&mut recorded, [name]);
+        }
+        assert_eq!(all.map(|name| recorded.first_spelling(name)), [all[0]; 3]);
         let plain = catalog.intern("xdstp://a/T/x");
         note_spellings(&mut catalog, [plain]);
         assert_eq!(catalog.first_spelling(plain), plain);

@@ -142,7 +142,7 @@ impl Store {
 
     /// Returns the events of a message.
     fn events(&self, index: usize, row: &Row, stream: &Stream) -> Vec<MessageEvent> {
-        let kept = self.history.line(row).and_then(|line| line.events);
+        let kept = self.history.line(row).and_then(|line| line.remark.events);
         let event = |entry: &EventEntry| MessageEvent {
             kind: entry.kind,
             names: entry.names.iter().map(|name| self.text(*name)).collect(),

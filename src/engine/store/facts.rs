@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::engine::session::EndKind;
 pub use crate::engine::session::{
-    AbsentBy, Keepalive, MessageKind, NackFact, Origin, PlaneFact, PushFact, ReconnectFact, RefusedVersion,
-    RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, ReconnectFact,
+    RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
@@ -40,6 +40,8 @@ pub struct RowFact {
     pub class: Option<RequestClass>,
     /// A NACK by version alone (docs/protocol.md#e-22).
     pub implied: bool,
+    /// The reading of a request that does not count, if there are two.
+    pub other_reading: Option<OtherReading>,
     /// `version_info` of a request or SotW response, or `system_version_info`.
     pub version: Arc<str>,
     /// Nonce of a response, or the one that a request carries.

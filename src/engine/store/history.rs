@@ -9,7 +9,7 @@ use crate::wire::content::{Catalog, Packed};
 use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
 
-use super::line::{Names, TimelineLine, Which, which};
+use super::line::{Names, Remark, TimelineLine, Which, which};
 use super::rows::key_text;
 
 /// Compressed messages that are cached unpacked: screens read them repeatedly.
@@ -43,21 +43,9 @@ pub(super) struct Row {
 /// A message and its line.
 struct UnpackedMessage {
     message: Arc<Message>,
-    note: Option<Arc<str>>,
-    names: Option<Arc<Names>>,
-    events: Option<Arc<[EventEntry]>>,
+    remark: Remark,
     /// Estimated bytes in memory.
     weight: usize,
-}
-
-impl UnpackedMessage {
-    fn line(&self) -> TimelineLine {
-        TimelineLine {
-            names: self.names.clone(),
-            events: self.events.clone(),
-            ..TimelineLine::of(&self.message, self.note.as_ref())
-        }
-    }
 }
 
 impl Row {
@@ -198,7 +186,7 @@ impl History {
     /// Returns the line of a row, also if its message was dropped; `None` if it has no message.
     pub(super) fn line(&self, row: &Row) -> Option<TimelineLine> {
         match &row.unpacked {
-            Some(unpacked) => Some(unpacked.line()),
+            Some(unpacked) => Some(TimelineLine::of(&unpacked.message, &unpacked.remark)),
             None => TimelineLine::unpack(&self.lines.get(row.seq.checked_sub(1)?)?),
         }
     }
@@ -206,8 +194,8 @@ impl History {
     /// Whether a row removes a name.
     pub(super) fn removes(&self, row: &Row, name: Sym) -> bool {
         let names = match &row.unpacked {
-            Some(unpacked) => unpacked.names.clone(),
-            None => self.line(row).and_then(|line| line.names),
+            Some(unpacked) => unpacked.remark.names.clone(),
+            None => self.line(row).and_then(|line| line.remark.names),
         };
         names.is_some_and(|names| names.removed.contains(&name))
     }
@@ -258,10 +246,10 @@ impl History {
         }
         let mut row = Row::new(stream, outcome, message.as_deref());
         let names = changed_names(outcome, message.as_deref());
-        let remark = match &outcome.what {
-            SessionEvent::Request(_) => note,
-            SessionEvent::Response(response) => response_remark(response, catalog),
-            _ => None,
+        let (note, other_reading) = match &outcome.what {
+            SessionEvent::Request(request) => (note, request.other_reading()),
+            SessionEvent::Response(response) => (response_remark(response, catalog), None),
+            _ => (None, None),
         };
         if row.seq > 0 {
             self.by_seq.push(small(self.rows.len()));
@@ -272,8 +260,9 @@ impl History {
             let events = (!outcome.events.is_empty()).then(|| Arc::from(outcome.events.as_slice()));
             let weight = self.weight(&message, &names) + events_weight(&outcome.events);
             self.bytes += weight;
-            let (note, names) = (remark.map(Arc::from), (!none).then(|| Arc::new(names)));
-            row.unpacked = Some(Box::new(UnpackedMessage { message, note, names, events, weight }));
+            let names = (!none).then(|| Arc::new(names));
+            let remark = Remark { note: note.map(Arc::from), other_reading, names, events };
+            row.unpacked = Some(Box::new(UnpackedMessage { message, remark, weight }));
         }
         self.rows.push(row);
         self.make_room(catalog);
@@ -332,7 +321,8 @@ impl History {
         let Some(unpacked) = row.unpacked.take() else { return };
         self.bytes -= unpacked.weight;
         self.messages.put(&unpacked.message.pack(catalog));
-        self.lines.put(&unpacked.line().pack(row.track.is_some()));
+        let line = TimelineLine::of(&unpacked.message, &unpacked.remark);
+        self.lines.put(&line.pack(row.track.is_some()));
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::EventEntry;
-use crate::wire::event::{Dir, Sym, TypeUrl, VersionInfo};
+use crate::engine::session::{EventEntry, MessageKind, OtherReading};
+use crate::wire::event::{Dir, Seq, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{Message, MessageBody};
 
@@ -16,8 +16,15 @@ pub(super) struct TimelineLine {
     pub(super) error: Option<(i32, Arc<str>)>,
     /// The type URL as sent.
     pub(super) type_url: TypeUrl,
-    /// Remark on the message.
+    pub(super) remark: Remark,
+}
+
+/// The remarks of a row on its message.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Remark {
     pub(super) note: Option<Arc<str>>,
+    /// The reading of a request that does not count, if there are two.
+    pub(super) other_reading: Option<OtherReading>,
     pub(super) names: Option<Arc<Names>>,
     pub(super) events: Option<Arc<[EventEntry]>>,
 }
@@ -40,8 +47,7 @@ pub(super) enum Which {
 }
 
 impl TimelineLine {
-    /// Makes the line of a message, without names, events and remark.
-    pub(super) fn of(message: &Message, note: Option<&Arc<str>>) -> TimelineLine {
+    pub(super) fn of(message: &Message, remark: &Remark) -> TimelineLine {
         let (version, nonce) = version_and_nonce(message);
         TimelineLine {
             dir: message.dir(),
@@ -51,12 +57,12 @@ impl TimelineLine {
             size: message.size,
             error: message.error_detail().map(|error| (error.code, error.message.clone())),
             type_url: message.type_url(),
-            note: match &message.body {
-                MessageBody::Undecodable { reason } => Some(format!("undecodable: {reason}").into()),
-                _ => note.cloned(),
+            remark: match &message.body {
+                MessageBody::Undecodable { reason } => {
+                    Remark { note: Some(format!("undecodable: {reason}").into()), ..remark.clone() }
+                }
+                _ => remark.clone(),
             },
-            names: None,
-            events: None,
         }
     }
 
@@ -73,8 +79,13 @@ impl TimelineLine {
             put.text(message);
         });
         put.text(if typed { "" } else { self.type_url.as_str() });
-        put.maybe(self.note.as_deref(), Put::text);
-        put.maybe(self.names.as_deref(), |put, names| {
+        put.maybe(self.remark.note.as_deref(), Put::text);
+        put.maybe(self.remark.other_reading, |put, other| {
+            let kind = MessageKind::ALL.iter().position(|kind| *kind == other.kind).unwrap_or_default();
+            put.number(kind as u64);
+            put.maybe(other.answers, |put, n| put.number(n.0));
+        });
+        put.maybe(self.remark.names.as_deref(), |put, names| {
             let these = match &names.added {
                 Which::Nothing => None,
                 Which::All => Some(None),
@@ -84,7 +95,7 @@ impl TimelineLine {
             syms(put, &names.changed);
             syms(put, &names.removed);
         });
-        put.maybe(self.events.as_deref(), |put, events| {
+        put.maybe(self.remark.events.as_deref(), |put, events| {
             put.each(events.iter(), |put, event| event.put(put));
         });
         put.0
@@ -101,19 +112,29 @@ impl TimelineLine {
             size: take.number()?,
             error: take.maybe(|take| Some((take.small()? as i32, take.text()?.into())))?,
             type_url: TypeUrl::from(take.text()?),
-            note: take.maybe(Take::text)?.map(Arc::from),
-            names: take.maybe(|take| {
-                let these = |take: &mut Take<'_>| Some(take.ids()?.into_iter().map(Sym).collect());
-                let added = match take.maybe(|take| take.maybe(these))? {
-                    None => Which::Nothing,
-                    Some(None) => Which::All,
-                    Some(Some(these)) => Which::These(these),
-                };
-                Some(Arc::new(Names { added, changed: these(take)?, removed: these(take)? }))
-            })?,
-            events: take.maybe(|take| take.each(EventEntry::take))?.map(Arc::from),
+            remark: Remark {
+                note: take.maybe(Take::text)?.map(Arc::from),
+                other_reading: take.maybe(other_reading)?,
+                names: take.maybe(names)?,
+                events: take.maybe(|take| take.each(EventEntry::take))?.map(Arc::from),
+            },
         })
     }
+}
+
+fn other_reading(take: &mut Take<'_>) -> Option<OtherReading> {
+    let kind = *MessageKind::ALL.get(take.small()? as usize)?;
+    Some(OtherReading { kind, answers: take.maybe(Take::number)?.map(Seq) })
+}
+
+fn names(take: &mut Take<'_>) -> Option<Arc<Names>> {
+    let these = |take: &mut Take<'_>| Some(take.ids()?.into_iter().map(Sym).collect());
+    let added = match take.maybe(|take| take.maybe(these))? {
+        None => Which::Nothing,
+        Some(None) => Which::All,
+        Some(Some(these)) => Which::These(these),
+    };
+    Some(Arc::new(Names { added, changed: these(take)?, removed: these(take)? }))
 }
 
 fn syms(put: &mut Put, syms: &[Sym]) {
@@ -167,16 +188,22 @@ mod tests {
                 size: u64::MAX,
                 error: (n == 1).then(|| (-7, "no".into())),
                 type_url: TypeUrl::from("t/A"),
-                note: (n == 2).then(|| "odd".into()),
-                names,
-                events: (n == 3).then(|| Arc::from([event.clone()])),
+                remark: Remark {
+                    note: (n == 2).then(|| "odd".into()),
+                    other_reading: (n > 1).then(|| OtherReading {
+                        kind: MessageKind::Close,
+                        answers: (n == 3).then_some(Seq(7)),
+                    }),
+                    names,
+                    events: (n == 3).then(|| Arc::from([event.clone()])),
+                },
             };
             for typed in [false, true] {
                 let back = TimelineLine::unpack(&line.pack(typed)).expect("a line");
                 assert_eq!((back.dir, &back.version, &back.nonce), (line.dir, &line.version, &line.nonce));
                 assert_eq!((back.count, back.size, &back.error), (line.count, line.size, &line.error));
                 assert_eq!(back.type_url.as_str(), if typed { "" } else { "t/A" });
-                assert_eq!((&back.note, &back.names, &back.events), (&line.note, &line.names, &line.events));
+                assert_eq!(back.remark, line.remark);
             }
         }
     }

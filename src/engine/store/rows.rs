@@ -30,6 +30,7 @@ impl Store {
             kind: row.kind,
             class: row.class,
             implied: row.implied,
+            other_reading: None,
             version: Arc::from(""),
             nonce: Arc::from(""),
             answers: row.answers(),
@@ -52,15 +53,16 @@ impl Store {
         fact.count = line.count;
         fact.size = line.size;
         fact.error = line.error.map(|(code, message)| (Code(code), message));
-        fact.note = line.note.map(|note| note.to_string());
+        fact.other_reading = line.remark.other_reading;
+        fact.note = line.remark.note.map(|note| note.to_string());
         if !self.history.has_message(row) {
             fact.note.get_or_insert_with(|| "its content is not kept any more".into());
         }
         let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
-        if let Some(names) = &line.names {
+        if let Some(names) = &line.remark.names {
             self.add_changes(&mut fact, row, names);
         }
-        Some((fact, line.names))
+        Some((fact, line.remark.names))
     }
 
     /// Adds the counts of changed names to a fact, and the name if there is exactly one.

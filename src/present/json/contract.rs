@@ -117,6 +117,12 @@ const MESSAGE: &[Field] = &[
         "how a request relates to the responses before it, by its nonce",
     ),
     field(Requests, "implied", Bool, "a NACK by version alone"),
+    field(
+        Maybe,
+        "other_reading",
+        Object(OTHER_READING),
+        "the other meaning of a request whose nonce fits more than one response, or is empty",
+    ),
     field(Messages, "version", Text, "version_info, system_version_info"),
     field(Messages, "nonce", Text, "nonce"),
     known(Messages, "answers", Count, "number of the message that it answers"),
@@ -212,6 +218,11 @@ fn problem_words() -> Vec<&'static str> {
     let rules = [Severity::Error, Severity::Warn].map(Severity::word);
     states.chain(others).chain(rules).collect()
 }
+
+const OTHER_READING: &[Field] = &[
+    field(Always, "kind", words!(MessageKind), "kind of the message in this reading"),
+    known(Always, "answers", Count, "number of the response that it answers in this reading"),
+];
 
 const ERROR: &[Field] =
     &[field(Always, "code", Integer, "gRPC code"), field(Always, "message", Text, "message of the client")];
@@ -335,6 +346,12 @@ const SILENCE: &[Field] = &[
 const REFUSAL: &[Field] = &[
     field(Always, "n", Count, "number of the message"),
     field(Always, "time", Time, "time of the NACK"),
+    field(
+        Maybe,
+        "may_refuse",
+        Count,
+        "number of another response that the NACK may refuse instead: the nonce fits both",
+    ),
     field(Always, "nonce", Text, "nonce of the refused response"),
     field(Always, "version", Text, "version of the refused response"),
     field(Always, "code", Integer, "gRPC code"),

@@ -33,8 +33,8 @@ use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
-    MessageEvent, MessageFact, MissingAnswer, ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact,
-    TtlFact, TypeState, Wildcard,
+    MessageEvent, MessageFact, MissingAnswer, OtherReading, ResourceErrorFact, ResourceFact, StateFact,
+    Store, StreamFact, TtlFact, TypeState, Wildcard,
 };
 use crate::present::nack_effect::nack_effect_text;
 use crate::present::{node, report};
@@ -91,6 +91,7 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     out.some("class", fact.class.map(|class| class.word()));
     if dir == Dir::Req {
         out.put("implied", fact.implied);
+        out.some("other_reading", fact.other_reading.map(other_reading));
     }
     out.put("version", &*fact.version);
     out.put("nonce", &*fact.nonce);
@@ -148,6 +149,10 @@ fn resource_error(error: &ResourceErrorFact) -> Value {
     out.put("at", error.n.0);
     out.put("absent", error.is_absent);
     out.done()
+}
+
+fn other_reading(other: OtherReading) -> Value {
+    json!({ "kind": other.kind.word(), "answers": other.answers.map(|n| n.0) })
 }
 
 /// Returns the `nack` member of a `message`: what is read out of the text of a NACK.
@@ -209,14 +214,15 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.put("refused", fact.refused);
     out.put("refused_unnamed", fact.refused_unnamed);
     let nacks = fact.nacks.iter().map(|nack| {
-        json!({
-            "n": nack.n.0,
-            "time": time(nack.at, clock),
-            "nonce": &*nack.nonce,
-            "version": &*nack.version,
-            "code": nack.code.0,
-            "message": &*nack.message,
-        })
+        let mut out = Object::bare();
+        out.put("n", nack.n.0);
+        out.put("time", time(nack.at, clock));
+        out.some("may_refuse", nack.may_refuse.map(|n| n.0));
+        out.put("nonce", &*nack.nonce);
+        out.put("version", &*nack.version);
+        out.put("code", nack.code.0);
+        out.put("message", &*nack.message);
+        out.done()
     });
     out.put("nacks", nacks.collect::<Vec<Value>>());
     out.put("nack_count", fact.nack_count);

@@ -25,6 +25,7 @@ fn message_fact(dir: Option<Dir>) -> MessageFact {
             kind: MessageKind::Ack,
             class: None,
             implied: false,
+            other_reading: None,
             version: "v1".into(),
             nonce: "a".into(),
             answers: Some(Seq(2)),
@@ -118,6 +119,7 @@ fn state_fact() -> StateFact {
             n: Seq(4),
             at: Time::from_secs_f64(2.0),
             refused: Some(Seq(3)),
+            may_refuse: Some(Seq(5)),
             nonce: "a".into(),
             version: "1".into(),
             code: Code(3),
@@ -149,7 +151,9 @@ fn state_has_fields_in_order() {
     assert_eq!(value["node"], Value::Null);
     assert_eq!(
         value["nacks"],
-        json!([{ "n": 4, "time": 2.0, "nonce": "a", "version": "1", "code": 3, "message": "no" }])
+        json!([{
+            "n": 4, "time": 2.0, "may_refuse": 5, "nonce": "a", "version": "1", "code": 3, "message": "no",
+        }])
     );
     let open = StateFact { effective: None, last_state: None, ..state_fact() };
     let value = state(&open, &UNDATED);

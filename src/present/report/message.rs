@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::engine::store::{EndFact, LineFact, MessageKind, StreamFact};
+use crate::engine::store::{EndFact, LineFact, MessageKind, NackFact, StreamFact};
 use crate::wire::event::Dir;
 use crate::wire::h2::reset_words;
 use crate::wire::text::{age, count, latency, plural, size, type_label};
@@ -66,6 +66,14 @@ pub fn delta(since: Duration) -> String {
 pub fn note(line: &LineFact) -> String {
     let error = line.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
     [line.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+/// Returns which other response a NACK may refuse: its nonce fits more than one.
+pub fn other_refusal(nack: &NackFact) -> Option<String> {
+    let (counted, other) = (nack.refused?.0, nack.may_refuse?.0);
+    Some(format!(
+        "the nonce fits #{counted} and #{other}; counts for #{counted}, the oldest without a verdict"
+    ))
 }
 
 /// Returns the text on an arrow of the ladder: `CDS 42 a81f 119 +1 ~1 312 kB`, `CDS NACK a81f keeps

@@ -23,7 +23,7 @@ pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
-pub use message::{arrow_text, delta, end_words, kind, life, note, resources};
+pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::{next_step, problem, problem_count, problem_node, problem_place, problem_word};
 pub use refusal::{RefusedState, changed_reference, refused_update};

@@ -111,7 +111,10 @@ impl Checker {
                 let fact = resources.iter().find(|fact| *fact.name == **name).or_else(|| {
                     resources.iter().find(|fact| fact.aliases.iter().any(|alias| **alias == **name))
                 });
-                (fact.map(|fact| json::resource(fact, &clock)), "state", state, fields)
+                // Else in another spelling.
+                let fact =
+                    fact.cloned().or_else(|| store.resource(StreamId(*stream), &self.url(*stream, ty), name));
+                (fact.map(|fact| json::resource(&fact, &clock)), "state", state, fields)
             }
             _ => return None,
         };

@@ -88,6 +88,8 @@ pub struct Catalog {
     same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     /// Names that equal an earlier name in another spelling, with the earlier one.
     pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
+    /// Names that messages have had so far and that may have several spellings.
+    pub(super) spelled: HashSet<Sym, DenseHash>,
     redact: Option<Arc<dyn Redact>>,
     seed: u64,
     /// Derived from the seed once; a seeded hash would derive it for each resource.
@@ -112,6 +114,7 @@ impl Catalog {
             recent: BodyCache::default(),
             same: RefCell::default(),
             spellings: HashMap::default(),
+            spelled: HashSet::default(),
             redact,
             seed,
             secret: secret(seed),

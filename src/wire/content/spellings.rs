@@ -10,6 +10,16 @@ impl Catalog {
         self.spellings.insert(name, first);
     }
 
+    /// Notes that a message has the name, and returns whether it is the first one.
+    pub fn note_spelled(&mut self, name: Sym) -> bool {
+        self.spelled.insert(name)
+    }
+
+    /// Whether a message so far has the name. The catalog of a recording has later names too.
+    pub fn is_spelled(&self, name: Sym) -> bool {
+        self.spelled.contains(&name)
+    }
+
     /// Whether any name occurs in several spellings.
     pub fn has_spellings(&self) -> bool {
         !self.spellings.is_empty()

@@ -23,7 +23,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Response(f
 use std::time::Duration;
 
 use super::super::references::{OpenFinding, ReferenceGraphs};
-use crate::engine::session::{ResourceSet, SymSet};
+use crate::engine::session::{ResourceSet, SymSet, Track};
 use crate::wire::event::{Kind, Sym};
 
 /// Types whose resources refer to clusters.
@@ -31,14 +31,14 @@ const USERS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();
-    if !removes || ctx.options.links.is_none() || !ctx.has_full_history() {
+    if !removes || ctx.options.links.is_none() {
         return;
     }
     let removed: SymSet = response.outcome.removed.iter().copied().collect();
     let (mut names, mut same_stream) = (Vec::new(), false);
     for kind in USERS {
         for (stream, track) in ctx.tracks_of(kind) {
-            let used = named(ctx, &track.accepted, &removed);
+            let used = named(ctx, track, &track.accepted, &removed);
             same_stream |= stream == ctx.stream_index && !used.is_empty();
             names.extend(used);
         }
@@ -69,7 +69,7 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     for window in ctx.source_state.graphs.breaks.iter().filter(|window| window.stream == index) {
         let removed: SymSet = window.clusters.iter().copied().collect();
         let still = USERS.iter().flat_map(|kind| ctx.tracks_of(*kind));
-        if !still.into_iter().any(|(_, track)| !named(ctx, &track.sent, &removed).is_empty()) {
+        if !still.into_iter().any(|(_, track)| !named(ctx, track, &track.sent, &removed).is_empty()) {
             softened.push(window.finding);
         }
     }
@@ -79,10 +79,12 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
-/// Returns the clusters among `clusters` that the resources refer to.
-fn named(ctx: &RuleContext<'_>, resources: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
+/// Returns the clusters among `clusters` that the resources of a track refer to, as far as the
+/// content of the resources is known.
+fn named(ctx: &RuleContext<'_>, track: &Track, resources: &ResourceSet, clusters: &SymSet) -> Vec<Sym> {
     let catalog = ctx.catalog();
-    let slots = resources.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+    let slots = resources.slots(catalog).into_iter();
+    let slots = slots.filter(|(_, slot)| slot.is_present() && track.is_current(slot));
     let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {

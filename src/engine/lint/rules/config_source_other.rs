@@ -24,10 +24,13 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 use crate::schema::links::SourceKind;
-use crate::wire::event::Sym;
+use crate::wire::event::{Kind, Sym};
+
+/// Types whose resources state the source of others.
+const PARENTS: [Kind; 4] = [Kind::Lds, Kind::Cds, Kind::Rds, Kind::Srds];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let known = ctx.options.links.is_some() && ctx.has_full_history();
+    let known = ctx.options.links.is_some() && ctx.knows_all_of(&PARENTS);
     let Some(variant) = ctx.stream.variant().filter(|_| known && !request.outcome.added.is_empty()) else {
         return;
     };

@@ -23,7 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(body) = request.delta().filter(|_| !request.outcome.first && ctx.has_full_history()) else {
+    let Some(body) = request.delta().filter(|_| !request.outcome.first) else {
         return;
     };
     if !body.initial_resource_versions.is_empty() {

@@ -35,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             || response.outcome.needed_again.contains(name)
     };
     let names: Vec<_> = response.outcome.repeated.iter().copied().filter(|name| !answered(name)).collect();
-    if !names.is_empty() && ctx.is_gapless() {
+    if !names.is_empty() {
         let text = "sent again unrequested at an unchanged version".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

@@ -46,7 +46,7 @@ pub(super) fn unanswered(
     about: impl Fn(&RuleContext<'_>, Sym) -> bool,
 ) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|_| delta && ctx.is_gapless()) else { return };
+    let Some(track) = ctx.current_track().filter(|_| delta) else { return };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| about(ctx, overdue.name));
     let (names, evidence) = OverdueName::split(overdue);

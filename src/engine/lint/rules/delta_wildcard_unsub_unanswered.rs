@@ -38,7 +38,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let at = ctx.at;
     let due = |since: crate::wire::event::Time| at.since(since) >= limit;
     let overdue = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
-    let mut overdue: Vec<_> = overdue.map(|(name, (_, seq))| (*name, *seq)).collect();
+    let mut overdue: Vec<_> =
+        overdue.map(|(name, (_, seq))| (*name, *seq)).filter(|(_, seq)| ctx.has_all_since(*seq)).collect();
     overdue.sort_unstable();
     ctx.state.unsubscribed_under_wildcard.retain(|_, (since, _)| !due(*since));
     if let Some(next) = ctx.state.unsubscribed_under_wildcard.values().map(|(since, _)| *since).min() {
@@ -46,7 +47,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.into_iter().unzip();
     evidence.dedup();
-    if names.is_empty() || !ctx.has_full_history() {
+    if names.is_empty() {
         return;
     }
     let text = "unsubscribed under a wildcard, but neither sent again nor removed".to_owned();

@@ -30,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     else {
         return;
     };
-    if ctx.has_timestamps() && ctx.at.since(since) > ctx.options.timers.ack && ctx.has_full_history() {
+    if ctx.has_timestamps() && ctx.at.since(since) > ctx.options.timers.ack && ctx.has_all_since_time(since) {
         let names: Vec<_> = response
             .view
             .resources

@@ -22,7 +22,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.is_gapless() {
+    if !response.is_full_state() || ctx.state.left_out.is_empty() || !ctx.has_all_since_response() {
         return;
     }
     let catalog = ctx.catalog();

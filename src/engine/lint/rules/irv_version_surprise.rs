@@ -22,13 +22,16 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
-    let Some(prior) = ctx.previous_track(&request.track.type_url).filter(|_| ctx.has_full_history()) else {
+    let Some(prior) = ctx.previous_track(&request.track.type_url) else {
         return;
     };
     let catalog = ctx.catalog();
     let surprises = |name: crate::wire::event::Sym, version: crate::wire::event::Sym| {
         let known = [prior.sent.get(catalog, name), prior.accepted.get(catalog, name)];
-        known.iter().flatten().next().is_some() && known.iter().flatten().all(|slot| slot.version != version)
+        let is_current = known.iter().flatten().all(|slot| prior.is_current(slot));
+        is_current
+            && known.iter().flatten().next().is_some()
+            && known.iter().flatten().all(|slot| slot.version != version)
     };
     let claims = body.initial_resource_versions.iter();
     let names: Vec<_> = claims.filter(|(name, v)| surprises(**name, **v)).map(|(name, _)| *name).collect();

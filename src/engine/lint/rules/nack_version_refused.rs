@@ -21,9 +21,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(version) =
-        claims_refused(request).filter(|_| !request.outcome.partial && ctx.has_full_history())
-    else {
+    let Some(version) = claims_refused(request).filter(|_| !request.track.has_lost) else {
         return;
     };
     let accepted =

@@ -29,7 +29,7 @@ use super::super::context::OverdueName;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|_| !delta && ctx.is_gapless()) else { return };
+    let Some(track) = ctx.current_track().filter(|_| !delta) else { return };
     let catalog = ctx.catalog();
     let prior = ctx.previous_track(&track.type_url);
     let never_sent = |name| {

@@ -26,7 +26,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some((seq, names)) = &ctx.state.missing_from_ack else { return };
     let restored = request.outcome.added.iter().copied().filter(|name| names.contains(name));
     let (names, evidence): (Vec<_>, _) = (restored.collect(), [*seq]);
-    if !names.is_empty() && request.sotw().is_some() && ctx.is_gapless() {
+    if !names.is_empty() && request.sotw().is_some() && ctx.has_all_since(*seq) {
         let text = "missing from an ACK and requested again at once".to_owned();
         ctx.report(
             &RULE,

@@ -28,8 +28,7 @@ use crate::wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let delta = ctx.stream.variant().is_some_and(|variant| variant.is_delta());
-    let Some(track) = ctx.current_track().filter(|track| !delta && !track.polled && ctx.has_full_history())
-    else {
+    let Some(track) = ctx.current_track().filter(|track| !delta && !track.polled) else {
         return;
     };
     let catalog = ctx.catalog();

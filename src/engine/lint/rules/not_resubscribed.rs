@@ -32,13 +32,16 @@ use crate::wire::event::{Side, Sym};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(before) = ctx.stream.reconnect_of.and_then(|id| ctx.store.engine().stream(id)) else { return };
-    if !ctx.has_full_history() || before.open.partial || before.gaps > 0 || is_ended_by_client(before) {
+    if is_ended_by_client(before) {
         return;
     }
     let catalog = ctx.catalog();
     let streams: Vec<&Stream> = ctx.store.engine().open_in_session(ctx.stream).collect();
     for track in &before.tracks {
         let now: Vec<_> = streams.iter().filter_map(|stream| stream.find(&track.type_url)).collect();
+        if !track.names_known || now.iter().any(|now| !now.names_known) {
+            continue;
+        }
         let is_requested = |name: &Sym| {
             now.iter().any(|now| now.covers(catalog, *name, now.sent.get(catalog, *name).as_ref()))
         };

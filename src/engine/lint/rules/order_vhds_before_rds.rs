@@ -25,7 +25,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 use crate::wire::event::{Kind, Sym};
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.track.kind != Some(Kind::Vhds) || !ctx.has_full_history() {
+    if response.track.kind != Some(Kind::Vhds) || !ctx.knows_all_of(&[Kind::Rds]) {
         return;
     }
     let routes = ctx.tracks_of(Kind::Rds);
@@ -34,7 +34,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let route = text.rsplit_once('/').and_then(|(route, _)| catalog.strings().find(route));
         route.is_some_and(|route| routes.iter().any(|(_, track)| track.sent.is_present(catalog, route)))
     };
-    let is_requested = |name: Sym| response.track.subscribed.names.contains(name);
+    let is_requested =
+        |name: Sym| !response.track.names_known || response.track.subscribed.names.contains(name);
     let unknown = |name: &&Sym| !is_requested(**name) && !has_route(catalog.text(**name));
     let names: Vec<Sym> = response.outcome.added.iter().filter(unknown).copied().collect();
     if !routes.is_empty() && !names.is_empty() {

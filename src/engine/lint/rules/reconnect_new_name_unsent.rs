@@ -35,9 +35,6 @@ fn check(ctx: &mut RuleContext<'_>) {
         return;
     };
     let Some(prior) = ctx.previous_track(&track.type_url) else { return };
-    if !ctx.is_gapless() {
-        return;
-    }
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let first = ctx.stream.first_request;
     let new = overdue.iter().filter(|overdue| {

@@ -26,12 +26,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let named = !response.track.type_url.is_empty();
-    if ctx.is_aggregated()
-        && response.track.traffic.requests == 0
-        && !response.track.partial
-        && ctx.has_full_history()
-        && named
-    {
+    if ctx.is_aggregated() && response.track.traffic.requests == 0 && !response.track.has_lost && named {
         let text = format!(
             "{} was never requested on the stream",
             super::support::type_label(&response.track.type_url)

@@ -30,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         true => track.responses.pending().next(),
         false => track.responses.pending().last(),
     };
-    let Some(waited) = waited.filter(|_| ctx.is_gapless()) else { return };
+    let Some(waited) = waited.filter(|waited| ctx.has_all_since(waited.seq)) else { return };
     let due = track.verdict_due_from(waited.at).after(limit);
     if ctx.at < due {
         return ctx.arm(Alarm::Unanswered, due);

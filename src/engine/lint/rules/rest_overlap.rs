@@ -34,7 +34,7 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(seq) = ctx.seq else { return };
     let open = &ctx.stream_state.open_polls;
     let before = open.iter().rev().find(|(track, _)| *track == ctx.track_index).map(|(_, seq)| *seq);
-    if let Some(before) = before.filter(|_| ctx.is_gapless()) {
+    if let Some(before) = before.filter(|before| ctx.has_all_since(*before)) {
         let text = "polls again before the previous poll has a response".to_owned();
         ctx.report(&RULE, FindingDraft { text, evidence: &[before], ..FindingDraft::default() });
     }

@@ -28,7 +28,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if before.version == *response.view.version
         && response.is_unchanged()
         && !ctx.state.has_changed_names
-        && ctx.is_gapless()
+        && ctx.has_all_since(before.seq)
     {
         let text = format!("unchanged since the previous poll, version {}", response.view.version);
         let evidence = [before.seq];

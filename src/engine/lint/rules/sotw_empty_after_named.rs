@@ -29,7 +29,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw() else { return };
     let empty = body.resource_names.is_empty() && body.resource_locators.is_empty();
     let emptied = !request.outcome.removed.is_empty() && request.track.subscription.was_named;
-    if empty && emptied && !request.outcome.partial {
+    if empty && emptied {
         let text = "the list became empty: the client unsubscribes from everything".to_owned();
         ctx.report(&RULE, FindingDraft { text, names: &request.outcome.removed, ..FindingDraft::default() });
     }

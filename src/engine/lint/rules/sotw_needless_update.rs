@@ -49,7 +49,10 @@ pub(super) fn repeats(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
     let same = !response.view.is_delta
         && before.version == *response.view.version
         && !(response.is_heartbeat() || sets_ttls);
-    same && ctx.is_grpc() && ctx.is_gapless() && !ctx.state.has_new_names && same_content(ctx, response)
+    same && ctx.is_grpc()
+        && ctx.has_all_since(before.seq)
+        && !ctx.state.has_new_names
+        && same_content(ctx, response)
 }
 
 /// Whether names and contents equal those of the previous response.

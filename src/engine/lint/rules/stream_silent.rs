@@ -33,9 +33,12 @@ fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
-    let Some(keepalive) = ctx.stream.keepalive().filter(|_| ctx.is_gapless()) else { return };
+    let Some(keepalive) = ctx.stream.keepalive() else { return };
     // PINGs are attributed to one stream of their connection.
     let newest = ctx.store.engine().last_frame(ctx.stream).unwrap_or(keepalive.last);
+    if ctx.stream.lost.is_some_and(|(_, lost)| lost > newest) {
+        return;
+    }
     let due = newest.after(keepalive.every * SILENT_INTERVALS);
     if ctx.at < due {
         return ctx.arm(Alarm::Silent, due);

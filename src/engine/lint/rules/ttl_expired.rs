@@ -39,9 +39,13 @@ fn check(ctx: &mut RuleContext<'_>) {
         let soon = at.after(MIN_TIMER_INTERVAL);
         ctx.arm(Alarm::Ttl, if track.deadlines.len() > MAX_EXACT_NAMES { next.max(soon) } else { next });
     }
-    let is_present = |name: &crate::wire::event::Sym| track.sent.is_present(ctx.catalog(), *name);
-    let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_present).collect();
-    if !names.is_empty() && ctx.is_gapless() {
+    // A lost response may have refreshed the resource.
+    let is_expired = |name: &crate::wire::event::Sym| {
+        let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());
+        slot.is_some_and(|slot| track.is_current(&slot))
+    };
+    let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_expired).collect();
+    if !names.is_empty() {
         let text = "TTL expired without a refresh".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

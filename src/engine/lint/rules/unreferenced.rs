@@ -39,7 +39,7 @@ fn parents(kind: Kind) -> &'static [Kind] {
 }
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let known = ctx.options.links.is_some() && ctx.has_full_history() && ctx.has_timestamps();
+    let known = ctx.options.links.is_some() && ctx.has_timestamps();
     if !known || response.track.kind.is_none_or(|kind| parents(kind).is_empty()) {
         return;
     }
@@ -84,7 +84,7 @@ fn due(ctx: &mut RuleContext<'_>) {
     if let Some(next) = next {
         ctx.arm(Alarm::Unreferenced, next.after(UNREFERENCED_LIMIT));
     }
-    if !names.is_empty() && ctx.has_full_history() && sees_parents(ctx, kind, &names) {
+    if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {
         let text = "unreferenced by the resources of the client for 60 s".to_owned();
         ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }

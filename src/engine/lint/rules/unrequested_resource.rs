@@ -21,6 +21,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::SymSet;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
@@ -34,7 +35,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 /// Returns the names in the response that no request covers, as far as known.
 pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
     let track = response.track;
-    if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !ctx.has_full_history() {
+    if track.subscribed.is_wildcard() || track.traffic.requests == 0 || !track.names_known {
         return Vec::new();
     }
     let catalog = ctx.catalog();
@@ -45,18 +46,15 @@ pub(super) fn unasked(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> 
             continue;
         }
         let slot = track.sent.get(catalog, name);
-        if !track.covers(catalog, name, slot.as_ref())
-            && !ctx.was_just_unsubscribed(name)
-            && !structured(ctx, response, name)
-        {
+        if !track.covers(catalog, name, slot.as_ref()) && !ctx.was_just_unsubscribed(name) {
             names.push(name);
         }
     }
+    if !response.scan.structured.is_empty() {
+        // `xdstp-context-mismatch` covers these.
+        let others: SymSet =
+            super::xdstp_context_mismatch::with_other_context(ctx, track, &names).into_iter().collect();
+        names.retain(|name| !others.contains(name));
+    }
     names
-}
-
-/// Whether `xdstp-context-mismatch` covers the name.
-fn structured(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, name: Sym) -> bool {
-    !response.scan.structured.is_empty()
-        && super::xdstp_context_mismatch::near(ctx, response.track, name).is_some()
 }

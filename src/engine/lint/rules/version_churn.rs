@@ -23,7 +23,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(before) = &ctx.state.newest else { return };
     let (was, seq) = (before.version.clone(), before.seq);
-    let muted = response.is_heartbeat() || ctx.state.has_new_names || !ctx.is_gapless();
+    let muted = response.is_heartbeat() || ctx.state.has_new_names || !ctx.has_all_since(seq);
     if response.view.is_delta || was == *response.view.version || muted {
         return;
     }

@@ -41,7 +41,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         .state
         .newest
         .as_ref()
-        .filter(|_| response.is_full_state() && !response.is_heartbeat() && ctx.is_gapless());
+        .filter(|_| response.is_full_state() && !response.is_heartbeat() && ctx.has_all_since_response());
     if before.is_some_and(|before| before.version == *response.view.version) && !ctx.state.has_changed_names {
         // A recently requested name answers that request, even if a response to an earlier request
         // came first.

@@ -36,7 +36,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     for fact in ctx.store.warming_of_track(ctx.stream, track) {
         if at.since(fact.since) < limit {
             next = next.or(Some(fact.since.after(limit)));
-        } else if checked.is_none_or(|checked| fact.response > checked) && !is_refused(&fact) {
+        } else if checked.is_none_or(|checked| fact.response > checked)
+            && !is_refused(&fact)
+            && ctx.has_all_since(fact.response)
+        {
             due.push(fact);
         }
     }
@@ -49,7 +52,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
-        if !names.is_empty() && ctx.has_full_history() {
+        if !names.is_empty() {
             let text = text(batch, is_resend);
             ctx.report(
                 &RULE,

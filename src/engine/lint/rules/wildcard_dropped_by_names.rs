@@ -47,8 +47,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 ///
 /// A response that may have crossed the list proves nothing.
 fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(finding) = ctx.state.wildcard_finding.filter(|_| response.is_full_state() && ctx.is_gapless())
-    else {
+    let ended = ctx.state.wildcard_ended_at.is_none_or(|ended| ctx.has_all_since_time(ended));
+    let Some(finding) = ctx.state.wildcard_finding.filter(|_| response.is_full_state() && ended) else {
         return;
     };
     let (catalog, want) = (ctx.catalog(), &response.track.subscribed);

@@ -27,7 +27,7 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let named =
         matches!(request.track.kind, Some(Kind::Rds | Kind::Eds | Kind::Sds | Kind::Rtds | Kind::Ecds));
     let begins = request.outcome.was == Wildcard::None && request.track.subscribed.is_wildcard();
-    if named && begins && !request.outcome.partial {
+    if named && begins {
         let text = format!("wildcard for {}", super::support::type_label(&request.track.type_url));
         ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });
     }

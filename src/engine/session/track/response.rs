@@ -266,7 +266,9 @@ impl Track {
             let known = slot.blob.map(|was| catalog.entry(was));
             let payload = known.map_or(kept, |known| known.payload == entry.payload);
             let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
-            if same && payload && entry.payload.is_some() && !timed && self.waiting.get(name).is_none() {
+            // A lost request may have asked for the resource.
+            let is_unasked = self.waiting.get(name).is_none() && (kept || self.is_current(&slot));
+            if same && payload && entry.payload.is_some() && !timed && is_unasked {
                 let names = if kept { &mut out.claimed } else { &mut out.repeated };
                 names.push(name);
             }

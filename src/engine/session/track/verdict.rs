@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::nack::ClientKind;
 use crate::engine::session::answer_verdict::{Answer, Verdict};
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
-use crate::engine::session::outcome::RequestOutcome;
+use crate::engine::session::outcome::{Ambiguity, RequestOutcome};
 use crate::engine::session::refusals::RefusedResponse;
 use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceEntry};
 use crate::engine::session::responses::{Body, Order, Status};
@@ -127,6 +127,12 @@ impl Track {
             (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
+                if let (Verdict::Nack, Some(Ambiguity::OtherResponse(other))) =
+                    (answer.verdict, answer.ambiguous)
+                    && let Some(nack) = self.verdicts.nacks.back_mut()
+                {
+                    nack.may_refuse = Some(other);
+                }
             }
             _ => {}
         }
@@ -174,6 +180,7 @@ impl Track {
             n: ctx.seq,
             at: ctx.at,
             refused: Some(seq),
+            may_refuse: None,
             nonce: Arc::from(nonce.as_str()),
             version: Arc::from(version.as_str()),
             code: Code(code),
@@ -228,6 +235,7 @@ impl Track {
             n: ctx.seq,
             at: ctx.at,
             refused: None,
+            may_refuse: None,
             nonce: Arc::from(nonce),
             version: Arc::from(""),
             code: Code(nack.code),

@@ -225,6 +225,9 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
     let pushes = numbers(group.nacks.iter().filter_map(|nack| nack.refused).map(|n| n.0).collect());
     let refusals = numbers(group.nacks.iter().map(|nack| nack.n.0).collect());
     add("messages", &format!("pushed {pushes}   refused {refusals}"), Role::Plain);
+    if let Some(text) = group.nacks.iter().rev().find_map(report::other_refusal) {
+        add("or", &text, Role::Warn);
+    }
     if group.nacks.len() > 1 {
         add("loop", &repeats(screen, group), Role::Warn);
     }

@@ -48,6 +48,7 @@ fn nack(n: u64, refused: u64, nonce: &str, time: &str) -> NackFact {
         n: Seq(n),
         at: at(time),
         refused: Some(Seq(refused)),
+        may_refuse: None,
         nonce: Arc::from(nonce),
         version: Arc::from("42"),
         code: Code(13),

@@ -30,6 +30,7 @@ fn message(spec: MessageSpec, more: impl FnOnce(&mut MessageFact)) -> MessageFac
             kind: spec.word,
             class: None,
             implied: false,
+            other_reading: None,
             version: Arc::from(spec.version),
             nonce: Arc::from(spec.nonce),
             answers: None,
