@@ -53,6 +53,9 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
 }
 
+/// The context parameters of a name, sorted.
+type Parameters<'a> = Vec<(&'a str, &'a str)>;
+
 /// Returns those of the names that the client subscribes to with other context parameters.
 pub(super) fn with_other_context(ctx: &RuleContext<'_>, track: &Track, names: &[Sym]) -> Vec<Sym> {
     if names.is_empty() {
@@ -65,7 +68,7 @@ pub(super) fn with_other_context(ctx: &RuleContext<'_>, track: &Track, names: &[
         Some(name)
     };
     // By path, whether of a glob or not: the parameters, until two names of one path differ.
-    let mut wanted: HashMap<(NamePath<'_>, bool), Option<Vec<(&str, &str)>>> = HashMap::new();
+    let mut wanted: HashMap<(NamePath<'_>, bool), Option<Parameters<'_>>> = HashMap::new();
     for name in track.subscribed.names.iter().take(MAX_COMPARED_NAMES) {
         let Some(own) = parsed(name) else { continue };
         let is_glob = is_glob(catalog.text(name));
