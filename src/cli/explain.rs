@@ -35,11 +35,11 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     for meaning in &lines {
         log_line(meaning, io)?;
     }
-    if !known.is_empty() || !lines.is_empty() {
-        return Ok(Exit::Yes);
-    }
-    if let Some(text) = lint_rule(word) {
+    let rule = lint_rule(word);
+    if let Some(text) = &rule {
         writeln!(io.stdout, "{text}")?;
+    }
+    if !known.is_empty() || !lines.is_empty() || rule.is_some() {
         return Ok(Exit::Yes);
     }
     if word.contains(char::is_whitespace) || word.is_empty() {

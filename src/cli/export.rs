@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::filter::RowKind;
 use crate::engine::store::Store;
-use crate::present::json;
 use crate::schema::Schema;
 use crate::sources::{self, Limit, SchemaCodec, bodies::Contents, record, script};
 use crate::wire::Frame;
@@ -227,7 +226,7 @@ impl Session<'_> {
             if !fact.n.map_or(streams.contains(&fact.stream), |n| self.numbers.contains(&n)) {
                 continue;
             }
-            let mut object = json::message(&fact, &store.clock());
+            let mut object = super::words::message(&fact, store);
             add_body(&mut object, store, self.schema, fact.n);
             refusals::add_to(&mut object, store, self.schema, &fact);
             objects.put(&object)?;

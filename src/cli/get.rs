@@ -124,7 +124,10 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
         if of_type.is_empty() && what.kind.is_none() {
             let known: BTreeSet<String> =
                 states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
-            let error = CliError::usage(format!("unknown type `{}`, also in this source", what.type_text));
+            let error = CliError::usage(format!(
+                "unknown type `{}`: not built in, and not in this source",
+                what.type_text
+            ));
             return Err(CliError {
                 next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(),
                 ..error

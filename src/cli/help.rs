@@ -25,7 +25,7 @@ xdscope shows what every client of an xDS control plane was told, asked for and 
   xdscope log SESSION               print messages, with what answers what
   xdscope get SESSION cds/NAME      print resources and their content
   xdscope lint SESSION              print which rules of the protocol were broken
-SESSION: a recording, a script, or a server.  All verbs: --help.  Words: help filter.
+SESSION: a recording, a script, or a server.  More: xdscope --help, xdscope help states.
 ";
 
 /// A topic of `help`.

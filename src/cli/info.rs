@@ -78,7 +78,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     writeln!(out, "messages  {}{kinds}", count(store.messages()))?;
     let blobs = store.catalog().blobs();
     let bytes: u64 = blobs.iter().map(|blob| u64::from(blob.size)).sum();
-    writeln!(out, "content   {}, {}", plural(blobs.len() as u64, "piece"), size(bytes))?;
+    writeln!(out, "content   {}, {}", plural(blobs.len() as u64, "distinct resource"), size(bytes))?;
     let redacted = blobs.iter().filter(|blob| blob.redacted).count() as u64;
     writeln!(
         out,
@@ -86,7 +86,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         if redacted == 0 {
             "none taken out".into()
         } else {
-            format!("taken out of {}", plural(redacted, "piece"))
+            format!("taken out of {}", plural(redacted, "resource"))
         }
     )?;
     if let Some(unread) = unread {

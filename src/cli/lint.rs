@@ -200,7 +200,7 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
             let (id, severity, rows) = (rule.id, rule.severity.word(), rule.rows);
             objects.put(&serde_json::json!({
                 "schema": json::SCHEMA, "object": "rule", "rule": id, "severity": severity, "row": rows,
-                "title": rule.title(),
+                "source": rule.reference(), "title": rule.title(),
             }))?;
         }
         return Ok(objects.finish()?);
@@ -358,7 +358,7 @@ mod tests {
             finding.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
         assert_eq!(
             keys.join(" "),
-            "schema object rule row severity blame stream node type names at messages first last count text guess group"
+            "schema object rule row source severity blame stream node type names at messages first last count text guess group"
         );
         assert_eq!((&finding["at"], &finding["blame"]), (&7.into(), &"server".into()));
         assert_eq!(finding["messages"], serde_json::json!([5, 7]));

@@ -34,7 +34,7 @@ pub(super) fn sarif(
                 "shortDescription": { "text": rule.title() },
                 "fullDescription": { "text": rule.manual() },
                 "defaultConfiguration": { "level": level(rule.severity) },
-                "properties": { "rows": rule.rows },
+                "properties": { "rows": rule.rows, "source": rule.reference() },
             })
         })
         .collect();

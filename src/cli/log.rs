@@ -6,7 +6,6 @@ use serde_json::Value;
 
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{MessageFact, Store};
-use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema};
 use crate::sources::bodies::{self, Contents};
@@ -105,7 +104,7 @@ type RowsOf<'a> = Box<dyn Iterator<Item = MessageFact> + 'a>;
 impl Printer<'_> {
     /// Builds the object that `-o json` prints.
     fn object(&self, fact: &MessageFact) -> Value {
-        let mut object = json::message(fact, &self.store.clock());
+        let mut object = words::message(fact, self.store);
         if self.args.body {
             add_body(&mut object, self.store, self.schema, fact.n);
             refusals::add_to(&mut object, self.store, self.schema, fact);

@@ -204,6 +204,7 @@ impl<'a> Status<'a> {
                 &mut object,
                 &report::missing_answers_of(self.store, self.schema, state),
             );
+            words::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
             objects.put(&object)?;
         }
         if format == Format::Json {

@@ -1,12 +1,12 @@
 //! `get --subscriptions`: requested names, and which of them were delivered.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::engine::store::{MissingAnswer, ResourceFact, StateFact, Store};
+use crate::engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::present::structured;
@@ -51,6 +51,7 @@ impl SubscriptionRows<'_> {
             let answers = report::missing_answers_of(self.store, self.schema, state);
             words::add_missing_answers(&mut object, &answers);
             self.add_globs(state, &mut object);
+            words::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
             objects.put(&object)?;
         }
         Ok(objects.finish()?)
@@ -68,20 +69,29 @@ impl SubscriptionRows<'_> {
     /// Writes one row per stream and type.
     fn types(&self, out: &mut dyn Write) -> Result<(), CliError> {
         let cells = self.store.summaries();
-        let titles = ["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
+        let claims = self.states.iter().map(|state| self.store.reconnect(state.stream, &state.type_url));
+        let claims: Vec<_> = claims.collect();
+        // Add the column only if a row has something in it.
+        let has_claims = claims.iter().any(Option::is_some);
+        let mut titles = vec!["NODE", "TYPE", "SUBSCRIBED", ">NAMES", ">MISS", ">ABSENT"];
+        titles.extend(has_claims.then_some("RECONNECT"));
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for state in self.states {
+        for (state, claims) in self.states.iter().zip(claims) {
             let cell =
                 cells.iter().find(|cell| (cell.stream, &cell.type_url) == (state.stream, &state.type_url));
             let missing = cell.map_or(0, |cell| cell.overdue);
-            table.row(vec![
+            let mut cells = vec![
                 node(state),
                 Cell::new(type_label(state.type_url.as_str())),
                 Cell::new(report::subscribed(state)),
                 Cell::new(count(state.names.len() as u64)),
                 Cell::role(count(missing), if missing == 0 { Role::Plain } else { Role::Warn }),
                 Cell::new(count(state.absent.len() as u64)),
-            ])?;
+            ];
+            cells.extend(
+                has_claims.then(|| Cell::new(claims.as_ref().map(report::reconnect).unwrap_or_default())),
+            );
+            table.row(cells)?;
         }
         Ok(table.finish()?)
     }
@@ -98,14 +108,18 @@ impl SubscriptionRows<'_> {
         let facts: Vec<Vec<ResourceFact>> =
             self.states.iter().map(|state| self.store.resources(state.stream, &state.type_url)).collect();
         let has_aliases = facts.iter().flatten().any(|fact| !fact.aliases.is_empty());
+        let claims: Vec<Vec<ClaimFact>> =
+            self.states.iter().map(|state| self.store.claims(state.stream, &state.type_url)).collect();
+        let has_claims = claims.iter().any(|claims| !claims.is_empty());
         let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
         let has_globs = |state: &&StateFact| !self.store.globs(state.stream, &state.type_url).is_empty();
         let has_globs = self.states.iter().copied().any(|state| has_globs(&state));
         titles.extend(has_aliases.then_some("ALIAS OF"));
         titles.extend(has_globs.then_some("MEMBERS"));
         titles.extend(has_causes.then_some("PERHAPS"));
+        titles.extend(has_claims.then_some(["CLAIMED", "KNOWN", "OUTCOME"]).into_iter().flatten());
         let mut table = Table::new(out, self.style, !self.args.rows.no_headers, &titles);
-        for ((state, answers), resources) in self.states.iter().zip(&all).zip(&facts) {
+        for (((state, answers), resources), claims) in self.states.iter().zip(&all).zip(&facts).zip(&claims) {
             let aliases = resources.iter().flat_map(|fact| fact.aliases.iter().map(move |name| (name, fact)));
             let by_alias: HashMap<&Arc<str>, _> = aliases.collect();
             let globs = self.store.globs(state.stream, &state.type_url);
@@ -114,9 +128,16 @@ impl SubscriptionRows<'_> {
                 resources.iter().chain(&globs).map(|fact| (&*fact.name, fact)).collect();
             let is_wanted =
                 |name: &&Arc<str>| self.targets.iter().any(|what| what.is_named(&state.type_url, name));
-            for name in state.names.iter().filter(is_wanted) {
+            let left = claims.iter().filter(|claim| claim.outcome == ClaimOutcome::LeftBehind);
+            let left: HashSet<&Arc<str>> = left.map(|claim| &claim.name).collect();
+            let names = state.names.iter().filter(|name| !left.contains(name));
+            let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
+            for name in names.chain(unsubscribed).filter(is_wanted) {
                 let fact = by_name.get(&**name).or_else(|| by_alias.get(name)).copied();
                 let mut cells = name_cells(state, name, fact);
+                if left.contains(name) {
+                    cells[STATE_COLUMN] = Cell::role("not subscribed", Role::Muted);
+                }
                 if has_aliases {
                     let other = fact.filter(|fact| fact.name != *name);
                     cells.push(Cell::new(other.map_or("", |fact| shown_name(&fact.name))));
@@ -130,6 +151,10 @@ impl SubscriptionRows<'_> {
                     let cause = answer.map(|answer| format!("{} (?)", report::missing_answer_reason(answer)));
                     cells.push(Cell::role(cause.unwrap_or_default(), Role::Muted));
                 }
+                if has_claims {
+                    let claim = claims.binary_search_by(|claim| claim.name.cmp(name)).ok();
+                    cells.extend(claim_cells(claim.and_then(|at| claims.get(at))));
+                }
                 table.row(cells)?;
             }
         }
@@ -137,9 +162,24 @@ impl SubscriptionRows<'_> {
     }
 }
 
+/// Formats an entry of `initial_resource_versions`: stated version, last known version, outcome.
+fn claim_cells(claim: Option<&ClaimFact>) -> [Cell; 3] {
+    let Some(claim) = claim else { return ["", "", ""].map(Cell::new) };
+    let known = claim.known.as_deref().map_or("-", shown_name);
+    let role = if claim.outcome == ClaimOutcome::LeftBehind { Role::Warn } else { Role::Plain };
+    [
+        Cell::new(shown_name(&claim.version)),
+        Cell::new(known),
+        Cell::role(report::claim_outcome(claim.outcome), role),
+    ]
+}
+
 fn node(state: &StateFact) -> Cell {
     Cell::new(format!("{} #{}", state.node.as_deref().unwrap_or("-"), state.stream.0))
 }
+
+/// The index of the state in [`name_cells`].
+const STATE_COLUMN: usize = 4;
 
 /// Formats a requested name and the resource of that name, if any.
 fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec<Cell> {

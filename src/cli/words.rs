@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use crate::engine::store::{LineFact, MissingAnswer, ResourceFact, ResourceState, SummaryFact, TypeState};
+use crate::engine::store::{
+    ClaimFact, LineFact, MessageFact, MissingAnswer, ResourceFact, ResourceState, Store, SummaryFact,
+    TypeState,
+};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::wire::Tls;
@@ -45,6 +48,22 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
 pub(super) fn add_missing_answers(object: &mut Value, answers: &[MissingAnswer]) {
     if let (Value::Object(fields), false) = (object, answers.is_empty()) {
         fields.insert("waiting_reason".into(), answers.iter().map(json::missing_answer).collect());
+    }
+}
+
+/// Builds a `message` object, with the versions that the client states in it.
+pub(super) fn message(fact: &MessageFact, store: &Store) -> Value {
+    let mut object = json::message(fact, &store.clock());
+    if fact.stated.is_some() {
+        add_claims(&mut object, &store.claims(fact.stream, &fact.type_url));
+    }
+    object
+}
+
+/// Adds `initial_resource_versions` to a `state` or `message`, if the client stated any.
+pub(super) fn add_claims(object: &mut Value, claims: &[ClaimFact]) {
+    if let (Value::Object(fields), false) = (object, claims.is_empty()) {
+        fields.insert("initial_resource_versions".into(), claims.iter().map(json::claim).collect());
     }
 }
 

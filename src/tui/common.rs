@@ -172,6 +172,11 @@ impl Common {
         if self.clock.untimed { "-".to_owned() } else { text::age(self.now.since(since)) }
     }
 
+    /// Like [`Common::age`], in one unit, for narrow cells.
+    pub fn short_age(&self, since: Time) -> String {
+        if self.clock.untimed { "-".to_owned() } else { text::short_age(self.now.since(since)) }
+    }
+
     pub fn say(&mut self, notice: impl Into<String>) {
         self.notice = Some(notice.into());
     }

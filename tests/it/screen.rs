@@ -502,3 +502,27 @@ fn replay_of_empty_file_opens_no_screens() {
         assert_eq!(terminal.end(), 5, "{}", terminal.text());
     }
 }
+
+/// Returns the digits after `mark`.
+fn port_after(text: &str, mark: &str) -> u16 {
+    let rest = text.split_once(mark).unwrap_or_else(|| panic!("no {mark} in:\n{text}")).1;
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().unwrap_or_else(|_| panic!("no port after {mark} in:\n{text}"))
+}
+
+#[test]
+fn snippets_contain_the_bound_port() {
+    let upstream = format!("127.0.0.1:{}", free_port());
+    let tap = ["tap", &upstream, "--listen", "127.0.0.1:0", "--no-record"];
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &tap);
+    terminal.until("--rewrite-bootstrap envoy.yaml");
+    let text = terminal.text();
+    let port = port_after(&text, "Listening on 127.0.0.1:");
+    assert!(port > 0, "{text}");
+    std::net::TcpStream::connect(("127.0.0.1", port)).expect("the tap listens there");
+    for mark in ["port_value: ", "\"server_uri\": \"127.0.0.1:", "--listen 127.0.0.1:"] {
+        assert_eq!(port_after(&text, mark), port, "{mark} in:\n{text}");
+    }
+    terminal.press("q");
+    assert_eq!(terminal.end(), 0);
+}

@@ -241,6 +241,6 @@ impl FilterRow<'_> {
         let word = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.word());
         visit(word)
             || SHOWN.into_iter().any(|field| self.texts(field, visit))
-            || matches!(self, FilterRow::Message(fact) if fact.note.as_deref().is_some_and(visit))
+            || matches!(self, FilterRow::Message(fact) if fact.note.as_deref().is_some_and(|note| note.any_text(visit)))
     }
 }

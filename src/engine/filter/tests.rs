@@ -34,6 +34,7 @@ fn nack() -> MessageFact {
             size: 1_500_000,
             error: Some((Code(13), Arc::from("Error adding cluster(s) reviews: ConnectTimeout"))),
             partial: false,
+            stated: None,
             note: None,
         },
         names: arcs(&["Reviews", "outbound|9080||cart"]),

@@ -67,6 +67,13 @@ impl Rule {
         out
     }
 
+    /// Returns the public document that the manual cites: `xDS protocol, "Incremental xDS"`.
+    pub fn reference(&self) -> String {
+        let manual = self.manual();
+        let reference = manual.split_once("\nReference: ").map_or("", |(_, reference)| reference);
+        reference.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
+    }
+
     /// Returns the first sentence of the manual.
     pub fn title(&self) -> &'static str {
         let first = self.source.lines().next().unwrap_or_default();

@@ -162,7 +162,11 @@ impl Track {
         let unwanted = !self.wants.covers(name) && !self.unrequested.contains(&name);
         match known.fate {
             Fate::WantedAgain => waiting(owed),
-            Fate::DoesNotExist => (ResourceState::Absent, Some(AbsentBy::Server)),
+            Fate::DoesNotExist if self.wants.names.contains(&name) => {
+                (ResourceState::Absent, Some(AbsentBy::Server))
+            }
+            Fate::DoesNotExist if self.wants.covers(name) => (ResourceState::Removed, None),
+            Fate::DoesNotExist => (ResourceState::Released, None),
             Fate::Removed => (ResourceState::Removed, None),
             Fate::Released => (ResourceState::Released, None),
             // docs/protocol.md#f-23

@@ -300,8 +300,7 @@ impl Track {
             self.unrequested.retain(|other| other != name);
             match self.find(name) {
                 Some(known) if known.is_present() => {}
-                Some(_) => self.owe(stamp, name, true),
-                None => self.owe(stamp, name, false),
+                _ => self.owe(stamp, name, false),
             }
         }
     }

@@ -81,7 +81,8 @@ impl Track {
     /// Handles `removed_resources` (docs/protocol.md#f-27, docs/protocol.md#f-28).
     fn remove(&mut self, name: Text, facts: &mut ResponseFacts) {
         let old = self.find(name).copied();
-        let held = self.owed.iter().any(|owed| owed.name == name && owed.held);
+        let is_stated = self.carried.iter().any(|known| known.name == name);
+        let held = self.owed.iter().any(|owed| owed.name == name && (owed.held || is_stated));
         let had = old.is_some_and(|old| old.is_present()) || held;
         let fate = match old {
             _ if had => Fate::Removed,

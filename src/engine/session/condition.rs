@@ -97,7 +97,12 @@ impl Track {
         };
         let state = match slot.state {
             Presence::Again => return waiting(),
-            Presence::Absent(by) => return (ResourceState::Absent, Some(by)),
+            Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
+                return (ResourceState::Absent, Some(by));
+            }
+            // Only a requested name can be absent.
+            Presence::Absent(_) if self.covers(catalog, name, Some(slot)) => ResourceState::Removed,
+            Presence::Absent(_) => ResourceState::Released,
             Presence::Removed => ResourceState::Removed,
             Presence::Expired => ResourceState::Expired,
             Presence::Released => ResourceState::Released,

@@ -6,6 +6,7 @@ use crate::wire::event::Sym;
 
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
+use super::claims::{Claim, Claims, MAX_LEFT_NAMES};
 use super::outcome::RequestOutcome;
 use super::resource_set::{Presence, ResourceEntry};
 use super::sotw::Prior;
@@ -178,14 +179,7 @@ impl Track {
         fresh: Vec<Sym>,
     ) {
         let claims = &request.initial_resource_versions;
-        self.carried.account.claimed += claims.len() as u64;
-        if let Some(prior) = &prior {
-            let all = prior.accepted.slots(ctx.catalog);
-            let left = all
-                .iter()
-                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
-            self.carried.account.left_behind += left.count() as u64;
-        }
+        self.note_claims(ctx, request, prior.as_ref());
         if ctx.specials.structured {
             fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
         }
@@ -200,11 +194,11 @@ impl Track {
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}
                 None if with_members.contains(&name) => {}
-                // Claimed at an older version: the client has it, and the server owes the newest
-                // one.
+                // Claimed at an older version: the server owes the newest one
+                // (docs/protocol.md#f-17).
                 Some(_) => {
                     let request = self.name_request(ctx);
-                    self.waiting.add(name, NameRequest { has_resource: true, ..request });
+                    self.waiting.add(name, request);
                 }
                 None => waited.push(name),
             }
@@ -218,6 +212,38 @@ impl Track {
                 self.waiting.add(name, request);
             }
         }
+    }
+
+    /// Records the resources that the client states, and those that it had before and does not
+    /// request again.
+    fn note_claims(&mut self, ctx: &Context<'_>, request: &DeltaRequest, prior: Option<&Prior>) {
+        let stated = &request.initial_resource_versions;
+        let known = |name: Sym| {
+            prior.and_then(|prior| prior.sent.get(ctx.catalog, name)).filter(ResourceEntry::is_present)
+        };
+        let mut left = Vec::new();
+        if !stated.is_empty() {
+            let mut entries = Vec::with_capacity(stated.len());
+            for (name, version) in stated {
+                let known = known(*name);
+                if !self.covers(ctx.catalog, *name, known.as_ref()) {
+                    left.push(*name);
+                }
+                entries.push(Claim { name: *name, version: *version, known: known.map(|slot| slot.version) });
+            }
+            self.carried.claims = Claims::new(ctx.seq, entries, &left);
+        }
+        let slots = prior.map(|prior| prior.accepted.slots(ctx.catalog)).unwrap_or_default();
+        let mut unclaimed = 0;
+        for (name, slot) in slots.iter().filter(|(_, slot)| slot.is_present()) {
+            if !stated.contains_key(name) && !self.covers(ctx.catalog, *name, Some(slot)) {
+                unclaimed += 1;
+                left.push(*name);
+            }
+        }
+        self.carried.had(0, unclaimed, false);
+        left.truncate(MAX_LEFT_NAMES);
+        self.carried.left = left.into();
     }
 
     /// Adds the resources that the client claims to have.

@@ -12,6 +12,7 @@
 
 mod answer;
 mod answer_verdict;
+mod claims;
 mod compare;
 mod condition;
 mod delta;
@@ -42,15 +43,17 @@ mod warming_batches;
 mod words;
 mod xdstp;
 
+pub use claims::{ClaimOutcome, ReconnectCounts};
 pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use words::{
-    AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, ReconnectFact,
-    RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, RefusedVersion, RequestClass,
+    ResourceState, TypeState, Wildcard,
 };
 
+pub(crate) use claims::Claim;
 pub(crate) use compare::{hollow, key, nameless};
 pub(crate) use condition::{Condition, Limits};
 pub(crate) use engine::Engine;
@@ -61,7 +64,7 @@ pub(crate) use refusals::Refusal;
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
 pub(crate) use responses::Status;
 pub use semantics::{ResourceSemantics, SchemaSemantics};
-pub(crate) use stream::Stream;
+pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};

@@ -4,6 +4,7 @@ use crate::wire::SotwRequest;
 use crate::wire::event::{Kind, Sym};
 
 use super::answer_verdict::{Answer, Verdict};
+use super::claims::MAX_LEFT_NAMES;
 use super::names::NameSet;
 use super::outcome::RequestOutcome;
 use super::resource_set::ResourceSet;
@@ -204,9 +205,8 @@ impl Track {
                     .accepted
                     .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
             };
-            self.carried.account.left_behind += (prior.accepted.count() - kept.count()) as u64;
+            self.leave_behind(ctx, &prior, kept.count(), claims);
             if claims {
-                self.carried.account.claimed += kept.count() as u64;
                 if kept.count() > 0 {
                     self.subscription.wildcard_owed = None;
                 }
@@ -220,7 +220,7 @@ impl Track {
             name_request.has_resource = true;
             self.subscription.wildcard_owed = None;
             self.carried.claimed_version = Some(ctx.catalog.intern(request.version_info.as_str()));
-            self.carried.account.claimed += self.subscribed.names.len() as u64;
+            self.carried.claim_unseen(self.subscribed.names.len());
         }
         for name in self.subscribed.names.iter() {
             self.unrequested.remove(&name);
@@ -231,6 +231,18 @@ impl Track {
             _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
         };
         self.waiting.add_all(waited, name_request, ctx.runs);
+    }
+
+    /// Counts the resources of the previous stream. `kept` of them are requested again.
+    fn leave_behind(&mut self, ctx: &Context<'_>, prior: &Prior, kept: usize, claims: bool) {
+        let left = (prior.accepted.count() - kept) as u64;
+        self.carried.had(prior.accepted.count() as u64, left, claims);
+        if left > 0 {
+            let slots = prior.accepted.slots(ctx.catalog).into_iter();
+            let left = slots
+                .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
+            self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();
+        }
     }
 
     /// Starts with resources of the previous stream, which the server has sent and the client has

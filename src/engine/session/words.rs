@@ -420,17 +420,3 @@ pub struct PlaneFact {
     /// Time of this response.
     pub at: Time,
 }
-
-/// Fates of the resources of a client after a reconnect, over all types of the stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReconnectFact {
-    /// Names that the client claimed to have (delta), or had at the end of the previous stream
-    /// (SotW).
-    pub claimed: u64,
-    /// Resources that the server sent again.
-    pub resent: u64,
-    /// Resources that the server removed.
-    pub removed: u64,
-    /// Names that the client had and did not request again.
-    pub left_behind: u64,
-}

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::engine::session::EndKind;
 pub use crate::engine::session::{
-    AbsentBy, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, ReconnectFact,
-    RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, ClaimOutcome, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact,
+    ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
@@ -18,6 +18,8 @@ use crate::engine::nack::RestUse;
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Code, Dir, Seq, Side, StreamId, Time, TypeUrl, Variant};
 use crate::wire::{End, NodeInfo, Open, Tls};
+
+use super::row_note::RowNote;
 
 /// The common part of all facts about a row of the timeline. `open` and `close` rows have no `n`.
 #[derive(Clone, Debug)]
@@ -60,8 +62,10 @@ pub struct RowFact {
     pub error: Option<(Code, Arc<str>)>,
     /// Whether the start of the stream is missing.
     pub partial: bool,
+    /// Fates of the versions that a request states in `initial_resource_versions`.
+    pub stated: Option<ReconnectCounts>,
     /// Remark: the method or the end of a stream, or what is unusual about the message.
-    pub note: Option<String>,
+    pub note: Option<Arc<RowNote>>,
 }
 
 /// One row of the timeline (`message` of the JSON contract), with its names.
@@ -262,6 +266,37 @@ pub struct StreamFact {
     pub last_message: Option<Time>,
     /// Keepalive of the connection (docs/protocol.md#i-12).
     pub keepalive: Option<Keepalive>,
+}
+
+/// Fates of the resources of a client after a reconnect, over all types of the stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReconnectFact {
+    /// The counts.
+    pub counts: ReconnectCounts,
+    /// The first resources that the client had and did not request again.
+    pub left: Vec<LeftResource>,
+}
+
+/// A resource that a client had before a reconnect and did not request again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftResource {
+    /// The type.
+    pub type_url: TypeUrl,
+    /// The name.
+    pub name: Arc<str>,
+}
+
+/// One entry of `initial_resource_versions`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimFact {
+    /// The name.
+    pub name: Arc<str>,
+    /// The version that the client states.
+    pub version: Arc<str>,
+    /// The newest version that the server was seen to send on an earlier stream.
+    pub known: Option<Arc<str>>,
+    /// The first action of the server on the resource.
+    pub outcome: ClaimOutcome,
 }
 
 /// The end of a stream.

@@ -10,10 +10,14 @@ use crate::wire::event::{Dir, Seq, StreamId, Sym, Time};
 use crate::wire::{Frame, FramePayload, Message, Segment};
 
 use super::line::{Names, Remark, TimelineLine, Which, which};
+use super::row_note::{ResponseNote, RowNote};
 use super::rows::key_text;
 
 /// Compressed messages that are cached unpacked: screens read them repeatedly.
 const MAX_CACHED_MESSAGES: usize = 16;
+
+/// Repeated names in the remark on a response.
+const MAX_REPEATED_NAMES: usize = 3;
 
 /// One part in this many of the memory is for uncompressed messages, the rest for compressed ones.
 const UNPACKED_DIVISOR: usize = 4;
@@ -232,7 +236,7 @@ impl History {
         stream: usize,
         outcome: &Outcome,
         message: Option<Arc<Message>>,
-        note: Option<Box<str>>,
+        note: Option<RowNote>,
         catalog: &Catalog,
     ) {
         if matches!(outcome.what, SessionEvent::Counted | SessionEvent::Passed(_)) {
@@ -350,17 +354,14 @@ fn changed_names(outcome: &Outcome, message: Option<&Message>) -> Names {
 
 /// Returns the remark on a response: repeated names or a reused nonce (docs/protocol.md#e-43,
 /// docs/protocol.md#f-03).
-fn response_remark(response: &ResponseOutcome, catalog: &Catalog) -> Option<Box<str>> {
-    let mut notes = Vec::new();
-    if !response.duplicates.is_empty() {
-        let names = response.duplicates.iter().take(3).map(|name| key_text(catalog, *name).to_string());
-        let more = if response.duplicates.len() > 3 { ", …" } else { "" };
-        notes.push(format!("more than once: {}{more}", names.collect::<Vec<_>>().join(", ")));
-    }
-    if response.nonce_reused {
-        notes.push("nonce issued before".to_owned());
-    }
-    (!notes.is_empty()).then(|| notes.join("; ").into())
+fn response_remark(response: &ResponseOutcome, catalog: &Catalog) -> Option<RowNote> {
+    let repeated = response.duplicates.iter().take(MAX_REPEATED_NAMES);
+    let note = ResponseNote {
+        repeated: repeated.map(|name| key_text(catalog, *name)).collect(),
+        has_more: response.duplicates.len() > MAX_REPEATED_NAMES,
+        is_nonce_reused: response.nonce_reused,
+    };
+    (note != ResponseNote::default()).then_some(RowNote::Response(note))
 }
 
 /// Estimates the bytes of a message without names and list, which are usually shared.

@@ -2,63 +2,52 @@
 //! docs/protocol.md#f-09).
 
 use crate::engine::session::{Ambiguity, Outcome, RequestClass, RequestOutcome, SessionEvent, Stream, Track};
-use crate::wire::event::Kind;
+use crate::wire::event::Seq;
 use crate::wire::{Message, MessageBody};
 
-/// Returns `nonce of #4, which is not the newest`; `None` if the nonce is in order.
-pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<Box<str>> {
+use super::row_note::{NonceNote, NonceReadings, RowNote};
+
+/// Returns the remark on a request; `None` if its nonce is in order.
+pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Option<RowNote> {
     let SessionEvent::Request(request) = &outcome.what else { return None };
-    let nonce = || request.referenced.map(|response| format!("nonce of #{}", response.seq.0));
+    let nonce = || request.referenced.map(|response| response.seq);
     if let Some(ambiguous) = request.ambiguous {
-        return Some(other_reading(request, ambiguous, message).into());
+        return Some(RowNote::Nonce(both_readings(request, ambiguous, message)));
     }
-    let text = match request.class? {
-        RequestClass::NonceDropped => "no nonce, after one was used".to_owned(),
+    let note = match request.class? {
+        RequestClass::NonceDropped => NonceNote::Missing,
         RequestClass::UnknownNonce => crossed(stream, outcome.track?, message),
-        RequestClass::OlderNonce => format!("{}, older than one used before", nonce()?),
-        RequestClass::StaleNonce if request.answers.is_none() => {
-            format!("{}, which is not the newest", nonce()?)
-        }
-        RequestClass::SettledNonce => format!("{}, which is settled", nonce()?),
+        RequestClass::OlderNonce => NonceNote::Older(nonce()?),
+        RequestClass::StaleNonce if request.answers.is_none() => NonceNote::NotNewest(nonce()?),
+        RequestClass::SettledNonce => NonceNote::Settled(nonce()?),
         _ => return None,
     };
-    Some(text.into())
+    Some(RowNote::Nonce(note))
 }
 
-/// Describes both readings of a request whose nonce fits more than one response, or is empty.
-fn other_reading(request: &RequestOutcome, ambiguous: Ambiguity, message: &Message) -> String {
-    let nonce = match message.request().is_some_and(|request| request.response_nonce.is_empty()) {
-        true => "no nonce",
-        false => "repeated nonce",
-    };
+/// Returns both readings of a request whose nonce fits more than one response, or is empty.
+fn both_readings(request: &RequestOutcome, ambiguous: Ambiguity, message: &Message) -> NonceNote {
+    let is_empty = message.request().is_some_and(|request| request.response_nonce.is_empty());
     let is_delta = matches!(message.body, MessageBody::DeltaRequest(_));
-    let answered = request.answers.map_or(0, |seq| seq.0);
-    match ambiguous {
-        Ambiguity::OtherResponse(other) => {
-            format!("{nonce}: counts for #{answered}, may mean #{}", other.0)
-        }
-        Ambiguity::Crossing => format!("{nonce} and no version: accepts #{answered}, or was sent before it"),
-        Ambiguity::Verdict(pending) if is_delta => {
-            format!("{nonce}: changes names, may also accept #{}", pending.0)
-        }
-        Ambiguity::Verdict(pending) => {
-            format!("{nonce}: not a verdict on #{}, or a refusal by version", pending.0)
-        }
-    }
+    let answered = request.answers.unwrap_or(Seq(0));
+    let readings = match ambiguous {
+        Ambiguity::OtherResponse(other) => NonceReadings::OtherResponse(answered, other),
+        Ambiguity::Crossing => NonceReadings::Crossing(answered),
+        Ambiguity::Verdict(pending) if is_delta => NonceReadings::NamesOrAck(pending),
+        Ambiguity::Verdict(pending) => NonceReadings::NoVerdictOrRefusal(pending),
+    };
+    NonceNote::Ambiguous { is_empty, readings }
 }
 
 /// Describes a nonce that no response of the type has.
-fn crossed(stream: &Stream, own: usize, message: &Message) -> String {
+fn crossed(stream: &Stream, own: usize, message: &Message) -> NonceNote {
     let nonce = message.request().map(|request| request.response_nonce);
     let issued =
         |track: &Track| track.responses.get(track.responses.find(nonce?)?).map(|response| response.seq);
     let others = stream.tracks.iter().enumerate().filter(|(index, _)| *index != own);
-    let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.as_str()))).next();
+    let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.clone()))).next();
     match found {
-        Some((seq, url)) => {
-            let label = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.label());
-            format!("nonce of #{}, which is of {label}", seq.0)
-        }
-        None => "nonce never issued".to_owned(),
+        Some((response, type_url)) => NonceNote::OfOtherType { response, type_url },
+        None => NonceNote::Unknown,
     }
 }

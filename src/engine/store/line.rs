@@ -7,6 +7,8 @@ use crate::wire::event::{Dir, Seq, Sym, TypeUrl, VersionInfo};
 use crate::wire::pb::plain::{Put, Take};
 use crate::wire::{Message, MessageBody};
 
+use super::row_note::RowNote;
+
 pub(super) struct TimelineLine {
     pub(super) dir: Dir,
     pub(super) version: Arc<str>,
@@ -20,9 +22,9 @@ pub(super) struct TimelineLine {
 }
 
 /// The remarks of a row on its message.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Remark {
-    pub(super) note: Option<Arc<str>>,
+    pub(super) note: Option<Arc<RowNote>>,
     /// The reading of a request that does not count, if there are two.
     pub(super) other_reading: Option<OtherReading>,
     pub(super) names: Option<Arc<Names>>,
@@ -59,7 +61,8 @@ impl TimelineLine {
             type_url: message.type_url(),
             remark: match &message.body {
                 MessageBody::Undecodable { reason } => {
-                    Remark { note: Some(format!("undecodable: {reason}").into()), ..remark.clone() }
+                    let note = RowNote::Undecodable(reason.to_string().into());
+                    Remark { note: Some(Arc::new(note)), ..remark.clone() }
                 }
                 _ => remark.clone(),
             },
@@ -79,7 +82,7 @@ impl TimelineLine {
             put.text(message);
         });
         put.text(if typed { "" } else { self.type_url.as_str() });
-        put.maybe(self.remark.note.as_deref(), Put::text);
+        put.maybe(self.remark.note.as_deref(), |put, note| note.pack(put));
         put.maybe(self.remark.other_reading, |put, other| {
             let kind = MessageKind::ALL.iter().position(|kind| *kind == other.kind).unwrap_or_default();
             put.number(kind as u64);
@@ -113,7 +116,7 @@ impl TimelineLine {
             error: take.maybe(|take| Some((take.small()? as i32, take.text()?.into())))?,
             type_url: TypeUrl::from(take.text()?),
             remark: Remark {
-                note: take.maybe(Take::text)?.map(Arc::from),
+                note: take.maybe(RowNote::unpack)?.map(Arc::new),
                 other_reading: take.maybe(other_reading)?,
                 names: take.maybe(names)?,
                 events: take.maybe(|take| take.each(EventEntry::take))?.map(Arc::from),
@@ -189,7 +192,7 @@ mod tests {
                 error: (n == 1).then(|| (-7, "no".into())),
                 type_url: TypeUrl::from("t/A"),
                 remark: Remark {
-                    note: (n == 2).then(|| "odd".into()),
+                    note: (n == 2).then(|| Arc::new(RowNote::Undecodable("odd".into()))),
                     other_reading: (n > 1).then(|| OtherReading {
                         kind: MessageKind::Close,
                         answers: (n == 3).then_some(Seq(7)),
@@ -203,7 +206,7 @@ mod tests {
                 assert_eq!((back.dir, &back.version, &back.nonce), (line.dir, &line.version, &line.nonce));
                 assert_eq!((back.count, back.size, &back.error), (line.count, line.size, &line.error));
                 assert_eq!(back.type_url.as_str(), if typed { "" } else { "t/A" });
-                assert_eq!(back.remark, line.remark);
+                assert_eq!(format!("{:?}", back.remark), format!("{:?}", line.remark));
             }
         }
     }

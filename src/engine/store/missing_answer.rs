@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{NameRequest, Presence, ResourceEntry, Stream, Track};
+use crate::engine::session::{ClaimOutcome, NameRequest, Presence, ResourceEntry, Stream, Track};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, StreamId, Sym, TypeUrl};
 
@@ -19,6 +19,9 @@ pub enum MissingAnswerCause {
     /// The resource was sent on this stream before and released since (docs/protocol.md#e-36,
     /// docs/protocol.md#f-14).
     AlreadySent,
+    /// Delta: the client states an older version of the resource than the server sent before
+    /// (docs/protocol.md#f-17).
+    OutdatedClaim,
     /// No cluster of the client refers to the endpoint assignment.
     UnknownToCds,
     /// SotW: the request does not name all resources of the type that the server has, and some
@@ -33,9 +36,10 @@ pub enum MissingAnswerCause {
 
 impl MissingAnswerCause {
     /// All causes.
-    pub const ALL: [MissingAnswerCause; 6] = [
+    pub const ALL: [MissingAnswerCause; 7] = [
         MissingAnswerCause::StaleNonce,
         MissingAnswerCause::AlreadySent,
+        MissingAnswerCause::OutdatedClaim,
         MissingAnswerCause::UnknownToCds,
         MissingAnswerCause::NotSuperset,
         MissingAnswerCause::SameVersion,
@@ -47,6 +51,7 @@ impl MissingAnswerCause {
         match self {
             MissingAnswerCause::StaleNonce => "stale-nonce",
             MissingAnswerCause::AlreadySent => "already-sent",
+            MissingAnswerCause::OutdatedClaim => "outdated-claim",
             MissingAnswerCause::UnknownToCds => "unknown-to-cds",
             MissingAnswerCause::NotSuperset => "not-superset",
             MissingAnswerCause::SameVersion => "same-version",
@@ -168,7 +173,10 @@ impl<'a> Look<'a> {
             return Some(MissingAnswerCause::StaleNonce);
         }
         if slot.is_some_and(|slot| sent(slot.state)) {
-            return Some(MissingAnswerCause::AlreadySent);
+            return Some(match self.track.carried.claims.get(name) {
+                Some((_, ClaimOutcome::Kept)) => MissingAnswerCause::OutdatedClaim,
+                _ => MissingAnswerCause::AlreadySent,
+            });
         }
         if request.has_resource { None } else { self.of_request(request.first) }
     }

@@ -15,6 +15,7 @@ mod missing_answer;
 mod owed_at_end;
 mod pending_name;
 mod query;
+mod row_note;
 mod rows;
 mod snapshot;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use globs::GlobMembers;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
 pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
+pub use row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{StreamsSnapshot, Waited};
 pub use unreachable::UnreachablePeer;
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};

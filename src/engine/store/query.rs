@@ -2,14 +2,20 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Condition, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track};
+use crate::engine::session::{
+    Claim, Condition, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track,
+};
 use crate::wire::Open;
 use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
-    EndFact, InForceFact, ReconnectFact, RefusalFact, ResourceErrorFact, ResourceFact, ResourceState,
-    StateFact, Store, StreamFact, SummaryFact, TtlFact, TypeState,
+    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, ReconnectCounts, ReconnectFact, RefusalFact,
+    ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store, StreamFact, SummaryFact, TtlFact,
+    TypeState,
 };
+
+/// Names in the list of resources that a client left behind.
+const MAX_LEFT_SHOWN: usize = 100;
 
 /// The state of a track.
 struct CurrentState {
@@ -59,25 +65,72 @@ impl Store {
 
     /// Sums up what happened to the resources of a client after a reconnect.
     fn account(&self, stream: &Stream) -> Option<ReconnectFact> {
-        let claims = stream.tracks.iter().any(|track| track.carried.account.claimed > 0);
-        if stream.reconnect_of.is_none() && !claims {
-            return None;
-        }
-        let mut sum = ReconnectFact::default();
+        let mut counts = ReconnectCounts::default();
+        let mut left = Vec::new();
         for track in &stream.tracks {
-            sum.claimed += track.carried.account.claimed;
-            sum.resent += track.carried.account.resent;
-            sum.removed += track.carried.account.removed;
-            sum.left_behind += track.carried.account.left_behind;
+            counts.add(track.carried.counts());
+            self.add_left(&mut left, track, track.carried.left.iter().copied());
+        }
+        if stream.reconnect_of.is_none() && counts.claimed == 0 {
+            return None;
         }
         // Types that the client did not request again.
         let before = self.engine.before(stream).find(|before| !before.tracks.is_empty());
         for track in before.into_iter().flat_map(|before| &before.tracks) {
             if stream.find(&track.type_url).is_none_or(|now| now.traffic.requests == 0) {
-                sum.left_behind += track.accepted.count() as u64;
+                counts.unclaimed += track.accepted.count() as u64;
+                if left.len() < MAX_LEFT_SHOWN {
+                    let slots = track.accepted.slots(&self.catalog).into_iter();
+                    let present = slots.filter(|(_, slot)| slot.is_present());
+                    self.add_left(&mut left, track, present.map(|(name, _)| name));
+                }
             }
         }
-        Some(sum)
+        Some(ReconnectFact { counts, left })
+    }
+
+    fn add_left(&self, left: &mut Vec<LeftResource>, track: &Track, names: impl Iterator<Item = Sym>) {
+        let room = MAX_LEFT_SHOWN.saturating_sub(left.len());
+        left.extend(
+            names
+                .take(room)
+                .map(|name| LeftResource { type_url: track.type_url.clone(), name: self.text(name) }),
+        );
+    }
+
+    /// Returns the entries of `initial_resource_versions` of a type, in order of their names.
+    pub fn claims(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ClaimFact> {
+        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
+        let claims = track.into_iter().flat_map(|track| track.carried.claims.iter());
+        let mut facts: Vec<_> = claims.map(|(claim, outcome)| self.claim_fact(claim, outcome)).collect();
+        facts.sort_by(|a, b| a.name.cmp(&b.name));
+        facts
+    }
+
+    /// Returns the entry of a name in `initial_resource_versions`.
+    pub fn claim(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> Option<ClaimFact> {
+        let track = self.engine.stream(stream)?.find(type_url)?;
+        let name = crate::engine::session::named(&self.catalog, name)?;
+        let (claim, outcome) = track.carried.claims.get(self.catalog.first_spelling(name))?;
+        Some(self.claim_fact(claim, outcome))
+    }
+
+    /// Returns what became of the resources that a client brought along to a stream, of one type.
+    pub fn reconnect(&self, stream: StreamId, type_url: &TypeUrl) -> Option<ReconnectFact> {
+        let track = self.engine.stream(stream)?.find(type_url)?;
+        let counts = track.carried.counts();
+        let mut left = Vec::new();
+        self.add_left(&mut left, track, track.carried.left.iter().copied());
+        (counts != ReconnectCounts::default()).then_some(ReconnectFact { counts, left })
+    }
+
+    fn claim_fact(&self, claim: &Claim, outcome: ClaimOutcome) -> ClaimFact {
+        ClaimFact {
+            name: self.text(claim.name),
+            version: self.text(claim.version),
+            known: claim.known.map(|version| self.text(version)),
+            outcome,
+        }
     }
 
     /// Returns the state of a track.
@@ -119,7 +172,7 @@ impl Store {
         let last = track.responses.last();
         let nonces = track.responses.pending().map(|response| &response.nonce);
         let text = |text: &str| Arc::<str>::from(text);
-        let (missing, absent) = self.missing_and_absent(track);
+        let (missing, absent) = self.missing_and_absent(track, now);
         StateFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -167,8 +220,16 @@ impl Store {
 
     /// Returns the requested names that were never sent, and those that do not exist or were
     /// removed.
-    fn missing_and_absent(&self, track: &Track) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
-        let waited = track.waiting.iter().filter(|(_, request)| !request.has_resource);
+    ///
+    /// A resource that the client has at an outdated version is missing once its time is over.
+    fn missing_and_absent(&self, track: &Track, now: Time) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
+        let is_late =
+            |since: Time| self.limits.resource_timeout.is_some_and(|limit| now.since(since) >= limit);
+        let has_outdated =
+            |name: Sym| matches!(track.carried.claims.get(name), Some((_, ClaimOutcome::Kept)));
+        let waited = track.waiting.iter().filter(|(name, request)| {
+            !request.has_resource && (is_late(request.since) || !has_outdated(*name))
+        });
         let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::engine::session::{MessageKind, Stream};
+use crate::wire::Message;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Code, StreamId, Sym, TypeUrl};
-use crate::wire::{End, Message};
 
 use super::history::Row;
 use super::line::{Names, Which};
-use super::{LineFact, MessageFact, RowFact, Store};
+use super::row_note::RowNote;
+use super::{EndFact, LineFact, MessageFact, ReconnectCounts, RowFact, Store};
 
 impl Store {
     pub(super) fn line_fact(&self, row: &Row) -> Option<LineFact> {
@@ -40,10 +41,11 @@ impl Store {
             size: 0,
             error: None,
             partial: stream.open.partial,
+            stated: stated(stream, row),
             note: None,
         };
         let Some(line) = self.history.line(row) else {
-            fact.note = Some(life(stream, row.kind));
+            fact.note = life(stream, row.kind).map(Arc::new);
             return Some((LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None }, None));
         };
         fact.type_url = type_of(stream, row, || line.type_url);
@@ -54,9 +56,9 @@ impl Store {
         fact.size = line.size;
         fact.error = line.error.map(|(code, message)| (Code(code), message));
         fact.other_reading = line.remark.other_reading;
-        fact.note = line.remark.note.map(|note| note.to_string());
+        fact.note = line.remark.note;
         if !self.history.has_message(row) {
-            fact.note.get_or_insert_with(|| "its content is not kept any more".into());
+            fact.note.get_or_insert_with(|| Arc::new(RowNote::NotKept));
         }
         let mut fact = LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None };
         if let Some(names) = &line.remark.names {
@@ -129,6 +131,13 @@ impl Store {
     }
 }
 
+/// Returns what became of the versions that a request states; `None` if it states none.
+fn stated(stream: &Stream, row: &Row) -> Option<ReconnectCounts> {
+    let track = stream.tracks.get(usize::from(row.track?))?;
+    let claims = &track.carried.claims;
+    (claims.stated_by.is_some() && claims.stated_by == row.n()).then(|| claims.counts())
+}
+
 /// Returns the type of a message. `stated` is the type URL in the message.
 fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
     if row.n().is_none() {
@@ -149,30 +158,9 @@ pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
 }
 
 /// Returns the remark on the opening or closing of a stream.
-fn life(stream: &Stream, kind: MessageKind) -> String {
+fn life(stream: &Stream, kind: MessageKind) -> Option<RowNote> {
     if kind == MessageKind::Open {
-        let tls = &stream.open.tls;
-        let parts = [stream.open.method.clone(), tls.legs(), tls.not_kept().unwrap_or_default()];
-        return parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ");
+        return Some(RowNote::Opened { method: stream.open.method.clone(), tls: stream.open.tls.clone() });
     }
-    stream.closed.as_ref().map_or_else(String::new, |(_, end)| ending(end))
-}
-
-/// Returns how a stream ended: `UNAVAILABLE keepalive timeout`.
-pub(super) fn ending(end: &End) -> String {
-    let mut parts = Vec::new();
-    if let Some((code, message)) = &end.status {
-        parts.push(code.to_string());
-        if !message.is_empty() {
-            parts.push(message.clone());
-        }
-    }
-    if let Some(reset) = end.reset {
-        parts.push(format!("reset {reset}"));
-    }
-    if let Some(by) = end.by {
-        parts.push(format!("by the {}", by.word()));
-    }
-    parts.extend(end.note.clone());
-    parts.join(" ")
+    stream.closed.as_ref().map(|(_, end)| RowNote::Closed(EndFact::from(end)))
 }

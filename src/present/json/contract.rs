@@ -1,17 +1,14 @@
-//! The fields of all JSON objects as one table, and the JSON Schema derived from the table.
+//! The fields of all JSON objects as one table.
 
 mod doctor;
 
-use serde_json::{Map, Value, json};
-
-use super::SCHEMA;
 use crate::engine::diff::Op;
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::nack::{ClientKind, InUse, RestUse};
 use crate::engine::problems::{ProblemKind, Urgency};
 use crate::engine::store::{
-    AbsentBy, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState, TypeState,
-    Wildcard,
+    AbsentBy, ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState,
+    TypeState, Wildcard,
 };
 use crate::wire::event::{Dir, Side, Variant};
 
@@ -134,6 +131,12 @@ const MESSAGE: &[Field] = &[
     field(Responses, "same", Count, "resources sent again unchanged"),
     field(Messages, "size", Count, "protobuf bytes"),
     field(Maybe, "error", Object(ERROR), "error_detail of a NACK"),
+    field(
+        Maybe,
+        "initial_resource_versions",
+        List(&Object(CLAIM)),
+        "`log`: what the first request of a delta stream states, by name",
+    ),
     field(Always, "partial", Bool, "whether the start of the stream is missing"),
     field(
         Maybe,
@@ -282,7 +285,7 @@ const STATE: &[Field] = &[
     field(Always, "names", TEXTS, "requested names"),
     field(Maybe, "effective", TEXTS, "names that the server goes by, if they differ; * is a wildcard"),
     field(Always, "missing", TEXTS, "requested names that were never sent"),
-    field(Always, "absent", TEXTS, "names that do not exist according to the server"),
+    field(Always, "absent", TEXTS, "requested names that do not exist according to the server"),
     field(Always, "resources", Count, "resources that the client uses, or has yet to accept or refuse"),
     field(
         Always,
@@ -317,6 +320,12 @@ const STATE: &[Field] = &[
     ),
     field(
         Maybe,
+        "initial_resource_versions",
+        List(&Object(CLAIM)),
+        "`status`, `get --subscriptions`: what the first request of a delta stream states, by name",
+    ),
+    field(
+        Maybe,
         "warming",
         List(&Object(warming::WARMING)),
         "`status`: resources that wait for other resources",
@@ -343,6 +352,18 @@ const SILENCE: &[Field] = &[
     field(Always, "guess", Bool, "always true: the reason is not on the wire"),
 ];
 
+const CLAIM: &[Field] = &[
+    field(Always, "name", Text, "the resource"),
+    field(Always, "claimed", Text, "version that the client states to have"),
+    known(Always, "known", Text, "newest version that the server was seen to send before the stream"),
+    field(
+        Always,
+        "outcome",
+        words!(ClaimOutcome),
+        "kept: not mentioned by the server; resent or removed by the server; left_behind: not subscribed",
+    ),
+];
+
 const REFUSAL: &[Field] = &[
     field(Always, "n", Count, "number of the message"),
     field(Always, "time", Time, "time of the NACK"),
@@ -356,7 +377,16 @@ const REFUSAL: &[Field] = &[
     field(Always, "version", Text, "version of the refused response"),
     field(Always, "code", Integer, "gRPC code"),
     field(Always, "message", Text, "message of the client"),
+    field(
+        Always,
+        "resources",
+        List(&Object(REFUSED_VERSION)),
+        "delta: the first resources of the refused response, each with its own version",
+    ),
 ];
+
+const REFUSED_VERSION: &[Field] =
+    &[field(Always, "name", Text, "resource"), field(Always, "version", Text, "its refused version")];
 
 const ACK_MS: &[Field] =
     &[field(Always, "p50", Number, "median"), field(Always, "p99", Number, "99th percentile")];
@@ -384,6 +414,7 @@ const STREAM: &[Field] = &[
     field(Maybe, "closed", Time, "when it ended"),
     field(Maybe, "end", Object(END), "how it ended"),
     field(Maybe, "reconnect_of", Count, "the previous stream of the client"),
+    field(Maybe, "account", Object(ACCOUNT), "what became of the resources that the client had before"),
     field(Always, "messages", Count, "number of messages"),
     field(Always, "bytes_in", Count, "bytes from client to server"),
     field(Always, "bytes_out", Count, "bytes from server to client"),
@@ -408,6 +439,21 @@ const NODE: &[Field] = &[
     field(Always, "client_features", TEXTS, "client_features"),
     field(Always, "metadata", Any, "metadata, with the names of the API"),
     field(Always, "extensions", Any, "extensions"),
+];
+
+const ACCOUNT: &[Field] = &[
+    field(Always, "claimed", Count, "resources that the client claimed to have: the sum of the next four"),
+    field(Always, "kept", Count, "claimed, and not mentioned by the server"),
+    field(Always, "resent", Count, "claimed, and sent again by the server"),
+    field(Always, "removed", Count, "claimed, and removed by the server"),
+    field(Always, "left_behind", Count, "claimed, and not subscribed by the client"),
+    field(Always, "unclaimed", Count, "had on the stream before, and neither claimed nor requested again"),
+    field(Always, "left", List(&Object(LEFT)), "the first resources that were left behind or not claimed"),
+];
+
+const LEFT: &[Field] = &[
+    field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
+    field(Always, "name", Text, "name"),
 ];
 
 const KEEPALIVE: &[Field] = &[
@@ -543,7 +589,8 @@ const REFUSED_PUSH: &[Field] = &[
 
 const FINDING: &[Field] = &[
     field(Always, "rule", Text, "id of the rule; `xdscope explain` prints its manual"),
-    field(Always, "row", Text, "rows of the protocol's tables"),
+    field(Always, "row", Text, "ids in docs/protocol.md, for `xdscope explain`"),
+    field(Always, "source", Text, "public document that states the rule, with its section"),
     field(Always, "severity", words!(Severity), "severity of the finding; can differ from that of the rule"),
     field(Maybe, "cause", Text, "cause, if the rule has several"),
     field(Always, "blame", words!(Blame), "side that violates the rule"),
@@ -565,7 +612,8 @@ const FINDING: &[Field] = &[
 const RULE: &[Field] = &[
     field(Always, "rule", Text, "id of the rule"),
     field(Always, "severity", words!(Severity), "severity"),
-    field(Always, "row", Text, "rows of the protocol's tables"),
+    field(Always, "row", Text, "ids in docs/protocol.md, for `xdscope explain`"),
+    field(Always, "source", Text, "public document that states the rule, with its section"),
     field(Always, "title", Text, "title"),
 ];
 
@@ -590,107 +638,3 @@ const PATH: &[Field] = &[
     field(Maybe, "from", Any, "value before"),
     field(Maybe, "to", Any, "value after"),
 ];
-
-/// Returns the JSON Schema (draft 2020-12) of one printed object.
-pub fn schema() -> Value {
-    let mut defs = Map::new();
-    defs.insert(
-        "time".into(),
-        json!({
-            "description": "RFC 3339 in UTC; seconds from the start if the source has no dates; null if it has no \
-                            timestamps",
-            "type": ["string", "number", "null"],
-        }),
-    );
-    for (name, doc, fields) in OBJECTS {
-        let mut object = object(fields);
-        let own = [
-            ("schema", json!({ "const": SCHEMA, "description": "version of this contract" })),
-            ("object", json!({ "const": name })),
-        ];
-        if let Some(Value::Object(properties)) = object.get_mut("properties") {
-            let rest = std::mem::take(properties);
-            properties.extend(own.map(|(key, value)| (key.to_owned(), value)));
-            properties.extend(rest);
-        }
-        if let Some(Value::Array(required)) = object.get_mut("required") {
-            required.splice(0..0, [json!("schema"), json!("object")]);
-        }
-        let mut def = Map::from_iter([("description".to_owned(), json!(doc))]);
-        def.extend(object);
-        defs.insert((*name).into(), Value::Object(def));
-    }
-    let one_of = OBJECTS.iter().map(|(name, ..)| json!({ "$ref": format!("#/$defs/{name}") }));
-    json!({
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "One object that xdscope prints: a line of -o jsonl, an item of the array of -o json",
-        "oneOf": one_of.collect::<Vec<_>>(),
-        "$defs": defs,
-    })
-}
-
-fn object(fields: &[Field]) -> Map<String, Value> {
-    let properties: Map<String, Value> =
-        fields.iter().map(|field| (field.name.to_owned(), described(field))).collect();
-    let mut out = Map::new();
-    out.insert("type".into(), json!("object"));
-    out.insert("properties".into(), properties.into());
-    out.insert("required".into(), required(fields, Always));
-    out.insert("additionalProperties".into(), json!(false));
-    let when = |condition: Value, presence| {
-        let names = required(fields, presence);
-        let some = names.as_array().is_some_and(|names| !names.is_empty());
-        some.then(|| json!({ "if": condition, "then": { "required": names } }))
-    };
-    let on_the_wire = ["open", "close"].map(|kind| json!({ "properties": { "kind": { "const": kind } } }));
-    let dir = |dir: Dir| json!({ "properties": { "dir": { "const": dir.word() } }, "required": ["dir"] });
-    let rules: Vec<Value> = [
-        when(json!({ "not": { "anyOf": on_the_wire } }), Messages),
-        when(dir(Dir::Req), Requests),
-        when(dir(Dir::Resp), Responses),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    if !rules.is_empty() {
-        out.insert("allOf".into(), rules.into());
-    }
-    out
-}
-
-fn required(fields: &[Field], presence: Presence) -> Value {
-    fields.iter().filter(|field| field.presence == presence).map(|field| field.name).collect()
-}
-
-fn described(field: &Field) -> Value {
-    let mut out = Map::from_iter([("description".to_owned(), json!(field.doc))]);
-    let shape = shape(field.shape);
-    if !field.null {
-        out.extend(shape);
-    } else if let Some(Value::String(word)) = shape.get("type").filter(|_| shape.len() == 1) {
-        out.insert("type".into(), json!([word, "null"]));
-    } else {
-        out.insert("anyOf".into(), json!([shape, { "type": "null" }]));
-    }
-    Value::Object(out)
-}
-
-fn shape(of: Shape) -> Map<String, Value> {
-    let one = |key: &str, value: Value| Map::from_iter([(key.to_owned(), value)]);
-    match of {
-        Text => one("type", json!("string")),
-        Count => Map::from_iter([("type".to_owned(), json!("integer")), ("minimum".to_owned(), json!(0))]),
-        Integer => one("type", json!("integer")),
-        Number => one("type", json!("number")),
-        Bool => one("type", json!("boolean")),
-        Time => one("$ref", json!("#/$defs/time")),
-        Any => Map::new(),
-        Words(words) => one("enum", words().into()),
-        List(of) => {
-            let mut out = one("type", json!("array"));
-            out.insert("items".into(), Value::Object(shape(*of)));
-            out
-        }
-        Object(fields) => object(fields),
-    }
-}

@@ -17,6 +17,7 @@ mod change;
 mod contract;
 mod doctor;
 mod object;
+mod schema;
 mod structured;
 #[cfg(test)]
 mod tests;
@@ -33,8 +34,8 @@ use crate::engine::lint::Finding;
 use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
-    MessageEvent, MessageFact, MissingAnswer, OtherReading, ResourceErrorFact, ResourceFact, StateFact,
-    Store, StreamFact, TtlFact, TypeState, Wildcard,
+    ClaimFact, MessageEvent, MessageFact, MissingAnswer, OtherReading, ReconnectFact, RefusedVersion,
+    ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact, TtlFact, TypeState, Wildcard,
 };
 use crate::present::nack_effect::nack_effect_text;
 use crate::present::{node, report};
@@ -42,8 +43,8 @@ use crate::schema::Schema;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
-pub use contract::schema;
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
+pub use schema::schema;
 pub use structured::{authorities, globs, structured};
 pub use tls::certificate;
 pub use warming::{unavailable_clusters, warming};
@@ -222,6 +223,7 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
         out.put("version", &*nack.version);
         out.put("code", nack.code.0);
         out.put("message", &*nack.message);
+        out.put("resources", nack.resources.iter().map(refused_version).collect::<Vec<Value>>());
         out.done()
     });
     out.put("nacks", nacks.collect::<Vec<Value>>());
@@ -232,6 +234,10 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.put("bytes", fact.bytes);
     out.put("bytes_same", fact.bytes_same);
     out.done()
+}
+
+fn refused_version(refused: &RefusedVersion) -> Value {
+    json!({ "name": &*refused.name, "version": &*refused.version })
 }
 
 /// The `stream` object. `opened` is `null` if the opening was not recorded.
@@ -265,6 +271,7 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
         out.put("end", inner.done());
     }
     out.some("reconnect_of", fact.reconnect_of.map(|id| id.0));
+    out.some("account", fact.account.as_ref().map(account));
     out.put("messages", fact.messages);
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
@@ -308,6 +315,30 @@ fn node_info(fact: &StreamFact, body: Option<&Value>) -> Option<Value> {
     Some(out.done())
 }
 
+/// The member `account` of a `stream`: what became of the resources that the client had before.
+fn account(fact: &ReconnectFact) -> Value {
+    let left = fact.left.iter().map(|left| json!({ "type": type_word(&left.type_url), "name": &*left.name }));
+    let mut out = Object::bare();
+    out.put("claimed", fact.counts.claimed);
+    out.put("kept", fact.counts.kept());
+    out.put("resent", fact.counts.resent);
+    out.put("removed", fact.counts.removed);
+    out.put("left_behind", fact.counts.left_behind);
+    out.put("unclaimed", fact.counts.unclaimed);
+    out.put("left", left.collect::<Vec<_>>());
+    out.done()
+}
+
+/// One entry of `initial_resource_versions` of a `state`.
+pub fn claim(fact: &ClaimFact) -> Value {
+    let mut out = Object::bare();
+    out.put("name", &*fact.name);
+    out.put("claimed", &*fact.version);
+    out.put("known", fact.known.as_deref());
+    out.put("outcome", fact.outcome.word());
+    out.done()
+}
+
 /// One `waiting_reason` of a `state`: a likely reason for a missing answer.
 pub fn missing_answer(answer: &MissingAnswer) -> Value {
     let mut out = Object::bare();
@@ -340,6 +371,7 @@ pub fn finding(finding: &Finding, group: Option<u64>, clock: &Clock) -> Value {
     let mut out = Object::new("finding");
     out.put("rule", finding.rule.id);
     out.put("row", finding.rule.rows);
+    out.put("source", finding.rule.reference());
     out.put("severity", finding.severity.word());
     out.some("cause", finding.cause);
     out.put("blame", finding.blame.word());

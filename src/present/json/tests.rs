@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::engine::nack::RestUse;
 use crate::engine::store::{
-    EndFact, MessageKind, NackFact, Origin, RefusalFact, ResourceState, RowFact, Wildcard,
+    EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact, Wildcard,
 };
 use crate::wire::Tls;
 use crate::wire::event::{Code, Seq, StreamId, Variant};
@@ -35,6 +35,7 @@ fn message_fact(dir: Option<Dir>) -> MessageFact {
             size: 40,
             error: None,
             partial: false,
+            stated: None,
             note: None,
         },
         names: vec!["x".into()],
@@ -125,7 +126,7 @@ fn state_fact() -> StateFact {
             code: Code(3),
             message: "no".into(),
             implied: false,
-            resources: Vec::new(),
+            resources: vec![RefusedVersion { name: "c".into(), version: "7".into() }],
         }],
         nack_count: 1,
         open_nack: Some(Seq(4)),
@@ -153,6 +154,7 @@ fn state_has_fields_in_order() {
         value["nacks"],
         json!([{
             "n": 4, "time": 2.0, "may_refuse": 5, "nonce": "a", "version": "1", "code": 3, "message": "no",
+            "resources": [{ "name": "c", "version": "7" }],
         }])
     );
     let open = StateFact { effective: None, last_state: None, ..state_fact() };

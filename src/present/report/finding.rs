@@ -25,6 +25,9 @@ pub fn place(finding: &Finding) -> String {
     }
 }
 
+/// Rules whose sentences have the number of occurrences.
+const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
+
 /// Returns the sentence of a finding with names and count. `times` is the sign before the count.
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = String::new();
@@ -40,7 +43,7 @@ pub fn finding(finding: &Finding, times: &str) -> String {
     if finding.guess {
         text.push_str(" (?)");
     }
-    if finding.count > 1 {
+    if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
         text.push_str(&format!(" {times}{}", finding.count));
         if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
             text.push_str(&format!(", {rate:.1}/s"));

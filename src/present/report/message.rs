@@ -6,6 +6,8 @@ use crate::wire::h2::reset_words;
 use crate::wire::text::{age, count, latency, plural, size, type_label};
 
 use super::Role;
+use super::reconnect::stated_versions;
+use super::row_note::row_note;
 
 /// Returns the kind of a message: `push`, `└ NACK #478`, `subscribe +1`. `answer` is the mark of an
 /// answer.
@@ -65,7 +67,10 @@ pub fn delta(since: Duration) -> String {
 /// Returns the remark on a message: the error of a NACK, the end of a stream.
 pub fn note(line: &LineFact) -> String {
     let error = line.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
-    [line.note.clone(), error].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    let stated =
+        line.stated.as_ref().map(|counts| format!("initial_resource_versions {}", stated_versions(counts)));
+    let note = line.note.as_deref().map(row_note);
+    [note, stated, error].into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 /// Returns which other response a NACK may refuse: its nonce fits more than one.
@@ -88,7 +93,7 @@ pub fn arrow_text(line: &LineFact) -> String {
     let words: Vec<String> = match (line.dir, line.kind) {
         // The path of an `open` stands above the ladder, as the variant of the stream.
         (None, MessageKind::Open) => vec!["open".into()],
-        (None, kind) => vec![kind.word().into(), line.note.clone().unwrap_or_default()],
+        (None, kind) => vec![kind.word().into(), line.note.as_deref().map(row_note).unwrap_or_default()],
         (Some(Dir::Resp), _) => vec![label, version, nonce, resources(line), size(line.size)],
         (_, MessageKind::Nack) if version.is_empty() => vec![label, "NACK".into(), nonce],
         (_, MessageKind::Nack) => vec![label, "NACK".into(), nonce, "keeps".into(), version],

@@ -12,8 +12,10 @@ mod matrix;
 mod message;
 mod missing_answer;
 mod problem;
+mod reconnect;
 mod refusal;
 mod refused_version;
+mod row_note;
 mod state;
 mod warming;
 
@@ -26,8 +28,10 @@ pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use problem::{next_step, problem, problem_count, problem_node, problem_place, problem_word};
+pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
 pub use refusal::{RefusedState, changed_reference, refused_update};
 pub use refused_version::refused_version;
+pub use row_note::row_note;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, names, severity, state_text, state_word, subscribed,
 };

@@ -23,11 +23,14 @@ pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
     (ResourceState::Waiting, "requested, not sent yet"),
     (ResourceState::Present, "sent on this stream, and not removed since"),
     (ResourceState::Kept, "sent on an earlier stream, and not again on this one"),
-    (ResourceState::Removed, "sent, then removed by the server"),
-    (ResourceState::Absent, "does not exist, according to the server or to the client's timer"),
+    (ResourceState::Removed, "removed by the server"),
+    (
+        ResourceState::Absent,
+        "requested, but does not exist, according to the server or to the client's timer",
+    ),
     (ResourceState::Expired, "its time to live has run out"),
     (ResourceState::Redirected, "the server named another resource in its place"),
-    (ResourceState::Released, "sent, but no longer requested by the client"),
+    (ResourceState::Released, "no longer requested by the client"),
     (ResourceState::Orphan, "in force, but nothing that the client was sent refers to it"),
 ];
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
-    EndFact, LineFact, MessageFact, ReconnectFact, StateFact, StreamFact, SummaryFact,
+    EndFact, LeftResource, LineFact, MessageFact, ReconnectCounts, ReconnectFact, StateFact, StreamFact,
+    SummaryFact,
 };
 use crate::tui::data::{AppliedFilter, BodyFormat, Data, Info, Mode, ViewTime};
 use crate::tui::screens::overview::tests::problems::problems;
@@ -188,7 +189,10 @@ pub fn story() -> Story {
     first.end = Some(EndFact { by: Some(Side::Client), reset: Some(8), ..EndFact::default() });
     let mut second = stream(10, "payments-v3-1c2a", Variant::DeltaAds, "13:58:01");
     second.reconnect_of = Some(StreamId(9));
-    second.account = Some(ReconnectFact { claimed: 119, resent: 1, removed: 0, left_behind: 2 });
+    let counts = ReconnectCounts { claimed: 119, resent: 1, removed: 0, left_behind: 2, unclaimed: 0 };
+    let url = TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster");
+    let left = ["old-a", "old-b"].map(|name| LeftResource { type_url: url.clone(), name: name.into() });
+    second.account = Some(ReconnectFact { counts, left: left.into() });
     second.closed = Some(at("14:00:20"));
     second.last_message = Some(at("14:00:00"));
     second.end = Some(EndFact {

@@ -2,19 +2,35 @@ use std::time::Duration;
 
 use crate::wire::event::{ApiVersion, Kind};
 
-/// Formats an age or a duration, rounded down: `0.2s 41s 9m 3h 2d`.
+/// Formats an age or a duration in up to two units, rounded down: `0.2s 41s 9m12s 2h05m 3d4h`.
+///
+/// The second unit is left out if it is 0: `9m`, `2h`, `3d`.
 pub fn age(age: Duration) -> String {
     let secs = age.as_secs();
-    match secs {
-        0 => format!("0.{}s", age.subsec_millis() / 100),
-        1..60 => format!("{secs}s"),
-        60..3600 => format!("{}m", secs / 60),
-        3600..86400 => format!("{}h", secs / 3600),
-        _ => format!("{}d", secs / 86400),
-    }
+    let (minutes, hours, days) = (secs / 60, secs / 3600, secs / 86400);
+    let (first, rest) = match secs {
+        0 => return format!("0.{}s", age.subsec_millis() / 100),
+        1..60 => return format!("{secs}s"),
+        60..3600 => (format!("{minutes}m"), format!("{:02}s", secs % 60)),
+        3600..86400 => (format!("{hours}h"), format!("{:02}m", minutes % 60)),
+        _ => (format!("{days}d"), format!("{}h", hours % 24)),
+    };
+    if rest.starts_with("00") || rest == "0h" { first } else { format!("{first}{rest}") }
 }
 
-/// Formats the time between two messages: `0.3ms 19ms 1.2s 51s 9m`.
+/// Formats an age in one unit, rounded down, for narrow cells: `0.2s 41s 9m 3h 2d`.
+pub fn short_age(time: Duration) -> String {
+    let secs = time.as_secs();
+    let unit = match secs {
+        0..60 => 1,
+        60..3600 => 60,
+        3600..86400 => 3600,
+        _ => 86400,
+    };
+    if secs < 60 { age(time) } else { age(Duration::from_secs(secs / unit * unit)) }
+}
+
+/// Formats the time between two messages: `0.3ms 19ms 1.2s 51s 9m12s`.
 pub fn latency(time: Duration) -> String {
     let micros = time.as_micros();
     let tenths = (micros + 50_000) / 100_000;
@@ -26,14 +42,15 @@ pub fn latency(time: Duration) -> String {
     }
 }
 
-/// Formats a regular interval, rounded to what matters: `250ms`, `1.2s`, `300s`, `30m`.
+/// Formats a regular interval, rounded to what matters: `250ms`, `1.2s`, `300s`, `30m`, `30m15s`.
+///
+/// Settings of up to ten minutes are usually written in seconds.
 pub fn period(time: Duration) -> String {
     let secs = time.as_secs_f64().round() as u64;
     match secs {
         0..10 => latency(time),
         10..=600 => format!("{secs}s"),
-        _ if secs.is_multiple_of(60) => format!("{}m", secs / 60),
-        _ => format!("{}m {}s", secs / 60, secs % 60),
+        _ => age(Duration::from_secs(secs)),
     }
 }
 
@@ -105,7 +122,8 @@ mod tests {
         assert_eq!(shown(1_240), "1.2s");
         assert_eq!(shown(300_020), "300s");
         assert_eq!(shown(1_800_100), "30m");
-        assert_eq!(shown(1_815_000), "30m 15s");
+        assert_eq!(shown(1_815_000), "30m15s");
+        assert_eq!(shown(7_500_400), "2h05m");
     }
 
     #[test]
@@ -117,12 +135,23 @@ mod tests {
             (41_900, "41s"),
             (59_999, "59s"),
             (60_000, "1m"),
-            (9 * 60_000 + 59_000, "9m"),
-            (3 * 3_600_000, "3h"),
-            (50 * 3_600_000, "2d"),
+            (4 * 60_000 + 12_000, "4m12s"),
+            (9 * 60_000 + 5_999, "9m05s"),
+            (3 * 3_600_000 + 59_000, "3h"),
+            (2 * 3_600_000 + 5 * 60_000, "2h05m"),
+            (48 * 3_600_000, "2d"),
+            (76 * 3_600_000 + 59 * 60_000, "3d4h"),
         ] {
             assert_eq!(age(Duration::from_millis(ms)), text);
         }
+    }
+
+    #[test]
+    fn short_ages() {
+        for (secs, text) in [(41, "41s"), (252, "4m"), (7_500, "2h"), (273_600, "3d")] {
+            assert_eq!(short_age(Duration::from_secs(secs)), text);
+        }
+        assert_eq!(short_age(Duration::from_millis(250)), "0.2s");
     }
 
     #[test]

@@ -1,20 +1,16 @@
 //! The rules of `lint`, from their manuals.
 
 use super::{code, prose, table};
+use crate::cli::protocol_rows::{ProtocolRow, protocol_row};
 use crate::engine::lint::{Rule, Severity, rules};
 
-/// Returns the public document that the manual cites.
-fn reference(rule: &Rule) -> String {
-    let manual = rule.manual();
-    let (_, reference) = manual.split_once("\nReference: ").expect("a reference in the manual");
-    reference.split_whitespace().collect::<Vec<_>>().join(" ").trim_end_matches('.').to_owned()
-}
-
-/// Links the rows of the protocol table; a rule of good practice has none.
-fn rows(rule: &Rule) -> String {
-    let is_row = |row: &&str| row.contains('-');
-    let link = |row: &str| format!("[{row}](../protocol.md#{})", row.to_lowercase());
-    rule.rows.split(", ").filter(is_row).map(link).collect::<Vec<_>>().join(", ")
+/// Links the statements of the protocol table; a rule of good practice has none.
+fn statements(rule: &Rule) -> String {
+    let link = |row: ProtocolRow| {
+        let statement = prose(row.statement.trim_end_matches('.'));
+        format!("[{statement}](../protocol.md#{})", row.id.to_lowercase())
+    };
+    rule.rows.split(", ").filter_map(protocol_row).map(link).collect::<Vec<_>>().join("<br>")
 }
 
 pub(super) fn generate() -> String {
@@ -22,8 +18,8 @@ pub(super) fn generate() -> String {
     for severity in Severity::ALL {
         let rules = rules()
             .filter(|rule| rule.severity == severity)
-            .map(|rule| [code(rule.id), prose(rule.title()), prose(&reference(rule)), rows(rule)]);
-        let table = table(["rule", "finding", "public source", "protocol table"], rules);
+            .map(|rule| [code(rule.id), prose(rule.title()), prose(&rule.reference()), statements(rule)]);
+        let table = table(["rule", "finding", "public source", "statement of the protocol"], rules);
         out.push_str(&format!("\n## Severity {}\n\n{table}", severity.word()));
     }
     out.push('\n');

@@ -22,6 +22,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
+use crate::engine::session::key;
+use crate::schema::list_violations;
 use crate::wire::event::Variant;
 
 fn check_message(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
@@ -44,46 +46,47 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if ctx.stream.variant() != Some(Variant::File) {
         return;
     }
-    if response.track.verdicts.open_nack().is_some() {
+    let catalog = ctx.catalog();
+    let is_rejected = response.track.verdicts.open_nack().is_some();
+    let mismatch = if !response.outcome.duplicates.is_empty() {
+        Some(("has a name twice", response.outcome.duplicates.clone()))
+    } else if !response.scan.other_type.is_empty() {
+        let other = response.scan.other_type.iter();
+        Some(("has a resource of another type", other.map(|id| key(catalog, *id)).collect()))
+    } else {
+        None
+    };
+    if let Some((what, names)) = mismatch.filter(|_| is_rejected) {
         if ctx.stream_state.has_valid_content {
-            let text = "the update has a duplicate name or a wrong type; the previous content stays in force";
+            let text = format!("the update {what}; the previous content stays in force");
             let cause = Some("message");
-            ctx.report(
-                &RULE,
-                FindingDraft {
-                    blame: Blame::Server,
-                    text: text.to_owned(),
-                    cause,
-                    ..FindingDraft::default()
-                },
-            );
+            ctx.report(&RULE, FindingDraft { cause, ..FindingDraft::new(Blame::Server, text, &names) });
         }
         return;
     }
-    let catalog = ctx.catalog();
     let breaks = |id: &&crate::wire::content::BlobId| {
         let payload = catalog.entry(**id).payload;
         let broken =
             payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());
         broken.is_some_and(|broken| !broken.is_empty())
     };
-    let bad: Vec<_> = response
-        .view
-        .resources
-        .blobs()
-        .iter()
-        .filter(breaks)
-        .map(|id| crate::engine::session::key(catalog, *id))
-        .collect();
+    let bad: Vec<_> =
+        response.view.resources.blobs().iter().filter(breaks).map(|id| key(catalog, *id)).collect();
     if bad.is_empty() {
-        ctx.stream_state.has_valid_content = true;
+        ctx.stream_state.has_valid_content |= !is_rejected;
     } else if ctx.stream_state.has_valid_content {
-        let text = "the update breaks a constraint of the API; a client that checks constraints keeps the previous content"
-            .to_owned();
+        let first = response.view.resources.blobs().iter().find(breaks);
+        let payload = first.and_then(|id| catalog.entry(*id).payload);
+        let broken =
+            payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.as_ref());
+        let broken = broken.map(|broken| list_violations(broken)).unwrap_or_default();
+        let text = format!(
+            "the update breaks a constraint of the API; the previous content stays in force: {broken}"
+        );
         let cause = Some("constraint");
         ctx.report(
             &RULE,
-            FindingDraft { cause, guess: true, ..FindingDraft::new(Blame::Server, text, &bad) },
+            FindingDraft { cause, guess: !is_rejected, ..FindingDraft::new(Blame::Server, text, &bad) },
         );
     }
 }

@@ -27,8 +27,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.implied {
-        let version = request.answered_version().map_or("", |version| version.as_str());
-        let stated = request.sotw().map_or("", |body| body.version_info.as_str());
+        let shown = crate::wire::text::shown_name;
+        let version = shown(request.answered_version().map_or("", |version| version.as_str()));
+        let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
         let text = format!("version {stated} with the nonce of version {version}, but no error_detail");
         let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });

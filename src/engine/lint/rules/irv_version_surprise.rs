@@ -35,8 +35,17 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     };
     let claims = body.initial_resource_versions.iter();
     let names: Vec<_> = claims.filter(|(name, v)| surprises(**name, **v)).map(|(name, _)| *name).collect();
-    if !names.is_empty() {
-        let text = "stated version is neither the last sent nor the last accepted".to_owned();
+    if let [first, ..] = names[..] {
+        let version = |slot: Option<crate::engine::session::ResourceEntry>| {
+            slot.map_or("none", |slot| crate::wire::text::shown_name(catalog.text(slot.version)))
+        };
+        let stated = body.initial_resource_versions.get(&first).map_or("", |version| catalog.text(*version));
+        let text = format!(
+            "states version {}, but version {} was sent last and version {} accepted last",
+            crate::wire::text::shown_name(stated),
+            version(prior.sent.get(catalog, first)),
+            version(prior.accepted.get(catalog, first)),
+        );
         ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
 }

@@ -28,8 +28,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.sotw().filter(|body| body.error_detail.is_none()) else { return };
     let refused = request.answered_version().filter(|version| !version.is_empty());
     if refused == Some(&body.version_info) {
-        let text =
-            format!("nonce and version of the rejected version {}, without error_detail", body.version_info);
+        let text = format!(
+            "repeats nonce and version of the rejected version {} without error_detail: it looks like an ACK",
+            body.version_info
+        );
         let evidence = [about.seq];
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
     }

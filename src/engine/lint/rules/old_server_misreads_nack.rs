@@ -28,7 +28,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if let Some(version) = super::nack_version_refused::claims_refused(request) {
         let text = format!(
-            "NACK of version {version} at version {version}: a server that compares versions reads an ACK"
+            "NACK of version {version} that reports version {version}: a server that compares versions takes it for an ACK"
         );
         let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
         ctx.report(

@@ -26,13 +26,17 @@ use std::sync::Arc;
 use super::super::state::{ConstraintFinding, MAX_RESPONSES};
 use crate::engine::nack;
 use crate::schema::{Violation, list_violations};
-use crate::wire::event::Sym;
+use crate::wire::event::{Sym, Variant};
 
+/// Fields with the name of a resource.
+const NAME_FIELDS: [&str; 2] = ["name", "cluster_name"];
 /// Resources of one response that get a finding.
 const MAX_FINDINGS: usize = 16;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if ctx.options.constraints.is_none() {
+    // `fs-update-rejected` covers a file that breaks a constraint after a valid one.
+    let is_update_of_file = ctx.stream.variant() == Some(Variant::File) && ctx.stream_state.has_valid_content;
+    if ctx.options.constraints.is_none() || is_update_of_file {
         return;
     }
     let catalog = ctx.catalog();
@@ -47,6 +51,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let broken =
             payload.and_then(|payload| ctx.source_state.constraint_violations.get(&payload)?.clone());
         let Some(broken) = broken.filter(|broken| !broken.is_empty()) else { continue };
+        // `resource-name-empty` covers an empty name.
+        let is_of_name = |violation: &Violation| NAME_FIELDS.contains(&violation.path.as_str());
+        if response.scan.nameless.contains(id) && broken.iter().all(is_of_name) {
+            continue;
+        }
         found.push((name, broken));
         if found.len() == MAX_FINDINGS {
             break;

@@ -26,7 +26,13 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let named = !response.track.type_url.is_empty();
-    if ctx.is_aggregated() && response.track.traffic.requests == 0 && !response.track.has_lost && named {
+    if ctx.is_aggregated()
+        && response.track.traffic.requests == 0
+        && !response.track.has_lost
+        && named
+        // `type-url-malformed` covers a type that no client can request.
+        && !super::type_url_malformed::is_malformed(response.track.type_url.as_str())
+    {
         let text = format!(
             "{} was never requested on the stream",
             super::support::type_label(&response.track.type_url)

@@ -35,7 +35,7 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let open = &ctx.stream_state.open_polls;
     let before = open.iter().rev().find(|(track, _)| *track == ctx.track_index).map(|(_, seq)| *seq);
     if let Some(before) = before.filter(|before| ctx.has_all_since(*before)) {
-        let text = "polls again before the previous poll has a response".to_owned();
+        let text = "poll sent before the previous poll was answered".to_owned();
         ctx.report(&RULE, FindingDraft { text, evidence: &[before], ..FindingDraft::default() });
     }
     if ctx.stream_state.open_polls.len() < MAX_PENDING_POLLS {

@@ -33,10 +33,15 @@ const FEATURE: &str = NodeInfo::WRAPPER_FEATURE;
 const GRPC_FEATURE: &str = "xds.config.resource-in-sotw";
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(features) = ctx.client_features().filter(|_| !response.scan.wrapped.is_empty()) else { return };
-    if !features.iter().any(|feature| feature == FEATURE || feature == GRPC_FEATURE) {
+    if !response.scan.wrapped.is_empty() && lacks_wrappers(ctx) {
         let names = &response.scan.wrapped;
         let text = format!("wrapped resources for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
     }
+}
+
+/// Whether the client is known not to support wrapped resources in SotW.
+pub(super) fn lacks_wrappers(ctx: &RuleContext<'_>) -> bool {
+    let is_supported = |feature: &String| feature == FEATURE || feature == GRPC_FEATURE;
+    ctx.client_features().is_some_and(|features| !features.iter().any(is_supported))
 }

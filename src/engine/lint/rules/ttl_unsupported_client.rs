@@ -25,12 +25,20 @@ use crate::wire::NodeInfo;
 const FEATURE: &str = NodeInfo::TTL_FEATURE;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(features) = ctx.client_features().filter(|_| !response.scan.ttl.is_empty()) else { return };
-    if !features.iter().any(|feature| feature == FEATURE) {
+    if response.scan.ttl.is_empty() {
+        return;
+    }
+    // `sotw-wrapper-unsupported` covers TTLs in wrappers that the client does not read at all.
+    if lacks_ttl(ctx) && (response.view.is_delta || !super::sotw_wrapper_unsupported::lacks_wrappers(ctx)) {
         let catalog = ctx.catalog();
         let names: Vec<_> =
             response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
         let text = format!("TTL for a client without the feature {FEATURE}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
+}
+
+/// Whether the client is known not to support TTLs.
+pub(super) fn lacks_ttl(ctx: &RuleContext<'_>) -> bool {
+    ctx.client_features().is_some_and(|features| !features.iter().any(|feature| feature == FEATURE))
 }

@@ -58,7 +58,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         }
     }
     if !names.is_empty() {
-        let text = format!("content of another control plane, then again of {plane}");
+        let text =
+            format!("the content changes to that of another control plane, and back to that of {plane}");
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -20,11 +20,19 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::type_of_name;
+use crate::wire::content::BlobId;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let Some(first) = response.scan.other_type.first() else { return };
     let catalog = ctx.catalog();
-    let names: Vec<_> =
-        response.scan.other_type.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+    // `xdstp-type-mismatch` covers names whose type is that of the payload.
+    let is_of_name = |id: &BlobId| {
+        let entry = catalog.entry(*id);
+        type_of_name(catalog.text(entry.name)).is_some_and(|url| url.as_str() == catalog.text(entry.type_url))
+    };
+    let other: Vec<BlobId> = response.scan.other_type.iter().copied().filter(|id| !is_of_name(id)).collect();
+    let Some(first) = other.first() else { return };
+    let names: Vec<_> = other.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let inner = catalog.text(catalog.entry(*first).type_url);
     let text = format!("{inner} in a response of {}", response.track.type_url);
     ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

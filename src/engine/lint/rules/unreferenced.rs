@@ -85,7 +85,7 @@ fn due(ctx: &mut RuleContext<'_>) {
         ctx.arm(Alarm::Unreferenced, next.after(UNREFERENCED_LIMIT));
     }
     if !names.is_empty() && ctx.knows_all_of(parents(kind)) && sees_parents(ctx, kind, &names) {
-        let text = "unreferenced by the resources of the client for 60 s".to_owned();
+        let text = "no resource of the client has referred to it for 60 s".to_owned();
         ctx.report(&RULE, FindingDraft { text, names: &names, guess: true, ..FindingDraft::default() });
     }
 }

@@ -31,7 +31,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         }
     }
     if !names.is_empty() {
-        let text = "two inline entries have one name".to_owned();
+        let text = "two inline entries have the same name".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
+use crate::engine::session::PushFact;
+use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
 use crate::engine::session::subscription::SubscribedNames;
-use crate::engine::session::{PushFact, ReconnectFact};
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 
 /// How the subscription of a track came about.
@@ -56,13 +57,51 @@ pub(crate) struct Traffic {
 /// Resources that the client brought along from before the stream.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Carried {
-    /// How much of it the server sent again or removed.
-    pub(crate) account: ReconnectFact,
+    /// How much of it the server sent again or removed, apart from `claims`.
+    pub(super) counts: ReconnectCounts,
+    /// The entries of `initial_resource_versions`, by name.
+    pub(crate) claims: Claims,
+    /// The first names that the client had and did not request again.
+    pub(crate) left: Arc<[Sym]>,
     /// Resources that no response has mentioned yet.
     pub(in crate::engine::session) unmentioned: usize,
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,
+}
+
+impl Carried {
+    /// SotW: counts the resources of the stream before. The client did not request `left` of them
+    /// again. `claims`: its first request repeats a version.
+    pub(crate) fn had(&mut self, all: u64, left: u64, claims: bool) {
+        match claims {
+            true => {
+                self.counts.claimed += all;
+                self.counts.left_behind += left;
+            }
+            false => self.counts.unclaimed += left,
+        }
+    }
+
+    /// SotW: counts the resources that a client claims to have from a stream that was not recorded.
+    pub(crate) fn claim_unseen(&mut self, names: usize) {
+        self.counts.claimed += names as u64;
+        self.unmentioned = names;
+    }
+
+    /// SotW: counts the resources of the stream before that a response sent again or left out.
+    pub(super) fn count(&mut self, resent: usize, removed: usize) {
+        self.counts.resent += resent as u64;
+        self.counts.removed += removed as u64;
+        self.unmentioned = self.unmentioned.saturating_sub(resent + removed);
+    }
+
+    /// Returns what became of the resources that the client brought along.
+    pub(crate) fn counts(&self) -> ReconnectCounts {
+        let mut counts = self.counts;
+        counts.add(self.claims.counts());
+        counts
+    }
 }
 
 /// An entry of `resource_errors` (docs/protocol.md#m-14).

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::session::claims::ClaimOutcome;
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
 use crate::engine::session::events::{EventKind, MatchedVersion, TtlChange};
 use crate::engine::session::names::SymSet;
@@ -94,6 +95,7 @@ impl Track {
         self.delivered(ctx, push.resources, &change);
         self.subscription.wildcard_owed = None;
         self.count_carried(kept, scope, change.removed.len());
+        self.decide_claims(ctx.catalog, push.resources);
         let nonce_reused = !self.add_response(ctx, push, version, scope, &change);
         if from_file {
             let rejection = crate::engine::session::file::rejection(
@@ -200,15 +202,23 @@ impl Track {
         AppliedResources { change, hollow, unknown_removals }
     }
 
-    /// Counts the resources of the stream before that a response sent again or left out.
+    /// SotW: counts the resources of the stream before that a response sent again or left out.
     fn count_carried(&mut self, resent: usize, scope: ResponseScope, removed: usize) {
-        self.carried.account.resent += resent as u64;
         let gone = match scope {
             ResponseScope::Full => self.carried.unmentioned.saturating_sub(resent),
             ResponseScope::Partial | ResponseScope::Hollow => 0,
         };
-        self.carried.account.removed += gone.min(removed) as u64;
-        self.carried.unmentioned = self.carried.unmentioned.saturating_sub(resent + gone);
+        self.carried.count(resent, gone.min(removed));
+    }
+
+    /// Delta: records which of the stated resources a response sends again.
+    fn decide_claims(&mut self, catalog: &Catalog, list: &List) {
+        if self.carried.claims.is_empty() {
+            return;
+        }
+        for id in list.blobs().iter().filter(|id| !hollow(catalog, **id)) {
+            self.carried.claims.decide(key(catalog, *id), ClaimOutcome::Resent);
+        }
     }
 
     /// Counts the bytes and the resources of a response.
@@ -285,10 +295,14 @@ impl Track {
 
     /// Counts the resources of a response that the client has from an earlier stream.
     fn count_kept(&self, catalog: &Catalog, list: &List) -> usize {
-        if self.carried.unmentioned == 0 {
+        if self.carried.unmentioned == 0 || !self.carried.claims.is_empty() {
             return 0;
         }
-        let kept = |name| self.sent.get(catalog, name).is_some_and(|slot| slot.state == Presence::Kept);
+        let kept = |name| match self.sent.get(catalog, name) {
+            Some(slot) => slot.state == Presence::Kept,
+            // From a stream that was not recorded.
+            None => self.waiting.get(name).is_some_and(|request| request.has_resource),
+        };
         list.blobs().iter().filter(|id| kept(key(catalog, **id))).count()
     }
 
@@ -308,16 +322,13 @@ impl Track {
         }
         let slot = self.sent.get(ctx.catalog, name);
         let was_held = slot.is_some_and(|slot| slot.is_present() || slot.state == Presence::Expired)
-            || self.waiting.get(name).is_some_and(|request| request.has_resource);
+            || self.waiting.get(name).is_some_and(|request| request.has_resource || self.is_stated(name));
         let state = match slot.map(|slot| slot.state) {
             _ if was_held => Presence::Removed,
             Some(Presence::Removed) => Presence::Removed,
             _ => Presence::Absent(AbsentBy::Server),
         };
-        if slot.is_some_and(|slot| slot.state == Presence::Kept) {
-            self.carried.account.removed += 1;
-            self.carried.unmentioned = self.carried.unmentioned.saturating_sub(1);
-        }
+        self.carried.claims.decide(name, ClaimOutcome::Removed);
         if was_held || self.covers(ctx.catalog, name, slot.as_ref()) {
             removed.push(name);
         }
@@ -326,6 +337,11 @@ impl Track {
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });
         self.forget(name);
         self.waiting.remove(ctx.catalog.first_spelling(raw));
+    }
+
+    /// Whether the first request states a version of the resource, and subscribes to it.
+    fn is_stated(&self, name: Sym) -> bool {
+        self.carried.claims.get(name).is_some_and(|(_, outcome)| outcome != ClaimOutcome::LeftBehind)
     }
 
     /// Clears what is known of a name that is not present any more.
@@ -384,6 +400,7 @@ impl Track {
             removed.push(name);
         }
         self.had_absent = true;
+        self.carried.claims.decide(name, ClaimOutcome::Removed);
         let state = Presence::Absent(AbsentBy::Legacy);
         let version = slot.map_or(Sym::EMPTY, |slot| slot.version);
         self.sent.put(ctx.catalog, name, ResourceEntry { state, blob, version, order });

@@ -1,12 +1,13 @@
 //! Remarks on nonces that do not answer the newest response.
 
 use super::replay;
+use crate::present::report::row_note;
 
 /// Returns number and remark of the requests that have a remark.
 fn notes(text: &str) -> Vec<(u64, String)> {
     let store = replay(&format!("node n cluster=c\n{text}"));
     let rows = (0..store.rows()).filter_map(|row| store.row(row));
-    rows.filter_map(|row| Some((row.n?.0, row.note.clone()?))).collect()
+    rows.filter_map(|row| Some((row.n?.0, row_note(row.note.as_deref()?)))).collect()
 }
 
 #[track_caller]

@@ -1,6 +1,7 @@
 //! Nonces that do not tell responses apart, and streams whose start is missing.
 
 use super::{holds, replay};
+use crate::present::report::row_note;
 
 #[test]
 fn reads_first_request_with_issued_nonce_as_verdict() {
@@ -172,7 +173,7 @@ fn applies_verdicts_in_order_of_responses() {
 fn notes(text: &str) -> Vec<String> {
     let store = replay(text);
     let rows = (0..store.rows()).filter_map(|index| store.row(index));
-    rows.filter(|row| row.n.is_some()).filter_map(|row| row.note.clone()).collect()
+    rows.filter(|row| row.n.is_some()).filter_map(|row| row.note.as_deref().map(row_note)).collect()
 }
 
 #[test]

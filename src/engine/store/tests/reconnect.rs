@@ -1,5 +1,5 @@
 use super::{holds, replay};
-use crate::engine::store::ReconnectFact;
+use crate::engine::store::{ReconnectCounts, Store};
 use crate::wire::event::StreamId;
 
 const S01: &str = "node n cluster=c
@@ -37,8 +37,9 @@ fn keeps_resources_after_reconnect() {
     let store = replay(&format!("{S01}> v=X names=[foo]\n< v=Y n=B [foo~2]\n"));
     let stream = store.stream(StreamId(2)).unwrap();
     assert_eq!(stream.reconnect_of, Some(StreamId(1)));
-    let account = ReconnectFact { claimed: 1, resent: 1, removed: 0, left_behind: 1 };
-    assert_eq!(stream.account, Some(account));
+    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 1, unclaimed: 0 };
+    assert_eq!(counts.kept(), 0);
+    assert_eq!(account_of(&store), (counts, vec!["bar".to_owned()]));
     assert_eq!(store.stream(StreamId(1)).unwrap().account, None);
 }
 
@@ -118,8 +119,51 @@ fn keeps_claimed_resources_after_delta_reconnect() {
          expect resource 2 cds wc removed"
     ));
     let store = replay(&format!("{S25}> sub=[wa wb] irv={{wa:1 wb:2}}\n< n=1 [wb~3@3]\n"));
+    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 0, unclaimed: 1 };
+    assert_eq!((account_of(&store), counts.kept()), ((counts, vec!["wc".to_owned()]), 1));
+}
+
+#[test]
+fn each_stated_version_has_an_outcome() {
+    let store = replay(&format!(
+        "{S25}> sub=[wa wb other] irv={{wa:1 wb:1 wc:1 other:5 gone:7}}\n< n=1 [wb~3@3] rm=[other]\n> n=1\n"
+    ));
+    let cds = store.states().pop().unwrap().type_url;
+    let claims = store.claims(StreamId(2), &cds);
+    let claims: Vec<_> = claims
+        .iter()
+        .map(|claim| (&*claim.name, &*claim.version, claim.known.as_deref(), claim.outcome.word()))
+        .collect();
+    assert_eq!(
+        claims,
+        [
+            ("gone", "7", None, "left_behind"),
+            ("other", "5", None, "removed"),
+            ("wa", "1", Some("1"), "kept"),
+            ("wb", "1", Some("2"), "resent"),
+            ("wc", "1", Some("1"), "left_behind"),
+        ]
+    );
+    let counts = ReconnectCounts { claimed: 5, resent: 1, removed: 1, left_behind: 2, unclaimed: 0 };
+    let left = vec!["gone".to_owned(), "wc".to_owned()];
+    let (found, mut names) = account_of(&store);
+    names.sort();
+    assert_eq!((found, names, counts.kept()), (counts, left, 1));
+    assert_eq!(store.claim(StreamId(2), &cds, "wb").map(|claim| claim.outcome.word()), Some("resent"));
+    assert_eq!(store.claim(StreamId(1), &cds, "wb"), None);
+}
+
+#[test]
+fn resends_of_claims_from_an_unseen_stream_are_counted() {
+    let store = replay("stream 1 sotw eds\n> v=7 names=[foo bar]\n< v=8 n=a [foo]\n");
+    let account = store.stream(StreamId(1)).unwrap().account.unwrap().counts;
+    assert_eq!((account.claimed, account.resent, account.kept()), (2, 1, 1));
+}
+
+/// The account of stream 2, with the names that it left behind.
+fn account_of(store: &Store) -> (ReconnectCounts, Vec<String>) {
     let account = store.stream(StreamId(2)).unwrap().account.unwrap();
-    assert_eq!(account, ReconnectFact { claimed: 2, resent: 1, removed: 0, left_behind: 1 });
+    (account.counts, account.left.iter().map(|left| left.name.to_string()).collect())
 }
 
 #[test]
@@ -138,8 +182,8 @@ fn counts_unrequested_types_as_left_behind() {
          > cds v=1
         ",
     );
-    let account = store.stream(StreamId(2)).unwrap().account.unwrap();
-    assert_eq!(account, ReconnectFact { claimed: 2, resent: 0, removed: 0, left_behind: 1 });
+    let counts = ReconnectCounts { claimed: 2, resent: 0, removed: 0, left_behind: 0, unclaimed: 1 };
+    assert_eq!(account_of(&store), (counts, vec!["A".to_owned()]));
 }
 
 #[test]

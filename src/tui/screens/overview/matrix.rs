@@ -43,7 +43,7 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -
     };
     let theme::StateMark { symbol, role, .. } = theme::state_mark(cell.state, glyphs);
     let newest = cell.last_nack.map(|(_, at)| at);
-    let age = common.age(report::age_from(cell.state, cell.since, newest));
+    let age = common.short_age(report::age_from(cell.state, cell.since, newest));
     let words = report::state_text(cell.state, cell, glyphs.times);
     let text = match cell.state {
         TypeState::Miss if narrow => {

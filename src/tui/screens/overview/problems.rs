@@ -45,7 +45,7 @@ fn problem_line(common: &Common, problem: &ProblemFact, width: usize) -> StyledL
     let sentence = if glyphs.times == "x" { sentence.replace('×', "x") } else { sentence };
     vec![
         span(format!(" {symbol} {} ", pad(word, 7)), role),
-        plain(pad(&common.age(problem.since), 5)),
+        plain(pad(&common.age(problem.since), 6)),
         plain(pad(&node, names + 1)),
         plain(sentence),
     ]
@@ -60,7 +60,7 @@ fn line(common: &Common, line: ProblemLine, width: usize) -> StyledLine {
         ProblemLine::Quote(at) => {
             let quote = common.problems.get(at).and_then(|problem| problem.quote());
             let quote = quote.map_or("", |quote| quote);
-            vec![plain(" ".repeat(16)), span(format!("\"{quote}\""), Role::Muted)]
+            vec![plain(" ".repeat(17)), span(format!("\"{quote}\""), Role::Muted)]
         }
     }
 }

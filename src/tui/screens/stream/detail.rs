@@ -133,6 +133,11 @@ fn add_names(fields: &mut DetailFields, screen: &StreamScreen, state: &StateFact
     if !state.absent.is_empty() {
         fields.add("absent", &report::names(&state.absent, MAX_LISTED_NAMES), Role::Plain);
     }
+    if let Some(brought) = &screen.brought {
+        let is_complete = brought.counts.left_behind + brought.counts.unclaimed == 0;
+        let role = if is_complete { Role::Plain } else { Role::Warn };
+        fields.add("reconnect", &report::reconnect(brought), role);
+    }
     if let Some(applied) = screen.applied() {
         let role = if applied.is_problem() { Role::Bad } else { Role::Plain };
         fields.add("applied", &format!("{}, by the dump of the client", applied_summary(applied)), role);

@@ -112,15 +112,9 @@ fn add_tls(events: &mut Events<'_>, stream: &StreamFact) {
 /// Adds the account of a reconnect, the newest ping, and lost messages.
 fn add_traffic(events: &mut Events<'_>, stream: &StreamFact) {
     if let Some(account) = &stream.account {
-        let role = if account.left_behind > 0 { Role::Warn } else { Role::Plain };
-        let text = format!(
-            "claimed {}, re-sent {}, removed {}, left behind {}",
-            count(account.claimed),
-            count(account.resent),
-            count(account.removed),
-            count(account.left_behind)
-        );
-        events.add("account", role, &text);
+        let is_complete = account.counts.left_behind + account.counts.unclaimed == 0;
+        let role = if is_complete { Role::Plain } else { Role::Warn };
+        events.add("account", role, &report::reconnect(account));
     }
     if let Some(keepalive) = stream.keepalive {
         let (by, every) = (keepalive.by.word(), age(keepalive.every));

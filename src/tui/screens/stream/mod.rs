@@ -9,7 +9,7 @@ mod view;
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{StateFact, StreamFact, TypeState};
+use crate::engine::store::{ReconnectFact, StateFact, Store, StreamFact, TypeState};
 use crate::present::node;
 use crate::present::report::{severity, type_order};
 use crate::tui::common::{Common, Pane, Scope};
@@ -43,6 +43,8 @@ pub struct StreamScreen {
     applied: Vec<Option<AppliedDiff>>,
     /// Likely reasons why names of the selected type are missing.
     missing_answers: MissingAnswers,
+    /// Fates of the resources of the selected type that the client had before the stream.
+    brought: Option<ReconnectFact>,
     /// The stream and those that it continues, newest first.
     chain: Vec<StreamFact>,
     /// The detail pane shows the node in place of the type.
@@ -81,6 +83,8 @@ impl StreamScreen {
     fn explain(&mut self, data: &dyn Data) {
         let stream = self.fact().map(|fact| fact.stream);
         let selected = self.state().map(|state| state.type_url.clone());
+        let brought = |store: &Store| store.reconnect(stream?, selected.as_ref()?);
+        self.brought = data.source().and_then(|(store, _)| brought(store));
         self.missing_answers.load(data, stream, selected.as_ref());
     }
 

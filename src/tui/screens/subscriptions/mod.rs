@@ -84,6 +84,7 @@ impl SubscriptionsScreen {
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
         let subscribed = |fact: SummaryFact| SubscribedType {
             wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
+            brought: store.reconnect(stream, &fact.type_url),
             fact,
         };
         self.types = store.summaries_of(stream).into_iter().map(subscribed).collect();
@@ -137,6 +138,7 @@ impl SubscriptionsScreen {
             waits: store.pending_name(stream, &url, &name),
             asked: self.asked.get(&name).copied(),
             came: self.came.get(&name).copied(),
+            claim: store.claim(stream, &url, &name),
             name,
         };
         self.window = names.into_iter().map(row).collect();

@@ -4,7 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{GlobMembers, PendingNameFact, ResourceFact, Store, SummaryFact, Wildcard};
+use crate::engine::store::{
+    ClaimFact, GlobMembers, PendingNameFact, ReconnectFact, ResourceFact, Store, SummaryFact, Wildcard,
+};
 use crate::present::json::type_word;
 use crate::tui::common::Sort;
 use crate::tui::data::{AppliedFilter, Data};
@@ -22,6 +24,8 @@ const MAX_CHANGES: usize = 1000;
 pub struct SubscribedType {
     pub fact: SummaryFact,
     pub wildcard: Wildcard,
+    /// Fates of the resources that the client had before the stream.
+    pub brought: Option<ReconnectFact>,
 }
 
 /// A request that changed the subscription.
@@ -45,6 +49,8 @@ pub struct NameRow {
     pub asked: Option<(Seq, Time)>,
     /// The time of the first response after the request.
     pub came: Option<Time>,
+    /// The version that the client states to have in its first request.
+    pub claim: Option<ClaimFact>,
     /// The members of a glob.
     pub members: Option<GlobMembers>,
 }

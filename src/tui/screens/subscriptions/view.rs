@@ -199,6 +199,11 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
     {
         lines.push(vec![plain(format!(" {line}"))]);
     }
+    if let Some(brought) = &of.brought {
+        lines.push(vec![]);
+        lines.push(vec![span(" brought along from before", Role::Title)]);
+        lines.extend(field(" ", &report::reconnect(brought), Role::Plain, usize::from(area.width)));
+    }
     canvas.lines(area, &lines, 0);
 }
 
@@ -228,6 +233,9 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
             add("asked by", "the wildcard, not by name".to_owned())
         }
         (None, None) => add("asked by", "a request that was not recorded".to_owned()),
+    }
+    if let Some(claim) = &row.claim {
+        add("claimed", report::claim(claim));
     }
     let Some(fact) = &row.fact else {
         if let Some(why) = &screen.why {

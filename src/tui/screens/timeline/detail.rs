@@ -45,7 +45,7 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         lines.extend(field(&text::pad(&format!(" {label}"), room), value, role, width));
     };
     if let Some(note) = &fact.note {
-        add("note", note, Role::Warn);
+        add("note", &report::row_note(note), Role::Warn);
     }
     if fact.n.is_none() {
         return lines;
@@ -103,6 +103,9 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         let place =
             if fact.n == Some(from) { String::new() } else { format!("   (from message {})", from.0) };
         add("node", &format!("id \"{id}\"{place}"), Role::Plain);
+    }
+    if let Some(stated) = &fact.stated {
+        add("initial_resource_versions", &report::stated_versions(stated), Role::Plain);
     }
     let class = fact.class.map(|class| format!("   class {}", class.word())).unwrap_or_default();
     add("size", &format!("{}{class}", size(fact.size)), Role::Muted);

@@ -132,7 +132,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
         if let Some(note) = &shown.line.note {
             let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
             let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
-            canvas.line(rest, &[span(note.as_str(), Role::Muted)]);
+            canvas.line(rest, &[span(report::row_note(note), Role::Muted)]);
             if Some(shown.row) == screen.selected {
                 canvas.select(row);
             }

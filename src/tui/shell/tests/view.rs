@@ -1,10 +1,12 @@
 //! Title, footer, help and prompts as drawn, and texts that are hard to draw.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
 
 use crate::engine::problems::{Problem, RefusedPush};
+use crate::engine::store::RowNote;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
@@ -55,7 +57,7 @@ fn escapes_hostile_text() {
         row.row.version = evil.into();
         row.row.nonce = evil.into();
         row.row.node = Some(evil.into());
-        row.row.note = row.note.as_ref().map(|_| evil.to_owned());
+        row.row.note = row.note.as_ref().map(|_| Arc::new(RowNote::Undecodable(evil.into())));
         row.row.error = row.error.as_ref().map(|(code, _)| (*code, evil.into()));
         row.added = vec![evil.into()];
         row.row.type_url = evil.into();

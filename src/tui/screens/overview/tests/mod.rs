@@ -183,7 +183,7 @@ fn unreachable_server_is_a_problem_without_a_node() {
     }
     let overview = screen(&source.data(), "1", 130, 30);
     let why = "server can't be reached, 2 attempts since +5.0s: connect failed: Connection refused";
-    assert!(line(&overview, why).contains("DOWN    1s   10.0.0.1:18000"), "{overview}");
+    assert!(line(&overview, why).contains("DOWN    1s    10.0.0.1:18000"), "{overview}");
     assert!(overview.contains("! 2 problems") && overview.contains("1 of 1 node "), "{overview}");
     assert!(!overview.contains("(connection)"), "{overview}");
 }

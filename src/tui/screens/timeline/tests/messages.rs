@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{MessageFact, MessageKind, RowFact};
+use crate::engine::store::{MessageFact, MessageKind, RowFact, RowNote};
 use crate::tui::tests::story::{ERROR, at, cluster_names, texts, url};
+use crate::wire::Tls;
 use crate::wire::event::{Code, Dir, Kind, Seq, StreamId, TypeUrl};
 
 struct MessageSpec<'a> {
@@ -40,6 +41,7 @@ fn message(spec: MessageSpec, more: impl FnOnce(&mut MessageFact)) -> MessageFac
             size: spec.size,
             error: None,
             partial: false,
+            stated: None,
             note: None,
         },
         names: Vec::new(),
@@ -77,7 +79,8 @@ pub fn messages() -> Vec<MessageFact> {
     };
     let same = |fact: &mut MessageFact| (fact.row.count, fact.row.same) = (119, 119);
     let mut open = message(spec(0, "13:53:19.100", Req, Cds, MessageKind::Open, "", "", 0), |fact| {
-        fact.row.note = Some("ADS, state of the world, from 10.1.0.7:51234".to_owned());
+        let method = "ADS, state of the world, from 10.1.0.7:51234".to_owned();
+        fact.row.note = Some(RowNote::Opened { method, tls: Tls::default() }.into());
     });
     (open.row.n, open.row.dir, open.row.type_url) = (None, None, TypeUrl::default());
     let mut rows = vec![

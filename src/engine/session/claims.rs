@@ -1,0 +1,173 @@
+//! The account of a reconnect: the resources that a client had on the stream before, and their
+//! fates.
+//!
+//! For delta streams the account is kept by name, because the client states the names and versions
+//! in `initial_resource_versions` (docs/protocol.md#f-15). Each stated name has exactly one
+//! outcome, so that the counts add up.
+
+use std::sync::Arc;
+
+use crate::wire::event::{Seq, Sym};
+
+use super::names::SymMap;
+
+/// Names of each list of left resources that are kept.
+pub(crate) const MAX_LEFT_NAMES: usize = 1000;
+
+/// The fate of a resource that the client stated in `initial_resource_versions`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimOutcome {
+    /// The server has not mentioned it: the client goes on with the stated version.
+    Kept,
+    /// The server sent it again.
+    Resent,
+    /// The server removed it, or reported that it does not exist.
+    Removed,
+    /// The first request does not subscribe to it.
+    LeftBehind,
+}
+
+impl ClaimOutcome {
+    /// All outcomes.
+    pub const ALL: [ClaimOutcome; 4] =
+        [ClaimOutcome::Kept, ClaimOutcome::Resent, ClaimOutcome::Removed, ClaimOutcome::LeftBehind];
+
+    /// The word in the JSON contract.
+    pub fn word(self) -> &'static str {
+        match self {
+            ClaimOutcome::Kept => "kept",
+            ClaimOutcome::Resent => "resent",
+            ClaimOutcome::Removed => "removed",
+            ClaimOutcome::LeftBehind => "left_behind",
+        }
+    }
+}
+
+/// One entry of `initial_resource_versions`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) name: Sym,
+    /// The version that the client states.
+    pub(crate) version: Sym,
+    /// The newest version that the server was seen to send before the stream.
+    pub(crate) known: Option<Sym>,
+}
+
+/// The entries of `initial_resource_versions` of a track.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Claims {
+    /// The request that states them.
+    pub(crate) stated_by: Option<Seq>,
+    /// Sorted by name.
+    entries: Arc<[Claim]>,
+    /// The outcomes other than [`ClaimOutcome::Kept`].
+    decided: Arc<SymMap<ClaimOutcome>>,
+    /// Numbers of these outcomes.
+    counts: ReconnectCounts,
+}
+
+impl Claims {
+    /// `left` are the names to which the client does not subscribe.
+    pub(crate) fn new(stated_by: Seq, mut entries: Vec<Claim>, left: &[Sym]) -> Claims {
+        entries.sort_unstable_by_key(|claim| claim.name);
+        let decided: SymMap<_> = left.iter().map(|name| (*name, ClaimOutcome::LeftBehind)).collect();
+        let (claimed, left_behind) = (entries.len() as u64, decided.len() as u64);
+        let counts = ReconnectCounts { claimed, left_behind, ..ReconnectCounts::default() };
+        Claims { stated_by: Some(stated_by), entries: entries.into(), decided: Arc::new(decided), counts }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The entries with their outcomes, sorted by symbol.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&Claim, ClaimOutcome)> {
+        self.entries.iter().map(|claim| (claim, self.outcome_of(claim)))
+    }
+
+    /// Returns the entry of a name, and its outcome.
+    pub(crate) fn get(&self, name: Sym) -> Option<(&Claim, ClaimOutcome)> {
+        let at = self.entries.binary_search_by_key(&name, |claim| claim.name).ok()?;
+        self.entries.get(at).map(|claim| (claim, self.outcome_of(claim)))
+    }
+
+    fn outcome_of(&self, claim: &Claim) -> ClaimOutcome {
+        self.decided.get(&claim.name).copied().unwrap_or(ClaimOutcome::Kept)
+    }
+
+    /// Records what the server did first with a stated name.
+    pub(crate) fn decide(&mut self, name: Sym, outcome: ClaimOutcome) {
+        let is_open = self.decided.len() < self.entries.len();
+        if is_open && self.get(name).is_some_and(|(_, known)| known == ClaimOutcome::Kept) {
+            Arc::make_mut(&mut self.decided).insert(name, outcome);
+            match outcome {
+                ClaimOutcome::Kept => {}
+                ClaimOutcome::Resent => self.counts.resent += 1,
+                ClaimOutcome::Removed => self.counts.removed += 1,
+                ClaimOutcome::LeftBehind => self.counts.left_behind += 1,
+            }
+        }
+    }
+
+    pub(crate) fn counts(&self) -> ReconnectCounts {
+        self.counts
+    }
+}
+
+/// Fates of the resources of a client after a reconnect, counted.
+///
+/// `claimed` is the sum of `resent`, `removed`, [`ReconnectCounts::kept`] and `left_behind`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReconnectCounts {
+    /// Resources that the client claimed to have: the entries of `initial_resource_versions`
+    /// (delta), or all resources of the stream before, if the first request repeats a version
+    /// (SotW).
+    pub claimed: u64,
+    /// Claimed resources that the server sent again.
+    pub resent: u64,
+    /// Claimed resources that the server removed.
+    pub removed: u64,
+    /// Claimed resources to which the client did not subscribe again.
+    pub left_behind: u64,
+    /// Resources that the client had on the stream before, and neither claimed nor requested again.
+    pub unclaimed: u64,
+}
+
+impl ReconnectCounts {
+    /// Claimed resources that the server has not mentioned: the client goes on with them.
+    pub fn kept(&self) -> u64 {
+        self.claimed.saturating_sub(self.resent + self.removed + self.left_behind)
+    }
+
+    pub(crate) fn add(&mut self, other: ReconnectCounts) {
+        self.claimed += other.claimed;
+        self.resent += other.resent;
+        self.removed += other.removed;
+        self.left_behind += other.left_behind;
+        self.unclaimed += other.unclaimed;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_claim_has_one_outcome() {
+        let entry = |name| Claim { name: Sym(name), version: Sym(9), known: None };
+        let mut claims = Claims::new(Seq(1), vec![entry(3), entry(1), entry(2), entry(4)], &[Sym(4)]);
+        claims.decide(Sym(1), ClaimOutcome::Resent);
+        claims.decide(Sym(1), ClaimOutcome::Removed);
+        claims.decide(Sym(2), ClaimOutcome::Removed);
+        claims.decide(Sym(4), ClaimOutcome::Resent);
+        claims.decide(Sym(7), ClaimOutcome::Resent);
+        let outcomes: Vec<_> = claims.iter().map(|(claim, outcome)| (claim.name.0, outcome.word())).collect();
+        assert_eq!(outcomes, [(1, "resent"), (2, "removed"), (3, "kept"), (4, "left_behind")]);
+        let counts = claims.counts();
+        assert_eq!(
+            counts,
+            ReconnectCounts { claimed: 4, resent: 1, removed: 1, left_behind: 1, unclaimed: 0 }
+        );
+        assert_eq!(counts.kept(), 1);
+    }
+}

@@ -1,0 +1,79 @@
+//! Remarks on rows of the timeline.
+
+use crate::engine::store::{EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
+use crate::wire::text::{shown_name, type_label};
+
+/// Returns the remark: the method or the end of a stream, or what is unusual about the message.
+pub fn row_note(note: &RowNote) -> String {
+    match note {
+        RowNote::Opened { method, tls } => {
+            let parts = [method.clone(), tls.legs(), tls.not_kept().unwrap_or_default()];
+            parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+        }
+        RowNote::Closed(end) => ending(end),
+        RowNote::Undecodable(reason) => format!("undecodable: {reason}"),
+        RowNote::NotKept => "its content is not kept any more".to_owned(),
+        RowNote::Nonce(note) => nonce_note(note),
+        RowNote::Response(note) => response_note(note),
+    }
+}
+
+/// Returns how a stream ended: `UNAVAILABLE keepalive timeout by the server`.
+fn ending(end: &EndFact) -> String {
+    let mut parts = Vec::new();
+    parts.extend(end.code.map(|code| code.to_string()));
+    parts.extend(end.message.clone().filter(|message| !message.is_empty()));
+    parts.extend(end.reset.map(|reset| format!("reset {reset}")));
+    parts.extend(end.by.map(|by| format!("by the {}", by.word())));
+    parts.extend(end.note.clone());
+    parts.join(" ")
+}
+
+/// Returns `nonce of #4, which is not the newest`.
+fn nonce_note(note: &NonceNote) -> String {
+    match note {
+        NonceNote::Missing => "no nonce, after one was used".to_owned(),
+        NonceNote::Unknown => "nonce never issued".to_owned(),
+        NonceNote::OfOtherType { response, type_url } => {
+            format!("nonce of #{}, which is of {}", response.0, type_label(type_url.as_str()))
+        }
+        NonceNote::Older(response) => format!("nonce of #{}, older than one used before", response.0),
+        NonceNote::NotNewest(response) => format!("nonce of #{}, which is not the newest", response.0),
+        NonceNote::Settled(response) => format!("nonce of #{}, which is settled", response.0),
+        NonceNote::Ambiguous { is_empty, readings } => {
+            let nonce = if *is_empty { "no nonce" } else { "repeated nonce" };
+            both_readings(nonce, *readings)
+        }
+    }
+}
+
+/// Returns both readings of a request whose nonce fits more than one response, or is empty.
+fn both_readings(nonce: &str, readings: NonceReadings) -> String {
+    match readings {
+        NonceReadings::OtherResponse(one, other) => {
+            format!("{nonce}: counts for #{}, may mean #{}", one.0, other.0)
+        }
+        NonceReadings::Crossing(response) => {
+            format!("{nonce} and no version: accepts #{}, or was sent before it", response.0)
+        }
+        NonceReadings::NamesOrAck(response) => {
+            format!("{nonce}: changes names, may also accept #{}", response.0)
+        }
+        NonceReadings::NoVerdictOrRefusal(response) => {
+            format!("{nonce}: not a verdict on #{}, or a refusal by version", response.0)
+        }
+    }
+}
+
+fn response_note(note: &ResponseNote) -> String {
+    let mut parts = Vec::new();
+    if !note.repeated.is_empty() {
+        let names: Vec<&str> = note.repeated.iter().map(|name| shown_name(name)).collect();
+        let more = if note.has_more { ", …" } else { "" };
+        parts.push(format!("more than once: {}{more}", names.join(", ")));
+    }
+    if note.is_nonce_reused {
+        parts.push("nonce issued before".to_owned());
+    }
+    parts.join("; ")
+}
