@@ -27,7 +27,7 @@ fn run(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 fn states(recording: &Recording, dump: &str) -> Vec<Value> {
-    recording.objects("status", &["--applied", dump])
+    recording.states(&["--applied", dump])
 }
 
 fn applied<'a>(states: &'a [Value], kind: &str) -> &'a Value {
@@ -120,12 +120,7 @@ fn envoy(test: &str, variant: Variant) {
     let listeners = source.objects("get", &["lds"]);
     let waits = listeners.iter().find(|one| one["name"] == "waits").expect("the listener");
     assert_eq!(waits["acked_version"], Value::Null, "{waits}");
-    assert!(
-        source
-            .objects("status", &[])
-            .iter()
-            .all(|state| state["node"] == "edge-1" && state["variant"] == "dump")
-    );
+    assert!(source.states(&[]).iter().all(|state| state["node"] == "edge-1" && state["variant"] == "dump"));
     let secrets = source.text("get", &["sds", "-o", "yaml"]);
     assert!(secrets.contains("[redacted]") && !secrets.contains("PRIVATE KEY"), "{secrets}");
     assert!(source.text("info", &[]).contains("config dump of an Envoy"));
@@ -204,7 +199,7 @@ fn grpc(test: &str, kind: Kind) {
     let source = Recording { file: dump.clone() };
     let names = source.text("get", &["-o", "name"]);
     assert_eq!(names, "lds/shop\ncds/echo\nrds/r-in\neds/echo\n");
-    let states = source.objects("status", &[]);
+    let states = source.states(&[]);
     let cds = states.iter().find(|state| state["type"] == "cds").expect("clusters");
     assert_eq!(
         (&cds["state"], &cds["node"], &cds["variant"]),
@@ -286,7 +281,7 @@ fn compares_all_secret_streams_of_envoy() {
         assert_eq!((&of["extra"], &of["missing"]), (&json!([]), &json!([])), "{of}");
     }
     // The dump alone: sections without resources owe nothing.
-    let own = Recording { file: dump.into() }.objects("status", &[]);
+    let own = Recording { file: dump.into() }.states(&[]);
     let waiting: Vec<&Value> = own.iter().filter(|state| state["state"] != "synced").collect();
     assert!(waiting.is_empty(), "{waiting:#?}");
     assert!(own.iter().any(|state| state["type"] == "sds"), "{own:#?}");

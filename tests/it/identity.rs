@@ -250,7 +250,7 @@ fn imitates_recorded_client() {
         assert_eq!(code, Some(0), "{err}");
         assert!(err.contains("using the node id edge-1 of the recorded client"), "{err}");
         let subscribed = |recording: &Recording| -> Vec<Value> {
-            let states = recording.objects("status", &[]);
+            let states = recording.states(&[]);
             let of =
                 |state: &Value| json!([state["type"], state["variant"], state["wildcard"], state["names"]]);
             let mut all: Vec<Value> =

@@ -141,7 +141,9 @@ fn states(file: &Path) -> Option<Vec<Value>> {
     let output =
         xdscope(folder).arg("status").arg(file).args(["-o", "jsonl"]).output().expect("xdscope runs");
     let lines = String::from_utf8(output.stdout).expect("text");
-    let states: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let mut states: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    states.retain(|object| object["object"] == "state");
     (!states.is_empty()).then_some(states)
 }
 

@@ -133,10 +133,16 @@ impl Recording {
         self.objects("log", &[]).into_iter().filter(|object| object["n"].is_number()).collect()
     }
 
+    /// Returns the states of all types and streams.
+    pub fn states(&self, args: &[&str]) -> Vec<Value> {
+        let objects = self.objects("status", args).into_iter();
+        objects.filter(|object| object["object"] == "state").collect()
+    }
+
     /// Returns the state of one type on its newest stream.
     pub fn state(&self, kind: &str) -> Value {
-        let states = self.objects("status", &[]);
-        let of_kind = |state: &&Value| state["object"] == "state" && state["type"] == kind;
+        let states = self.states(&[]);
+        let of_kind = |state: &&Value| state["type"] == kind;
         states.iter().rfind(of_kind).unwrap_or_else(|| panic!("no {kind} in {states:?}")).clone()
     }
 }
