@@ -23,8 +23,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    // `ttl-unsupported-client` covers TTLs that have no effect.
-    if ctx.state.ttl_versions.is_empty() || super::ttl_unsupported_client::lacks_ttl(ctx) {
+    if ctx.state.ttl_versions.is_empty() {
         return;
     }
     let catalog = ctx.catalog();

@@ -45,8 +45,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         slot.is_some_and(|slot| track.is_current(&slot))
     };
     let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_expired).collect();
-    // `ttl-unsupported-client` covers TTLs that have no effect.
-    if !names.is_empty() && !super::ttl_unsupported_client::lacks_ttl(ctx) {
+    if !names.is_empty() {
         let text = "TTL expired without a refresh".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }

@@ -39,6 +39,6 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 }
 
 /// Whether the client is known not to support TTLs.
-pub(super) fn lacks_ttl(ctx: &RuleContext<'_>) -> bool {
+fn lacks_ttl(ctx: &RuleContext<'_>) -> bool {
     ctx.client_features().is_some_and(|features| !features.iter().any(|feature| feature == FEATURE))
 }
