@@ -374,6 +374,16 @@ impl Engine {
         }
     }
 
+    /// Records the spellings of `xdstp` names in a response.
+    fn note_spellings(&self, catalog: &mut Catalog, message: &Message) {
+        if self.specials.structured
+            && let Some(list) = message.resources()
+        {
+            let names: Vec<Sym> = list.blobs().iter().map(|id| catalog.name(*id)).collect();
+            xdstp::note_spellings(catalog, names);
+        }
+    }
+
     fn message(&mut self, catalog: &mut Catalog, received: &ReceivedMessage<'_>, outcome: &mut Outcome) {
         let ReceivedMessage { stream: index, message, is_known } = *received;
         self.messages += 1;
@@ -381,12 +391,7 @@ impl Engine {
         outcome.seq = Some(seq);
         outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
-        if self.specials.structured
-            && let Some(list) = message.resources()
-        {
-            let names: Vec<Sym> = list.blobs().iter().map(|id| catalog.name(*id)).collect();
-            xdstp::note_spellings(catalog, names);
-        }
+        self.note_spellings(catalog, message);
         self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
         if matches!(message.body, MessageBody::Undecodable { .. }) {
