@@ -123,6 +123,10 @@ fn facts(data: &StoreData<'_>) -> String {
     out
 }
 
+/// Fields that verbs add to the facts of a row.
+const DERIVED_FIELDS: [&str; 6] =
+    ["body", "group", "unavailable_clusters", "certificate", "refused_reason", "initial_resource_versions"];
+
 fn verbs(store: &Store, findings: &[Finding], schema: &Schema) -> BTreeMap<&'static str, Vec<Value>> {
     let clock = store.clock();
     let (streams, states) = (store.streams(), store.states());
@@ -331,7 +335,7 @@ impl Ended {
                 };
                 // Bodies are compared with the facts. The other fields follow from several facts.
                 for object in printed.iter_mut().filter_map(Value::as_object_mut) {
-                    for field in ["body", "group", "unavailable_clusters", "certificate", "refused_reason"] {
+                    for field in DERIVED_FIELDS {
                         object.remove(field);
                     }
                 }
