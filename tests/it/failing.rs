@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// The time after which the client leaves a silent server.
 const CLIENT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What users see of a failure.
+/// The views of a failure that users read first.
 struct Seen {
     status: String,
     code: Option<i32>,

@@ -104,7 +104,7 @@ impl Causes {
             return self.failing.get(&finding.stream).copied();
         }
         let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
-        // The content of a response is no reason for the client not to answer.
+        // A client that does not answer is not at fault for the content.
         let is_cause = |at: &usize| {
             let is_unanswered = |of: &ProblemFact| matches!(of.problem, Problem::Unanswered { .. });
             finding.blame == Blame::Client || !problems.get(*at).is_some_and(is_unanswered)
