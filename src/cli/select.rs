@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jiff::tz::TimeZone;
 
+use crate::engine::applied::AppliedState;
 use crate::engine::filter::{Filter, FilterError, RowKind};
 use crate::engine::lint::Finding;
 use crate::engine::problems::{self, ProblemFact};
@@ -71,11 +72,12 @@ impl Selected {
     pub(super) fn of(
         store: &Store,
         findings: &[Finding],
+        applied: Option<&AppliedState>,
         is_selected: impl Fn(StreamId, &TypeUrl) -> bool,
     ) -> Selected {
         let is_own = |finding: &&Finding| is_selected(finding.stream, &finding.type_url);
         let findings: Vec<Finding> = findings.iter().filter(is_own).cloned().collect();
-        let mut problems = problems::problems(store, &findings);
+        let mut problems = problems::problems_with_applied(store, &findings, applied);
         problems.retain(|problem| is_selected(problem.stream, &problem.type_url));
         Selected { findings, problems }
     }
@@ -89,7 +91,7 @@ pub(super) fn say_problems(
     source: &str,
     io: &mut Io<'_>,
 ) {
-    let Selected { problems, .. } = Selected::of(store, findings, |stream, _| picked.has(stream));
+    let Selected { problems, .. } = Selected::of(store, findings, None, |stream, _| picked.has(stream));
     let Some(worst) = problems.first().filter(|problem| problem.is_wrong()) else { return };
     let (word, _) = report::problem_word(worst);
     let (count, place) = (report::problem_count(&problems), report::problem_place(worst));

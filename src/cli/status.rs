@@ -44,19 +44,19 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     let status = Status::new((&store, lint.findings()), &schema, picked, &filter, applied.as_ref());
     let style = io.style(global);
     status.write(args, style, io.stdout_is_terminal, &mut *io.stdout)?;
-    let problems = status.problem_count();
+    let has_problems = status.has_problems();
     let has_summary = args.format.is_text() && !global.quiet;
-    if has_summary && status.matrix.rows.is_empty() && problems == 0 {
+    if has_summary && status.matrix.rows.is_empty() && !has_problems {
         io.flush()?;
         io.say(if filter.is_empty() { "no streams" } else { "no state matches" });
-    } else if let Some(worst) = status.selected.problems.first().filter(|_| has_summary && problems > 0) {
+    } else if let Some(worst) = status.selected.problems.first().filter(|_| has_summary && has_problems) {
         io.flush()?;
         io.say(&display_safe(&format!("next: {}", report::next_step(worst, &args.source.source))));
     }
     if !in_time {
         return Ok(Exit::Never);
     }
-    Ok(if problems > 0 { Exit::No } else { Exit::Yes })
+    Ok(if has_problems { Exit::No } else { Exit::Yes })
 }
 
 /// The selected part of a store.
@@ -99,7 +99,7 @@ impl<'a> Status<'a> {
         }
         let mut warming = store.warming();
         warming.retain(|warming| shown.contains_key(&warming.stream));
-        let selected = Selected::of(store, findings, |stream, type_url| {
+        let selected = Selected::of(store, findings, applied, |stream, type_url| {
             let is_shown = || shown.get(&stream).is_some_and(|types| types.contains(type_url));
             let has_state = || shown.contains_key(&stream);
             streams.contains(&stream)
@@ -116,11 +116,9 @@ impl<'a> Status<'a> {
         self.states.iter().enumerate().map(move |(at, state)| (state, diff(at)))
     }
 
-    /// Counts problems, and differences to what clients have applied.
-    fn problem_count(&self) -> u64 {
-        let applied = self.with_applied().filter_map(|(_, diff)| diff).filter(|diff| diff.is_problem());
-        let problems = self.selected.problems.iter().filter(|problem| problem.is_wrong());
-        (problems.count() + applied.count()) as u64
+    /// Returns whether there is a problem, or a difference to what clients have applied.
+    fn has_problems(&self) -> bool {
+        self.selected.problems.iter().any(ProblemFact::is_wrong)
     }
 
     fn write(

@@ -14,6 +14,18 @@ const FOLDERS: [&str; 6] = ["cli", "lint", "misbehave", "rows", "scripts", "tui"
 /// Fixtures that must be found; a smaller number means that a folder has moved.
 const MIN_FIXTURES: usize = 500;
 
+/// The screens behind Overview, and the keys that open them.
+const SCREENS: [(&str, &str); 8] = [
+    ("Stream", "2"),
+    ("Timeline", "3"),
+    ("Resources", "4"),
+    ("Diff", "5"),
+    ("NACK", "6"),
+    ("Subs", "7"),
+    ("Graph", "8"),
+    ("Lint", "9"),
+];
+
 fn fixtures() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
     let files = FOLDERS.iter().flat_map(|folder| std::fs::read_dir(root.join(folder)).expect("a folder"));
@@ -63,8 +75,10 @@ fn disagreements(path: &str) -> Vec<String> {
     if [0, 1].contains(&lint.exit) {
         check("lint", lint.err.lines().last().and_then(problem_count));
     }
-    for (view, flags) in [("get", &[][..]), ("log", &[][..])] {
-        check(view, output(view, path, flags).err.lines().find_map(problem_count));
+    for (view, verb, flags) in
+        [("get", "get", &[][..]), ("log", "log", &[]), ("tree", "get", &["-o", "tree"])]
+    {
+        check(view, output(verb, path, flags).err.lines().find_map(problem_count));
     }
     let fixture = Fixture { path: path.to_owned() };
     let overview = match fixture.screen("") {
@@ -72,7 +86,7 @@ fn disagreements(path: &str) -> Vec<String> {
         Err(why) => return vec![why],
     };
     check("Overview", overview.lines().next().and_then(problem_count));
-    for (view, keys) in [("Stream", "2"), ("Timeline", "3"), ("Graph", "8"), ("Lint", "9")] {
+    for (view, keys) in SCREENS {
         check(view, fixture.screen(keys).ok().and_then(|shown| problem_count(shown.lines().next()?)));
     }
     for (view, exit) in [("status", table.exit), ("status -o jsonl", json.exit)] {

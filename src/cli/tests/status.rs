@@ -80,3 +80,23 @@ fn blames_server_while_updated_cluster_warms() {
     let line = tree.out.lines().find(|line| line.contains(" c  ")).expect("a cluster");
     assert!(line.contains("warming"), "{line}");
 }
+
+#[test]
+fn counts_differences_to_the_applied_configuration_as_problems() {
+    let dump = "tests/fixtures/cli/config_dump.json";
+    let script = "node edge-gw-1\nstream 1 ads\n+0s > cds\n+10ms < cds v=41 n=c1 [cart search]\n\
+                  +12ms > cds v=41 n=c1\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("applied.xds");
+    std::fs::write(&file, script).unwrap();
+    let flags = ["status", file.to_str().unwrap(), "--applied", dump];
+    let clean = run(&flags[..2]);
+    assert_eq!((clean.exit, clean.out.lines().next()), (Exit::Yes, Some("no problems")), "{}", clean.out);
+    let text = run(&flags);
+    let problem = "client accepted CDS search, but its dump differs: 1 missing";
+    assert_eq!((text.exit, text.out.lines().next()), (Exit::No, Some("1 problem")), "{}", text.out);
+    assert!(text.out.contains(problem) && text.out.contains("DIFFERS"), "{}", text.out);
+    let object = run(&[&flags[..], &["-o", "jsonl"]].concat());
+    let object: serde_json::Value = serde_json::from_str(object.out.lines().next().unwrap()).unwrap();
+    assert_eq!((&object["problem"], &object["text"]), (&"not_applied".into(), &problem.into()));
+}

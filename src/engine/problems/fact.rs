@@ -42,6 +42,8 @@ pub enum ProblemKind {
     Failing,
     /// An answer was owed when a stream closed.
     Owed,
+    /// A client does not use what it has accepted.
+    NotApplied,
     /// A rule of the protocol was broken.
     Rule(Severity),
 }
@@ -53,6 +55,7 @@ impl ProblemKind {
             ProblemKind::State(state) => state.word(),
             ProblemKind::Failing => "failing",
             ProblemKind::Owed => "owed",
+            ProblemKind::NotApplied => "not_applied",
             ProblemKind::Rule(severity) => severity.word(),
         }
     }
@@ -143,6 +146,8 @@ pub enum Problem {
     Failing(Box<FailingStream>),
     /// An answer was owed when the stream closed.
     OwedAtEnd(Box<OwedAtEnd>),
+    /// A dump of the client lacks accepted resources, or has other content.
+    NotApplied(UnappliedResources),
     /// A rule was broken: the most severe finding, with the names and times of those like it.
     Broken(Box<Finding>),
 }
@@ -190,4 +195,17 @@ pub struct OwedResources {
     pub is_first: bool,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
+}
+
+/// Accepted resources that a dump of the client lacks, or has with other content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnappliedResources {
+    /// The first names.
+    pub names: Vec<Arc<str>>,
+    /// How many more names there are.
+    pub more: usize,
+    /// Number of resources that the dump lacks.
+    pub missing: u64,
+    /// Number of resources that the dump has with other content.
+    pub differing: u64,
 }

@@ -92,7 +92,7 @@ impl Causes {
                 Problem::Unreachable(peer) => {
                     causes.failing.insert(peer.first_stream, at);
                 }
-                Problem::Broken(_) => {}
+                Problem::NotApplied(_) | Problem::Broken(_) => {}
             }
         }
         causes

@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod applied;
 mod ended;
 mod fact;
 mod findings;
@@ -14,12 +15,16 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-pub use fact::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources};
+pub use fact::{
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, UnappliedResources, Urgency,
+    WarmingResources,
+};
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
 
 use std::collections::HashSet;
 
+use crate::engine::applied::AppliedState;
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::store::{Store, TypeState};
 
@@ -38,6 +43,21 @@ pub fn problems(store: &Store, findings: &[Finding]) -> Vec<ProblemFact> {
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
     out.sort_by_key(rank);
+    out
+}
+
+/// Returns the problems of a source like [`problems`], and the differences to what its clients have
+/// applied.
+pub fn problems_with_applied(
+    store: &Store,
+    findings: &[Finding],
+    applied: Option<&AppliedState>,
+) -> Vec<ProblemFact> {
+    let mut out = problems(store, findings);
+    if let Some(applied) = applied {
+        out.extend(applied::not_applied(store, applied));
+        out.sort_by_key(rank);
+    }
     out
 }
 
@@ -67,7 +87,7 @@ fn rank(problem: &ProblemFact) -> impl Ord + use<> {
         ProblemKind::Rule(Severity::Error) => 2,
         ProblemKind::State(TypeState::Stale) => 3,
         ProblemKind::State(TypeState::Miss) => 4,
-        ProblemKind::State(_) => 5,
+        ProblemKind::NotApplied | ProblemKind::State(_) => 5,
         ProblemKind::Failing => 6,
         ProblemKind::Owed => 7,
         ProblemKind::Rule(_) => 8,

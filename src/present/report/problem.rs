@@ -2,7 +2,8 @@
 
 use crate::engine::lint::Severity;
 use crate::engine::problems::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, UnappliedResources, Urgency,
+    WarmingResources,
 };
 use crate::engine::store::{RequestSpan, UnreachablePeer};
 use crate::wire::event::{Clock, Kind, Time};
@@ -17,6 +18,7 @@ pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
         ProblemKind::State(state) => state_word(state),
         ProblemKind::Failing => ("FAILING", role),
         ProblemKind::Owed => ("OWED", role),
+        ProblemKind::NotApplied => ("DIFFERS", role),
         ProblemKind::Rule(Severity::Error) => ("ERROR", role),
         ProblemKind::Rule(_) => ("WARN", role),
     }
@@ -51,6 +53,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
         Problem::Failing(failing) => failing_stream(failing, clock),
         Problem::OwedAtEnd(owed) => owed_at_end(owed),
+        Problem::NotApplied(unapplied) => unapplied_resources(&label, unapplied),
         Problem::Broken(broken) => finding(broken, "×"),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
@@ -73,7 +76,7 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
     let label = type_label(fact.type_url.as_str()).to_lowercase();
     match &fact.problem {
         Problem::Refused(_) => format!("xdscope log {source} {node} --filter 'kind:nack' --body"),
-        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) => {
+        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) | Problem::NotApplied(_) => {
             format!("xdscope log {source} {node} --filter 'type:{label}'")
         }
         Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
@@ -143,6 +146,18 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
     }
     text
+}
+
+/// `client accepted CDS ledger, mint and 2 more: 3 missing, 1 with different content`.
+fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
+    let mut text = format!("client accepted {label} {}", unapplied.names.join(", "));
+    if unapplied.more > 0 {
+        text.push_str(&format!(" and {} more", unapplied.more));
+    }
+    let parts = [(unapplied.missing, "missing"), (unapplied.differing, "with different content")];
+    let parts = parts.iter().filter(|(number, _)| *number > 0);
+    let parts: Vec<String> = parts.map(|(number, state)| format!("{} {state}", count(*number))).collect();
+    format!("{text}, but its dump differs: {}", parts.join(", "))
 }
 
 /// `twice (#489 #491)`.

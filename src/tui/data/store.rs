@@ -2,7 +2,7 @@
 
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::lint::Finding;
-use crate::engine::problems::{ProblemFact, problems};
+use crate::engine::problems::{ProblemFact, problems_with_applied};
 use crate::engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
@@ -59,7 +59,7 @@ impl Data for StoreData<'_> {
         self.store.nacks()
     }
     fn problems(&self) -> Vec<ProblemFact> {
-        problems(self.store, self.findings)
+        problems_with_applied(self.store, self.findings, self.applied)
     }
     fn findings(&self) -> &[Finding] {
         self.findings

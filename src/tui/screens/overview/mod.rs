@@ -12,10 +12,10 @@ mod view;
 
 use ratatui::layout::Position;
 
-use crate::engine::problems::ProblemFact;
+use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::TypeState;
 use crate::present::report::{self, Row};
-use crate::tui::common::{Common, Pane};
+use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::Data;
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
@@ -71,16 +71,13 @@ impl OverviewScreen {
 
     fn open(&self, common: &mut Common) -> Outcome {
         let target = match common.pane {
-            Pane::Main => self.selected_stream().map(|stream| (stream, self.column_type().cloned())),
-            Pane::Second => {
-                let type_of = |problem: &ProblemFact| {
-                    Some(problem.type_url.clone()).filter(|type_url| !type_url.is_empty())
-                };
-                self.selected_problem(common).map(|problem| (problem.stream, type_of(problem)))
-            }
+            Pane::Main => self
+                .selected_stream()
+                .map(|stream| Destination::Stream { stream, type_url: self.column_type().cloned() }),
+            Pane::Second => self.selected_problem(common).map(evidence),
         };
         match target {
-            Some((stream, type_url)) => Outcome::Open(Destination::Stream { stream, type_url }),
+            Some(target) => Outcome::Open(target),
             None => Outcome::say(common, "nothing to open"),
         }
     }
@@ -95,6 +92,18 @@ impl OverviewScreen {
         } else {
             self.step(by, Pane::Second, common.problems.len());
         }
+    }
+}
+
+/// Returns where a problem is seen: the state of its type, else the message to look at.
+fn evidence(fact: &ProblemFact) -> Destination {
+    let stream = fact.stream;
+    let type_url = Some(fact.type_url.clone()).filter(|type_url| !type_url.is_empty());
+    match fact.problem {
+        Problem::Broken(_) | Problem::OwedAtEnd(_) | Problem::Failing(_) if fact.at.is_some() => {
+            Destination::Messages { scope: Scope { stream: Some(stream), type_url }, n: fact.at }
+        }
+        _ => Destination::Stream { stream, type_url },
     }
 }
 

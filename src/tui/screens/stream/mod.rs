@@ -113,26 +113,20 @@ impl StreamScreen {
         self.scroll = 0;
     }
 
-    /// Selects the next type in a state that needs attention.
+    /// Selects the next type of the stream that has a problem.
     fn next_problem(&mut self, common: &mut Common, forward: bool) {
         let at = self.position().unwrap_or(0);
         let is_bad = |i: &usize| {
             self.states.get(*i).is_some_and(|state| {
-                matches!(
-                    state.state,
-                    TypeState::Nack
-                        | TypeState::Stale
-                        | TypeState::Miss
-                        | TypeState::Warming
-                        | TypeState::Wait
-                )
+                let mut problems = common.problems.iter();
+                problems.any(|of| of.stream == state.stream && of.type_url == state.type_url)
             })
         };
         let found =
             if forward { (at + 1..self.states.len()).find(is_bad) } else { (0..at).rev().find(is_bad) };
         match found {
             Some(at) => self.select(at),
-            None => common.say("no further problem this way"),
+            None => common.say("no further problem on this stream this way"),
         }
     }
 

@@ -1,0 +1,49 @@
+//! Differences between what clients have accepted and what they use.
+
+use crate::engine::applied::AppliedState;
+use crate::engine::lint::Blame;
+use crate::engine::store::{StateFact, Store};
+
+use super::fact::{Problem, ProblemFact, ProblemKind, UnappliedResources, Urgency};
+
+/// Names that a problem lists; the others are counted.
+const MAX_LISTED_NAMES: usize = 3;
+
+/// Returns a problem for each type of an open stream with accepted resources that its client does
+/// not use.
+pub(super) fn not_applied(store: &Store, applied: &AppliedState) -> Vec<ProblemFact> {
+    let states = store.states();
+    states.iter().filter_map(|state| of_state(store, applied, state)).collect()
+}
+
+fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<ProblemFact> {
+    let diff = applied.compare(state, store).filter(|diff| diff.is_problem())?;
+    let total = diff.missing.len() + diff.differing.len();
+    let names: Vec<_> = diff.missing.iter().chain(&diff.differing).take(MAX_LISTED_NAMES).cloned().collect();
+    let unapplied = UnappliedResources {
+        more: total - names.len(),
+        names,
+        missing: diff.missing.len() as u64,
+        differing: diff.differing.len() as u64,
+    };
+    let accepted = state.in_force_since;
+    Some(ProblemFact {
+        kind: ProblemKind::NotApplied,
+        urgency: Urgency::Warning,
+        blame: Blame::Client,
+        since: accepted.map_or(state.since, |(_, at)| at),
+        last: None,
+        count: 1,
+        period: None,
+        stream: state.stream,
+        streams: 1,
+        node: state.node.clone(),
+        type_url: state.type_url.clone(),
+        at: state.newest_accepted,
+        messages: state.newest_accepted.into_iter().chain(accepted.map(|(n, _)| n)).collect(),
+        findings: Vec::new(),
+        lasts: true,
+        closed: None,
+        problem: Problem::NotApplied(unapplied),
+    })
+}
