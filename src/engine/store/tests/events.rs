@@ -43,7 +43,11 @@ fn requests_after_an_update_are_not_on_demand() {
          > cds sub=[d]",
     );
     assert_eq!((events(&store, 9), events(&store, 10)), (vec![], vec![]), "two requests for one update");
-    assert_eq!(events(&store, 12), event("on_demand", &["late"]), "a response of its own type is no reason");
+    assert_eq!(
+        events(&store, 12),
+        event("on_demand", &["late"]),
+        "a response of the same type does not cause a demand"
+    );
     assert_eq!(events(&store, 13), event("on_demand", &["d"]));
 }
 
