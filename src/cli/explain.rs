@@ -136,6 +136,11 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
             found.push((format!("{} (state of a type)", state.word()), meaning));
         }
     }
+    for (problem, meaning) in report::PROBLEM_WORDS {
+        if problem.eq_ignore_ascii_case(&word) {
+            found.push((format!("{problem} (problem)"), meaning));
+        }
+    }
     for (state, meaning) in report::RESOURCE_STATES {
         if state.word() == word {
             found.push((format!("{} (state of a resource)", state.word()), meaning));

@@ -101,6 +101,10 @@ fn states() -> String {
     for (state, meaning) in report::STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());
     }
+    out.push_str("\nOther problems\n");
+    for (word, meaning) in report::PROBLEM_WORDS {
+        let _ = writeln!(out, "  {word:<11} {meaning}");
+    }
     out.push_str("\nStates of a resource on a stream\n");
     for (state, meaning) in report::RESOURCE_STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());

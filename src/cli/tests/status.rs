@@ -100,3 +100,16 @@ fn counts_differences_to_the_applied_configuration_as_problems() {
     let object: serde_json::Value = serde_json::from_str(object.out.lines().next().unwrap()).unwrap();
     assert_eq!((&object["problem"], &object["text"]), (&"not_applied".into(), &problem.into()));
 }
+
+#[test]
+fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
+    let script = "node edge-1\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=a [x{type: EDS, \
+                  eds_cluster_config: {eds_config: {ads: {}}}}]\n+1s > cds v=1 n=a\n\
+                  +1s > eds names=[x]\n+30s > lds\n";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("warming.xds");
+    std::fs::write(&file, script).unwrap();
+    let text = run(&["status", file.to_str().unwrap()]).out;
+    assert_eq!(text.lines().next(), Some("1 problem"), "{text}");
+    assert!(text.contains("server owes EDS x, asked once (#4); cluster x waits for it"), "{text}");
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::RequestSpan;
 use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,6 +195,8 @@ pub struct OwedResources {
     pub is_first: bool,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
+    /// Type and name of a resource that warms until the first name arrives.
+    pub needed_by: Option<(Kind, Arc<str>)>,
 }
 
 /// Accepted resources that a dump of the client lacks, or has with other content.

@@ -17,6 +17,9 @@ const MAX_NAMES: usize = 16;
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
 
+/// The rule about resources that warm for too long.
+const WARMING_STUCK: &str = "warming-stuck";
+
 /// Returns the mean interval between `count` occurrences, from the third on.
 pub(super) fn period(count: u64, first: Time, last: Time) -> Option<Duration> {
     let intervals = u32::try_from(count.checked_sub(1)?).ok().filter(|intervals| *intervals > 1)?;
@@ -120,7 +123,28 @@ impl Causes {
             return Some(*at);
         }
         let warming = self.warming.get(&finding.stream).into_iter().flatten();
-        warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)))
+        let warming =
+            warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)));
+        warming.or_else(|| self.owed_to_warming(store, finding))
+    }
+
+    /// Returns the problem of the missing resource that a resource of the finding warms for.
+    fn owed_to_warming(&self, store: &Store, finding: &Finding) -> Option<usize> {
+        if finding.rule.id != WARMING_STUCK {
+            return None;
+        }
+        let stream = store.engine().stream(finding.stream)?;
+        let track = stream.find(&finding.type_url)?;
+        let facts = store.warming_of_track(stream, track).into_iter();
+        let mut needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
+        needs.find_map(|need| {
+            let owed = stream.tracks_shown().find(|track| {
+                let name = crate::engine::session::named(store.catalog(), &need.name);
+                let request = name.and_then(|name| track.waiting.get(name));
+                track.kind == Some(need.kind) && request.is_some_and(|request| !request.has_resource)
+            })?;
+            self.waiting.get(&(finding.stream, owed.type_url.clone())).copied()
+        })
     }
 }
 

@@ -104,7 +104,14 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
         let (at, n) = track.subscription.wildcard_owed?;
         let limit = limits.left(at);
-        let owed = OwedResources { names: Vec::new(), more: 0, requests: None, is_first: true, limit };
+        let owed = OwedResources {
+            names: Vec::new(),
+            more: 0,
+            requests: None,
+            is_first: true,
+            limit,
+            needed_by: None,
+        };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
     let state = limits.state(first.since);
@@ -116,6 +123,10 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
         is_first: track.traffic.pushes == 0,
         limit: limits.left(first.since),
+        needed_by: track.kind.and_then(|kind| {
+            let first = names.first().filter(|_| state == TypeState::Miss)?;
+            store.warming_on(stream, kind, *first)
+        }),
     };
     let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
     let start = Start { state, at: first.since, n: first.first };

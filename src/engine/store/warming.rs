@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::session::{Condition, MissingNeed, Stream, Track, WarmingName, WarmingView};
-use crate::wire::event::{Kind, Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
 
@@ -98,6 +98,18 @@ impl Store {
             }
         };
         view.names(track).map(fact).collect()
+    }
+
+    /// Returns the type and name of a warming resource of the stream that waits for `name`.
+    pub(crate) fn warming_on(&self, stream: &Stream, kind: Kind, name: Sym) -> Option<(Kind, Arc<str>)> {
+        let mut tracks = stream.tracks_shown().filter(|track| !track.warming.is_empty()).peekable();
+        tracks.peek()?;
+        let view = self.warming_view(stream);
+        let is_needed = |need: &MissingNeed| need.key.kind == kind && need.key.name == name;
+        tracks.find_map(|track| {
+            let warming = view.names(track).find(|warming| warming.needs.iter().any(is_needed))?;
+            Some((track.kind?, self.text(warming.name)))
+        })
     }
 
     fn needed_resource(&self, need: &MissingNeed) -> NeededResource {

@@ -27,7 +27,9 @@ pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
-pub use problem::{next_step, problem, problem_count, problem_node, problem_place, problem_word};
+pub use problem::{
+    PROBLEM_WORDS, next_step, problem, problem_count, problem_node, problem_place, problem_word,
+};
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
 pub use refusal::{RefusedState, changed_reference, refused_update};
 pub use refused_version::refused_version;

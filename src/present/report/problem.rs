@@ -11,6 +11,15 @@ use crate::wire::text::{count, period, plural, type_label};
 
 use super::{Role, failing_stream, finding, owed_at_end, state_word};
 
+/// Words of problems that are not states, and what they mean.
+pub const PROBLEM_WORDS: [(&str, &str); 5] = [
+    ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
+    ("OWED", "the stream closed before a request or a response was answered"),
+    ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
+    ("ERROR", "a rule of severity error was broken"),
+    ("WARN", "a rule of severity warn was broken"),
+];
+
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
     let role = if fact.urgency == Urgency::Error { Role::Bad } else { Role::Warn };
@@ -141,6 +150,9 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
         None if owed.is_first => text.push_str(", nothing sent yet"),
         None => {}
+    }
+    if let Some((kind, name)) = &owed.needed_by {
+        text.push_str(&format!("; {} {name} waits for it", super::warming::warming_kind(*kind)));
     }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));

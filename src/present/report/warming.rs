@@ -13,12 +13,7 @@ const MAX_LISTED_NEEDS: usize = 3;
 ///
 /// Without `now` there is no age.
 pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
-    let what = match fact.kind {
-        Kind::Cds => "cluster",
-        Kind::Lds => "listener",
-        kind => kind.label(),
-    };
-    let mut text = format!("{what} {} {}", fact.name, warming_needs(fact));
+    let mut text = format!("{} {} {}", warming_kind(fact.kind), fact.name, warming_needs(fact));
     if let Some(first) = fact.needs.first() {
         if let Some(now) = now {
             text.push_str(&format!(" since {}", age(now.since(first.since))));
@@ -39,6 +34,15 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
+}
+
+/// Returns the noun for a warming resource: `cluster`, `listener`.
+pub(super) fn warming_kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Cds => "cluster",
+        Kind::Lds => "listener",
+        kind => kind.label(),
+    }
 }
 
 /// Returns `waits for EDS ledger-v2 again, SDS cert and 2 more`.

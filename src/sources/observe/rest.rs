@@ -145,15 +145,13 @@ impl RestCodec {
     }
 
     /// Decodes the body of a poll; `None` if it is not a request in JSON.
-    #[cfg(feature = "net")]
-    pub(crate) fn read_request(&self, body: &[u8], method: &Method) -> Option<Vec<u8>> {
+    pub fn read_request(&self, body: &[u8], method: &Method) -> Option<Vec<u8>> {
         let json = serde_json::from_slice::<Value>(body).ok()?;
         self.schema.encode(&message_of(method, Dir::Req), &json).ok()
     }
 
     /// Encodes the response to a poll as canonical JSON.
-    #[cfg(feature = "net")]
-    pub(crate) fn write_response(&self, message: &[u8], method: &Method) -> Vec<u8> {
+    pub fn write_response(&self, message: &[u8], method: &Method) -> Vec<u8> {
         self.write(message, method, Dir::Resp, crate::schema::FieldNames::Json)
     }
 

@@ -76,6 +76,11 @@ fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
         let theme::StateMark { symbol, word, role } = theme::state_mark(*state, model.common.theme.glyphs());
         vec![span(format!("  {symbol} {} ", pad(word, 8)), role), plain(*meaning)]
     }));
+    lines.extend(
+        report::PROBLEM_WORDS
+            .iter()
+            .map(|(word, meaning)| vec![span(format!("    {} ", pad(word, 8)), Role::Warn), plain(*meaning)]),
+    );
     lines
 }
 

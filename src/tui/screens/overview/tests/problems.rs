@@ -49,6 +49,7 @@ pub fn problems() -> Vec<ProblemFact> {
         requests: None,
         is_first: true,
         limit: None,
+        needed_by: None,
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
