@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::engine::store::{MessageKind, Store};
+use crate::engine::store::{MessageKind, Store, StreamFact};
 use crate::present::{json, report};
 use crate::sources::{self, Limit, ReplayPosition};
 use crate::wire::event::Variant;
@@ -42,28 +42,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         format!("{} of {}", plural(streams.len() as u64, "stream"), plural(nodes.len() as u64, "node"));
     writeln!(out, "streams   {nodes}")?;
     for stream in &streams {
-        let variant = stream.variant.map_or("opaque", |variant| variant.word());
-        let mut line = format!(
-            "  #{:<3} {}  {variant}  {}  {} in, {} out",
-            stream.stream.0,
-            report::node_name(stream),
-            plural(stream.messages, "message"),
-            size(stream.bytes_in),
-            size(stream.bytes_out),
-        );
-        if let Some(file) = stream.server.as_deref().filter(|_| variant == Variant::File.word()) {
-            line.push_str(&format!("  {file}"));
-            line.extend(stream.file_format.iter().map(|format| format!(", format {format}")));
-        }
-        if let Some(before) = stream.reconnect_of {
-            line.push_str(&format!("  reconnect of #{}", before.0));
-        }
-        if stream.gaps > 0 {
-            line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
-        }
-        if let Some(life) = report::life(stream, !store.clock().untimed) {
-            line.push_str(&format!("  {life}"));
-        }
+        let line = stream_line(stream, &store);
         writeln!(out, "{}", display_safe(&line))?;
         for line in words::tls(&stream.tls) {
             writeln!(out, "         {}", display_safe(&line))?;
@@ -105,4 +84,34 @@ fn span(store: &Store) -> String {
         Some(start) => format!("{long} from {}", start.strftime("%Y-%m-%dT%H:%M:%SZ")),
         None => format!("{long}, without a date"),
     }
+}
+
+/// Describes a stream: node, variant, messages, bytes, losses and life.
+fn stream_line(stream: &StreamFact, store: &Store) -> String {
+    let variant = stream.variant.map_or("opaque", |variant| variant.word());
+    let mut line = format!(
+        "  #{:<3} {}  {variant}  {}  {} in, {} out",
+        stream.stream.0,
+        report::node_name(stream),
+        plural(stream.messages, "message"),
+        size(stream.bytes_in),
+        size(stream.bytes_out),
+    );
+    if let Some(file) = stream.server.as_deref().filter(|_| variant == Variant::File.word()) {
+        line.push_str(&format!("  {file}"));
+        line.extend(stream.file_format.iter().map(|format| format!(", format {format}")));
+    }
+    if let Some(before) = stream.reconnect_of {
+        line.push_str(&format!("  reconnect of #{}", before.0));
+    }
+    if stream.gaps > 0 {
+        line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
+    }
+    for text in report::not_kept(&stream.not_kept) {
+        line.push_str(&format!("  {text}"));
+    }
+    if let Some(life) = report::life(stream, !store.clock().untimed) {
+        line.push_str(&format!("  {life}"));
+    }
+    line
 }

@@ -1,5 +1,6 @@
 //! `redact`: copies a recording without its secrets.
 
+use crate::wire::GapCause;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ impl Redaction {
     fn message(&mut self, message: &Message, from: &Catalog) -> FramePayload {
         let Some(bytes) = message.bytes(from) else {
             self.lost += 1;
-            return FramePayload::Gap { messages: 1, bytes: message.size };
+            return FramePayload::Gap { messages: 1, bytes: message.size, cause: GapCause::Lost };
         };
         let known = self.catalog.blobs().len();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);

@@ -4,7 +4,9 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Method, StreamId, Time};
 
-use super::{End, Frame, FramePayload, MessageBuilder, MessageShape, Open, SharedValues};
+use super::{
+    End, Frame, FramePayload, GapCause, MessageBuilder, MessageShape, Open, Oversized, SharedValues,
+};
 
 /// Minimum time between two frames that count the traffic of an opaque stream.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
@@ -76,9 +78,14 @@ impl Assembler {
                 let shape = MessageShape::of(method, dir);
                 let building =
                     stream.building[side(dir)].take().unwrap_or_else(|| MessageBuilder::new(shape));
-                let mut message = building.finish(catalog);
-                self.shared.share(&mut message);
-                out.push(Frame { at, stream: id, what: FramePayload::Message(std::sync::Arc::new(message)) });
+                let what = match building.finish(catalog) {
+                    Ok(mut message) => {
+                        self.shared.share(&mut message);
+                        FramePayload::Message(std::sync::Arc::new(message))
+                    }
+                    Err(Oversized { cause, bytes }) => FramePayload::Gap { messages: 1, bytes, cause },
+                };
+                out.push(Frame { at, stream: id, what });
             }
             None => {
                 stream.counts[side(dir)].messages += 1;
@@ -110,7 +117,38 @@ impl Assembler {
     pub fn gap(&mut self, at: Time, id: StreamId, messages: u64, bytes: u64, out: &mut Vec<Frame>) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building = [None, None];
-            out.push(Frame { at, stream: id, what: FramePayload::Gap { messages, bytes } });
+            out.push(Frame {
+                at,
+                stream: id,
+                what: FramePayload::Gap { messages, bytes, cause: GapCause::Lost },
+            });
+        }
+    }
+
+    /// Reports header fields that are not kept. No message is missing.
+    pub fn headers_not_kept(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
+        let what = FramePayload::Gap { messages: 0, bytes, cause: GapCause::Headers };
+        out.push(Frame { at, stream: id, what });
+    }
+
+    /// Reports streams of the same connection that are not followed.
+    pub fn streams_not_followed(&mut self, at: Time, id: StreamId, streams: u64, out: &mut Vec<Frame>) {
+        let what = FramePayload::Gap { messages: streams, bytes: 0, cause: GapCause::Streams };
+        out.push(Frame { at, stream: id, what });
+    }
+
+    /// Returns the memory of the unfinished messages of a stream, in bytes.
+    pub fn unfinished_bytes(&self, id: StreamId) -> usize {
+        let building = self.streams.get(&id).into_iter().flat_map(|stream| &stream.building);
+        building.flatten().map(MessageBuilder::held_bytes).sum()
+    }
+
+    /// Drops the content of the current message in this direction, which ends as a gap.
+    pub fn give_up(&mut self, id: StreamId, dir: Dir) {
+        if let Some(stream) = self.streams.get_mut(&id)
+            && let Some(building) = &mut stream.building[side(dir)]
+        {
+            building.give_up(GapCause::Size);
         }
     }
 
@@ -125,7 +163,11 @@ impl Assembler {
     ) {
         if let Some(stream) = self.streams.get_mut(&id) {
             stream.building[side(dir)] = None;
-            out.push(Frame { at, stream: id, what: FramePayload::Gap { messages, bytes } });
+            out.push(Frame {
+                at,
+                stream: id,
+                what: FramePayload::Gap { messages, bytes, cause: GapCause::Lost },
+            });
         }
     }
 
@@ -137,7 +179,7 @@ impl Assembler {
             out.push(Frame {
                 at,
                 stream: id,
-                what: FramePayload::Gap { messages: 1, bytes: building.size() },
+                what: FramePayload::Gap { messages: 1, bytes: building.size(), cause: GapCause::Lost },
             });
         }
         out.push(Frame { at, stream: id, what: FramePayload::End(Box::new(end)) });
@@ -175,7 +217,7 @@ mod tests {
                 FramePayload::Opaque { dir, messages, bytes } => {
                     format!("opaque {} {messages} {bytes}", dir.word())
                 }
-                FramePayload::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+                FramePayload::Gap { messages, bytes, .. } => format!("gap {messages} {bytes}"),
                 FramePayload::End(_) => "end".to_owned(),
             })
             .collect()

@@ -43,9 +43,58 @@ pub enum FramePayload {
         messages: u64,
         /// Number of bytes, as far as known.
         bytes: u64,
+        /// Why the part is missing.
+        cause: GapCause,
     },
     /// The stream ended. Always the last frame of its stream.
     End(Box<End>),
+}
+
+/// Why a part of the copy is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GapCause {
+    /// The copy was lost, cut short or not readable.
+    #[default]
+    Lost,
+    /// A message has more names than xdscope keeps.
+    Names,
+    /// A message has more resources than xdscope keeps.
+    Resources,
+    /// A message has more bytes outside of resources than xdscope keeps.
+    Size,
+    /// A header block has more fields than xdscope keeps. No message is missing.
+    Headers,
+    /// A connection has more open streams than xdscope follows. `messages` is their number.
+    Streams,
+}
+
+impl GapCause {
+    /// All causes.
+    pub const ALL: [GapCause; 6] = [
+        GapCause::Lost,
+        GapCause::Names,
+        GapCause::Resources,
+        GapCause::Size,
+        GapCause::Headers,
+        GapCause::Streams,
+    ];
+
+    /// Whether messages of the stream are missing.
+    pub fn lacks_messages(self) -> bool {
+        !matches!(self, GapCause::Headers | GapCause::Streams)
+    }
+
+    /// Returns the word of the cause in machine formats.
+    pub fn word(self) -> &'static str {
+        match self {
+            GapCause::Lost => "lost",
+            GapCause::Names => "names",
+            GapCause::Resources => "resources",
+            GapCause::Size => "size",
+            GapCause::Headers => "headers",
+            GapCause::Streams => "streams",
+        }
+    }
 }
 
 /// The facts that are known when a stream is opened.

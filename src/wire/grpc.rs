@@ -1,6 +1,8 @@
 //! Splits and decompresses the gRPC messages of one direction of a stream.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A part of the output.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,6 +32,42 @@ pub struct Messages {
     any: bool,
     /// The start of the next message is unknown.
     seeking: bool,
+    unpacking: UnpackBudget,
+}
+
+/// The decompressors that a group of streams may have open at once.
+#[derive(Clone, Debug, Default)]
+pub struct UnpackBudget(Arc<AtomicUsize>);
+
+/// Memory of all open decompressors of a budget, in bytes.
+const MAX_UNPACKING_BYTES: usize = 8 << 20;
+
+/// Memory of a decompressor for gzip and deflate, in bytes.
+const INFLATE_BYTES: usize = 80 << 10;
+
+/// Largest window of zstd as a power of two, and the memory of its decompressor in bytes.
+const ZSTD_WINDOW_LOG: u32 = 22;
+const ZSTD_BYTES: usize = (1 << ZSTD_WINDOW_LOG) + (256 << 10);
+
+/// A share of an [`UnpackBudget`], returned when dropped.
+struct UnpackShare {
+    budget: UnpackBudget,
+    bytes: usize,
+}
+
+impl UnpackBudget {
+    /// Takes a share; `None` if the budget is used up.
+    fn take(&self, bytes: usize) -> Option<UnpackShare> {
+        let used = self.0.fetch_add(bytes, Ordering::Relaxed);
+        let share = UnpackShare { budget: self.clone(), bytes };
+        (used + bytes <= MAX_UNPACKING_BYTES).then_some(share)
+    }
+}
+
+impl Drop for UnpackShare {
+    fn drop(&mut self) {
+        self.budget.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +96,8 @@ struct Current {
     /// Bytes that the decompressor has produced.
     unpacked: u64,
     unpack: Unpack,
+    /// Held for its drop.
+    _share: Option<UnpackShare>,
 }
 
 enum Unpack {
@@ -81,18 +121,33 @@ impl Encoding {
         }
     }
 
+    /// Returns the memory of a decompressor in bytes.
+    fn unpacking_bytes(&self) -> usize {
+        match self {
+            Encoding::Gzip | Encoding::Deflate => INFLATE_BYTES,
+            Encoding::Zstd => ZSTD_BYTES,
+            Encoding::Identity | Encoding::Other(_) => 0,
+        }
+    }
+
     fn unpack(&self) -> Unpack {
         match self {
             Encoding::Identity => Unpack::Lost("compressed, but no grpc-encoding was announced".into()),
             Encoding::Gzip => Unpack::Gzip(flate2::write::GzDecoder::new(Vec::new())),
             Encoding::Deflate => Unpack::Deflate(flate2::write::ZlibDecoder::new(Vec::new())),
-            Encoding::Zstd => match zstd::stream::write::Decoder::new(Vec::new()) {
+            Encoding::Zstd => match zstd_decoder() {
                 Ok(decoder) => Unpack::Zstd(decoder),
                 Err(error) => Unpack::Lost(format!("zstd: {error}")),
             },
             Encoding::Other(name) => Unpack::Lost(format!("compressed with {name}, which is not supported")),
         }
     }
+}
+
+fn zstd_decoder() -> std::io::Result<zstd::stream::write::Decoder<'static, Vec<u8>>> {
+    let mut decoder = zstd::stream::write::Decoder::new(Vec::new())?;
+    decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+    Ok(decoder)
 }
 
 impl Messages {
@@ -107,7 +162,13 @@ impl Messages {
             current: None,
             any: false,
             seeking: false,
+            unpacking: UnpackBudget::default(),
         }
+    }
+
+    /// Shares the decompressors of `budget` with other streams.
+    pub fn within(self, budget: UnpackBudget) -> Messages {
+        Messages { unpacking: budget, ..self }
     }
 
     /// Sets the `grpc-encoding`, before the first message.
@@ -137,8 +198,8 @@ impl Messages {
                     self.have = 0;
                     let [flag, a, b, c, d] = self.prefix;
                     let len = u64::from(u32::from_be_bytes([a, b, c, d]));
-                    let unpack = if flag & 1 == 0 { Unpack::Not } else { self.encoding.unpack() };
-                    self.current = Some(Current { left: len, len, unpacked: 0, unpack });
+                    let (unpack, share) = self.unpack(flag & 1 != 0);
+                    self.current = Some(Current { left: len, len, unpacked: 0, unpack, _share: share });
                 }
                 continue;
             };
@@ -152,6 +213,17 @@ impl Messages {
             {
                 current.finish(out);
             }
+        }
+    }
+
+    /// Returns the decompressor of the next message and its share of the budget.
+    fn unpack(&self, is_compressed: bool) -> (Unpack, Option<UnpackShare>) {
+        if !is_compressed {
+            return (Unpack::Not, None);
+        }
+        match self.unpacking.take(self.encoding.unpacking_bytes()) {
+            Some(share) => (self.encoding.unpack(), Some(share)),
+            None => (Unpack::Lost("too many compressed messages at once".to_owned()), None),
         }
     }
 

@@ -22,12 +22,12 @@ pub mod text;
 mod tls;
 
 pub use assembler::Assembler;
-pub use builder::MessageBuilder;
+pub use builder::{MessageBuilder, Oversized};
 pub use discovery::{
-    DeltaRequest, DeltaResponse, ErrorDetail, MAX_FIELD_BYTES, Message, MessageBody, MessageShape, NodeInfo,
-    RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
+    DeltaRequest, DeltaResponse, ErrorDetail, MAX_MESSAGE_BYTES, Message, MessageBody, MessageShape,
+    NodeInfo, RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
 };
-pub use frame::{End, Frame, FramePayload, Open, Profile};
-pub use grpc::{Messages, Piece};
+pub use frame::{End, Frame, FramePayload, GapCause, Open, Profile};
+pub use grpc::{Messages, Piece, UnpackBudget};
 pub(crate) use shared::SharedValues;
 pub use tls::{Certificate, Secured, Tls, date};

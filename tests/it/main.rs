@@ -5,6 +5,7 @@
 
 mod agree;
 mod applied;
+mod bombs;
 mod book;
 mod cli;
 mod client;

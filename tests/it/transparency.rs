@@ -155,7 +155,7 @@ fn words(frames: &[Frame]) -> Vec<String> {
         FramePayload::Open(_) => "open".to_owned(),
         FramePayload::Message(_) => "message".to_owned(),
         FramePayload::Opaque { .. } => "opaque".to_owned(),
-        FramePayload::Gap { messages, bytes } => format!("gap {messages} {bytes}"),
+        FramePayload::Gap { messages, bytes, .. } => format!("gap {messages} {bytes}"),
         FramePayload::End(end) => {
             let status =
                 end.status.as_ref().map(|(code, text)| format!(" {} {text}", code.0)).unwrap_or_default();

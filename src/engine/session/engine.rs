@@ -277,9 +277,12 @@ impl Engine {
                 }
                 outcome.what = SessionEvent::Passed(*dir);
             }
-            FramePayload::Gap { messages, .. } => {
-                stream.gaps += (*messages).max(1);
-                stream.lose_messages(Seq(self.messages), *at);
+            FramePayload::Gap { messages, bytes, cause } => {
+                stream.not_kept.add(*cause, *messages, *bytes);
+                if cause.lacks_messages() {
+                    stream.gaps += (*messages).max(1);
+                    stream.lose_messages(Seq(self.messages), *at);
+                }
             }
             FramePayload::End(end) => {
                 if stream.closed.is_none() {

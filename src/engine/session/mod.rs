@@ -26,6 +26,7 @@ mod keepalive;
 pub(crate) mod locator;
 pub(crate) mod locators;
 mod names;
+mod not_kept;
 mod outcome;
 mod refusals;
 mod resource_set;
@@ -48,6 +49,7 @@ pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
+pub use not_kept::{NotKept, NotKeptPart};
 pub use words::{
     AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, RefusedVersion, RequestClass,
     ResourceState, TypeState, Wildcard,

@@ -8,6 +8,7 @@ use crate::wire::{End, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
+use super::not_kept::NotKept;
 use super::track::Track;
 use super::words::PlaneFact;
 use super::{visits, xdstp};
@@ -54,6 +55,8 @@ pub(crate) struct Stream {
     pub(crate) bytes: [u64; 2],
     /// Messages lost in the copy.
     pub(crate) gaps: u64,
+    /// Messages and bytes that exceed a limit and are not kept.
+    pub(crate) not_kept: NotKept,
     /// Messages that could not be decoded.
     pub(crate) undecodable: u64,
     /// The newest message before the last loss of messages, and the time of the loss. A message
@@ -90,6 +93,7 @@ impl Stream {
             requests: 0,
             bytes: [0; 2],
             gaps: 0,
+            not_kept: NotKept::default(),
             undecodable: 0,
             lost: None,
             first_request: None,

@@ -7,11 +7,11 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::EndKind;
 pub use crate::engine::session::{
     AbsentBy, ClaimOutcome, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact,
     ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
+use crate::engine::session::{EndKind, NotKept};
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::engine::nack::RestUse;
@@ -258,8 +258,10 @@ pub struct StreamFact {
     pub bytes_in: u64,
     /// Bytes from server to client.
     pub bytes_out: u64,
-    /// Messages lost in the copy.
+    /// Messages lost in the copy, or too large to be kept.
     pub gaps: u64,
+    /// Messages and bytes that exceed a limit and are not kept.
+    pub not_kept: NotKept,
     /// Whether the start of the stream is missing.
     pub partial: bool,
     /// When the newest message was sent.

@@ -57,6 +57,7 @@ impl Store {
             bytes_in: stream.bytes[0],
             bytes_out: stream.bytes[1],
             gaps: stream.gaps,
+            not_kept: stream.not_kept.clone(),
             partial: stream.open.partial,
             last_message: stream.last_message,
             keepalive: stream.keepalive(),

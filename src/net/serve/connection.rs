@@ -57,11 +57,19 @@ fn is_disconnect(error: &h2::Error) -> bool {
     error.is_go_away() || error.get_io().is_some_and(|error| kinds.contains(&error.kind()))
 }
 
+/// Memory of the header fields of a request, in bytes.
+const MAX_HEADER_LIST_BYTES: u32 = 64 << 10;
+
+/// Open streams of a connection.
+const MAX_STREAMS: u32 = 1024;
+
 async fn streams(conn: ConnId, client: Leg, shared: &ServeContext) -> Result<(), h2::Error> {
     let mut builder = Builder::new();
     builder
         .initial_window_size(WINDOW_BYTES)
         .initial_connection_window_size(WINDOW_BYTES)
+        .max_header_list_size(MAX_HEADER_LIST_BYTES)
+        .max_concurrent_streams(MAX_STREAMS)
         .max_send_buffer_size(SEND_BUFFER_BYTES);
     let mut connection = builder.handshake(Gather::new(client)).await?;
     let mut streams = JoinSet::new();

@@ -19,7 +19,7 @@ use crate::wire::h2::Head;
 use crate::wire::{End, Messages, Piece};
 
 /// The largest request, in bytes. A request with 100,000 names takes a tenth of this.
-const MAX_REQUEST_BYTES: usize = 64 << 20;
+const MAX_REQUEST_BYTES: usize = 16 << 20;
 
 /// Responses up to this many bytes are sent in batches.
 const MAX_BATCH_BYTES: usize = 32 << 10;
@@ -51,6 +51,7 @@ pub(super) async fn serve(
         path: head.uri.path().to_owned(),
         authority: head.uri.authority().map(ToString::to_string).unwrap_or_default(),
         metadata: metadata(&head.headers),
+        omitted: 0,
     }));
     let mut response = Response::new(());
     response.headers_mut().insert("content-type", HeaderValue::from_static("application/grpc"));

@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use crate::wire::discovery::fields::{DiscoveryField, any};
 use crate::wire::event::{DenseHash, Kind, Nonce, TypeUrl, VersionInfo};
 use crate::wire::pb::{Fields, Splitter, Value};
-use crate::wire::{MAX_FIELD_BYTES, MessageShape};
+use crate::wire::{MAX_MESSAGE_BYTES, MessageShape};
 
 /// A SotW response that is read while it arrives, before its content is stored, which takes longer.
 ///
@@ -45,7 +45,7 @@ impl Preview {
         }
         let mut splitter = std::mem::take(&mut self.splitter);
         let split =
-            splitter.push(bytes, MAX_FIELD_BYTES, |raw| self.needs_full_check |= self.field(raw).is_none());
+            splitter.push(bytes, MAX_MESSAGE_BYTES, |raw| self.needs_full_check |= self.field(raw).is_none());
         self.needs_full_check |= split.is_err();
         self.splitter = splitter;
     }

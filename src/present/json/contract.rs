@@ -10,6 +10,7 @@ use crate::engine::store::{
     AbsentBy, ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState,
     TypeState, Wildcard,
 };
+use crate::wire::GapCause;
 use crate::wire::event::{Dir, Side, Variant};
 
 use doctor::DOCTOR;
@@ -418,8 +419,15 @@ const STREAM: &[Field] = &[
     field(Always, "messages", Count, "number of messages"),
     field(Always, "bytes_in", Count, "bytes from client to server"),
     field(Always, "bytes_out", Count, "bytes from server to client"),
-    field(Always, "gaps", Count, "messages lost in the copy"),
+    field(Always, "gaps", Count, "messages lost in the copy, or too large to be kept"),
+    field(Maybe, "not_kept", List(&Object(NOT_KEPT)), "what exceeds a limit and is not kept"),
     field(Maybe, "keepalive", Object(KEEPALIVE), "HTTP/2 keepalive PINGs of one side"),
+];
+
+const NOT_KEPT: &[Field] = &[
+    field(Always, "what", words!(GapCause), "what there is too much of"),
+    field(Always, "messages", Count, "number of messages; of streams if `what` is `streams`"),
+    field(Always, "bytes", Count, "number of bytes"),
 ];
 
 const PLANE: &[Field] = &[

@@ -276,6 +276,15 @@ pub fn stream(fact: &StreamFact, clock: &Clock) -> Value {
     out.put("bytes_in", fact.bytes_in);
     out.put("bytes_out", fact.bytes_out);
     out.put("gaps", fact.gaps);
+    let not_kept = fact.not_kept.parts().iter().map(|part| {
+        let mut inner = Object::bare();
+        inner.put("what", part.cause.word());
+        inner.put("messages", part.messages);
+        inner.put("bytes", part.bytes);
+        inner.done()
+    });
+    let not_kept: Vec<Value> = not_kept.collect();
+    out.some("not_kept", (!not_kept.is_empty()).then_some(Value::Array(not_kept)));
     if let Some(keepalive) = fact.keepalive {
         let mut inner = Object::bare();
         inner.put("by", keepalive.by.word());

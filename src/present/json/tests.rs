@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::engine::nack::RestUse;
+use crate::engine::session::NotKept;
 use crate::engine::store::{
     EndFact, MessageKind, NackFact, Origin, RefusalFact, RefusedVersion, ResourceState, RowFact, Wildcard,
 };
@@ -187,6 +188,7 @@ fn stream_has_end_only_when_closed() {
         bytes_in: 0,
         bytes_out: 0,
         gaps: 0,
+        not_kept: NotKept::default(),
         partial: false,
         last_message: None,
         keepalive: None,

@@ -11,6 +11,7 @@ mod finding;
 mod matrix;
 mod message;
 mod missing_answer;
+mod not_kept;
 mod problem;
 mod reconnect;
 mod refusal;
@@ -27,6 +28,7 @@ pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
 pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
+pub use not_kept::not_kept;
 pub use problem::{
     PROBLEM_WORDS, next_step, problem, problem_count, problem_node, problem_place, problem_word,
 };

@@ -22,6 +22,12 @@ const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
 /// Most unidentified streams per connection; further ones are ignored.
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
 
+/// Memory of the unfinished messages of a connection, in bytes.
+const MAX_UNFINISHED_BYTES: usize = 40 << 20;
+
+/// How often the memory of unfinished messages is checked, in bytes of messages.
+const UNFINISHED_CHECK_BYTES: usize = 1 << 20;
+
 /// Redacts one metadata value, given its name and value. Returns `None` to keep the value.
 pub type CleanMetadata = fn(&str, &str) -> Option<String>;
 
@@ -57,6 +63,8 @@ struct ObservedConnection {
     last_message_at: Time,
     /// The times of the newest PING from client and server.
     last_pings_at: [Time; 2],
+    /// Bytes of messages since the memory of unfinished messages was checked.
+    unchecked_bytes: usize,
 }
 
 impl ObservedConnection {
@@ -100,6 +108,7 @@ impl Pipeline {
                 polls: None,
                 last_message_at: at,
                 last_pings_at: [at; 2],
+                unchecked_bytes: 0,
             };
             self.connections.insert(conn, connection);
             return;
@@ -317,6 +326,7 @@ impl ConnectionContext<'_> {
                 }
                 if let Some(id) = stream_id(self.connection, number) {
                     self.assembler.data(id, dir, bytes, self.catalog);
+                    self.limit_unfinished(id, dir, bytes.len());
                 }
             }
             Event::Message { stream: number, dir } => {
@@ -341,6 +351,11 @@ impl ConnectionContext<'_> {
                     self.assembler.end(self.at, id, end, self.out);
                 }
             }
+            Event::NotFollowed { streams } => {
+                if let Some(id) = self.connection.streams.values().next().copied() {
+                    self.assembler.streams_not_followed(self.at, id, streams, self.out);
+                }
+            }
             Event::Ping { dir } => self.ping(dir),
             // The ends of the streams tell what a GOAWAY did.
             Event::GoAway { .. } => {}
@@ -348,6 +363,20 @@ impl ConnectionContext<'_> {
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
+        }
+    }
+
+    /// Gives up a message if the unfinished messages of the connection need too much memory.
+    fn limit_unfinished(&mut self, id: StreamId, dir: Dir, bytes: usize) {
+        self.connection.unchecked_bytes += bytes;
+        if self.connection.unchecked_bytes < UNFINISHED_CHECK_BYTES {
+            return;
+        }
+        self.connection.unchecked_bytes = 0;
+        let streams = self.connection.streams.values();
+        let unfinished: usize = streams.map(|id| self.assembler.unfinished_bytes(*id)).sum();
+        if unfinished > MAX_UNFINISHED_BYTES {
+            self.assembler.give_up(id, dir);
         }
     }
 
@@ -400,6 +429,9 @@ impl ConnectionContext<'_> {
         let metadata = head.metadata.into_iter().map(clean).collect();
         let open = self.connection.open(method, metadata);
         let id = self.assembler.open(self.at, open, self.out);
+        if head.omitted > 0 {
+            self.assembler.headers_not_kept(self.at, id, head.omitted, self.out);
+        }
         self.connection.streams.insert(number, id);
         self.connection.had_stream = true;
     }

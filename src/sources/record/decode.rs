@@ -1,5 +1,6 @@
 //! Decodes the records of a segment. Unknown fields are ignored, and no length is trusted.
 
+use crate::wire::GapCause;
 use std::sync::Arc;
 
 use super::header::unzigzag;
@@ -232,19 +233,27 @@ pub(super) struct TrafficCounts {
     pub(super) dir: Dir,
     pub(super) messages: u64,
     pub(super) bytes: u64,
+    /// Cause of a gap.
+    pub(super) cause: GapCause,
 }
 
 pub(super) fn counts(bytes: &[u8]) -> TrafficCounts {
-    let mut counts = TrafficCounts { dir: Dir::Req, messages: 0, bytes: 0 };
+    let mut counts = TrafficCounts { dir: Dir::Req, messages: 0, bytes: 0, cause: GapCause::Lost };
     for field in fields(bytes) {
         match field.number {
             3 if field.varint() != 0 => counts.dir = Dir::Resp,
             4 => counts.messages = field.varint(),
             5 => counts.bytes = field.varint(),
+            6 => counts.cause = gap_cause(field.varint()),
             _ => {}
         }
     }
     counts
+}
+
+/// Returns the cause of a gap. An unknown number stands for a loss.
+fn gap_cause(number: u64) -> GapCause {
+    usize::try_from(number).ok().and_then(|at| GapCause::ALL.get(at).copied()).unwrap_or_default()
 }
 
 pub(super) fn end(bytes: &[u8]) -> End {

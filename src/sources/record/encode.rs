@@ -2,6 +2,7 @@
 
 use super::header::{put_u64, zigzag};
 use super::tls;
+use crate::wire::GapCause;
 use crate::wire::content::{Blob, BlobForm, Catalog, Strings};
 use crate::wire::event::{Dir, Side};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
@@ -77,6 +78,11 @@ pub(super) fn opaque(out: &mut Vec<u8>, dir: Dir, messages: u64, bytes: u64) {
 pub(super) fn gap(out: &mut Vec<u8>, messages: u64, bytes: u64) {
     put_u64(out, 4, messages);
     put_u64(out, 5, bytes);
+}
+
+pub(super) fn gap_cause(out: &mut Vec<u8>, cause: GapCause) {
+    let number = GapCause::ALL.iter().position(|known| *known == cause);
+    put_u64(out, 6, number.unwrap_or_default() as u64);
 }
 
 pub(super) fn end(out: &mut Vec<u8>, end: &End) {

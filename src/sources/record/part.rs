@@ -1,3 +1,4 @@
+use crate::wire::GapCause;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::wire::content::{BlobId, Catalog};
@@ -47,7 +48,10 @@ pub fn retain_part(
         }
         let (messages, bytes) = std::mem::take(&mut cut.omitted);
         match (messages > 0, cut.has_retained) {
-            (true, true) => out.push(Frame { what: FramePayload::Gap { messages, bytes }, ..frame.clone() }),
+            (true, true) => out.push(Frame {
+                what: FramePayload::Gap { messages, bytes, cause: GapCause::Lost },
+                ..frame.clone()
+            }),
             (lacks, false) => cut.lacks_start = lacks,
             (false, true) => {}
         }

@@ -1,3 +1,4 @@
+use crate::wire::Oversized;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
@@ -334,12 +335,12 @@ impl SegmentReader {
             encode::OPEN => FramePayload::Open(Box::new(decode::open(bytes))),
             encode::MESSAGE => return self.message(bytes, state, catalog),
             encode::OPAQUE => {
-                let TrafficCounts { dir, messages, bytes } = decode::counts(bytes);
+                let TrafficCounts { dir, messages, bytes, .. } = decode::counts(bytes);
                 FramePayload::Opaque { dir, messages, bytes }
             }
             encode::GAP => {
-                let TrafficCounts { messages, bytes, .. } = decode::counts(bytes);
-                FramePayload::Gap { messages, bytes }
+                let TrafficCounts { messages, bytes, cause, .. } = decode::counts(bytes);
+                FramePayload::Gap { messages, bytes, cause }
             }
             encode::END => FramePayload::End(Box::new(decode::end(bytes))),
             _ => return None,
@@ -382,7 +383,12 @@ impl SegmentReader {
             };
             builder.push_segment(segment, catalog);
         }
-        let mut message = builder.finish(catalog);
+        let mut message = match builder.finish(catalog) {
+            Ok(message) => message,
+            Err(Oversized { cause, bytes }) => {
+                return Some(FramePayload::Gap { messages: 1, bytes: head.size.unwrap_or(bytes), cause });
+            }
+        };
         self.shared.share(&mut message);
         message.redacted |= head.redacted;
         message.size = head.size.unwrap_or(message.size);

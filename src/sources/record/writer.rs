@@ -206,8 +206,9 @@ impl Writer {
                 encode::opaque(&mut record, *dir, *messages, *bytes);
                 encode::OPAQUE
             }
-            FramePayload::Gap { messages, bytes } => {
+            FramePayload::Gap { messages, bytes, cause } => {
                 encode::gap(&mut record, *messages, *bytes);
+                encode::gap_cause(&mut record, *cause);
                 encode::GAP
             }
             FramePayload::End(end) => {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::problems::ProblemFact;
+use crate::engine::session::NotKept;
 use crate::engine::store::{
     EndFact, LeftResource, LineFact, MessageFact, ReconnectCounts, ReconnectFact, StateFact, StreamFact,
     SummaryFact,
@@ -170,6 +171,7 @@ pub fn stream(id: u32, node: &str, variant: Variant, opened: &str) -> StreamFact
         bytes_in: 96_000,
         bytes_out: 41_200_000,
         gaps: 0,
+        not_kept: NotKept::default(),
         partial: false,
         last_message: Some(at("14:02:23.206")),
         keepalive: None,

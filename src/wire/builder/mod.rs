@@ -2,9 +2,10 @@
 
 mod parts;
 
+use crate::wire::GapCause;
 use crate::wire::content::Catalog;
 use crate::wire::discovery::fields::DiscoveryField;
-use crate::wire::discovery::{MAX_FIELD_BYTES, Message, MessageBody, MessageShape, Segment};
+use crate::wire::discovery::{Message, MessageBody, MessageShape, Segment};
 use crate::wire::pb::{SplitError, Splitter, tag_len};
 
 use parts::{MessageParts, node, read_names};
@@ -17,27 +18,67 @@ pub struct MessageBuilder {
     splitter: Splitter,
     parts: MessageParts,
     failed: Option<String>,
+    oversized: Option<GapCause>,
+}
+
+/// Longest field that is collected, in bytes. gRPC's default limit for a whole message is 4 MiB.
+const MAX_FIELD_BYTES: usize = 32 << 20;
+
+/// A message that exceeds a limit. None of its content is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Oversized {
+    /// The exceeded limit.
+    pub cause: GapCause,
+    /// Size of the message in bytes.
+    pub bytes: u64,
 }
 
 impl MessageBuilder {
     /// Creates a builder for a message of this shape.
     pub fn new(shape: MessageShape) -> Self {
-        MessageBuilder { shape, splitter: Splitter::default(), parts: MessageParts::default(), failed: None }
+        MessageBuilder {
+            shape,
+            splitter: Splitter::default(),
+            parts: MessageParts::default(),
+            failed: None,
+            oversized: None,
+        }
     }
 
     /// Reads the next bytes of the message.
     pub fn push(&mut self, chunk: &[u8], catalog: &mut Catalog) {
         self.parts.size += chunk.len() as u64;
-        if self.failed.is_some() {
-            self.parts.inline.extend_from_slice(chunk);
+        if self.oversized.is_some() {
             return;
         }
-        if let Err(error) = self.split(chunk, catalog) {
+        if self.failed.is_some() {
+            self.parts.inline.extend_from_slice(chunk);
+        } else if let Err(error) = self.split(chunk, catalog) {
             self.failed = Some(error.to_string());
             self.parts.end_names(catalog);
             self.parts.end_entries(catalog);
             self.parts.inline.extend_from_slice(self.splitter.rest());
         }
+        self.check_limits();
+    }
+
+    /// Drops all content once a limit is exceeded.
+    fn check_limits(&mut self) {
+        if let Some(cause) = self.parts.exceeded() {
+            self.give_up(cause);
+        }
+    }
+
+    /// Drops all content. The message ends as [`Oversized`].
+    pub(super) fn give_up(&mut self, cause: GapCause) {
+        self.oversized = Some(cause);
+        self.parts = MessageParts { size: self.parts.size, ..MessageParts::default() };
+        self.splitter = Splitter::default();
+    }
+
+    /// Memory of the message so far, in bytes, without resources that are stored elsewhere.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.parts.held_bytes() + self.splitter.rest().len()
     }
 
     fn split(&mut self, mut chunk: &[u8], catalog: &mut Catalog) -> Result<(), SplitError> {
@@ -55,6 +96,9 @@ impl MessageBuilder {
             }
             let Some(raw) = splitter.field(&mut chunk, MAX_FIELD_BYTES)? else { return Ok(()) };
             parts.raw(self.shape, raw, catalog);
+            if parts.exceeded().is_some() {
+                return Ok(());
+            }
             if cut {
                 parts.entries.interrupt();
             }
@@ -80,6 +124,9 @@ impl MessageBuilder {
     ///
     /// [`Message::size`] then counts the stored bytes, not the bytes on the wire.
     pub fn push_segment(&mut self, segment: Segment, catalog: &mut Catalog) {
+        if self.oversized.is_some() {
+            return;
+        }
         match segment {
             Segment::Inline(bytes) => self.push_inline(&bytes, catalog),
             Segment::Run(blob) => {
@@ -89,6 +136,7 @@ impl MessageBuilder {
                 self.parts.flush_inline(catalog);
                 let body = catalog.bytes(blob).unwrap_or_default();
                 let names = catalog.run_names(blob, |strings| read_names(&body, strings));
+                self.parts.count_names(names.len(), body.len());
                 self.parts.names.push(names);
                 self.parts.segments.push(Segment::Run(blob));
             }
@@ -114,10 +162,12 @@ impl MessageBuilder {
                 self.parts.end_names(catalog);
                 self.parts.end_entries(catalog);
                 self.parts.flush_inline(catalog);
+                self.parts.resources += list.len();
                 self.parts.lists.push(list.clone());
                 self.parts.segments.push(Segment::List { number, list });
             }
         }
+        self.check_limits();
     }
 
     /// Bytes read so far.
@@ -129,10 +179,17 @@ impl MessageBuilder {
     ///
     /// If a secret was removed from a field after the field had been read, reads the message again
     /// from its clean segments, so that the fields hold nothing that the stored bytes do not.
-    pub fn finish(self, catalog: &mut Catalog) -> Message {
+    ///
+    /// # Errors
+    ///
+    /// The message exceeds a limit.
+    pub fn finish(self, catalog: &mut Catalog) -> Result<Message, Oversized> {
+        if let Some(cause) = self.oversized {
+            return Err(Oversized { cause, bytes: self.parts.size });
+        }
         let (message, covered) = self.end(catalog);
         if !covered {
-            return message;
+            return Ok(message);
         }
         let mut again = MessageBuilder::new(message.shape);
         let (clean, _) = catalog.with_clean(|catalog| {
@@ -141,7 +198,7 @@ impl MessageBuilder {
             }
             again.end(catalog)
         });
-        Message { size: message.size, redacted: true, ..clean }
+        Ok(Message { size: message.size, redacted: true, ..clean })
     }
 
     /// Returns the message, and whether a secret was removed from a field that had been read
@@ -170,8 +227,23 @@ impl Message {
     /// Reads a complete message.
     ///
     /// Never fails: bytes that are not the method's message become [`MessageBody::Undecodable`],
-    /// and are kept.
+    /// and are kept. A message that exceeds a limit becomes the same, and is not kept.
     pub fn parse(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> Message {
+        Message::try_parse(shape, bytes, catalog).unwrap_or_else(|oversized| Message {
+            shape,
+            segments: Vec::new(),
+            size: oversized.bytes,
+            redacted: false,
+            body: MessageBody::Undecodable { reason: format!("too many {}", oversized.cause.word()) },
+        })
+    }
+
+    /// Reads a complete message, like [`Message::parse`].
+    ///
+    /// # Errors
+    ///
+    /// The message exceeds a limit.
+    pub fn try_parse(shape: MessageShape, bytes: &[u8], catalog: &mut Catalog) -> Result<Message, Oversized> {
         let mut builder = MessageBuilder::new(shape);
         builder.push(bytes, catalog);
         builder.finish(catalog)

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::wire::GapCause;
 use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
 use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
 use crate::wire::discovery::{
@@ -49,7 +50,31 @@ pub(super) struct MessageParts {
     pub(super) resource_errors: Vec<ResourceError>,
     pub(super) canary: bool,
     pub(super) unknown: Vec<u32>,
+    /// Number of names in all fields.
+    pub(super) name_count: usize,
+    /// Bytes of names in all fields.
+    pub(super) name_bytes: usize,
+    /// Number of resources.
+    pub(super) resources: usize,
+    /// Bytes of inline segments that are complete.
+    pub(super) inline_bytes: usize,
 }
+
+/// Bytes of names, and of their places in memory, that are kept of one message.
+const MAX_NAME_BYTES: usize = 24 << 20;
+
+/// Memory of a name besides its text, in bytes: an entry in the message, and one in each index of
+/// names.
+const NAME_OVERHEAD: usize = 64;
+
+/// Resources that are kept of one message.
+const MAX_RESOURCES: usize = 1 << 18;
+
+/// Bytes outside of resources that are kept of one message, and the memory of their segments.
+const MAX_INLINE_BYTES: usize = 16 << 20;
+
+/// Memory of a segment besides its bytes.
+const SEGMENT_OVERHEAD: usize = 64;
 
 /// Returns the `name` of a `ResourceLocator` or `ResourceName`.
 fn inner_name(bytes: &[u8]) -> String {
@@ -66,6 +91,38 @@ pub(super) fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
 }
 
 impl MessageParts {
+    /// Returns the limit that the parts exceed.
+    pub(super) fn exceeded(&self) -> Option<GapCause> {
+        if self.names_memory() > MAX_NAME_BYTES {
+            Some(GapCause::Names)
+        } else if self.resources + self.entries.len() > MAX_RESOURCES {
+            Some(GapCause::Resources)
+        } else if self.inline_memory() > MAX_INLINE_BYTES {
+            Some(GapCause::Size)
+        } else {
+            None
+        }
+    }
+
+    /// Memory of the parts in bytes, without the contents of resources.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.names_memory() + self.inline_memory() + self.entries.len() * size_of::<BlobId>()
+    }
+
+    fn names_memory(&self) -> usize {
+        self.name_bytes + self.name_count * NAME_OVERHEAD
+    }
+
+    fn inline_memory(&self) -> usize {
+        let segments = self.segments.len() * SEGMENT_OVERHEAD;
+        self.inline.len() + self.inline_bytes + segments + self.unknown.len() * size_of::<u32>()
+    }
+
+    pub(super) fn count_names(&mut self, names: usize, bytes: usize) {
+        self.name_count += names;
+        self.name_bytes += bytes;
+    }
+
     /// Ends the run of names at the end of `inline` and reads it.
     pub(super) fn end_names(&mut self, catalog: &mut Catalog) {
         let Some(from) = self.names_from.take() else { return };
@@ -95,6 +152,7 @@ impl MessageParts {
         if self.inline.is_empty() {
             return;
         }
+        self.inline_bytes += self.inline.len();
         let mut inline = std::mem::take(&mut self.inline);
         if let Some(clean) = catalog.redactor().and_then(|redact| redact.fields(&inline)) {
             inline = clean;
@@ -117,6 +175,7 @@ impl MessageParts {
             return;
         }
         let list = std::mem::take(&mut self.entries).finish(catalog);
+        self.resources += list.len();
         self.flush_inline(catalog);
         self.segments.push(Segment::List { number: RESOURCES, list: list.clone() });
         self.lists.push(list);
@@ -130,6 +189,7 @@ impl MessageParts {
             self.end_entries(catalog);
             self.names_from.get_or_insert(self.inline.len());
             self.inline.extend_from_slice(raw);
+            self.count_names(1, raw.len());
             return;
         }
         self.end_names(catalog);
@@ -196,7 +256,11 @@ impl MessageParts {
         catalog: &mut Catalog,
     ) {
         let text = || String::from_utf8_lossy(payload);
-        match DiscoveryField::of(shape, number) {
+        let known = DiscoveryField::of(shape, number);
+        if known.is_some_and(DiscoveryField::holds_name) {
+            self.count_names(1, payload.len());
+        }
+        match known {
             Some(DiscoveryField::Version) => self.version = VersionInfo::new(text()),
             Some(DiscoveryField::TypeUrl) => self.type_url = TypeUrl::new(text()),
             Some(DiscoveryField::Nonce) => self.nonce = Nonce::new(text()),
@@ -241,6 +305,7 @@ impl MessageParts {
             Some(DiscoveryField::Resources) => {
                 let mut list = ListBuilder::default();
                 list.push(catalog, payload, shape == MessageShape::DeltaResponse);
+                self.resources += 1;
                 self.lists.push(list.finish(catalog));
             }
             Some(DiscoveryField::Node) => {}

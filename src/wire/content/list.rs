@@ -191,6 +191,11 @@ impl ListBuilder {
         true
     }
 
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.blobs.len()
+    }
+
     /// Whether there are no entries so far.
     pub fn is_empty(&self) -> bool {
         self.blobs.is_empty()

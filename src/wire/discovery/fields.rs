@@ -36,6 +36,23 @@ pub(crate) enum DiscoveryField {
 /// `resources`, which has the same number in both responses.
 pub(crate) const RESOURCES: u32 = 2;
 
+impl DiscoveryField {
+    /// Whether each occurrence of the field holds a name, except for [`DiscoveryField::Names`],
+    /// whose names come in runs.
+    pub(crate) const fn holds_name(self) -> bool {
+        matches!(
+            self,
+            DiscoveryField::Unsubscribe
+                | DiscoveryField::InitialVersions
+                | DiscoveryField::Locators
+                | DiscoveryField::LocatorsUnsubscribe
+                | DiscoveryField::Removed
+                | DiscoveryField::RemovedNames
+                | DiscoveryField::ResourceErrors
+        )
+    }
+}
+
 macro_rules! discovery_messages {
     ($($shape:ident { $($field:ident = $number:tt,)* })*) => {
         impl DiscoveryField {

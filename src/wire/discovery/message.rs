@@ -10,7 +10,7 @@ use super::shape::MessageShape;
 use super::status::ErrorDetail;
 
 /// Longest field that is stored, in bytes; xDS peers refuse far shorter ones.
-pub const MAX_FIELD_BYTES: usize = 512 << 20;
+pub const MAX_MESSAGE_BYTES: usize = 512 << 20;
 
 /// A discovery message: its fields, and its original bytes by reference to stored content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +54,7 @@ impl Message {
     /// Returns the message's bytes.
     ///
     /// `None` if a body was lost with a damaged recording, or if a recording claims a message
-    /// longer than [`MAX_FIELD_BYTES`].
+    /// longer than [`MAX_MESSAGE_BYTES`].
     pub fn bytes(&self, catalog: &Catalog) -> Option<Vec<u8>> {
         // A damaged recording may claim any size.
         let mut out = Vec::with_capacity(self.size.min(64 << 20) as usize);
@@ -67,7 +67,7 @@ impl Message {
                     for blob in list.blobs() {
                         put_len_field(&mut out, *number, &catalog.bytes(*blob)?);
                         // A few bytes of a hostile recording may stand for millions of entries.
-                        if out.len() > MAX_FIELD_BYTES {
+                        if out.len() > MAX_MESSAGE_BYTES {
                             return None;
                         }
                     }

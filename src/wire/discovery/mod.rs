@@ -10,7 +10,7 @@ mod status;
 mod view;
 
 pub use body::{DeltaRequest, DeltaResponse, MessageBody, SotwRequest, SotwResponse};
-pub use message::{MAX_FIELD_BYTES, Message, Segment};
+pub use message::{MAX_MESSAGE_BYTES, Message, Segment};
 pub use node::NodeInfo;
 pub use shape::MessageShape;
 pub use status::{ErrorDetail, ResourceError};

@@ -6,12 +6,33 @@ use crate::wire::event::Code;
 /// Largest HPACK table that is followed, in bytes; gRPC and Envoy use 4 KiB.
 const MAX_TABLE_BYTES: usize = 1 << 20;
 
+/// Memory of the fields of one header block that are kept, in bytes.
+const MAX_LIST_BYTES: usize = 64 << 10;
+
+/// Memory of the fields of all header blocks of a direction that are kept, in bytes.
+///
+/// Grows with the bytes on the wire by [`MAX_EXPANSION`].
+const MIN_KEPT_BYTES: usize = 4 << 20;
+
+/// Ratio of kept bytes to bytes on the wire that compression reaches with ordinary headers.
+const MAX_EXPANSION: usize = 16;
+
+/// Memory of a field besides its name and value, in bytes.
+const FIELD_OVERHEAD: usize = 96;
+
+/// Longest value of a field that is needed to follow a stream, in bytes.
+const MAX_NEEDED_BYTES: usize = 8 << 10;
+
 /// Collects and decodes the header blocks of one direction.
 pub(super) struct Headers {
     decoder: Decoder<'static>,
     open: Option<Open>,
     /// The observation began in the middle: a block may refer to unknown table entries.
     midway: bool,
+    /// Memory of the fields that were kept of all blocks, in bytes.
+    kept: usize,
+    /// Bytes of all blocks on the wire.
+    on_wire: usize,
 }
 
 struct Open {
@@ -28,11 +49,13 @@ pub(super) struct Block {
     /// The block belongs to a server push. gRPC has none, but the table must stay in step.
     pub(super) pushed: bool,
     pub(super) fields: Vec<(String, String)>,
+    /// Bytes of fields that are not kept.
+    pub(super) omitted: u64,
 }
 
 impl Default for Headers {
     fn default() -> Self {
-        Headers { decoder: decoder(), open: None, midway: false }
+        Headers { decoder: decoder(), open: None, midway: false, kept: 0, on_wire: 0 }
     }
 }
 
@@ -68,14 +91,24 @@ impl Headers {
     pub(super) fn finish(&mut self) -> Result<Block, Http2Error> {
         let Open { stream, ends, pushed, bytes } =
             self.open.take().ok_or(Http2Error::UnexpectedContinuation)?;
-        let mut fields = Vec::new();
-        let mut room = 4 * MAX_TABLE_BYTES;
-        // Bound the output too: one byte can stand for a whole table entry.
+        self.on_wire = self.on_wire.saturating_add(bytes.len());
+        let allowed = MIN_KEPT_BYTES.saturating_add(self.on_wire.saturating_mul(MAX_EXPANSION));
+        let mut room = MAX_LIST_BYTES.min(allowed.saturating_sub(self.kept));
+        let (mut fields, mut needed, mut omitted) = (Vec::new(), 0, 0);
+        // One byte can stand for a whole table entry.
         let result = self.decoder.decode_with_cb(&bytes, |name, value| {
-            if let Some(left) = room.checked_sub(name.len() + value.len() + 32) {
+            let size = name.len() + value.len() + FIELD_OVERHEAD;
+            let is_needed = value.len() <= MAX_NEEDED_BYTES && is_needed(&name) && needed < MAX_NEEDED_FIELDS;
+            if let Some(left) = room.checked_sub(size) {
                 room = left;
-                fields.push((text(&name), text(&value)));
+            } else if is_needed {
+                needed += 1;
+            } else {
+                omitted += (name.len() + value.len()) as u64;
+                return;
             }
+            self.kept = self.kept.saturating_add(size);
+            fields.push((text(&name), text(&value)));
         });
         match result {
             Ok(()) => {}
@@ -83,12 +116,29 @@ impl Headers {
             // found.
             Err(_) if self.midway => {
                 self.decoder = decoder();
-                fields.clear();
+                (fields, omitted) = (Vec::new(), 0);
             }
             Err(_) => return Err(Http2Error::HeaderBlock),
         }
-        Ok(Block { stream, ends, pushed, fields })
+        Ok(Block { stream, ends, pushed, fields, omitted })
     }
+}
+
+/// Fields needed to follow a stream that are kept beyond the limits, at most.
+const MAX_NEEDED_FIELDS: usize = 8;
+
+/// Whether a field is needed to follow the stream.
+fn is_needed(name: &[u8]) -> bool {
+    const NEEDED: [&[u8]; 7] = [
+        b":method",
+        b":path",
+        b":status",
+        b"content-type",
+        b"grpc-encoding",
+        b"grpc-status",
+        b"grpc-message",
+    ];
+    NEEDED.contains(&name)
 }
 
 pub(super) fn decoder() -> Decoder<'static> {
@@ -117,6 +167,8 @@ pub struct Head {
     pub authority: String,
     /// All other header fields, in order.
     pub metadata: Vec<(String, String)>,
+    /// Bytes of further header fields, which are not kept.
+    pub omitted: u64,
 }
 
 impl Head {

@@ -12,15 +12,16 @@ mod rewrite;
 pub use headers::{Head, Trailers};
 pub use rewrite::{Changes, Rewrite, Unchanged};
 
+use crate::wire::UnpackBudget;
 use std::collections::BTreeMap;
 
 use crate::wire::event::{Code, Dir, Side};
 
 use super::grpc::{Messages, Piece};
-use super::{End, MAX_FIELD_BYTES};
+use super::{End, MAX_MESSAGE_BYTES};
 use error::Http2Error;
 use frames::{FrameHead, FramePart, Frames, Missed};
-use headers::Headers;
+use headers::{Block, Headers};
 
 /// The connection preface of every HTTP/2 client.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -92,6 +93,11 @@ pub enum Event<'a> {
         /// Number of missing bytes.
         bytes: u64,
     },
+    /// Further streams of the connection are not followed.
+    NotFollowed {
+        /// Number of streams since the last event of this kind.
+        streams: u64,
+    },
     /// The stream ended.
     End {
         /// HTTP/2 stream number.
@@ -130,7 +136,14 @@ pub struct ConnectionObserver {
     /// Streams may exist whose beginning was not seen: the observation began in the middle, or part
     /// of the copy is missing.
     midway: bool,
+    /// Streams that were not followed.
+    omitted_streams: u64,
+    /// Limits the decompressors that are open at once.
+    unpacking: UnpackBudget,
 }
+
+/// Streams of a connection that are followed at once.
+const MAX_OPEN_STREAMS: usize = 2048;
 
 struct Half {
     frames: Frames,
@@ -212,6 +225,8 @@ impl Default for ConnectionObserver {
             preface: Some(0),
             opaque: false,
             midway: false,
+            omitted_streams: 0,
+            unpacking: UnpackBudget::default(),
         }
     }
 }
@@ -221,7 +236,7 @@ impl ConnectionObserver {
     pub fn midway() -> Self {
         let half = || Half { frames: Frames::seeking(MAX_BLOCK_BYTES), headers: Headers::midway() };
         let halves = [half(), half()];
-        ConnectionObserver { halves, streams: BTreeMap::new(), preface: None, opaque: false, midway: true }
+        ConnectionObserver { halves, preface: None, midway: true, ..ConnectionObserver::default() }
     }
 
     /// Skips missing bytes of one direction.
@@ -324,10 +339,22 @@ impl ConnectionObserver {
         }
     }
 
+    /// Counts a stream that is not followed, and reports the number now and then.
+    fn omit_stream(&mut self, out: &mut dyn FnMut(Event<'_>)) {
+        self.omitted_streams += 1;
+        if self.omitted_streams.is_power_of_two() {
+            out(Event::NotFollowed { streams: self.omitted_streams - self.omitted_streams / 2 });
+        }
+    }
+
     /// Notes a stream whose beginning may not have been seen.
     fn begun(&mut self, number: u32, out: &mut dyn FnMut(Event<'_>)) {
         if self.midway && number % 2 == 1 && !self.streams.contains_key(&number) {
-            let mut messages = [Messages::new(true, None), Messages::new(true, None)];
+            if self.streams.len() >= MAX_OPEN_STREAMS {
+                return self.omit_stream(out);
+            }
+            let messages = || Messages::new(true, None).within(self.unpacking.clone());
+            let mut messages = [messages(), messages()];
             messages.iter_mut().for_each(Messages::seek);
             let stream =
                 StreamState { messages, grpc: true, half_closed: false, status: None, other_body: None };
@@ -347,7 +374,7 @@ impl ConnectionObserver {
             }
             return;
         }
-        stream.messages[index(dir)].push(bytes, MAX_FIELD_BYTES as u64, &mut |piece| match piece {
+        stream.messages[index(dir)].push(bytes, MAX_MESSAGE_BYTES as u64, &mut |piece| match piece {
             Piece::Bytes(bytes) => out(Event::Data { stream: number, dir, bytes }),
             Piece::End => out(Event::Message { stream: number, dir }),
             Piece::Lost { bytes, why } => out(Event::Lost { stream: number, bytes, why }),
@@ -408,7 +435,7 @@ impl ConnectionObserver {
             let half = &mut self.halves[index(dir)];
             let block = half.headers.finish()?;
             if !block.pushed {
-                self.headers(dir, block.stream, block.ends, block.fields, out);
+                self.headers(dir, block, out);
             }
         }
         Ok(())
@@ -417,9 +444,7 @@ impl ConnectionObserver {
     fn headers(
         &mut self,
         dir: Dir,
-        number: u32,
-        ends: bool,
-        fields: Vec<(String, String)>,
+        Block { stream: number, ends, fields, omitted, .. }: Block,
         out: &mut dyn FnMut(Event<'_>),
     ) {
         let encoding =
@@ -428,13 +453,15 @@ impl ConnectionObserver {
             // The head refers to table entries that were not seen.
             self.begun(number, out);
         }
+        let is_full = self.streams.len() >= MAX_OPEN_STREAMS;
         match (dir, self.streams.get_mut(&number)) {
+            (Dir::Req, None) if is_full => self.omit_stream(out),
             (Dir::Req, None) => {
-                let head = Head::new(fields);
+                let head = Head { omitted, ..Head::new(fields) };
                 let grpc = head.is_grpc();
-                let request = Messages::new(grpc, encoding.as_deref());
+                let messages = |encoding| Messages::new(grpc, encoding).within(self.unpacking.clone());
                 let stream = StreamState {
-                    messages: [request, Messages::new(grpc, None)],
+                    messages: [messages(encoding.as_deref()), messages(None)],
                     grpc,
                     half_closed: false,
                     status: None,

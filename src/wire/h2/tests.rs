@@ -63,6 +63,7 @@ impl Seen {
             }
             Event::Begun { stream } => format!("{stream} begun"),
             Event::Missing { stream, dir, bytes } => format!("{stream:?} {} missing {bytes}", dir.word()),
+            Event::NotFollowed { streams } => format!("{streams} streams not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { why } => format!("opaque {why}"),

@@ -1,4 +1,4 @@
-use super::super::MAX_FIELD_BYTES;
+use super::super::MAX_MESSAGE_BYTES;
 use super::error::Http1Error;
 use super::head::Head;
 
@@ -122,7 +122,7 @@ impl BodyReader {
     }
 
     fn within(&self, used: usize) -> Result<usize, Http1Error> {
-        if self.bytes.len() > MAX_FIELD_BYTES { Err(Http1Error::LargeBody) } else { Ok(used) }
+        if self.bytes.len() > MAX_MESSAGE_BYTES { Err(Http1Error::LargeBody) } else { Ok(used) }
     }
 }
 

@@ -86,6 +86,7 @@ impl Seen {
                 format!("{stream} {end:?}")
             }
             Event::Begun { .. } | Event::Missing { .. } => panic!("all of it was there: {event:?}"),
+            Event::NotFollowed { streams } => format!("{streams} not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, ref debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { ref why } => {

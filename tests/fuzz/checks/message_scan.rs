@@ -97,14 +97,14 @@ fn message(shape: MessageShape, bytes: &[u8], step: usize, redact: bool) {
     let mut cut = catalog(redact);
     let mut builder = MessageBuilder::new(shape);
     bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut cut));
-    let again = builder.finish(&mut cut);
+    let again = builder.finish(&mut cut).expect("within the limits");
     assert_eq!(format!("{again:?}"), format!("{message:?}"), "in steps of {step}");
     assert_eq!(message.size, bytes.len() as u64);
     // A repeated entry is recognised by its neighbours.
     for _ in 0..2 {
         let mut builder = MessageBuilder::new(shape);
         bytes.chunks(step).for_each(|chunk| builder.push(chunk, &mut cut));
-        let repeated = builder.finish(&mut cut);
+        let repeated = builder.finish(&mut cut).expect("within the limits");
         assert_eq!(format!("{repeated:?}"), format!("{again:?}"), "sent again");
     }
 
@@ -125,7 +125,7 @@ fn message(shape: MessageShape, bytes: &[u8], step: usize, redact: bool) {
             builder.push_segment(segment.clone(), whole);
         }
         assert_eq!(builder.size(), kept.len() as u64);
-        builder.finish(whole)
+        builder.finish(whole).expect("within the limits")
     });
     assert_eq!(read.bytes(&whole), Some(kept));
     let damaged = [&read, &message].map(|message| matches!(message.body, MessageBody::Undecodable { .. }));

@@ -83,6 +83,13 @@ impl Tap {
         self.child.log()
     }
 
+    /// Returns the highest memory of the process so far, in bytes.
+    pub fn peak_memory(&self) -> usize {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its state");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        peak.expect("a peak").trim().parse::<usize>().expect("a number") * 1024
+    }
+
     /// Sends SIGINT and waits for the end.
     pub fn stop(self) -> Recording {
         self.child.interrupt();

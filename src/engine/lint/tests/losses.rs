@@ -1,6 +1,7 @@
 //! Rules in sessions with lost messages, and in captures that begin midway.
 
 use super::*;
+use crate::wire::GapCause;
 
 /// Rules that compare messages, or wait for one: silent if a message between them may be lost.
 const NEED_MESSAGES_BETWEEN: &[&str] = &[
@@ -48,7 +49,7 @@ fn with_gap(text: &str, before: u64) -> crate::sources::record::Loaded {
     });
     let place = place.unwrap_or(loaded.frames.len());
     let next = loaded.frames.get(place).or(loaded.frames.last()).expect("a frame").clone();
-    let gap = Frame { what: FramePayload::Gap { messages: 1, bytes: 9 }, ..next };
+    let gap = Frame { what: FramePayload::Gap { messages: 1, bytes: 9, cause: GapCause::Lost }, ..next };
     loaded.frames.insert(place, gap);
     loaded
 }

@@ -1,5 +1,6 @@
 //! Arbitrary traffic: nothing panics, and queries do not change facts.
 
+use crate::wire::GapCause;
 use proptest::prelude::*;
 
 use crate::engine::store::{Options, Store};
@@ -168,9 +169,11 @@ fn run(ops: &[Op], peek: bool) -> String {
                 let stream = StreamId(next - 1);
                 Frame { at, stream, what: FramePayload::Open(Box::new(open)) }
             }
-            Op::Gap { stream } => {
-                Frame { at, stream: id(stream), what: FramePayload::Gap { messages: 1, bytes: 9 } }
-            }
+            Op::Gap { stream } => Frame {
+                at,
+                stream: id(stream),
+                what: FramePayload::Gap { messages: 1, bytes: 9, cause: GapCause::Lost },
+            },
             Op::End { stream } => Frame { at, stream: id(stream), what: FramePayload::End(Box::default()) },
             _ => match message(op, store.catalog_mut()) {
                 Some((stream, message)) => Frame {

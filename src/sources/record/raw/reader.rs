@@ -1,3 +1,4 @@
+use crate::wire::{GapCause, Oversized};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
@@ -55,6 +56,7 @@ struct RawLine {
     messages: Option<u64>,
     bytes: Option<u64>,
     opaque: Option<String>,
+    cause: Option<String>,
 }
 
 /// A `stream` of the file: its number and, for REST polls, the path of the track.
@@ -160,7 +162,11 @@ impl RawReader<'_> {
                 let what = match line.opaque.as_deref() {
                     Some("c2s") => FramePayload::Opaque { dir: Dir::Req, messages, bytes },
                     Some("s2c") => FramePayload::Opaque { dir: Dir::Resp, messages, bytes },
-                    _ => FramePayload::Gap { messages, bytes },
+                    _ => {
+                        let word = line.cause.as_deref().unwrap_or_default();
+                        let cause = GapCause::ALL.into_iter().find(|cause| cause.word() == word);
+                        FramePayload::Gap { messages, bytes, cause: cause.unwrap_or_default() }
+                    }
                 };
                 let stream = self.stream(at, number, line.method)?;
                 self.put(at, stream, what);
@@ -323,7 +329,10 @@ impl RawReader<'_> {
             (None, None, _) => return Err(LineError::NoContent),
         };
         let what = match shape {
-            Some(shape) => FramePayload::Message(Arc::new(Message::parse(shape, &bytes, &mut self.catalog))),
+            Some(shape) => match Message::try_parse(shape, &bytes, &mut self.catalog) {
+                Ok(message) => FramePayload::Message(Arc::new(message)),
+                Err(Oversized { cause, bytes }) => FramePayload::Gap { messages: 1, bytes, cause },
+            },
             // Count what is not xDS (docs/protocol.md#a-19).
             None => FramePayload::Opaque { dir, messages: 1, bytes: bytes.len() as u64 },
         };

@@ -1,3 +1,4 @@
+use crate::wire::GapCause;
 use std::collections::HashMap;
 use std::io::{self, Write};
 
@@ -46,8 +47,10 @@ impl<'a, W: Write> Writer<'a, W> {
                 let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
                 self.line(frame, "gap", counts.into_iter().chain([("opaque", json!(dir_word(*dir)))]))
             }
-            FramePayload::Gap { messages, bytes } => {
-                self.line(frame, "gap", [("messages", json!(messages)), ("bytes", json!(bytes))])
+            FramePayload::Gap { messages, bytes, cause } => {
+                let counts = [("messages", json!(messages)), ("bytes", json!(bytes))];
+                let cause = (*cause != GapCause::Lost).then(|| ("cause", json!(cause.word())));
+                self.line(frame, "gap", counts.into_iter().chain(cause))
             }
             FramePayload::End(end) => self.end(frame, end),
         }

@@ -121,6 +121,9 @@ fn add_traffic(events: &mut Events<'_>, stream: &StreamFact) {
         let text = format!("the {by} pings every {every}; the newest");
         events.add_at(keepalive.last, "ping", Role::Plain, &text);
     }
+    for text in report::not_kept(&stream.not_kept) {
+        events.add("limit", Role::Warn, &text);
+    }
     if stream.gaps > 0 {
         events.add("lost", Role::Bad, &format!("{} of the copy", plural(stream.gaps, "message")));
     }

@@ -1,0 +1,43 @@
+//! Parts of a stream that exceed a limit and are not kept.
+
+use crate::wire::GapCause;
+
+/// Messages and bytes that are not kept, by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NotKept {
+    /// In the order of [`GapCause::ALL`]; causes without an occurrence are left out.
+    parts: Vec<NotKeptPart>,
+}
+
+/// The messages and bytes of one cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotKeptPart {
+    /// The exceeded limit.
+    pub cause: GapCause,
+    /// Number of messages; of streams for [`GapCause::Streams`].
+    pub messages: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
+impl NotKept {
+    /// Counts a gap. A lost part of the copy exceeds no limit.
+    pub(crate) fn add(&mut self, cause: GapCause, messages: u64, bytes: u64) {
+        if cause == GapCause::Lost {
+            return;
+        }
+        let at = self.parts.partition_point(|part| part.cause < cause);
+        match self.parts.get_mut(at).filter(|part| part.cause == cause) {
+            Some(part) => {
+                part.messages += messages;
+                part.bytes += bytes;
+            }
+            None => self.parts.insert(at, NotKeptPart { cause, messages, bytes }),
+        }
+    }
+
+    /// Returns the parts.
+    pub fn parts(&self) -> &[NotKeptPart] {
+        &self.parts
+    }
+}
