@@ -10,6 +10,7 @@ mod feed_error;
 pub mod files;
 pub mod live;
 mod named_recording;
+pub mod output;
 mod recorder;
 pub mod recording_file;
 pub mod replay;

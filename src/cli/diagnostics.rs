@@ -1,17 +1,51 @@
-//! The log of the program (`tracing`): in `--log-file`, or on stderr while no screen is open.
+//! Messages on stderr, and the log of the program (`tracing`): in `--log-file`, or on stderr while no
+//! screen is open.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt;
 use tracing_subscriber::prelude::*;
 
+use crate::app::output::{OutputQueue, Pushed};
+
 use super::args::Global;
 use super::error::CliError;
+
+/// The queue in front of stderr, in runs that must not wait for its reader.
+static QUEUED_STDERR: OnceLock<OutputQueue> = OnceLock::new();
+
+/// The queue in front of `--log-file`, which may be a pipe.
+static QUEUED_LOG: OnceLock<OutputQueue> = OnceLock::new();
+
+/// Puts a queue in front of stderr, for the rest of the process.
+///
+/// A tap must not wait for whoever reads its messages. Without a thread, stderr stays as it is.
+pub(super) fn detach_stderr() {
+    if QUEUED_STDERR.get().is_none()
+        && let Ok(queue) = OutputQueue::start("stderr", io::stderr().as_fd())
+    {
+        let _ = QUEUED_STDERR.set(queue);
+    }
+}
+
+/// Waits for a limited time until the queues of stderr and the log are written.
+pub(super) fn drain() {
+    for queue in [&QUEUED_LOG, &QUEUED_STDERR].into_iter().filter_map(OnceLock::get) {
+        queue.drain();
+    }
+}
+
+/// Prints a message to stderr.
+pub(super) fn say(text: &str) {
+    // Ignore write errors: without stderr there is nobody to tell.
+    let _ = writeln!(Stderr, "xdscope: {text}");
+}
 
 /// Starts logging. Only the first call of a process has an effect.
 pub(super) fn start(global: &Global) -> Result<(), CliError> {
@@ -22,8 +56,16 @@ pub(super) fn start(global: &Global) -> Result<(), CliError> {
     };
     let ours = Targets::new().with_target("xdscope", level);
     let to: Box<dyn Write + Send> = match &global.log_file {
-        Some(path) => Box::new(open(path)?),
-        None => Box::new(Stderr),
+        Some(path) => {
+            let file = open(path)?;
+            let queue = OutputQueue::start("log", file.as_fd());
+            let queue = queue.map_err(|error| {
+                CliError::new(super::error::Exit::Defect, "cannot write a log").because(error)
+            })?;
+            let _ = QUEUED_LOG.set(queue.clone());
+            Box::new(Queued(queue))
+        }
+        None => Box::new(StderrBehindScreens),
     };
     let lines = fmt::layer().with_ansi(false).with_writer(Mutex::new(to));
     // An error means that there is a subscriber already, which is fine.
@@ -43,19 +85,54 @@ fn open(path: &Path) -> Result<File, CliError> {
     })
 }
 
-/// A writer to stderr that is silent while screens are drawn.
-struct Stderr;
+/// A writer to a queue. What does not fit is left out.
+struct Queued(OutputQueue);
 
-impl Write for Stderr {
+impl Write for Queued {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match is_drawn() {
-            true => Ok(bytes.len()),
-            false => io::stderr().write(bytes),
+        match self.0.push(bytes) {
+            Pushed::Queued | Pushed::Full => Ok(bytes.len()),
+            Pushed::Closed => Err(io::ErrorKind::BrokenPipe.into()),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
+        Ok(())
+    }
+}
+
+/// A writer to stderr, or to the queue in front of it.
+pub(super) struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match QUEUED_STDERR.get() {
+            Some(queue) => Queued(queue.clone()).write(bytes),
+            None => io::stderr().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match QUEUED_STDERR.get() {
+            Some(_) => Ok(()),
+            None => io::stderr().flush(),
+        }
+    }
+}
+
+/// A writer to stderr that is silent while screens are drawn.
+struct StderrBehindScreens;
+
+impl Write for StderrBehindScreens {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match is_drawn() {
+            true => Ok(bytes.len()),
+            false => Stderr.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Stderr.flush()
     }
 }
 

@@ -34,7 +34,7 @@ impl Io<'static> {
         Io {
             stdin: Box::new(io::stdin()),
             stdout: Box::new(BufWriter::new(io::stdout())),
-            stderr: Box::new(io::stderr()),
+            stderr: Box::new(super::diagnostics::Stderr),
             stdin_is_terminal: io::stdin().is_terminal(),
             stdout_is_terminal: io::stdout().is_terminal(),
             stderr_is_terminal: io::stderr().is_terminal(),

@@ -24,8 +24,9 @@ use crate::wire::text;
 
 use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
+use super::event_lines::EventLines;
 use super::io::Io;
-use super::{connect, lint, message_line, offline, schema_flags, select};
+use super::{connect, diagnostics, lint, message_line, offline, schema_flags, select};
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -221,13 +222,38 @@ impl Run<'_> {
             };
             self.screens(io, shown, schema, signals)
         } else {
-            until_stopped(&signals, || running.shared.as_ref().is_some_and(|shared| shared.unread()));
+            let mut is_said = false;
+            until_stopped(&signals, || {
+                let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
+                if unread && self.ends_with_reader() {
+                    return true;
+                }
+                if unread && !std::mem::replace(&mut is_said, true) {
+                    io.say(&format!("stdout is closed: events are not printed any more; {}", self.remains()));
+                }
+                false
+            });
             Ok(())
         };
         self.end(io, running);
         // A failure to load was reported where the schema is used.
         let _ = warming.join();
         result.map(|()| Exit::Yes)
+    }
+
+    /// Returns whether the run ends when nobody reads its events: that of a demo serves nobody else.
+    fn ends_with_reader(&self) -> bool {
+        self.verb == "demo"
+    }
+
+    /// Says what goes on without a reader of events.
+    fn remains(&self) -> &'static str {
+        match (self.verb, self.flags.no_record) {
+            ("tap", false) => "traffic and recording go on",
+            ("tap", true) => "traffic goes on",
+            (_, false) => "serving and recording go on",
+            (_, true) => "serving goes on",
+        }
     }
 
     /// Creates the session file, and removes old ones.
@@ -259,20 +285,23 @@ impl Run<'_> {
     }
 
     /// Returns a sink that prints each row.
-    pub(super) fn sink(&self, io: &Io<'_>) -> Result<Sink, CliError> {
+    pub(super) fn sink(&self, io: &mut Io<'_>) -> Result<Sink, CliError> {
+        // Whatever was printed before stands in front of the first event.
+        io.flush()?;
+        diagnostics::detach_stderr();
         let zone = io.zone(self.flags.time);
         let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
         let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
+        let lines = EventLines::start();
+        let mut lines =
+            lines.map_err(|error| CliError::new(Exit::Defect, "cannot print events").because(error))?;
         Ok(Box::new(move |store, rows, found| {
-            let mut out = std::io::stdout().lock();
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
-                let line = if jsonl {
-                    message_line::json(&fact, store)
-                } else {
-                    message_line::text(&fact, store, &zone, style)
-                };
-                writeln!(out, "{}", line.trim_end())?;
+                lines.put(|| match jsonl {
+                    true => message_line::json(&fact, store),
+                    false => message_line::text(&fact, store, &zone, style),
+                })?;
             }
             let shows = |n: &Seq| {
                 let fact = store.row_of(*n).and_then(|row| store.row(row));
@@ -280,13 +309,12 @@ impl Run<'_> {
             };
             let found = store.findings().get(found).unwrap_or_default().iter();
             for finding in found.filter(|finding| filter.is_empty() || finding.messages.iter().any(shows)) {
-                let line = match jsonl {
+                lines.put(|| match jsonl {
                     true => json::finding(finding, None, &store.clock()).to_string(),
                     false => lint::line(finding, store, &zone, style),
-                };
-                writeln!(out, "{line}")?;
+                })?;
             }
-            out.flush()
+            Ok(())
         }))
     }
 

@@ -17,6 +17,7 @@ mod diagnostics;
 mod diff;
 mod doctor;
 mod error;
+mod event_lines;
 mod explain;
 mod export;
 mod export_graph;
@@ -82,6 +83,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         let _ = io.stderr.write_all(error.render().as_bytes());
         error.exit
     });
+    diagnostics::drain();
     ExitCode::from(exit.code())
 }
 

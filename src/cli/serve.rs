@@ -1,7 +1,7 @@
 //! `serve`: acts as a control plane, from a recording or files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufRead as _, Write as _};
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -27,7 +27,7 @@ use super::io::Io;
 use super::live::{Run, for_clients};
 use super::select::{self, Picked};
 
-use super::{connect, offline, schema_flags};
+use super::{connect, diagnostics, offline, schema_flags};
 
 /// Interval at which --reload checks SOURCE. A change counts once it has lasted this long.
 const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -55,6 +55,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         timers: args.live.timers,
         descriptors: args.live.descriptors.clone(),
     };
+    diagnostics::detach_stderr();
     let seed = schema_flags::seed()?;
     let opened = offline::open(&from, seed, global, io)?;
     let schema = opened.schema.clone();
@@ -75,8 +76,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let silent = screens || global.quiet;
     let say: Say = Arc::new(move |text| {
         if !silent {
-            // Ignore write errors: without stderr there is nobody to tell.
-            let _ = writeln!(std::io::stderr(), "xdscope: {}", display_safe(text));
+            diagnostics::say(&display_safe(text));
         }
     });
     let control = Control::new(made.plan);

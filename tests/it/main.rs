@@ -27,6 +27,7 @@ mod lint;
 mod misbehaving;
 mod nacks;
 mod offline;
+mod output;
 mod pcap;
 mod peers_direct;
 mod readme;

@@ -11,6 +11,7 @@ pub mod http;
 pub mod misbehave;
 pub mod peers;
 pub mod process;
+pub mod raw_h2;
 pub mod retrying;
 pub mod screens;
 pub mod scripted;

@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     net::{Ipv4Addr, TcpListener},
     path::{Path, PathBuf},
-    process::{self, ChildStdin, Command, Stdio},
+    process::{self, ChildStderr, ChildStdin, ChildStdout, Command, Stdio},
     sync::{Arc, Mutex},
     thread,
 };
@@ -27,6 +27,22 @@ impl Child {
     pub fn start(command: &mut Command, log: &Path) -> Self {
         command.stdin(Stdio::null()).stdout(appending(log));
         Self::spawn(command, log)
+    }
+
+    /// Starts `command` with a pipe as standard output; `log` gets its standard error.
+    pub fn start_piped(command: &mut Command, log: &Path) -> (Self, ChildStdout) {
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child = Self::spawn(command, log);
+        let output = child.process.stdout.take().expect("a piped standard output");
+        (child, output)
+    }
+
+    /// Starts `command` with a pipe as standard error; `log` gets its standard output.
+    pub fn start_mute(command: &mut Command, log: &Path) -> (Self, ChildStderr) {
+        command.stdin(Stdio::null()).stdout(appending(log)).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("a program");
+        let errors = process.stderr.take().expect("a piped standard error");
+        (Self { process, log: log.to_owned() }, errors)
     }
 
     fn spawn(command: &mut Command, log: &Path) -> Self {

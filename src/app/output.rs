@@ -1,0 +1,266 @@
+//! Output that never blocks its caller: a bounded queue of bytes, and a thread that writes them.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes that may wait for a reader.
+const MAX_QUEUED_BYTES: usize = 16 << 20;
+
+/// Bytes of one write, so that progress is visible while a reader is slow.
+const BYTES_PER_WRITE: usize = 64 << 10;
+
+/// The longest time to wait for a reader at the end.
+const MAX_DRAIN_TIME: Duration = Duration::from_secs(2);
+
+/// The longest time without progress at the end, after which the reader counts as blocked.
+const MAX_STALL_TIME: Duration = Duration::from_millis(300);
+
+/// The fate of lines that are pushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pushed {
+    Queued,
+    /// The reader is too slow. Nothing is queued until half of the queue is written.
+    Full,
+    /// The reader is gone.
+    Closed,
+}
+
+/// A bounded queue of whole lines in front of an output that may block.
+///
+/// Clones share the queue. The thread that writes ends with the process.
+#[derive(Clone)]
+pub struct OutputQueue(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+    limit: usize,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Bytes that the thread has taken and not written yet.
+    in_flight: usize,
+    is_full: bool,
+    is_closed: bool,
+    /// Lines that were lost to write errors, such as a full disk.
+    lost: u64,
+    /// The last write error.
+    error: Option<io::ErrorKind>,
+}
+
+impl OutputQueue {
+    /// Starts a queue in front of a file, a pipe or a terminal.
+    ///
+    /// # Errors
+    /// The descriptor or the thread cannot be created.
+    pub fn start(name: &str, out: BorrowedFd<'_>) -> io::Result<OutputQueue> {
+        OutputQueue::over(name, File::from(out.try_clone_to_owned()?), MAX_QUEUED_BYTES)
+    }
+
+    fn over(name: &str, out: impl Write + AsFd + Send + 'static, limit: usize) -> io::Result<OutputQueue> {
+        let shared = Arc::new(Shared { state: Mutex::new(State::default()), changed: Condvar::new(), limit });
+        let queue = OutputQueue(shared.clone());
+        std::thread::Builder::new().name(name.into()).spawn(move || shared.write_to(out))?;
+        Ok(queue)
+    }
+
+    /// Returns what would become of a line now, so that callers need not format lines in vain.
+    pub fn state(&self) -> Pushed {
+        let state = self.0.lock();
+        match (state.is_closed, state.is_full) {
+            (true, _) => Pushed::Closed,
+            (false, true) => Pushed::Full,
+            (false, false) => Pushed::Queued,
+        }
+    }
+
+    /// Queues lines, all or none.
+    pub fn push(&self, lines: &[u8]) -> Pushed {
+        let mut state = self.0.lock();
+        if state.is_closed {
+            return Pushed::Closed;
+        }
+        let queued = state.waiting.len() + state.in_flight;
+        // A line that is longer than the queue passes through an empty one.
+        state.is_full |= queued > 0 && queued + lines.len() > self.0.limit;
+        if state.is_full {
+            return Pushed::Full;
+        }
+        state.waiting.extend_from_slice(lines);
+        drop(state);
+        self.0.changed.notify_all();
+        Pushed::Queued
+    }
+
+    /// Takes the number of lines that were lost to write errors, and the last error.
+    pub fn take_lost(&self) -> Option<(u64, io::ErrorKind)> {
+        let mut state = self.0.lock();
+        let error = state.error.take()?;
+        Some((std::mem::take(&mut state.lost), error))
+    }
+
+    /// Waits until everything is written, for a limited time. Returns the lines that were not.
+    pub fn drain(&self) -> u64 {
+        let end = Instant::now() + MAX_DRAIN_TIME;
+        let mut state = self.0.lock();
+        while !state.is_closed && state.waiting.len() + state.in_flight > 0 {
+            let before = state.in_flight;
+            let limit = MAX_STALL_TIME.min(end.saturating_duration_since(Instant::now()));
+            let (next, waited) =
+                self.0.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner);
+            state = next;
+            if waited.timed_out() && state.in_flight == before || Instant::now() >= end {
+                break;
+            }
+        }
+        lines_in(&state.waiting)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes what is queued, until the reader is gone.
+    fn write_to(&self, mut out: impl Write + AsFd) {
+        let (mut taken, mut is_cut) = (Vec::new(), false);
+        loop {
+            let mut state = self.lock();
+            while state.waiting.is_empty() {
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            taken.clear();
+            std::mem::swap(&mut taken, &mut state.waiting);
+            state.in_flight = taken.len();
+            drop(state);
+            let mut rest = &taken[..];
+            // After a write error, the next line begins on a line of its own.
+            let mut result = if is_cut { write_some(&mut out, b"\n").map(|_| ()) } else { Ok(()) };
+            while result.is_ok() && !rest.is_empty() {
+                result = write_some(&mut out, rest.get(..BYTES_PER_WRITE).unwrap_or(rest)).map(|written| {
+                    rest = rest.get(written..).unwrap_or_default();
+                    let mut state = self.lock();
+                    state.in_flight = rest.len();
+                    state.is_full &= state.waiting.len() + rest.len() > self.limit / 2;
+                    drop(state);
+                    self.changed.notify_all();
+                });
+            }
+            is_cut = match result {
+                Ok(()) => false,
+                Err(_) if rest.len() == taken.len() => is_cut,
+                Err(_) => taken.get(taken.len() - rest.len() - 1) != Some(&b'\n'),
+            };
+            let mut state = self.lock();
+            state.in_flight = 0;
+            state.is_full &= state.waiting.len() > self.limit / 2;
+            if let Err(error) = result {
+                state.lost += lines_in(rest);
+                state.error = Some(error.kind());
+                state.is_closed = error.kind() == io::ErrorKind::BrokenPipe;
+            }
+            let is_closed = state.is_closed;
+            drop(state);
+            self.changed.notify_all();
+            if is_closed {
+                return;
+            }
+        }
+    }
+}
+
+/// Writes part of `bytes`, and waits where a non-blocking output has no room.
+fn write_some(out: &mut (impl Write + AsFd), bytes: &[u8]) -> io::Result<usize> {
+    loop {
+        match out.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                use rustix::event::{PollFd, PollFlags, poll};
+                poll(&mut [PollFd::new(out, PollFlags::OUT)], None)?;
+            }
+            result => return result,
+        }
+    }
+}
+
+fn lines_in(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    /// A queue of 1,000 bytes in front of a socket, and its reader.
+    fn queue() -> (OutputQueue, UnixStream) {
+        let (out, reader) = UnixStream::pair().expect("a pair of sockets");
+        (OutputQueue::over("test", out, 1000).expect("a thread"), reader)
+    }
+
+    /// Fills the socket and the queue.
+    fn fill(queue: &OutputQueue) -> u64 {
+        let line = [&[b'x'; 99][..], b"\n"].concat();
+        let (mut pushed, begun) = (0, Instant::now());
+        while begun.elapsed() < Duration::from_secs(20) {
+            match queue.push(&line) {
+                Pushed::Queued => pushed += 1,
+                // The thread may still fill the socket.
+                Pushed::Full if queue.drain() > 0 => return pushed,
+                Pushed::Full => {}
+                Pushed::Closed => break,
+            }
+        }
+        panic!("{pushed} lines did not fill the queue")
+    }
+
+    #[test]
+    fn blocked_reader_fills_the_queue_and_later_gets_whole_lines() {
+        let (queue, reader) = queue();
+        let pushed = fill(&queue);
+        assert_eq!(queue.state(), Pushed::Full);
+        let reading = std::thread::spawn(move || {
+            BufReader::new(reader).lines().map_while(Result::ok).take_while(|line| line != "end").fold(
+                0,
+                |lines, line| {
+                    assert_eq!(line.len(), 99);
+                    lines + 1
+                },
+            )
+        });
+        while queue.push(b"end\n") != Pushed::Queued {
+            std::thread::yield_now();
+        }
+        assert_eq!(reading.join().expect("a reader"), pushed);
+    }
+
+    #[test]
+    fn gone_reader_closes_the_queue() {
+        let (queue, reader) = queue();
+        drop(reader);
+        while queue.push(b"line\n") != Pushed::Closed {
+            std::thread::yield_now();
+        }
+        assert_eq!(queue.state(), Pushed::Closed);
+        assert_eq!(queue.take_lost().map(|(_, error)| error), Some(io::ErrorKind::BrokenPipe));
+    }
+
+    #[test]
+    fn full_disk_loses_counted_lines_only() {
+        let Ok(full) = File::options().write(true).open("/dev/full") else { return };
+        let queue = OutputQueue::over("test", full, 1000).expect("a thread");
+        assert_eq!(queue.push(b"one\ntwo\n"), Pushed::Queued);
+        queue.drain();
+        assert_eq!(queue.take_lost(), Some((2, io::ErrorKind::StorageFull)));
+        assert_eq!(queue.push(b"three\n"), Pushed::Queued);
+    }
+}

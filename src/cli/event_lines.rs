@@ -1,0 +1,88 @@
+//! The event lines of a live run on stdout, which must not hold up the run.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use crate::app::output::{OutputQueue, Pushed};
+use crate::wire::text::plural;
+
+use super::diagnostics;
+
+/// The shortest time between two messages about events that were not printed.
+const MESSAGE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Prints lines while stdout accepts them. Otherwise lines are dropped and counted.
+pub(super) struct EventLines {
+    queue: OutputQueue,
+    /// Dropped lines that were not reported yet, and why the last ones were.
+    dropped: u64,
+    reason: Option<io::ErrorKind>,
+    reported: Option<Instant>,
+}
+
+impl EventLines {
+    /// Starts the thread that writes to stdout.
+    pub(super) fn start() -> io::Result<EventLines> {
+        let queue = OutputQueue::start("stdout", io::stdout().as_fd())?;
+        Ok(EventLines { queue, dropped: 0, reason: None, reported: None })
+    }
+
+    /// Prints a line, which is formatted only if there is room.
+    ///
+    /// # Errors
+    /// The reader of stdout is gone.
+    pub(super) fn put(&mut self, line: impl FnOnce() -> String) -> io::Result<()> {
+        let pushed = match self.queue.state() {
+            Pushed::Queued => self.queue.push([line().trim_end(), "\n"].concat().as_bytes()),
+            no => no,
+        };
+        match pushed {
+            Pushed::Queued => self.report_after_drops(),
+            Pushed::Full => {
+                self.dropped += 1;
+                self.reason = None;
+            }
+            Pushed::Closed => return Err(io::ErrorKind::BrokenPipe.into()),
+        }
+        Ok(())
+    }
+
+    /// Reports dropped lines once stdout accepts lines again, and lines lost to an error at once.
+    fn report_after_drops(&mut self) {
+        if let Some((lost, error)) = self.queue.take_lost() {
+            self.dropped += lost;
+            self.reason = Some(error);
+        }
+        if self.dropped > 0 && self.reported.is_none_or(|at| at.elapsed() >= MESSAGE_INTERVAL) {
+            self.report();
+        }
+    }
+
+    fn report(&mut self) {
+        let events = plural(std::mem::take(&mut self.dropped), "event");
+        self.reported = Some(Instant::now());
+        let reason = match self.reason {
+            None => "stdout was blocked".to_owned(),
+            Some(error) => format!("stdout: {error}"),
+        };
+        diagnostics::say(&format!("{events} not printed: {reason}"));
+    }
+}
+
+impl Drop for EventLines {
+    fn drop(&mut self) {
+        self.dropped += self.queue.drain();
+        match self.queue.take_lost() {
+            Some((_, io::ErrorKind::BrokenPipe)) => return,
+            Some((lost, error)) => {
+                self.dropped += lost;
+                self.reason = Some(error);
+            }
+            None => {}
+        }
+        if self.dropped > 0 {
+            self.report();
+        }
+    }
+}
