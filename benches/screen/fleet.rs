@@ -114,7 +114,7 @@ impl Fleet {
         store.set_meaning(meaning(schema.clone()));
         let store = Analysis::new(store, bounded(schema));
         let pipeline = Pipeline::new(redact::metadata).with_rest(schema.clone());
-        let live = Live::start(copies.clone(), store, pipeline, None, None).expect("a thread");
+        let live = Live::start(copies.clone(), store, pipeline, None, None, None).expect("a thread");
         let push = |version, changed| chunks(SOTW, &clusters::push(size.resources, version, changed));
         let all = [push(1, 0), push(2, size.resources / 2)];
         let (shared, sent) = (live.shared.clone(), Arc::new(AtomicU64::new(0)));

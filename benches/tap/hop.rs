@@ -72,6 +72,7 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
         decode: true,
         record: Some((file.clone(), xdscope::app::recording_file::create(&file).expect("a file"))),
         keep_secrets: false,
+        copies: Default::default(),
         store: Default::default(),
         schema: Schema::builtin(),
         verb: "bench",

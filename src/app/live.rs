@@ -1,9 +1,12 @@
-//! A live source: stores, records and shows frames. A thread drains a tap's copies into it.
+//! A live source: stores, records and shows frames. Two threads drain a tap's copies into it: the
+//! recorder, then the analysis.
 
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -13,7 +16,10 @@ use crate::wire::Frame;
 use crate::wire::event::Time;
 
 use super::analysis::Analysis;
+use super::handover::{Handed, Handover, Part};
 use super::recorder::Recorder;
+use super::recording::{RecorderWorker, Recording};
+use super::spool::Spool;
 
 /// How often the clock moves on without traffic, so that overdue answers show up.
 const TICK_INTERVAL: Duration = Duration::from_millis(250);
@@ -28,6 +34,9 @@ const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
 /// not.
 #[cfg(target_os = "linux")]
 const ANALYSIS_NICENESS: i32 = 12;
+
+/// How long the analysis may take to notice that the rest is not wanted.
+const ABANDON_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Called after each batch with the timeline rows and findings that it added.
 ///
@@ -91,7 +100,11 @@ impl LiveState {
         *self.trouble.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = trouble;
     }
 
-    fn fail(&self, error: String) {
+    pub(super) fn set_recorded(&self, bytes: u64) {
+        self.recorded.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(super) fn fail(&self, error: String) {
         *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
     }
 
@@ -101,10 +114,44 @@ impl LiveState {
     }
 }
 
-/// The analysis thread. It ends when the tap has stopped and all copies are drained.
+/// The threads of a live source: the recorder and the analysis. They end when the tap has stopped
+/// and all copies are drained.
 pub struct Live {
     pub shared: Arc<LiveState>,
+    handover: Arc<Handover>,
+    deadline: Arc<OnceLock<Instant>>,
+    /// The recorder and the analysis.
+    threads: [RunningThread; 2],
+}
+
+/// A thread, and a channel that closes when the thread ends.
+struct RunningThread {
     thread: JoinHandle<()>,
+    ended: Receiver<()>,
+}
+
+impl RunningThread {
+    fn start(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<RunningThread> {
+        let (alive, ended) = channel();
+        let thread = std::thread::Builder::new().name(name.into()).spawn(move || {
+            work();
+            drop::<Sender<()>>(alive);
+        })?;
+        Ok(RunningThread { thread, ended })
+    }
+
+    /// Waits for the end until `deadline`. Returns whether the thread has ended.
+    fn wait(&self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.ended.recv_timeout(left) == Err(RecvTimeoutError::Disconnected)
+    }
+
+    /// Says that the thread panicked, if it did.
+    fn report(self, what: &str) {
+        if self.thread.is_finished() && self.thread.join().is_err() {
+            tracing::error!("{what}");
+        }
+    }
 }
 
 impl Live {
@@ -112,31 +159,47 @@ impl Live {
         copies: Arc<CopyQueue>,
         store: Analysis,
         pipeline: Pipeline,
-        recorder: Option<Recorder>,
+        recording: Option<Recording>,
+        spool: Option<Spool>,
         sink: Option<Sink>,
     ) -> io::Result<Live> {
-        let keep = LiveSink::new(store, recorder, sink);
-        let shared = keep.shared.clone();
-        let mut work = AnalysisWorker { keep, pipeline, frames: Vec::new() };
-        let thread = std::thread::Builder::new().name("analysis".into()).spawn(move || {
-            // Traffic goes first. Fails without the permission, and changes nothing then.
-            #[cfg(target_os = "linux")]
-            let _ = rustix::process::nice(ANALYSIS_NICENESS);
-            let mut batch = Vec::new();
-            while copies.drain(&mut batch, work.keep.tick()) {
-                work.batch(&mut batch, &copies);
-            }
-            work.batch(&mut batch, &copies);
-            work.keep.finish();
-        })?;
-        Ok(Live { shared, thread })
+        let keep = LiveSink::new(store, None, sink);
+        let (shared, handover, deadline) = (keep.shared.clone(), Arc::default(), Arc::default());
+        let spool = spool.map(Arc::new);
+        let recorder = RecorderWorker {
+            copies: copies.clone(),
+            recording,
+            spool: spool.clone(),
+            handover: Arc::clone(&handover),
+            shared: shared.clone(),
+            deadline: Arc::clone(&deadline),
+            pending: VecDeque::new(),
+        };
+        let work =
+            AnalysisWorker { keep, pipeline, frames: Vec::new(), copies, spool, handover: handover.clone() };
+        let threads = [
+            RunningThread::start("recorder", move || recorder.run())?,
+            RunningThread::start("analysis", move || work.run())?,
+        ];
+        Ok(Live { shared, handover, deadline, threads })
     }
 
-    /// Waits for the thread to end. Call after the tap has stopped.
-    pub fn join(self) -> Arc<LiveState> {
-        if self.thread.join().is_err() {
-            tracing::error!("the analysis thread panicked; what it had recorded is kept");
+    /// Waits until everything is recorded and analysed, or until `deadline`. Call after the tap has
+    /// stopped.
+    ///
+    /// The recording has all traffic, also the part that is not analysed by then.
+    pub fn stop(self, deadline: Instant) -> Arc<LiveState> {
+        let now = Instant::now();
+        // The rest of the time is for completing the file.
+        let _ = self.deadline.set(now + deadline.saturating_duration_since(now) / 4 * 3);
+        let [recorder, analysis] = self.threads;
+        recorder.wait(deadline);
+        if !analysis.wait(deadline) {
+            self.handover.abandon();
+            analysis.wait(Instant::now() + ABANDON_TIMEOUT);
         }
+        recorder.report("the recorder panicked; what it had written is kept");
+        analysis.report("the analysis panicked; the recording is kept");
         self.shared
     }
 }
@@ -145,13 +208,36 @@ struct AnalysisWorker {
     keep: LiveSink,
     pipeline: Pipeline,
     frames: Vec<Frame>,
+    copies: Arc<CopyQueue>,
+    spool: Option<Arc<Spool>>,
+    handover: Arc<Handover>,
 }
 
 impl AnalysisWorker {
-    fn batch(&mut self, batch: &mut Vec<TapCopy>, copies: &CopyQueue) {
-        let (pipeline, frames, shared) = (&mut self.pipeline, &mut self.frames, self.keep.shared.clone());
-        let mut rest = batch.drain(..).peekable();
+    fn run(mut self) {
+        // Traffic goes first. Fails without the permission, and changes nothing then.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::nice(ANALYSIS_NICENESS);
         loop {
+            match self.handover.next(TICK_INTERVAL) {
+                Handed::Part(part) => self.part(part),
+                Handed::Nothing => {
+                    if let Some(now) = now_if_idle(&self.copies, &self.handover) {
+                        self.keep.batch(|_| now);
+                    }
+                }
+                Handed::End(at) => return self.keep.batch(|_| at),
+                Handed::Abandoned => return,
+            }
+        }
+    }
+
+    fn part(&mut self, part: Part) {
+        let (size, is_spooled) = (part.bytes, part.is_spooled());
+        let mut rest = part.into_copies(self.spool.as_deref()).into_iter().peekable();
+        let (pipeline, frames, copies) = (&mut self.pipeline, &mut self.frames, &*self.copies);
+        let (handover, shared) = (&*self.handover, self.keep.shared.clone());
+        while rest.peek().is_some() && !handover.is_abandoned() {
             self.keep.batch(|into| {
                 let take = |copied| {
                     pipeline.handle(copied, into.store.catalog_mut(), frames);
@@ -160,16 +246,25 @@ impl AnalysisWorker {
                 let begun = Instant::now();
                 let (at, bytes) =
                     take_part(&mut rest, || begun.elapsed() >= MIN_LOCKED_TIME && shared.is_wanted(), take);
-                copies.analysed(bytes);
+                if !is_spooled {
+                    copies.analysed(bytes);
+                }
                 // The clock stays at the last copy while copies remain: an overdue answer may be
                 // among them.
-                if rest.peek().is_some() { at } else { copies.now() }
+                let is_last = rest.peek().is_none();
+                now_if_idle(copies, handover).filter(|_| is_last).unwrap_or(at)
             });
-            if rest.peek().is_none() {
-                return;
-            }
+        }
+        if is_spooled {
+            copies.analysed_from_spool(size);
         }
     }
+}
+
+/// Returns the time, unless there are copies before it that are not analysed.
+fn now_if_idle(copies: &CopyQueue, handover: &Handover) -> Option<Time> {
+    let now = copies.now();
+    (copies.is_idle() && handover.is_empty()).then_some(now)
 }
 
 /// Takes at least one copy, until [`MAX_LOCKED_BYTES`] bytes are taken or `stop`. Returns the time

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
@@ -20,6 +20,8 @@ use crate::wire::h2::Changes;
 use super::analysis::{Analysis, bounded};
 use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
+use super::recording::Recording;
+use super::spool::Spool;
 
 /// The listening side of a run.
 pub enum Front {
@@ -53,10 +55,14 @@ impl Front {
     }
 
     /// Starts listening. Returns the tap, and a description of the server behind each listener.
-    fn start(self, decode: bool, schema: &Arc<Schema>) -> Result<(Tap, Vec<String>), ListenError> {
+    fn start(
+        self,
+        queue: Option<Option<usize>>,
+        schema: &Arc<Schema>,
+    ) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
             Front::Tap { maps, connect_timeout, tls, changes } => {
-                let queue = decode.then_some(MAX_QUEUED_BYTES);
+                let queue = queue.map(|bytes| bytes.unwrap_or(MAX_QUEUED_BYTES));
                 // Part of the title, so that screens, event lines and the recording name the
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
@@ -65,12 +71,32 @@ impl Front {
                 Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {
-                let queue = decode.then_some(serve::MAX_QUEUED_BYTES);
+                let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));
                 let config =
                     serve::Config { listen: vec![listen], queue, tls, control, say, schema: schema.clone() };
                 Ok((serve::start(config)?, vec![format!(" from {from}")]))
             }
         }
+    }
+}
+
+/// Limits of the copies between relay and analysis.
+#[derive(Clone, Debug)]
+pub struct CopyLimits {
+    /// Bytes in memory; `None`: the default of the listening side.
+    pub memory: Option<usize>,
+    /// The folder and the size of the spool file in bytes; `None`: no spool.
+    pub spool: Option<(PathBuf, u64)>,
+    /// How long a run that stops may take for what is not recorded or analysed.
+    pub drain: Duration,
+}
+
+/// Default of [`CopyLimits::drain`].
+pub const DRAIN_TIME: Duration = Duration::from_secs(5);
+
+impl Default for CopyLimits {
+    fn default() -> Self {
+        CopyLimits { memory: None, spool: None, drain: DRAIN_TIME }
     }
 }
 
@@ -82,6 +108,7 @@ pub struct Options {
     /// The path and the open session file; `None` with `--no-record`.
     pub record: Option<(PathBuf, File)>,
     pub keep_secrets: bool,
+    pub copies: CopyLimits,
     pub store: store::Options,
     pub schema: Arc<Schema>,
     /// The first word of the title: `tap` in `tap 127.0.0.1:18001 → cp.mesh:15010`.
@@ -117,7 +144,7 @@ impl TapMeter {
 
     /// Returns the bytes of traffic that are not analysed yet.
     pub fn backlog(&self) -> u64 {
-        self.copies.backlog() as u64
+        self.copies.backlog()
     }
 }
 
@@ -127,6 +154,7 @@ pub struct Running {
     /// `None` with `--no-decode`.
     pub shared: Option<Arc<LiveState>>,
     live: Option<Live>,
+    drain: Duration,
     /// Whether traffic is relayed, not answered.
     is_relay: bool,
     pub recording: Option<PathBuf>,
@@ -139,12 +167,15 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (tap, behind) = options.front.start(options.decode, &options.schema)?;
+        let (tap, behind) =
+            options.front.start(options.decode.then_some(options.copies.memory), &options.schema)?;
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
+        let CopyLimits { spool, drain, .. } = options.copies;
         let Some(copies) = tap.copies.clone() else {
             return Ok(Running {
+                drain,
                 tap,
                 shared: None,
                 live: None,
@@ -158,9 +189,11 @@ impl Running {
             getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
         let redact: Option<Arc<dyn Redact>> = (!options.keep_secrets)
             .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
-        let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
+        let new_catalog = || Catalog::new(seed, redact.clone(), Box::new(MemoryBodies::default()));
+        let new_pipeline =
+            || Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
         let clock = copies.clock();
-        let mut store = Store::new(catalog, clock, options.store);
+        let mut store = Store::new(new_catalog(), clock, options.store);
         store.set_meaning(meaning(options.schema.clone()));
         let rules = bounded(&options.schema);
         let store = Analysis::new(store, rules);
@@ -180,10 +213,18 @@ impl Running {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let pipeline = Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
-        let live = Live::start(copies, store, pipeline, recorder, sink).map_err(StartError::Thread)?;
+        let record = recorder.map(|recorder| Recording::new(recorder, new_pipeline(), new_catalog()));
+        let spool = spool.and_then(|(folder, size)| match Spool::create(&folder, size) {
+            Ok(spool) => Some(spool),
+            Err(error) => {
+                tracing::warn!("no spool in {}: {error}", folder.display());
+                None
+            }
+        });
+        let live = Live::start(copies, store, new_pipeline(), record, spool, sink);
+        let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
-        Ok(Running { tap, shared, live: Some(live), is_relay, recording, listening, source })
+        Ok(Running { tap, shared, live: Some(live), drain, is_relay, recording, listening, source })
     }
 
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
@@ -192,10 +233,12 @@ impl Running {
         Some(TapMeter { counters: self.tap.counters.clone(), copies })
     }
 
-    /// Stops the tap and completes the session file. Returns its path and size.
+    /// Stops the tap and completes the session file, within [`CopyLimits::drain`]. Returns its path
+    /// and size.
     pub fn stop(self) -> Option<(PathBuf, u64)> {
+        let deadline = Instant::now() + self.drain;
         drop(self.tap);
-        let shared = self.live?.join();
+        let shared = self.live?.stop(deadline);
         Some((self.recording?, shared.recorded()))
     }
 }

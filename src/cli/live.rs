@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
 use crate::app::signals::{self, Signal};
-use crate::app::tap::{Front, Options, Running};
+use crate::app::tap::{CopyLimits, Front, Options, Running};
 use crate::app::{recording_file, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, Tls};
@@ -22,7 +22,7 @@ use crate::sources;
 use crate::wire::event::Seq;
 use crate::wire::text;
 
-use super::args::{DemoArgs, Format, Global, LiveFlags, TapArgs};
+use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, TapArgs};
 use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
@@ -39,6 +39,7 @@ pub(super) struct Run<'a> {
     pub flags: &'a LiveFlags,
     pub global: &'a Global,
     pub decode: bool,
+    pub copies: CopyFlags,
     /// Verb of the run: `tap`, `demo`, `serve`, `watch`.
     pub verb: &'static str,
     pub empty: Vec<String>,
@@ -73,7 +74,8 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     }
     let (upstream, has_tls) = (maps[0].1.clone(), args.secure.listen_cert.is_some());
     let (flags, empty) = (&args.live, Vec::new());
-    let run = Run { flags, global, decode: !args.no_decode, verb: "tap", empty, notice: None };
+    let (copies, decode) = (args.copies.clone(), !args.no_decode);
+    let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes };
@@ -155,6 +157,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         flags: &args.live,
         global,
         decode: true,
+        copies: CopyFlags::default(),
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
@@ -188,10 +191,12 @@ impl Run<'_> {
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
         let screens = self.decode && flags.format.is_none() && !flags.no_tui && io.has_screen();
+        let record = self.recording(io)?;
         let options = Options {
             front,
             decode: self.decode,
-            record: self.recording(io)?,
+            copies: self.copy_limits(record.as_ref().map(|(path, _)| path.as_path()), io),
+            record,
             keep_secrets: flags.keep_secrets,
             store: offline::options(&flags.timers),
             schema: schema.clone(),
@@ -254,6 +259,18 @@ impl Run<'_> {
             (_, false) => "serving and recording go on",
             (_, true) => "serving goes on",
         }
+    }
+
+    /// Returns the limits of copies. The spool is next to the session file.
+    fn copy_limits(&self, recording: Option<&Path>, io: &Io<'_>) -> CopyLimits {
+        let CopyFlags { spool, drain } = self.copies;
+        let beside = recording.filter(|path| path.is_file()).and_then(Path::parent);
+        let folder = match beside {
+            Some(folder) if folder.as_os_str().is_empty() => PathBuf::from("."),
+            Some(folder) => folder.to_owned(),
+            None => io.state_dir().filter(|dir| dir.is_dir()).unwrap_or_else(std::env::temp_dir),
+        };
+        CopyLimits { memory: None, spool: (spool > 0).then_some((folder, spool)), drain }
     }
 
     /// Creates the session file, and removes old ones.
@@ -377,10 +394,15 @@ impl Run<'_> {
 
     /// Stops the run, and says where the session is.
     fn end(&self, io: &mut Io<'_>, running: Running) {
-        let counters = running.tap.counters.clone();
+        let (counters, copies) = (running.tap.counters.clone(), running.tap.copies.clone());
         let error = running.shared.as_ref().and_then(|shared| shared.recording_error());
         let kept = running.stop();
         let is_kept = kept.is_some();
+        let left = copies.map_or(0, |copies| copies.backlog());
+        if left > 0 && !self.global.quiet {
+            let recorded = if is_kept { "; the recording has them" } else { "" };
+            io.say(&format!("{} were not analysed within --drain{recorded}", text::size(left)));
+        }
         say_kept(error, kept, self.global, io);
         if !(is_kept || self.decode || self.global.quiet) {
             let load =

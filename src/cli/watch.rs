@@ -41,6 +41,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         flags,
         global,
         decode: true,
+        copies: Default::default(),
         verb: "watch",
         empty: vec![
             format!("No response from {server} yet."),

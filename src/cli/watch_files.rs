@@ -54,6 +54,7 @@ pub(super) fn run(
         flags,
         global,
         decode: true,
+        copies: Default::default(),
         verb: "watch",
         empty: vec![
             format!("{shown} is empty."),

@@ -152,6 +152,13 @@ impl Assembler {
         }
     }
 
+    /// Drops the current message in this direction. The caller reports a gap later.
+    pub fn drop_unfinished(&mut self, id: StreamId, dir: Dir) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.building[side(dir)] = None;
+        }
+    }
+
     /// Reports a gap in one direction. The other direction goes on.
     pub fn missing(
         &mut self,

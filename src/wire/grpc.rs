@@ -25,6 +25,8 @@ pub enum Piece<'a> {
 pub struct Messages {
     /// Not gRPC: the whole body is one message.
     plain: bool,
+    /// Part of the body is missing.
+    is_spoiled: bool,
     encoding: Encoding,
     prefix: [u8; 5],
     have: usize,
@@ -33,6 +35,15 @@ pub struct Messages {
     /// The start of the next message is unknown.
     seeking: bool,
     unpacking: UnpackBudget,
+}
+
+/// A message that lacks bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissedMessage {
+    /// No bytes of the message were missing before.
+    pub is_new: bool,
+    /// No bytes of the message follow.
+    pub is_over: bool,
 }
 
 /// The decompressors that a group of streams may have open at once.
@@ -97,7 +108,7 @@ struct Current {
     unpacked: u64,
     unpack: Unpack,
     /// Held for its drop.
-    _share: Option<UnpackShare>,
+    share: Option<UnpackShare>,
 }
 
 enum Unpack {
@@ -156,6 +167,7 @@ impl Messages {
         let encoding = Encoding::read(encoding);
         Messages {
             plain: !grpc,
+            is_spoiled: false,
             encoding,
             prefix: [0; 5],
             have: 0,
@@ -179,8 +191,9 @@ impl Messages {
     /// Reads the next DATA bytes. `limit` bounds the decompressed length of one message, in bytes.
     pub fn push(&mut self, mut bytes: &[u8], limit: u64, out: &mut dyn FnMut(Piece<'_>)) {
         if self.plain {
-            self.any |= !bytes.is_empty();
-            if !bytes.is_empty() {
+            let is_read = !bytes.is_empty() && !self.is_spoiled;
+            self.any |= is_read;
+            if is_read {
                 out(Piece::Bytes(bytes));
             }
             return;
@@ -199,7 +212,7 @@ impl Messages {
                     let [flag, a, b, c, d] = self.prefix;
                     let len = u64::from(u32::from_be_bytes([a, b, c, d]));
                     let (unpack, share) = self.unpack(flag & 1 != 0);
-                    self.current = Some(Current { left: len, len, unpacked: 0, unpack, _share: share });
+                    self.current = Some(Current { left: len, len, unpacked: 0, unpack, share });
                 }
                 continue;
             };
@@ -227,17 +240,22 @@ impl Messages {
         }
     }
 
-    /// Skips this many missing bytes. The current message is lost, and nothing is reported.
-    pub fn miss(&mut self, bytes: u64) {
+    /// Skips this many missing bytes. The current message is lost, and no piece reports the loss.
+    pub fn miss(&mut self, bytes: u64) -> MissedMessage {
+        let mut missed = MissedMessage { is_new: true, is_over: true };
         match &mut self.current {
             Some(current) if current.left >= bytes => {
                 current.left -= bytes;
+                missed.is_new = !matches!(current.unpack, Unpack::Missing);
+                missed.is_over = current.left == 0;
                 current.unpack = Unpack::Missing;
+                current.share = None;
             }
-            _ if self.plain => {}
+            _ if self.plain => missed.is_new = !std::mem::replace(&mut self.is_spoiled, true),
             _ => self.seek(),
         }
         self.current.take_if(|current| current.left == 0);
+        missed
     }
 
     /// Skips an unknown number of missing bytes: reading resumes at the next message that starts
@@ -265,7 +283,7 @@ impl Messages {
     /// Ends the direction. Returns true if that completes a message, as for a body that is not
     /// gRPC.
     pub fn end(&mut self) -> bool {
-        self.plain && std::mem::take(&mut self.any)
+        self.plain && std::mem::take(&mut self.any) && !self.is_spoiled
     }
 }
 

@@ -28,6 +28,6 @@ pub use discovery::{
     NodeInfo, RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,
 };
 pub use frame::{End, Frame, FramePayload, GapCause, Open, Profile};
-pub use grpc::{Messages, Piece, UnpackBudget};
+pub use grpc::{Messages, MissedMessage, Piece, UnpackBudget};
 pub(crate) use shared::SharedValues;
 pub use tls::{Certificate, Secured, Tls, date};

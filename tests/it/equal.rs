@@ -172,6 +172,7 @@ impl Live {
             decode: true,
             record: Some((file.clone(), recording_file::create(&file).expect("a file"))),
             keep_secrets: false,
+            copies: Default::default(),
             store: store::Options::default(),
             schema: schema.clone(),
             verb: "tap",

@@ -43,6 +43,7 @@ mod serve_rest;
 mod serve_ttl;
 mod sources;
 mod sovereign;
+mod spool;
 mod support;
 mod tap;
 mod tls;

@@ -94,6 +94,7 @@ fn run_until(scenario: Scenario, done: impl Fn(&store::Store) -> bool) {
             decode: true,
             record: None,
             keep_secrets: false,
+            copies: Default::default(),
             store: store::Options::default(),
             schema,
             verb: "demo",

@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::*;
 use crate::app::demo::Scenario;
+use crate::app::tap::DRAIN_TIME;
 use crate::peers::server::PlaybackSpeed;
 use crate::sources::ReplayPosition;
 
@@ -54,6 +55,28 @@ pub struct LiveFlags {
     pub descriptors: DescriptorFlags,
 }
 
+/// Limits of the verbs that copy traffic.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Copies")]
+pub struct CopyFlags {
+    /// Disk space for traffic that is not analysed yet, in an unlinked file; 0: drop messages
+    /// instead
+    #[arg(long, value_name = "SIZE", default_value = "4GB", value_parser = bytes)]
+    pub spool: u64,
+    /// Time at the end for traffic that is not recorded or analysed yet
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time)]
+    pub drain: Duration,
+}
+
+impl Default for CopyFlags {
+    fn default() -> Self {
+        CopyFlags { spool: DEFAULT_SPOOL_BYTES, drain: DRAIN_TIME }
+    }
+}
+
+/// Default of `--spool`.
+const DEFAULT_SPOOL_BYTES: u64 = 4_000_000_000;
+
 /// TLS of the verbs that listen.
 #[derive(Clone, Debug, Args)]
 pub struct ListenFlags {
@@ -92,6 +115,8 @@ pub struct TapArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
     #[command(flatten)]
+    pub copies: CopyFlags,
+    #[command(flatten)]
     pub live: LiveFlags,
 }
 
@@ -124,6 +149,8 @@ pub struct ServeArgs {
     /// Read SOURCE again when it changes, and push the changes
     #[arg(long)]
     pub reload: bool,
+    #[command(flatten)]
+    pub copies: CopyFlags,
     #[command(flatten)]
     pub live: LiveFlags,
 }

@@ -1,9 +1,15 @@
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
 use crate::wire::event::{Clock, Dir, Time};
+use crate::wire::h2::Skimmer;
+
+/// Bytes that skimmed copies of one direction collect before a new copy begins.
+const MAX_SKIMMED_BYTES: usize = 64 << 10;
 
 /// How long to batch copies before waking the drainer.
 ///
@@ -15,15 +21,19 @@ pub(in crate::net) struct BatchPolicy {
     pub(in crate::net) bytes: usize,
 }
 
-/// The queue of copies between the relay and the analysis.
+/// The queue of copies between the relay and the recorder.
+///
+/// The limit applies to all copies in memory, from the relay to the end of the analysis.
 #[derive(Debug)]
 pub struct CopyQueue {
     queue: Mutex<Queue>,
     wake: Condvar,
     /// The drainer sleeps until there is a first copy.
     idle: AtomicBool,
-    /// Bytes of copies that were drained and are not analysed yet.
-    in_analysis: AtomicUsize,
+    /// Bytes of copies in memory that were drained and are not analysed yet.
+    held: AtomicUsize,
+    /// Bytes of copies in the spool that are not analysed yet.
+    spooled: AtomicU64,
     limit: usize,
     company: BatchPolicy,
     start: Instant,
@@ -50,7 +60,8 @@ impl CopyQueue {
             queue: Mutex::default(),
             wake: Condvar::new(),
             idle: AtomicBool::new(false),
-            in_analysis: AtomicUsize::new(0),
+            held: AtomicUsize::new(0),
+            spooled: AtomicU64::new(0),
             limit,
             company,
             start: Instant::now(),
@@ -79,15 +90,14 @@ impl CopyQueue {
     pub fn push(&self, conn: ConnId, at: Time, what: TapEvent) {
         let mut queue = self.lock();
         let size = what.size();
+        let used = queue.bytes + self.held();
         match what {
             // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
-            TapEvent::Stream { stream, .. }
-                if queue.bytes > 0 && size > 0 && queue.bytes + size > self.limit =>
-            {
+            TapEvent::Stream { stream, .. } if used > 0 && size > 0 && used + size > self.limit => {
                 let what = TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: size as u64 } };
                 queue.items.push(TapCopy { conn, at, event: what });
             }
-            TapEvent::Bytes { dir, bytes } if queue.bytes + size > self.limit => {
+            TapEvent::Bytes { dir, bytes } if used + size > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
             what => {
@@ -95,6 +105,33 @@ impl CopyQueue {
                 queue.items.push(TapCopy { conn, at, event: what });
             }
         }
+        self.pushed(queue, size);
+    }
+
+    /// Adds a copy of relayed bytes. Beyond the limit the bodies of messages are left out; far
+    /// beyond, all bytes.
+    pub fn push_bytes(&self, conn: ConnId, at: Time, dir: Dir, bytes: Bytes, skimmer: &mut Skimmer) {
+        let mut queue = self.lock();
+        let (before, used) = (queue.bytes, queue.bytes + self.held());
+        let reserve = self.limit / 8;
+        // Requests are small and say what became of the responses.
+        let room = if dir == Dir::Req { self.limit + reserve } else { self.limit };
+        if used + bytes.len() <= room {
+            skimmer.pass(&bytes);
+            queue.bytes += bytes.len();
+            queue.items.push(TapCopy { conn, at, event: TapEvent::Bytes { dir, bytes } });
+        } else if used > room + reserve {
+            skimmer.pass(&bytes);
+            queue.lost(conn, at, dir, bytes.len() as u64);
+        } else if !queue.skim(conn, at, dir, &bytes, skimmer) {
+            queue.lost(conn, at, dir, bytes.len() as u64);
+        }
+        let size = queue.bytes.saturating_sub(before);
+        self.pushed(queue, size);
+    }
+
+    /// Wakes the drainer for `size` new bytes if it sleeps, or if they complete a batch.
+    fn pushed(&self, queue: MutexGuard<'_, Queue>, size: usize) {
         let plenty =
             queue.bytes >= self.company.bytes && queue.bytes.saturating_sub(size) < self.company.bytes;
         drop(queue);
@@ -103,16 +140,46 @@ impl CopyQueue {
         }
     }
 
-    /// Counts drained copies of this size as analysed.
+    /// Returns the bytes of copies that are not drained yet.
+    pub fn queued(&self) -> usize {
+        self.lock().bytes
+    }
+
+    /// Returns the bytes of copies in memory that were drained and are not analysed yet.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Returns the limit of copies in memory, in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Counts drained copies of this size in memory as analysed.
     pub fn analysed(&self, bytes: usize) {
-        let left = self.in_analysis.load(Ordering::Relaxed).saturating_sub(bytes);
-        // Only the drainer writes, so nothing is lost between load and store.
-        self.in_analysis.store(left, Ordering::Relaxed);
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Counts drained copies of this size as moved from memory to the spool.
+    pub fn moved_to_spool(&self, bytes: usize) {
+        self.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.spooled.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts copies of this size in the spool as analysed.
+    pub fn analysed_from_spool(&self, bytes: usize) {
+        self.spooled.fetch_sub(bytes as u64, Ordering::Relaxed);
     }
 
     /// Returns the bytes of copies that are not analysed yet.
-    pub fn backlog(&self) -> usize {
-        self.lock().bytes + self.in_analysis.load(Ordering::Relaxed)
+    pub fn backlog(&self) -> u64 {
+        (self.lock().bytes + self.held()) as u64 + self.spooled.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the drainer has processed all copies and waits for the next one.
+    pub fn is_idle(&self) -> bool {
+        let queue = self.lock();
+        queue.items.is_empty() && self.idle.load(Ordering::Acquire)
     }
 
     /// Ends the queue: no copies follow.
@@ -144,7 +211,18 @@ impl CopyQueue {
             };
             queue = self.wake.wait_timeout(queue, left).map_or_else(|p| p.into_inner().0, |(queue, _)| queue);
         }
-        self.in_analysis.store(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
+        self.take(&mut queue, into)
+    }
+
+    /// Moves all copies, in order, to `into`, without waiting.
+    ///
+    /// Returns false when the queue has ended and is empty.
+    pub fn drain_ready(&self, into: &mut Vec<TapCopy>) -> bool {
+        self.take(&mut self.lock(), into)
+    }
+
+    fn take(&self, queue: &mut Queue, into: &mut Vec<TapCopy>) -> bool {
+        self.held.fetch_add(std::mem::take(&mut queue.bytes), Ordering::Relaxed);
         let more = !queue.closed || !queue.items.is_empty();
         std::mem::swap(&mut queue.items, into);
         more
@@ -152,6 +230,33 @@ impl CopyQueue {
 }
 
 impl Queue {
+    /// Adds what of the bytes is needed to follow the connection, together with the copy before if
+    /// that was skimmed too. Returns false if the connection is not HTTP/2.
+    fn skim(&mut self, conn: ConnId, at: Time, dir: Dir, bytes: &[u8], skimmer: &mut Skimmer) -> bool {
+        if let Some(TapCopy { conn: last, event: event @ TapEvent::Skimmed { .. }, .. }) =
+            self.items.last_mut()
+            && *last == conn
+        {
+            let before = event.size();
+            if let TapEvent::Skimmed { dir: same, kept, parts } = event
+                && *same == dir
+                && kept.len() < MAX_SKIMMED_BYTES
+            {
+                let is_http2 = skimmer.skim(bytes, kept, parts);
+                self.bytes += event.size() - before;
+                return is_http2;
+            }
+        }
+        let (mut kept, mut parts) = (Vec::new(), Vec::new());
+        let is_http2 = skimmer.skim(bytes, &mut kept, &mut parts);
+        if is_http2 {
+            let event = TapEvent::Skimmed { dir, kept, parts };
+            self.bytes += event.size();
+            self.items.push(TapCopy { conn, at, event });
+        }
+        is_http2
+    }
+
     /// Counts a lost chunk, together with the loss before it if that has the same direction.
     fn lost(&mut self, conn: ConnId, at: Time, dir: Dir, size: u64) {
         if let Some(TapCopy { conn: last, event: TapEvent::Lost { dir: same, bytes, chunks }, .. }) =

@@ -71,9 +71,9 @@ pub struct Tls {
     pub local: bool,
 }
 
-/// Default limit of queued copies, in bytes: two pushes of 39 MB, while other processes use all
-/// cores.
-pub const MAX_QUEUED_BYTES: usize = 96 << 20;
+/// Default limit of copies in memory, in bytes: a push of 39 MB, which fits into the buffers that the
+/// tap keeps. More copies go to the spool.
+pub const MAX_QUEUED_BYTES: usize = 48 << 20;
 
 /// Batching of the tap's copies.
 ///
@@ -121,15 +121,16 @@ impl Tap {
     pub fn start(config: Config) -> Result<Tap, ListenError> {
         let Config { maps, queue, connect_timeout: timeout, tls, changes } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
+        let buffers = Buffers::default();
+        if queue.is_some() {
+            buffers.warm();
+        }
         Tap::run(
             "tap",
             &listen,
             queue.map(|bytes| (bytes, BATCH_POLICY)),
             move |listeners, reporter, stopped| {
-                let (counters, buffers) = (reporter.counters.clone(), Buffers::default());
-                if reporter.copies.is_some() {
-                    buffers.warm();
-                }
+                let counters = reporter.counters.clone();
                 let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes };
                 let relay = move |accepted| relay::relay(accepted, shared.clone());
                 accept(listeners.into_iter().zip(upstreams), counters, stopped, relay)

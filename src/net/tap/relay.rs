@@ -19,7 +19,7 @@ use crate::net::tls;
 use crate::sources::observe::{ConnId, ConnectStep, TapEvent};
 use crate::wire::Secured;
 use crate::wire::event::{Dir, Side};
-use crate::wire::h2::{Changes, Rewrite, Unchanged};
+use crate::wire::h2::{Changes, Rewrite, Skimmer, Unchanged};
 
 /// Bytes of requests that are kept until the server answers.
 ///
@@ -57,6 +57,7 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         early: None,
         http1_line: None,
         rewrite: None,
+        skimmer: Skimmer::new(dir),
         chunks: 0,
     };
     let rewrite = shared.changes.clone().map(|changes| Box::new(Rewrite::new(changes)));
@@ -197,6 +198,8 @@ struct Pump {
     http1_line: Option<String>,
     /// The rewriter of request headers.
     rewrite: Option<Box<Rewrite>>,
+    /// Follows the copies, to leave out whole messages when the queue is full.
+    skimmer: Skimmer,
     /// Number of chunks that were sent on.
     chunks: u32,
 }
@@ -246,7 +249,7 @@ impl Pump {
                 counters.added_delay.record(copies.now().since(at));
             }
             self.chunks = self.chunks.wrapping_add(1);
-            copies.push(self.conn, at, TapEvent::Bytes { dir: self.dir, bytes });
+            copies.push_bytes(self.conn, at, self.dir, bytes, &mut self.skimmer);
         }
         Ok(())
     }

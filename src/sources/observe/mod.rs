@@ -11,7 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::wire::event::{Dir, Side, Time};
-use crate::wire::h2::Head;
+use crate::wire::h2::{Head, SkimmedPart};
 use crate::wire::{End, Secured};
 
 /// The number of an observed connection, from 1.
@@ -36,6 +36,9 @@ impl TapEvent {
             TapEvent::Bytes { bytes, .. } => bytes.len(),
             TapEvent::Stream { event: StreamEvent::Message { pieces, .. }, .. } => {
                 pieces.iter().map(Bytes::len).sum()
+            }
+            TapEvent::Skimmed { kept, parts, .. } => {
+                kept.len() + parts.len() * std::mem::size_of::<SkimmedPart>()
             }
             _ => 0,
         }
@@ -79,6 +82,15 @@ pub enum TapEvent {
         stream: u32,
         /// The event on the stream.
         event: StreamEvent,
+    },
+    /// Forwarded bytes of which the bodies of messages did not fit into the queue.
+    Skimmed {
+        /// Direction of the bytes.
+        dir: Dir,
+        /// The bytes that follow the connection: frame heads, headers, gRPC prefixes.
+        kept: Vec<u8>,
+        /// The form of the bytes: how many of `kept`, then how many missing ones.
+        parts: Vec<SkimmedPart>,
     },
     /// Forwarded bytes whose copy did not fit into the queue.
     Lost {

@@ -13,7 +13,7 @@ use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Dir, Side, StreamId, Time};
-use crate::wire::h2::{ConnectionObserver, Event, Head};
+use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
@@ -23,7 +23,7 @@ const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
 
 /// Memory of the unfinished messages of a connection, in bytes.
-const MAX_UNFINISHED_BYTES: usize = 40 << 20;
+const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 
 /// How often the memory of unfinished messages is checked, in bytes of messages.
 const UNFINISHED_CHECK_BYTES: usize = 1 << 20;
@@ -65,6 +65,17 @@ struct ObservedConnection {
     last_pings_at: [Time; 2],
     /// Bytes of messages since the memory of unfinished messages was checked.
     unchecked_bytes: usize,
+    /// Messages whose bodies did not fit into the queue, by HTTP/2 stream number and direction.
+    skimmed: BTreeMap<(u32, Dir), MissedPart>,
+}
+
+/// Messages and bytes of a stream that are missing and not reported yet.
+#[derive(Clone, Copy, Default)]
+struct MissedPart {
+    messages: u64,
+    bytes: u64,
+    /// The last of the messages is complete.
+    is_over: bool,
 }
 
 impl ObservedConnection {
@@ -109,6 +120,7 @@ impl Pipeline {
                 last_message_at: at,
                 last_pings_at: [at; 2],
                 unchecked_bytes: 0,
+                skimmed: BTreeMap::new(),
             };
             self.connections.insert(conn, connection);
             return;
@@ -120,7 +132,8 @@ impl Pipeline {
             TapEvent::Secured { side: Side::Server, facts } => context.connection.tls.server = Some(facts),
             TapEvent::Bytes { dir, bytes } => context.bytes(dir, &bytes),
             TapEvent::Stream { stream, event } => context.stream_event(stream, event),
-            TapEvent::Lost { bytes, chunks, .. } => context.lost(bytes, chunks),
+            TapEvent::Skimmed { dir, kept, parts } => context.skimmed(dir, &kept, &parts),
+            TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
             TapEvent::Finished { .. } => {}
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
@@ -199,7 +212,7 @@ impl Pipeline {
     ) {
         let Some(mut context) = self.context(conn, at, catalog, out) else { return };
         if context.connection.polls.is_some() || context.connection.opaque.is_some() {
-            context.lost(bytes, 1);
+            context.lost_unread(bytes, 1);
         } else {
             context.observe(|observer, out| observer.miss(dir, bytes, out));
         }
@@ -231,6 +244,9 @@ struct ConnectionContext<'a> {
 
 impl ConnectionContext<'_> {
     fn bytes(&mut self, dir: Dir, bytes: &[u8]) {
+        if !self.connection.skimmed.is_empty() {
+            self.report_skimmed(|(_, of), _| *of == dir);
+        }
         if let Some(id) = self.connection.opaque {
             self.assembler.data(id, dir, bytes, self.catalog);
             self.assembler.message(self.at, id, dir, self.catalog, self.out);
@@ -310,15 +326,15 @@ impl ConnectionContext<'_> {
                     self.connection.unidentified.insert(stream, UnidentifiedStream::default());
                 }
             }
-            Event::Missing { stream: Some(number), dir, bytes } => {
+            Event::Missing { stream: Some(number), dir, messages, bytes, .. } => {
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     stream.drop_incomplete(dir);
                 }
                 if let Some(id) = stream_id(self.connection, number) {
-                    self.assembler.missing(self.at, id, dir, (1, bytes), self.out);
+                    self.assembler.missing(self.at, id, dir, (messages, bytes), self.out);
                 }
             }
-            Event::Missing { stream: None, dir, bytes } => self.missing_anywhere(dir, bytes),
+            Event::Missing { stream: None, dir, bytes, .. } => self.missing_anywhere(dir, bytes),
             Event::Data { stream: number, dir, bytes } => {
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     let known = stream.data(dir, bytes);
@@ -346,6 +362,7 @@ impl ConnectionContext<'_> {
             }
             Event::End { stream: number, mut end } => {
                 self.identify(number, Identification::NotXds);
+                self.report_skimmed(|(stream, _), _| *stream == number);
                 end.status = end.status.map(|(code, text)| (code, self.catalog.clean_text(text)));
                 if let Some(id) = self.connection.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
@@ -436,21 +453,67 @@ impl ConnectionContext<'_> {
         self.connection.had_stream = true;
     }
 
-    /// Records bytes whose copy did not fit. Without stream boundaries, they count for the
-    /// connection.
-    fn lost(&mut self, bytes: u64, chunks: u64) {
+    /// Reads what is left of bytes whose messages did not fit into the queue.
+    fn skimmed(&mut self, dir: Dir, mut kept: &[u8], parts: &[SkimmedPart]) {
+        let missing: u64 = parts.iter().map(|part| u64::from(part.missing)).sum();
+        if self.connection.polls.is_some() || self.connection.opaque.is_some() {
+            return self.lost_unread(kept.len() as u64 + missing, parts.len() as u64);
+        }
+        self.connection.client_has_sent |= dir == Dir::Req;
+        for part in parts {
+            let (now, rest) = kept.split_at_checked(part.kept as usize).unwrap_or((kept, &[]));
+            kept = rest;
+            self.observe(|observer, out| observer.feed(dir, now, out));
+            if part.missing > 0 {
+                let Some(mut observer) = self.connection.observer.take() else { return };
+                observer.miss(dir, part.missing.into(), &mut |event| self.miss_part(event));
+                self.connection.observer = Some(observer);
+            }
+        }
+        self.report_skimmed(|_, missed| missed.is_over);
+    }
+
+    /// Adds up the missing bytes of a message, which are reported together.
+    fn miss_part(&mut self, event: Event<'_>) {
+        let Event::Missing { stream: Some(number), dir, messages, bytes, is_over } = event else {
+            return self.event(event);
+        };
+        if let Some(stream) = self.connection.unidentified.get_mut(&number) {
+            stream.drop_incomplete(dir);
+        }
+        if let Some(id) = self.connection.streams.get(&number) {
+            self.assembler.drop_unfinished(*id, dir);
+            let missed = self.connection.skimmed.entry((number, dir)).or_default();
+            missed.messages += messages;
+            missed.bytes += bytes;
+            missed.is_over = is_over;
+        }
+    }
+
+    /// Reports missing messages of the streams and directions that `wanted` selects.
+    fn report_skimmed(&mut self, wanted: impl Fn(&(u32, Dir), &MissedPart) -> bool) {
+        let connection = &mut *self.connection;
+        for ((number, dir), missed) in connection.skimmed.extract_if(.., |key, missed| wanted(key, missed)) {
+            if let Some(id) = connection.streams.get(&number) {
+                self.assembler.missing(self.at, *id, dir, (missed.messages, missed.bytes), self.out);
+            }
+        }
+    }
+
+    /// Skips bytes whose copy did not fit, and resumes behind them.
+    fn lost(&mut self, dir: Dir, bytes: u64, chunks: u64) {
+        if self.connection.polls.is_some() || self.connection.opaque.is_some() {
+            return self.lost_unread(bytes, chunks);
+        }
+        self.connection.client_has_sent |= dir == Dir::Req;
+        self.observe(|observer, out| observer.miss(dir, bytes, out));
+    }
+
+    /// Counts lost bytes of a connection without HTTP/2.
+    fn lost_unread(&mut self, bytes: u64, chunks: u64) {
         if self.connection.polls.is_some() {
             self.observe_polls(|polls, out| polls.connection.lost(out));
-            if let Some(id) = self.connection.opaque {
-                self.assembler.gap(self.at, id, chunks, bytes, self.out);
-            }
-            return;
         }
-        let open: Vec<StreamId> = self.connection.streams.values().copied().collect();
-        for id in open {
-            self.assembler.gap(self.at, id, 0, 0, self.out);
-        }
-        self.observe(|observer, out| observer.lost(out));
         if let Some(id) = self.connection.opaque {
             self.assembler.gap(self.at, id, chunks, bytes, self.out);
         }
@@ -465,6 +528,7 @@ impl ConnectionContext<'_> {
     }
 
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
+        self.report_skimmed(|_, _| true);
         if let (false, None, Some(Side::Server), Some(why)) =
             (self.connection.had_stream, self.connection.opaque, by, &error)
         {

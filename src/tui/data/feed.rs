@@ -69,6 +69,16 @@ pub struct TapFigures {
     pub backlog: u64,
 }
 
+/// Bytes that wait to be analysed from which on they are shown. Below, they are analysed at once.
+const MIN_SHOWN_BACKLOG: u64 = 1 << 20;
+
+impl TapFigures {
+    /// Returns the bytes of traffic that are not analysed yet; `None` if the analysis keeps up.
+    pub fn shown_backlog(&self) -> Option<u64> {
+        Some(self.backlog).filter(|backlog| *backlog >= MIN_SHOWN_BACKLOG)
+    }
+}
+
 /// The point at which a live source was paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeldMessage {

@@ -8,9 +8,11 @@ mod error;
 mod frames;
 mod headers;
 mod rewrite;
+mod skim;
 
 pub use headers::{Head, Trailers};
 pub use rewrite::{Changes, Rewrite, Unchanged};
+pub use skim::{SkimmedPart, Skimmer};
 
 use crate::wire::UnpackBudget;
 use std::collections::BTreeMap;
@@ -90,8 +92,12 @@ pub enum Event<'a> {
         stream: Option<u32>,
         /// Direction.
         dir: Dir,
+        /// Messages of which no bytes were missing before, as far as known.
+        messages: u64,
         /// Number of missing bytes.
         bytes: u64,
+        /// No bytes of the message follow.
+        is_over: bool,
     },
     /// Further streams of the connection are not followed.
     NotFollowed {
@@ -256,8 +262,9 @@ impl ConnectionObserver {
             Missed::Data { head, ends } => {
                 let number = head.stream;
                 let Some(stream) = self.streams.get_mut(&number) else { return };
-                stream.messages[index(dir)].miss(bytes);
-                out(Event::Missing { stream: Some(number), dir, bytes });
+                let missed = stream.messages[index(dir)].miss(bytes);
+                let (messages, is_over) = (missed.is_new.into(), missed.is_over);
+                out(Event::Missing { stream: Some(number), dir, messages, bytes, is_over });
                 if ends && head.flags & END_STREAM != 0 {
                     self.end_stream(dir, number, out);
                 }
@@ -266,7 +273,7 @@ impl ConnectionObserver {
                 half.headers = Headers::midway();
                 self.midway = true;
                 self.streams.values_mut().for_each(|stream| stream.messages[index(dir)].seek());
-                out(Event::Missing { stream: None, dir, bytes });
+                out(Event::Missing { stream: None, dir, messages: 0, bytes, is_over: true });
             }
         }
     }
@@ -291,14 +298,6 @@ impl ConnectionObserver {
                 Ok(None) => return,
                 Err(error) => self.give_up(error.to_string(), out),
             }
-        }
-    }
-
-    /// Notes that part of the copy is missing, so that compressed headers can no longer be
-    /// followed.
-    pub fn lost(&mut self, out: &mut dyn FnMut(Event<'_>)) {
-        if !self.opaque {
-            self.give_up("part of the copy was lost, so its headers cannot be decoded".into(), out);
         }
     }
 
@@ -542,4 +541,4 @@ fn guess(seen: &[u8], bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

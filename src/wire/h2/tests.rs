@@ -62,7 +62,7 @@ impl Seen {
                 format!("{stream} end {by}{status}{reset}")
             }
             Event::Begun { stream } => format!("{stream} begun"),
-            Event::Missing { stream, dir, bytes } => format!("{stream:?} {} missing {bytes}", dir.word()),
+            Event::Missing { stream, dir, bytes, .. } => format!("{stream:?} {} missing {bytes}", dir.word()),
             Event::NotFollowed { streams } => format!("{streams} streams not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
             Event::GoAway { by, code, debug } => format!("goaway {} {code} {debug}", by.word()),
@@ -157,15 +157,20 @@ fn malformed_frame_ends_open_streams_with_reason() {
 }
 
 #[test]
-fn becomes_opaque_after_lost_part() {
+fn follows_streams_again_after_lost_part() {
     let mut connection = ConnectionObserver::default();
     let mut seen = Seen::default();
-    connection.feed(Dir::Req, PREFACE, &mut |event| seen.take(event));
-    connection.lost(&mut |event| seen.take(event));
-    connection.lost(&mut |event| seen.take(event));
-    connection.feed(Dir::Req, &frame(HEADERS, END_HEADERS, 1, &request()), &mut |event| seen.take(event));
-    assert_eq!(seen.words.len(), 1, "{:?}", seen.words);
-    assert!(connection.is_opaque());
+    let mut feed = |connection: &mut ConnectionObserver, bytes: &[u8]| {
+        connection.feed(Dir::Req, bytes, &mut |event| seen.take(event));
+    };
+    feed(&mut connection, PREFACE);
+    feed(&mut connection, &frame(HEADERS, END_HEADERS, 1, &request()));
+    feed(&mut connection, &frame(DATA, 0, 1, &grpc(b"\x0a\x01a")));
+    connection.miss(Dir::Req, 50, &mut |event| assert!(matches!(event, Event::Missing { .. })));
+    let next = [frame(DATA, 0, 1, &grpc(b"\x0a\x01b")), frame(HEADERS, END_HEADERS, 3, &request())].concat();
+    feed(&mut connection, &next);
+    assert!(!connection.is_opaque());
+    assert_eq!(seen.words, ["1 open /a.B/C true", "1 req \n\u{1}a", "1 req \n\u{1}b", "3 open /a.B/C true"]);
 }
 
 #[test]

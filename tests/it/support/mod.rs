@@ -12,6 +12,7 @@ pub mod misbehave;
 pub mod peers;
 pub mod process;
 pub mod raw_h2;
+pub mod raw_pair;
 pub mod retrying;
 pub mod screens;
 pub mod scripted;

@@ -33,9 +33,6 @@ pub(crate) use table::NodeTable;
 use table::TableKey;
 pub(crate) use view::areas;
 
-/// Bytes that wait to be analysed from which on they are shown. Below, they are analysed at once.
-const MIN_SHOWN_BACKLOG: u64 = 1 << 20;
-
 /// The newest streams of a node whose answers are measured.
 const MAX_MEASURED_STREAMS: usize = 16;
 
@@ -173,7 +170,7 @@ impl Screen for OverviewScreen {
             Some((name, _)) => format!("recording to {name} {dot} dropped {}", count(common.info.dropped)),
             None => "not recording".to_owned(),
         };
-        match common.info.tap.map(|tap| tap.backlog).filter(|backlog| *backlog >= MIN_SHOWN_BACKLOG) {
+        match common.info.tap.and_then(|tap| tap.shown_backlog()) {
             Some(backlog) => format!("{recorded} {dot} {} not analysed yet", size(backlog)),
             None => recorded,
         }

@@ -59,6 +59,9 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
     if info.dropped > 0 {
         right.push(span(format!("{} lost  ", count(info.dropped)), Role::Bad));
     }
+    if let Some(backlog) = info.tap.and_then(|tap| tap.shown_backlog()) {
+        right.push(span(format!("{} behind  ", size(backlog)), Role::Warn));
+    }
     match model.urgent() {
         0 => {}
         n if layout.narrow => right.push(span(format!("! {n}  "), Role::Warn)),

@@ -228,6 +228,7 @@ fn shows_latencies_of_answers_and_tap_and_the_backlog() {
     let traffic = line(&shown, "traffic");
     assert!(traffic.contains("ack p50 ") && traffic.contains("tap adds p50 84us p99 3ms"), "{traffic}");
     assert!(shown.contains("3.1 MB not analysed yet"), "{shown}");
+    assert!(shown.lines().next().is_some_and(|title| title.contains("3.1 MB behind")), "{shown}");
     model.common.info = Info { tap: Some(TapFigures { backlog: 1000, ..tap }), ..info() };
     type_keys(&mut model, &source.data(), "");
     assert!(!drawn_text(&model).contains("not analysed"), "analysed at once");

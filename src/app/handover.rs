@@ -1,0 +1,194 @@
+//! Copies on their way from the recorder to the analysis.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::net::tap::CopyQueue;
+use crate::sources::observe::{StreamEvent, TapCopy, TapEvent};
+use crate::wire::event::Time;
+
+use super::spool::{Spool, SpooledCopies};
+
+/// Bytes of copies that are recorded and handed over together, unless one copy has more.
+const MAX_PART_BYTES: usize = 256 << 10;
+
+/// Consecutive copies.
+pub(super) struct Part {
+    content: PartContent,
+    /// Bytes of the copies.
+    pub(super) bytes: usize,
+}
+
+enum PartContent {
+    Memory(Vec<TapCopy>),
+    Spooled(SpooledCopies),
+}
+
+impl Part {
+    /// Splits drained copies into parts.
+    pub(super) fn split(copies: &mut Vec<TapCopy>, mut take: impl FnMut(Part)) {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for copy in copies.drain(..) {
+            bytes += copy.event.size();
+            part.push(copy);
+            if bytes >= MAX_PART_BYTES {
+                take(Part { content: PartContent::Memory(std::mem::take(&mut part)), bytes });
+                bytes = 0;
+            }
+        }
+        if !part.is_empty() {
+            take(Part { content: PartContent::Memory(part), bytes });
+        }
+    }
+
+    /// Moves the copies to the spool, if there is room.
+    pub(super) fn spool(&mut self, spool: &Spool, copies: &CopyQueue) {
+        let PartContent::Memory(content) = &mut self.content else { return };
+        match spool.put(std::mem::take(content)) {
+            Ok(spooled) => {
+                self.content = PartContent::Spooled(spooled);
+                copies.moved_to_spool(self.bytes);
+            }
+            Err(back) => *content = back,
+        }
+    }
+
+    pub(super) fn is_spooled(&self) -> bool {
+        matches!(self.content, PartContent::Spooled(_))
+    }
+
+    /// Returns the copies, which stay in the part.
+    pub(super) fn copies(&self, spool: Option<&Spool>) -> Vec<TapCopy> {
+        match (&self.content, spool) {
+            (PartContent::Memory(copies), _) => copies.clone(),
+            (PartContent::Spooled(spooled), Some(spool)) => spool.read(spooled),
+            (PartContent::Spooled(_), None) => Vec::new(),
+        }
+    }
+
+    /// Returns the copies with their bytes counted as lost. The copies stay in the part.
+    pub(super) fn losses(&self, spool: Option<&Spool>) -> Vec<TapCopy> {
+        let mut losses: Vec<TapCopy> = Vec::new();
+        for TapCopy { conn, at, event } in self.copies(spool) {
+            let lost = event.size() as u64;
+            let event = match event {
+                TapEvent::Bytes { dir, .. } => {
+                    if let Some(TapCopy {
+                        conn: last,
+                        event: TapEvent::Lost { dir: same, bytes, chunks },
+                        ..
+                    }) = losses.last_mut()
+                        && *last == conn
+                        && *same == dir
+                    {
+                        *bytes += lost;
+                        *chunks += 1;
+                        continue;
+                    }
+                    TapEvent::Lost { dir, bytes: lost, chunks: 1 }
+                }
+                TapEvent::Stream { stream, event: StreamEvent::Message { .. } } => {
+                    TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: lost } }
+                }
+                event => event,
+            };
+            losses.push(TapCopy { conn, at, event });
+        }
+        losses
+    }
+
+    /// Returns the copies and releases their room in the spool.
+    pub(super) fn into_copies(self, spool: Option<&Spool>) -> Vec<TapCopy> {
+        match (self.content, spool) {
+            (PartContent::Memory(copies), _) => copies,
+            (PartContent::Spooled(spooled), Some(spool)) => {
+                let copies = spool.read(&spooled);
+                spool.release(spooled);
+                copies
+            }
+            (PartContent::Spooled(_), None) => Vec::new(),
+        }
+    }
+}
+
+/// The parts that are recorded and not analysed yet, oldest first.
+#[derive(Default)]
+pub(super) struct Handover {
+    state: Mutex<HandoverState>,
+    wake: Condvar,
+}
+
+#[derive(Default)]
+struct HandoverState {
+    parts: VecDeque<Part>,
+    /// The time at which the source ended.
+    end: Option<Time>,
+    /// The rest is not analysed any more.
+    is_abandoned: bool,
+}
+
+/// The next work of the analysis.
+pub(super) enum Handed {
+    Part(Part),
+    /// There was no part for a while.
+    Nothing,
+    /// The source ended at this time and all its parts are analysed.
+    End(Time),
+    /// The rest is not to be analysed.
+    Abandoned,
+}
+
+impl Handover {
+    fn lock(&self) -> MutexGuard<'_, HandoverState> {
+        // A panic elsewhere leaves the parts as usable as before.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn push(&self, part: Part) {
+        self.lock().parts.push_back(part);
+        self.wake.notify_one();
+    }
+
+    /// Ends the source: no parts follow.
+    pub(super) fn end(&self, at: Time) {
+        self.lock().end = Some(at);
+        self.wake.notify_one();
+    }
+
+    /// Leaves the rest unanalysed.
+    pub(super) fn abandon(&self) {
+        self.lock().is_abandoned = true;
+        self.wake.notify_one();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.lock().is_abandoned
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lock().parts.is_empty()
+    }
+
+    /// Waits for the next part, for `timeout` at most.
+    pub(super) fn next(&self, timeout: Duration) -> Handed {
+        let until = Instant::now() + timeout;
+        let mut state = self.lock();
+        loop {
+            if state.is_abandoned {
+                return Handed::Abandoned;
+            }
+            if let Some(part) = state.parts.pop_front() {
+                return Handed::Part(part);
+            }
+            if let Some(at) = state.end {
+                return Handed::End(at);
+            }
+            let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())
+            else {
+                return Handed::Nothing;
+            };
+            state = self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The recorder: a thread that takes copies from the tap, records their frames and hands the copies
+//! over to the analysis.
+//!
+//! The recorder keeps the priority of the process, so that the recording does not lag on a busy
+//! machine (docs/decisions/0015-record-first.md).
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use crate::net::tap::CopyQueue;
+use crate::sources::observe::{Pipeline, TapCopy};
+use crate::wire::Frame;
+use crate::wire::content::Catalog;
+use crate::wire::event::Time;
+
+use super::handover::{Handover, Part};
+use super::live::LiveState;
+use super::recorder::Recorder;
+use super::spool::Spool;
+
+/// The longest time without traffic before the recorder looks at its file.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Bytes in the queue that are drained before the next part is recorded, and how often at most.
+const MIN_DRAINED_BYTES: usize = 4 << 20;
+const MAX_DRAINS: usize = 8;
+
+/// The session file of a tap, and the decoder of its frames.
+///
+/// The decoder is separate from that of the analysis, so that neither waits for the other.
+pub struct Recording {
+    recorder: Recorder,
+    pipeline: Pipeline,
+    catalog: Catalog,
+    frames: Vec<Frame>,
+}
+
+impl Recording {
+    pub fn new(recorder: Recorder, pipeline: Pipeline, catalog: Catalog) -> Recording {
+        Recording { recorder, pipeline, catalog, frames: Vec::new() }
+    }
+
+    fn take(&mut self, copies: Vec<TapCopy>) {
+        for copy in copies {
+            self.pipeline.handle(copy, &mut self.catalog, &mut self.frames);
+            for frame in self.frames.drain(..) {
+                self.recorder.write(&frame, &self.catalog);
+            }
+        }
+    }
+
+    /// Writes new frames to the file if it is time.
+    fn flush(&mut self, now: Time, shared: &LiveState) {
+        self.recorder.flush(now);
+        shared.set_recorded(self.recorder.bytes());
+        if let Some(error) = self.recorder.error() {
+            shared.fail(error.to_string());
+        }
+    }
+
+    fn finish(self, shared: &LiveState) {
+        match self.recorder.finish() {
+            Ok(size) => shared.set_recorded(size),
+            Err(error) => shared.fail(error.to_string()),
+        }
+    }
+}
+
+/// The work of the recorder thread.
+pub(super) struct RecorderWorker {
+    pub(super) copies: Arc<CopyQueue>,
+    /// `None`: copies are only handed over.
+    pub(super) recording: Option<Recording>,
+    pub(super) spool: Option<Arc<Spool>>,
+    pub(super) handover: Arc<Handover>,
+    pub(super) shared: Arc<LiveState>,
+    /// When to stop decoding: what remains then is recorded as lost.
+    pub(super) deadline: Arc<OnceLock<Instant>>,
+    /// Parts that are not recorded yet.
+    pub(super) pending: VecDeque<Part>,
+}
+
+impl RecorderWorker {
+    /// Runs until the queue has ended and everything is recorded and handed over.
+    pub(super) fn run(mut self) {
+        let mut batch = Vec::new();
+        let mut is_open = true;
+        while is_open || !self.pending.is_empty() {
+            // Copies leave the queue between any two parts, before the queue is full.
+            is_open = match self.pending.is_empty() {
+                true => self.copies.drain(&mut batch, self.idle_interval()),
+                false => self.copies.drain_ready(&mut batch),
+            };
+            self.accept(&mut batch);
+            for _ in 1..MAX_DRAINS {
+                if self.copies.queued() < MIN_DRAINED_BYTES {
+                    break;
+                }
+                is_open = self.copies.drain_ready(&mut batch);
+                self.accept(&mut batch);
+            }
+            self.step();
+        }
+        let now = self.copies.now();
+        if let Some(mut recording) = self.recording.take() {
+            recording.flush(now, &self.shared);
+            recording.finish(&self.shared);
+        }
+        self.handover.end(now);
+    }
+
+    fn idle_interval(&self) -> Duration {
+        let due = self.recording.as_ref().and_then(|recording| recording.recorder.due());
+        due.map_or(IDLE_INTERVAL, |due| due.min(IDLE_INTERVAL))
+    }
+
+    /// Appends drained copies to the pending parts. Copies that would fill the memory go to the
+    /// spool before they are recorded.
+    fn accept(&mut self, batch: &mut Vec<TapCopy>) {
+        Part::split(batch, |part| {
+            let part = self.spooled_if_full(part);
+            self.pending.push_back(part);
+        });
+    }
+
+    /// Records the oldest pending part and hands it over.
+    fn step(&mut self) {
+        let is_late = self.deadline.get().is_some_and(|deadline| Instant::now() >= *deadline);
+        if let Some(part) = self.pending.pop_front() {
+            if let Some(recording) = &mut self.recording {
+                let spool = self.spool.as_deref();
+                recording.take(if is_late { part.losses(spool) } else { part.copies(spool) });
+            }
+            let part = self.spooled_if_full(part);
+            self.handover.push(part);
+        }
+        if let Some(recording) = &mut self.recording {
+            recording.flush(self.copies.now(), &self.shared);
+        }
+    }
+
+    /// Moves a part to the spool if drained copies take half of the memory for copies.
+    fn spooled_if_full(&self, mut part: Part) -> Part {
+        let limit = self.copies.limit() / 2;
+        if let Some(spool) = self.spool.as_deref().filter(|_| self.copies.held() > limit) {
+            part.spool(spool, &self.copies);
+        }
+        part
+    }
+}

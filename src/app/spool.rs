@@ -1,0 +1,294 @@
+//! The spool: an unlinked file for copies of traffic that outrun the analysis.
+//!
+//! The file is a ring of at most the given size. Parts are read and released in the order in which
+//! they were written.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bytes::{Buf, BufMut, Bytes};
+
+use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
+use crate::wire::event::{Dir, Time};
+
+/// A spool file.
+pub struct Spool {
+    file: File,
+    size: u64,
+    ring: Mutex<Ring>,
+}
+
+/// The parts in the file.
+#[derive(Default)]
+struct Ring {
+    parts: VecDeque<Range<u64>>,
+    /// A write failed since the spool was last empty.
+    has_failed: bool,
+}
+
+/// Copies in the spool.
+pub(super) struct SpooledCopies {
+    place: Range<u64>,
+    /// Copies without bytes of traffic, which stay in memory.
+    aside: Vec<TapCopy>,
+    /// Bytes of each connection and direction, and their time, in case the file cannot be read.
+    totals: BTreeMap<(ConnId, Dir), (Time, u64)>,
+}
+
+const REQUEST_BYTES: u8 = 0;
+const RESPONSE_BYTES: u8 = 1;
+const REQUEST_MESSAGE: u8 = 2;
+const RESPONSE_MESSAGE: u8 = 3;
+/// The next of the copies that stay in memory.
+const ASIDE: u8 = 4;
+
+fn code(dir: Dir, of: [u8; 2]) -> u8 {
+    match dir {
+        Dir::Req => of[0],
+        Dir::Resp => of[1],
+    }
+}
+
+impl Spool {
+    /// Creates a spool of at most `size` bytes, without a name, in a folder.
+    ///
+    /// # Errors
+    /// The file cannot be created.
+    pub fn create(folder: &Path, size: u64) -> io::Result<Spool> {
+        let file = tempfile::tempfile_in(folder)?;
+        Ok(Spool { file, size, ring: Mutex::default() })
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        // A panic elsewhere leaves the ring as usable as before.
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves copies to the file. Returns the copies if there is no room.
+    pub(super) fn put(&self, copies: Vec<TapCopy>) -> Result<SpooledCopies, Vec<TapCopy>> {
+        let len = copies.iter().map(encoded_len).sum::<usize>() as u64;
+        let place = {
+            let mut ring = self.ring();
+            let Some(place) = ring.place(len, self.size).filter(|_| !ring.has_failed) else {
+                return Err(copies);
+            };
+            ring.parts.push_back(place.clone());
+            place
+        };
+        let bytes = encode(&copies);
+        if let Err(error) = self.file.write_all_at(&bytes, place.start) {
+            tracing::warn!("the spool cannot be written: {error}");
+            let mut ring = self.ring();
+            ring.parts.pop_back();
+            ring.has_failed = !ring.parts.is_empty();
+            return Err(copies);
+        }
+        let mut totals = BTreeMap::new();
+        for copy in &copies {
+            if let TapEvent::Bytes { dir, bytes } = &copy.event {
+                totals.entry((copy.conn, *dir)).or_insert((copy.at, 0)).1 += bytes.len() as u64;
+            }
+        }
+        let aside = copies.into_iter().filter(|copy| !is_encoded(copy)).collect();
+        Ok(SpooledCopies { place, aside, totals })
+    }
+
+    /// Reads copies. Bytes that cannot be read become losses of their connections.
+    pub(super) fn read(&self, from: &SpooledCopies) -> Vec<TapCopy> {
+        let mut bytes = vec![0; (from.place.end - from.place.start) as usize];
+        let read = self.file.read_exact_at(&mut bytes, from.place.start);
+        if let Some(copies) = read.is_ok().then(|| decode(bytes.into(), &from.aside)).flatten() {
+            return copies;
+        }
+        tracing::warn!("the spool cannot be read: part of the traffic is missing");
+        let lost = from.totals.iter().map(|(&(conn, dir), &(at, bytes))| TapCopy {
+            conn,
+            at,
+            event: TapEvent::Lost { dir, bytes, chunks: 1 },
+        });
+        lost.chain(from.aside.iter().cloned()).collect()
+    }
+
+    /// Releases the oldest part of the file.
+    pub(super) fn release(&self, copies: SpooledCopies) {
+        let mut ring = self.ring();
+        if ring.parts.front() == Some(&copies.place) {
+            ring.parts.pop_front();
+        }
+        if ring.parts.is_empty() {
+            ring.has_failed = false;
+            // Fails only on a broken disk; the size stays bounded.
+            let _ = self.file.set_len(0);
+        }
+    }
+}
+
+impl Ring {
+    /// Finds room for `len` bytes behind the newest part.
+    fn place(&self, len: u64, size: u64) -> Option<Range<u64>> {
+        let range = |start: u64, end: u64| (start + len <= end).then_some(start..start + len);
+        let (Some(oldest), Some(newest)) = (self.parts.front(), self.parts.back()) else {
+            return range(0, size);
+        };
+        if newest.start < oldest.start {
+            return range(newest.end, oldest.start);
+        }
+        range(newest.end, size).or_else(|| range(0, oldest.start))
+    }
+}
+
+fn is_encoded(copy: &TapCopy) -> bool {
+    matches!(copy.event, TapEvent::Bytes { .. } | TapEvent::Stream { event: StreamEvent::Message { .. }, .. })
+}
+
+/// Bytes of kind, connection and time.
+const HEAD_BYTES: usize = 1 + 8 + 8;
+
+fn encoded_len(copy: &TapCopy) -> usize {
+    match &copy.event {
+        TapEvent::Bytes { .. } => HEAD_BYTES + 4 + copy.event.size(),
+        TapEvent::Stream { event: StreamEvent::Message { .. }, .. } => HEAD_BYTES + 8 + copy.event.size(),
+        _ => 1,
+    }
+}
+
+fn encode(copies: &[TapCopy]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(copies.iter().map(encoded_len).sum());
+    for copy in copies {
+        let mut head = |kind| {
+            out.put_u8(kind);
+            out.put_u64(copy.conn.0);
+            out.put_u64(copy.at.0);
+        };
+        match &copy.event {
+            TapEvent::Bytes { dir, bytes } => {
+                head(code(*dir, [REQUEST_BYTES, RESPONSE_BYTES]));
+                out.put_u32(bytes.len() as u32);
+                out.put_slice(bytes);
+            }
+            TapEvent::Stream { stream, event: StreamEvent::Message { dir, pieces } } => {
+                head(code(*dir, [REQUEST_MESSAGE, RESPONSE_MESSAGE]));
+                out.put_u32(*stream);
+                out.put_u32(copy.event.size() as u32);
+                pieces.iter().for_each(|piece| out.put_slice(piece));
+            }
+            _ => out.put_u8(ASIDE),
+        }
+    }
+    out
+}
+
+/// Reads the result of [`encode`]; `None` if the bytes are malformed.
+fn decode(mut bytes: Bytes, aside: &[TapCopy]) -> Option<Vec<TapCopy>> {
+    let (mut copies, mut aside) = (Vec::new(), aside.iter());
+    while bytes.has_remaining() {
+        let kind = bytes.try_get_u8().ok()?;
+        if kind == ASIDE {
+            copies.push(aside.next()?.clone());
+            continue;
+        }
+        let (conn, at) = (ConnId(bytes.try_get_u64().ok()?), Time(bytes.try_get_u64().ok()?));
+        let dir = if matches!(kind, REQUEST_BYTES | REQUEST_MESSAGE) { Dir::Req } else { Dir::Resp };
+        let stream = match kind {
+            REQUEST_MESSAGE | RESPONSE_MESSAGE => Some(bytes.try_get_u32().ok()?),
+            _ => None,
+        };
+        let len = bytes.try_get_u32().ok()? as usize;
+        let content = (len <= bytes.len()).then(|| bytes.split_to(len))?;
+        let event = match stream {
+            None => TapEvent::Bytes { dir, bytes: content },
+            Some(stream) => {
+                TapEvent::Stream { stream, event: StreamEvent::Message { dir, pieces: vec![content] } }
+            }
+        };
+        copies.push(TapCopy { conn, at, event });
+    }
+    Some(copies)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copies(size: usize) -> Vec<TapCopy> {
+        let events = [
+            TapEvent::Opened { peer: "a".into(), server: "b".into() },
+            TapEvent::Bytes { dir: Dir::Req, bytes: vec![1; size].into() },
+            TapEvent::Bytes { dir: Dir::Resp, bytes: vec![2; size / 2].into() },
+            TapEvent::Stream {
+                stream: 7,
+                event: StreamEvent::Message {
+                    dir: Dir::Resp,
+                    pieces: vec![Bytes::from_static(b"ab"), Bytes::from_static(b"c")],
+                },
+            },
+            TapEvent::Closed { by: None, error: None },
+        ];
+        (0..).zip(events).map(|(n, event)| TapCopy { conn: ConnId(n), at: Time(n * 1000), event }).collect()
+    }
+
+    fn words(copies: &[TapCopy]) -> Vec<String> {
+        let word = |copy: &TapCopy| match &copy.event {
+            TapEvent::Stream { stream, event: StreamEvent::Message { dir, pieces } } => {
+                format!("{:?} {:?} {stream} {dir:?} {:?}", copy.conn, copy.at, pieces.concat())
+            }
+            event => format!("{:?} {:?} {event:?}", copy.conn, copy.at),
+        };
+        copies.iter().map(word).collect()
+    }
+
+    #[test]
+    fn returns_copies_in_order_and_reuses_the_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(folder.path(), 10_000).unwrap();
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "the file has no name");
+        let mut held = VecDeque::new();
+        let (mut refused, mut passed) = (0, 0);
+        for n in 0..400 {
+            let size = 100 + n * 13 % 900;
+            match spool.put(copies(size)) {
+                Ok(part) => held.push_back((part, size)),
+                Err(back) => {
+                    assert_eq!(words(&back), words(&copies(size)), "refused copies come back");
+                    refused += 1;
+                    for _ in 0..3 {
+                        let (part, size) = held.pop_front().expect("the ring is full");
+                        assert_eq!(words(&spool.read(&part)), words(&copies(size)));
+                        spool.release(part);
+                        passed += 1;
+                    }
+                }
+            }
+            assert!(spool.file.metadata().unwrap().len() <= 10_000);
+        }
+        assert!(refused > 10 && passed > 100, "{refused} {passed}");
+        for (part, size) in held {
+            assert_eq!(words(&spool.read(&part)), words(&copies(size)));
+            spool.release(part);
+        }
+        assert_eq!(spool.file.metadata().unwrap().len(), 0, "an empty spool takes no room");
+    }
+
+    #[test]
+    fn counts_what_cannot_be_read_as_lost() {
+        let folder = tempfile::tempdir().unwrap();
+        let spool = Spool::create(folder.path(), 10_000).unwrap();
+        let part = spool.put(copies(500)).map_err(|_| "no room").unwrap();
+        spool.file.set_len(100).unwrap();
+        let read = spool.read(&part);
+        let lost: u64 = read
+            .iter()
+            .map(|copy| match &copy.event {
+                TapEvent::Lost { bytes, .. } => *bytes,
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(lost, 750);
+        assert!(matches!(read.last().unwrap().event, TapEvent::Closed { .. }), "the connection still ends");
+    }
+}

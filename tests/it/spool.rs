@@ -1,0 +1,190 @@
+//! A tap whose analysis falls behind: the recording goes on, copies wait in memory and in the
+//! spool, and beyond both the bodies of messages are counted.
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use xdscope::app::recording_file;
+use xdscope::app::tap::{CopyLimits, Front, Options, Running};
+use xdscope::engine::session::TypeState;
+use xdscope::engine::store::{self, Store};
+use xdscope::net::tap::{Address, Tls};
+use xdscope::schema::Schema;
+
+use crate::support::raw_pair::Pair;
+use crate::support::tap::{Recording, Tap};
+use crate::support::wait::wait_for;
+
+/// A tap in this process, whose analysis stops while [`Stalled::gate`] is locked.
+struct Stalled {
+    running: Running,
+    gate: Arc<Mutex<()>>,
+    plane: TcpListener,
+}
+
+impl Stalled {
+    fn start(folder: &Path, copies: CopyLimits) -> Stalled {
+        let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let file = folder.join("stalled.xdsrec");
+        let upstream = plane.local_addr().expect("an address").to_string();
+        let address = |text: &str| text.parse::<Address>().expect("an address");
+        let options = Options {
+            front: Front::Tap {
+                maps: vec![(address("127.0.0.1:0"), address(&upstream))],
+                connect_timeout: Duration::from_secs(10),
+                tls: Tls::default(),
+                changes: None,
+            },
+            decode: true,
+            record: Some((file.clone(), recording_file::create(&file).expect("a file"))),
+            keep_secrets: false,
+            copies,
+            store: store::Options::default(),
+            schema: Schema::builtin(),
+            verb: "tap",
+        };
+        let gate = Arc::new(Mutex::new(()));
+        let waits = gate.clone();
+        let sink = move |_: &_, _, _| {
+            drop(waits.lock().expect("the gate"));
+            Ok(())
+        };
+        let running = Running::start(options, Some(Box::new(sink))).expect("a tap");
+        Stalled { running, gate, plane }
+    }
+
+    fn open(&self) -> Pair {
+        let address: SocketAddr = self.running.tap.listening[0].to_string().parse().expect("an address");
+        Pair::open(address, &self.plane)
+    }
+
+    fn gate(&self) -> MutexGuard<'_, ()> {
+        self.gate.lock().expect("the gate")
+    }
+
+    fn backlog(&self) -> u64 {
+        self.running.meter().expect("a tap").backlog()
+    }
+
+    fn see<T>(&self, look: impl FnOnce(&Store) -> T) -> T {
+        look(&self.running.shared.as_ref().expect("facts").store())
+    }
+
+    /// Waits until the client has accepted `version`.
+    fn wait_for_version(&self, version: u32) {
+        wait_for("the newest version", || {
+            self.see(|store| {
+                let states = store.states();
+                let state = states.first()?;
+                let accepted = state.in_force.as_deref() == Some(version.to_string().as_str());
+                (accepted && state.state == TypeState::Synced).then_some(())
+            })
+        });
+    }
+
+    /// Waits until the recording has `count` messages.
+    fn wait_for_recorded(&self, count: usize) -> Recording {
+        let recording = Recording { file: self.running.recording.clone().expect("a recording") };
+        wait_for("the recording", || (recording.messages().len() >= count).then_some(()));
+        recording
+    }
+}
+
+/// Bytes of a push of [`Pair::push`] with these arguments, about.
+const PUSH: (u32, usize) = (20, 50_000);
+
+fn limits(spool: Option<&Path>) -> CopyLimits {
+    let spool = spool.map(|folder| (folder.to_owned(), 1 << 30));
+    CopyLimits { memory: Some(2 << 20), spool, ..CopyLimits::default() }
+}
+
+#[test]
+fn records_before_the_analysis() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Stalled::start(folder.path(), limits(Some(folder.path())));
+    let held = tap.gate();
+    let mut pair = tap.open();
+    for _ in 0..5 {
+        pair.push(PUSH.0, PUSH.1);
+        pair.ack();
+    }
+    tap.wait_for_recorded(11);
+    assert!(tap.backlog() > 4_000_000, "the analysis has not seen the pushes");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "the spool has no name");
+    drop(held);
+    tap.wait_for_version(5);
+    tap.see(|store| assert_eq!((store.messages(), store.gaps()), (11, 0), "nothing is missing"));
+    wait_for("the end of the backlog", || (tap.backlog() == 0).then_some(()));
+}
+
+#[test]
+fn stops_while_the_analysis_is_stuck() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let copies = CopyLimits { drain: Duration::from_millis(300), ..limits(Some(folder.path())) };
+    let tap = Stalled::start(folder.path(), copies);
+    let gate = tap.gate.clone();
+    let held = gate.lock().expect("the gate");
+    let mut pair = tap.open();
+    for _ in 0..5 {
+        pair.push(PUSH.0, PUSH.1);
+        pair.ack();
+    }
+    tap.wait_for_recorded(11);
+    let (file, _) = tap.running.stop().expect("a recording");
+    let recording = Recording { file };
+    assert_eq!(recording.messages().len(), 11);
+    assert_eq!(recording.state("cds")["in_force"], "5");
+    drop(held);
+}
+
+#[test]
+fn follows_the_stream_again_after_dropped_messages() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Stalled::start(folder.path(), limits(None));
+    let mut pair = tap.open();
+    pair.push(PUSH.0, PUSH.1);
+    pair.ack();
+    tap.wait_for_version(1);
+    let held = tap.gate();
+    for _ in 0..6 {
+        pair.push(PUSH.0, PUSH.1);
+        pair.ack();
+    }
+    drop(held);
+    wait_for("the end of the backlog", || (tap.backlog() == 0).then_some(()));
+    let lost = tap.see(|store| store.gaps());
+    assert!((1..6).contains(&lost), "{lost} pushes did not fit");
+    let version = pair.push(PUSH.0, PUSH.1);
+    pair.ack();
+    tap.wait_for_version(version);
+    tap.see(|store| {
+        assert_eq!(store.gaps(), lost, "later messages are whole");
+        assert_eq!(store.messages() + lost, 1 + 8 * 2, "each message is seen or counted");
+        assert_eq!(store.streams().len(), 1, "the connection is not opaque");
+        assert_eq!(store.states()[0].resources, u64::from(PUSH.0), "the state is known again");
+    });
+    drop(pair);
+    let (file, _) = tap.running.stop().expect("a recording");
+    let objects = Recording { file }.objects("info", &[]);
+    let stream = objects.iter().find(|object| object["object"] == "stream").expect("a stream");
+    assert_eq!(stream["gaps"], lost, "{stream}");
+}
+
+#[test]
+fn loses_nothing_of_three_large_pushes() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plane = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let tap = Tap::start(folder.path(), plane.local_addr().expect("an address"), &["-o", "jsonl"]);
+    let mut pair = Pair::open(tap.address(), &plane);
+    for _ in 0..3 {
+        pair.push(1_000, 39_000);
+    }
+    pair.ack();
+    let is_ack = |line: &str| line.contains(r#""kind":"ack""#) && line.contains(r#""version":"3""#);
+    wait_for("the ACK", || tap.log().lines().any(is_ack).then_some(()));
+    let recording = tap.stop();
+    assert_eq!(recording.messages().len(), 5);
+    assert!(!recording.text("info", &[]).contains("gap"));
+}
