@@ -11,7 +11,7 @@ use crate::net::client::Server;
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::peers::bootstrap::{self, BootstrapConfig, XdsServer};
-use crate::schema::Schema;
+use crate::schema::{Schema, read_json};
 use crate::sources;
 use crate::wire::event::{StreamId, Variant};
 
@@ -48,7 +48,7 @@ pub(super) fn read_bootstrap(path: &Path) -> Result<BootstrapConfig, CliError> {
 pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let failed = || CliError::unreadable(format!("cannot use the node in {}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
-    let value: Value = match serde_json::from_str(&text) {
+    let value: Value = match read_json(text.as_bytes()) {
         Ok(value) => value,
         Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(error.to_string()))?,
     };

@@ -5,7 +5,7 @@ use prost_reflect::DynamicMessage;
 use serde_json::Value;
 
 use super::encode::EncodeError;
-use super::{Fault, FaultAt, Schema};
+use super::{Fault, FaultAt, MAX_DEPTH, Schema, read_json};
 
 /// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -139,7 +139,7 @@ impl Schema {
             if value.is_object() { Ok(self.encode(message, &value)?) } else { Err(ReadError::NotAnObject) }
         };
         match format {
-            MessageFormat::Json => encode_object(serde_json::from_slice(content).map_err(ReadError::syntax)?),
+            MessageFormat::Json => encode_object(read_json(content).map_err(ReadError::syntax)?),
             MessageFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
             MessageFormat::Text => {
                 let descriptor = self.message(message);
@@ -147,6 +147,9 @@ impl Schema {
                 let text = text()?;
                 if text.trim().is_empty() {
                     return Err(ReadError::Empty);
+                }
+                if is_nested_too_deeply(text) {
+                    return Err(ReadError::Syntax(format!("messages are nested more than {MAX_DEPTH} deep")));
                 }
                 let read = DynamicMessage::parse_text_format(descriptor, text);
                 Ok(read.map_err(ReadError::syntax)?.encode_to_vec())
@@ -158,6 +161,33 @@ impl Schema {
             },
         }
     }
+}
+
+/// Whether text has more than [`MAX_DEPTH`] levels of messages or lists.
+///
+/// The parser of prost-reflect recurses without a limit.
+fn is_nested_too_deeply(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    let mut depth = 0_u32;
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'<' | b'[' => depth += 1,
+            b'}' | b'>' | b']' => depth = depth.saturating_sub(1),
+            b'#' => _ = bytes.find(|byte| *byte == b'\n'),
+            quote @ (b'"' | b'\'') => {
+                while let Some(byte) = bytes.next().filter(|byte| *byte != quote) {
+                    if byte == b'\\' {
+                        bytes.next();
+                    }
+                }
+            }
+            _ => {}
+        }
+        if depth > MAX_DEPTH {
+            return true;
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -186,6 +216,22 @@ mod tests {
         assert_eq!(read("x.json", yaml).unwrap(), (MessageFormat::Yaml, bytes.clone()));
         assert_eq!(read("x", &bytes).unwrap(), (MessageFormat::Binary, bytes.clone()));
         assert_eq!(read("x.pb", text).unwrap().0, MessageFormat::Text);
+    }
+
+    #[test]
+    fn refuses_deeply_nested_text() {
+        let nested = |levels: usize| {
+            let (open, close) = ("struct_value { fields { value { ".repeat(levels), "} } }".repeat(levels));
+            Schema::builtin().read_as(
+                "google.protobuf.Value",
+                MessageFormat::Text,
+                (open + &close).as_bytes(),
+            )
+        };
+        assert!(nested(30).is_ok());
+        assert!(nested(20_000).is_err_and(|error| error.to_string().contains("nested")));
+        let quoted = format!("type_url: \"\\\"{0}\" value: '{0}' # {0}", "{[<".repeat(100));
+        assert!(!is_nested_too_deeply(&quoted), "{quoted}");
     }
 
     #[test]

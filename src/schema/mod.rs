@@ -10,18 +10,21 @@
 pub mod bootstrap;
 mod builtin;
 pub mod certificate;
+mod descriptor_set;
 mod differ;
 mod encode;
 mod explain;
 mod fault;
 mod field_at;
 mod file;
+mod json_text;
 pub mod links;
 mod pool;
 mod raw;
 pub mod redact;
 mod resolve;
 mod sink;
+mod size;
 mod table;
 mod user;
 mod validate;
@@ -37,10 +40,12 @@ use std::sync::Arc;
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
+pub use descriptor_set::DescriptorSetError;
 pub use encode::{EncodeError, LenientEncoding};
 pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType, MessageDocs, OneofDocs};
 pub use fault::{Fault, FaultAt};
 pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
+pub use json_text::{exceeds, read_json};
 pub use user::UserSetError;
 pub use validate::{
     Bound, Demand, LengthLimit, Number, Range, Scalar, Unchecked, Unit, Violation, WellKnown, list_violations,
@@ -50,7 +55,9 @@ pub use yaml::to_yaml;
 use fault::{Faults, FieldPath};
 use pool::Pool;
 use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
+use size::{MAX_CHECKED_VALUES, MAX_SHOWN_VALUES};
 use table::MessageTable;
+use validate::any_parts;
 use walk::Walker;
 
 /// Maximum nesting of messages, including `Any` and `Struct` levels. Deeper messages stay
@@ -169,7 +176,13 @@ impl Schema {
         let name = message_name(name);
         let mut walk = Walker::new(self, sink, names, faults);
         match self.find(name) {
-            Some((pool, table)) => walk.message(pool, table, bytes, &FieldPath::root()),
+            Some((pool, table)) => {
+                let place = pool.index_of(name);
+                if pool.has_more_values(place, bytes, MAX_SHOWN_VALUES) {
+                    return walk.opaque("@too_large", bytes);
+                }
+                walk.message(pool, table, bytes, &FieldPath::root());
+            }
             None => {
                 walk.faults.add(&FieldPath::root(), || Fault::UnknownType(name.to_owned()));
                 walk.wire_message(bytes, 0);
@@ -180,8 +193,20 @@ impl Schema {
     /// Whether two serialized `Any`s decode to equal JSON.
     ///
     /// The bytes may differ in the order of map entries and fields and in the encoding of values.
+    /// Messages of more than 500,000 values are not compared.
     pub fn same_meaning(&self, a: &[u8], b: &[u8]) -> bool {
-        a == b || !self.definitely_differ(a, b) && self.any_to_json(a) == self.any_to_json(b)
+        let is_small = |any| any_parts(any).is_none_or(|(url, value)| !self.is_too_large(&url, value));
+        a == b
+            || !self.definitely_differ(a, b)
+                && is_small(a)
+                && is_small(b)
+                && self.any_to_json(a) == self.any_to_json(b)
+    }
+
+    /// Whether a message has too many values to be compared.
+    fn is_too_large(&self, type_url: &str, bytes: &[u8]) -> bool {
+        self.find_message(message_name(type_url))
+            .is_some_and(|(pool, place)| pool.has_more_values(Some(place), bytes, MAX_CHECKED_VALUES))
     }
 }
 

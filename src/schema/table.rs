@@ -129,6 +129,11 @@ impl MessageTable {
     }
 }
 
+/// Whether messages of this name have a JSON form of their own.
+pub(super) fn has_own_json(name: &str) -> bool {
+    JsonForm::of(name) != JsonForm::Plain
+}
+
 impl JsonForm {
     fn of(name: &str) -> JsonForm {
         match name.strip_prefix("google.protobuf.") {

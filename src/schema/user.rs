@@ -7,7 +7,7 @@ use protox::file::{ChainFileResolver, DescriptorSetFileResolver};
 
 use super::pool::Pool;
 use super::resolve::ProtoFiles;
-use super::{Schema, builtin};
+use super::{DescriptorSetError, Schema, builtin, descriptor_set};
 
 /// An error of loading descriptors from a user.
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub enum UserSetError {
         file: String,
         /// The error of the decoder.
         #[source]
-        source: prost_reflect::DescriptorError,
+        source: DescriptorSetError,
     },
     /// The descriptors from a reflection service do not form a set.
     #[error("the descriptors from the reflection service of {server} are inconsistent")]
@@ -30,7 +30,7 @@ pub enum UserSetError {
         server: String,
         /// The inconsistency.
         #[source]
-        source: prost_reflect::DescriptorError,
+        source: DescriptorSetError,
     },
     /// A .proto file does not compile.
     #[error("{0}; use -I DIR to add a folder to search for imports")]
@@ -70,19 +70,15 @@ impl Schema {
     ) -> Result<Arc<Schema>, UserSetError> {
         let mut user = Vec::new();
         for (file, bytes) in protosets.iter().rev() {
-            let pool = Pool::decode(bytes);
-            user.push(
-                pool.map_err(|source| UserSetError::NotADescriptorSet { file: file.clone(), source })?
-                    .into_user_set(),
-            );
+            let pool = decode(bytes);
+            user.push(pool.map_err(|source| UserSetError::NotADescriptorSet { file: file.clone(), source })?);
         }
         if !protos.is_empty() {
             user.push(compile(protos, includes)?.into_user_set());
         }
         if let Some((server, bytes)) = reflected {
-            let pool = Pool::decode(bytes);
-            let pool = pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?;
-            user.push(pool.into_user_set());
+            let pool = decode(bytes);
+            user.push(pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?);
         }
         Ok(Arc::new(Schema { user_pools: user }))
     }
@@ -121,6 +117,11 @@ impl Schema {
     }
 }
 
+/// Decodes a set from a user or server, which may be hostile.
+fn decode(set: &[u8]) -> Result<Pool, DescriptorSetError> {
+    Ok(Pool::decode(&descriptor_set::checked(set)?)?.into_user_set())
+}
+
 /// Compiles .proto files.
 ///
 /// Searches imports in `includes`, then beside each file, then among the built-in files.
@@ -146,5 +147,6 @@ fn compile(protos: &[PathBuf], includes: &[PathBuf]) -> Result<Pool, UserSetErro
     let mut compiler = protox::Compiler::with_file_resolver(resolver);
     compiler.include_imports(true).open_files(&names).map_err(UserSetError::Proto)?;
     let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice());
-    pool.map(Pool::new).map_err(|source| UserSetError::NotADescriptorSet { file: names.join(", "), source })
+    pool.map(Pool::new)
+        .map_err(|error| UserSetError::NotADescriptorSet { file: names.join(", "), source: error.into() })
 }

@@ -4,8 +4,9 @@ use std::ops::Range;
 use super::fault::{Fault, Faults, FieldPath, PathElement};
 use super::pool::Pool;
 use super::sink::JsonSink;
+use super::size::MAX_SHOWN_VALUES;
 use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
-use super::{FieldNames, MAX_DEPTH, Schema};
+use super::{FieldNames, MAX_DEPTH, Schema, builtin};
 use crate::wire::pb::{Fields, Value, read_varint};
 
 /// A decoder that reads messages from their bytes and writes protobuf JSON into a [`JsonSink`].
@@ -402,6 +403,10 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
 
     fn payload(&mut self, url: &str, bytes: &'b [u8], path: &FieldPath) {
         let name = super::message_name(url);
+        let pool = self.schema.find(name).map_or(builtin::v3(), |(pool, _)| pool);
+        if pool.has_more_values(pool.index_of(name), bytes, MAX_SHOWN_VALUES) {
+            return self.opaque_members("@too_large", bytes);
+        }
         let here = path.child(PathElement::Any(name)).deeper();
         match self.schema.find(name) {
             Some((pool, table)) if table.form == JsonForm::Plain && here.depth <= MAX_DEPTH => {
@@ -424,13 +429,17 @@ impl<'s, 'b, S: JsonSink> Walker<'s, 'b, S> {
     }
 
     /// Writes undecoded bytes as an object with a marker that names the reason.
-    fn opaque(&mut self, mark: &str, bytes: &[u8]) {
+    pub(super) fn opaque(&mut self, mark: &str, bytes: &[u8]) {
         self.sink.begin_object();
+        self.opaque_members(mark, bytes);
+        self.sink.end_object();
+    }
+
+    fn opaque_members(&mut self, mark: &str, bytes: &[u8]) {
         self.sink.name(mark);
         self.sink.uint(bytes.len() as u64);
         self.sink.name("@bytes");
         self.sink.bytes(bytes);
-        self.sink.end_object();
     }
 
     /// Writes the offset at which a message became undecodable, and the remaining bytes.

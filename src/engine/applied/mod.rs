@@ -21,7 +21,7 @@ mod tests;
 use serde_json::Value;
 
 use crate::schema::bootstrap::fields::field;
-use crate::schema::{MessageFormat, Schema};
+use crate::schema::{MessageFormat, Schema, read_json};
 
 use reader::DumpReader;
 
@@ -77,7 +77,7 @@ pub fn read(name: &str, content: &[u8], schema: &Schema) -> Result<Dump, DumpErr
 }
 
 fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError> {
-    let json = match serde_json::from_slice::<Value>(content) {
+    let json = match read_json::<Value>(content) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };

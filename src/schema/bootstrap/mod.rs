@@ -60,7 +60,7 @@ impl Document {
     ///
     /// Returns an error if the text is neither, or lacks the top-level fields of a bootstrap.
     pub fn parse(text: &str) -> Result<Document, DocumentError> {
-        let (root, syntax) = match serde_json::from_str::<Value>(text) {
+        let (root, syntax) = match super::read_json::<Value>(text.as_bytes()) {
             Ok(root) => (root, Syntax::Json),
             Err(_) => {
                 let root = serde_saphyr::from_str(text);

@@ -3,6 +3,7 @@
 mod encoder;
 mod explain;
 mod hostile;
+mod hostile_sets;
 pub mod random;
 mod redaction;
 mod sets;

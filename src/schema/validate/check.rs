@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage, Value as Val};
 
 use super::super::pool::Pool;
+use super::super::size::MAX_CHECKED_VALUES;
 use super::super::walk::redacted;
 use super::super::{MAX_DEPTH, Schema, message_name};
 use super::compile::{CheckedField, CheckedOneof, number};
@@ -57,7 +58,7 @@ enum Scope {
 }
 
 /// Splits an `Any` into type URL and value. Returns `None` if the bytes cannot be decoded.
-pub(super) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
+pub(in crate::schema) fn any_parts(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (mut url, mut value) = (String::new(), &[][..]);
     for field in Fields::new(bytes) {
         let field = field.ok()?;
@@ -322,6 +323,9 @@ impl<'s> Check<'s> {
         let Some((pool, place)) = self.schema.find_message(name).filter(|_| depth < MAX_DEPTH) else {
             return;
         };
+        if pool.has_more_values(Some(place), bytes, MAX_CHECKED_VALUES) {
+            return;
+        }
         let Some(descriptor) = pool.messages().get(place as usize).cloned() else { return };
         if let Ok(inner) = DynamicMessage::decode(descriptor, bytes.clone()) {
             let outer = self.scope;

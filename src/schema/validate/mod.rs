@@ -17,8 +17,10 @@ use std::fmt;
 
 use prost_reflect::DynamicMessage;
 
+use super::size::MAX_CHECKED_VALUES;
 use super::{Schema, message_name};
 
+pub(super) use check::any_parts;
 pub(super) use compile::MessageRules;
 pub use demand::{Bound, Demand, LengthLimit, Number, Range, Scalar, Unit, WellKnown};
 pub use wording::list_violations;
@@ -51,6 +53,9 @@ pub enum Unchecked {
     /// The bytes cannot be decoded.
     #[error("not a valid {0}")]
     Unreadable(String),
+    /// The message has too many values to be decoded.
+    #[error("{0} has too many values to be checked")]
+    TooLarge(String),
 }
 
 /// Maximum number of violations reported for a message.
@@ -84,6 +89,9 @@ impl Schema {
         let unknown = || Unchecked::UnknownType(name.to_owned());
         let (pool, place) = self.find_message(name).ok_or_else(unknown)?;
         let descriptor = pool.messages().get(place as usize).cloned().ok_or_else(unknown)?;
+        if pool.has_more_values(Some(place), bytes, MAX_CHECKED_VALUES) {
+            return Err(Unchecked::TooLarge(name.to_owned()));
+        }
         let message =
             DynamicMessage::decode(descriptor, bytes).map_err(|_| Unchecked::Unreadable(name.to_owned()))?;
         let mut check = check::Check::new(self);

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::engine::applied;
 use crate::engine::lint;
-use crate::schema::{FormatError, MessageFormat, Schema};
+use crate::schema::{FormatError, MessageFormat, Schema, read_json};
 use crate::sources::record::{Loaded, ResponseFile};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
@@ -154,7 +154,7 @@ fn responses(content: &[u8]) -> Vec<Value> {
 /// # Errors
 /// The YAML parser's message, if the text is neither.
 pub fn parse_documents(text: &str) -> Result<Vec<Value>, serde_saphyr::Error> {
-    if let Ok(value) = serde_json::from_str(text) {
+    if let Ok(value) = read_json(text.as_bytes()) {
         return Ok(vec![value]);
     }
     // In the API's own YAML, `on` and `yes` are strings.

@@ -22,6 +22,7 @@ pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
 use serde_json::Value;
 
+use crate::schema::read_json;
 use crate::wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
@@ -29,7 +30,7 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
     let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };
     let what = message.shape.message();
-    let text = match serde_json::from_slice::<Value>(&bytes) {
+    let text = match read_json::<Value>(&bytes) {
         Ok(json) if super::rest_delta::is_delta_json(&json) => return,
         Ok(_) => format!("JSON, but not a {what}"),
         Err(error) => format!("not a {what}: {error}"),

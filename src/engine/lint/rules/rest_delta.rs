@@ -19,13 +19,14 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
+use crate::schema::read_json;
 use crate::wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unread =
         super::super::exchange::undecodable(message).is_some() && ctx.stream.variant() == Some(Variant::Rest);
     let Some(bytes) = unread.then(|| message.bytes(ctx.catalog())).flatten() else { return };
-    if serde_json::from_slice(&bytes).is_ok_and(|json| is_delta_json(&json)) {
+    if read_json(&bytes).is_ok_and(|json| is_delta_json(&json)) {
         let text = format!("Delta{} over REST", message.shape.message());
         ctx.report(
             &RULE,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
-use crate::schema::redact;
+use crate::schema::{read_json, redact};
 use crate::sources::record::loaded::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
@@ -64,6 +64,8 @@ type StreamKey = (String, Option<String>);
 
 struct RawStream {
     id: StreamId,
+    /// The index of the stream's opening among the frames.
+    opened: usize,
     method: String,
     /// The index of the stream's end among the frames.
     ended: Option<usize>,
@@ -147,7 +149,7 @@ impl RawReader<'_> {
         if text.is_empty() {
             return Ok(());
         }
-        let line: RawLine = serde_json::from_slice(text)?;
+        let line: RawLine = read_json(text)?;
         let at = self.time(&line.t)?;
         let number = match &line.stream {
             Value::Number(number) => number.to_string(),
@@ -240,7 +242,8 @@ impl RawReader<'_> {
     fn begin(&mut self, at: Time, key: StreamKey, open: Open) -> StreamId {
         self.stream_count += 1;
         let id = StreamId(self.stream_count);
-        self.streams.insert(key, RawStream { id, method: open.method.clone(), ended: None });
+        let (method, opened) = (open.method.clone(), self.frames.len());
+        self.streams.insert(key, RawStream { id, opened, method, ended: None });
         self.put(at, id, FramePayload::Open(Box::new(open)));
         id
     }
@@ -283,9 +286,20 @@ impl RawReader<'_> {
     /// Returns the stream of a line other than `open`; a stream without an `open` is partial.
     fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, LineError> {
         let key = key(number, method.as_deref().unwrap_or_default());
-        match self.streams.get(&key) {
+        match self.streams.get_mut(&key) {
             Some(stream) if stream.ended.is_some() => Err(LineError::Ended(key.0)),
-            Some(stream) => Ok(stream.id),
+            Some(stream) => {
+                if let (true, Some(method)) =
+                    (stream.method.is_empty(), method.filter(|path| !path.is_empty()))
+                    && let Some(FramePayload::Open(open)) =
+                        self.frames.get_mut(stream.opened).map(|frame| &mut frame.what)
+                {
+                    // The first line of the stream did not state the method.
+                    stream.method.clone_from(&method);
+                    open.method = method;
+                }
+                Ok(stream.id)
+            }
             None => {
                 let partial = key.1.is_none();
                 let open = Open { method: method.unwrap_or_default(), partial, ..Open::default() };
@@ -315,7 +329,7 @@ impl RawReader<'_> {
                 (Some(json), Some(shape)) => {
                     // The body is JSON text in a string, or JSON itself.
                     let body = match body.as_str() {
-                        Some(text) => serde_json::from_str(text).map_err(LineError::BodyText)?,
+                        Some(text) => read_json(text.as_bytes()).map_err(LineError::BodyText)?,
                         None => body,
                     };
                     let message = format!("envoy.service.discovery.v3.{}", shape.message());
