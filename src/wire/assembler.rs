@@ -125,6 +125,12 @@ impl Assembler {
         }
     }
 
+    /// Reports a message that is too large to keep, in bytes.
+    pub fn message_not_kept(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
+        let what = FramePayload::Gap { messages: 1, bytes, cause: GapCause::Size };
+        out.push(Frame { at, stream: id, what });
+    }
+
     /// Reports header fields that are not kept. No message is missing.
     pub fn headers_not_kept(&mut self, at: Time, id: StreamId, bytes: u64, out: &mut Vec<Frame>) {
         let what = FramePayload::Gap { messages: 0, bytes, cause: GapCause::Headers };

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 
 use flate2::{Compression, write::GzEncoder};
+use xdscope::wire::pb::put_len_field;
 
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};
 use crate::support::tap::Tap;
@@ -38,17 +39,16 @@ fn sink() -> (SocketAddr, JoinHandle<usize>) {
     (address, reader)
 }
 
-/// Sends `bytes` behind the preface through a tap, then an ordinary request on a connection of its
+/// Sends `bytes` through a tap, then an ordinary request on a connection of its
 /// own. Returns the memory above that of the idle tap, and the output of `info -o jsonl`.
-fn attack(folder: &Path, bytes: &[u8]) -> (usize, String) {
+fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
     let (server, reader) = sink();
     let tap = Tap::start(folder, server, &["--memory", "64MB"]);
     let idle = tap.peak_memory();
     let connect = || TcpStream::connect(tap.address()).expect("a connection");
     let (mut client, mut other) = (connect(), connect());
     let start = [PREFACE, &frame(4, 0, 0, &[])].concat();
-    let attack = [&start, bytes].concat();
-    client.write_all(&attack).expect("the tap reads");
+    client.write_all(attack).expect("the tap reads");
     let request = [field(4, CLUSTER), field(3, "after-the-attack")].concat();
     let last = [&start[..], &frame(1, 4, 1, &ads_headers(None)), &message(1, false, &request)].concat();
     other.write_all(&last).expect("the tap reads");
@@ -59,8 +59,14 @@ fn attack(folder: &Path, bytes: &[u8]) -> (usize, String) {
     (used, tap.stop().text("info", &["-o", "jsonl"]))
 }
 
+/// Checks the frames of a connection.
 #[track_caller]
-fn check(bytes: &[u8], what: Option<&str>) {
+fn check(frames: &[u8], what: Option<&str>) {
+    check_bytes(&[PREFACE, &frame(4, 0, 0, &[]), frames].concat(), what);
+}
+
+#[track_caller]
+fn check_bytes(bytes: &[u8], what: Option<&str>) {
     let folder = tempfile::tempdir().expect("a folder");
     let (used, info) = attack(folder.path(), bytes);
     assert!(used < BUDGET + MAX_EXTRA, "{} bytes cost {used}", bytes.len());
@@ -148,4 +154,43 @@ fn compressed_messages_that_never_end() {
         bytes.extend(frame(0, 0, stream, &message));
     }
     check(&bytes, None);
+}
+
+#[test]
+fn node_of_empty_features() {
+    let node = [0x52, 0].repeat(7 << 20);
+    let mut request = field(4, CLUSTER);
+    put_len_field(&mut request, 2, &node);
+    let bomb = gzip(&request);
+    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), None);
+}
+
+#[test]
+fn error_of_empty_details() {
+    let status = [0x1a, 0].repeat(7 << 20);
+    let mut request = field(4, CLUSTER);
+    put_len_field(&mut request, 6, &status);
+    let bomb = gzip(&request);
+    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), None);
+}
+
+/// Returns a REST poll with this body.
+fn poll(body: &str) -> Vec<u8> {
+    let head = "POST /v3/discovery:clusters HTTP/1.1\r\nHost: cp\r\nContent-Length:";
+    format!("{head} {}\r\n\r\n{body}", body.len()).into_bytes()
+}
+
+#[test]
+fn poll_of_many_values() {
+    let body = format!("{{\"node\": {{\"id\": \"n\"}}, \"resource_names\": [{}0]}}", "[0],".repeat(3 << 20));
+    check_bytes(&poll(&body), Some("size"));
+}
+
+#[test]
+fn poll_of_many_names() {
+    let polls = (0..1_000_u32).map(|n| {
+        let names: Vec<_> = (0..100).map(|name| format!("\"{name}-{n}\"")).collect();
+        poll(&format!("{{\"node\": {{\"id\": \"n\"}}, \"resource_names\": [{}]}}", names.join(",")))
+    });
+    check_bytes(&polls.flatten().collect::<Vec<_>>(), None);
 }

@@ -19,6 +19,7 @@ mod failing;
 mod faults;
 mod harness;
 mod headers;
+mod hostile_files;
 mod house;
 mod identity;
 mod in_force;

@@ -4,11 +4,12 @@
 //! address, its node, the path and the requested names, not by the connection. A track never ends.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::schema::Schema;
+use crate::schema::{Schema, exceeds, read_json};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
 use crate::wire::http1::{self, Event, Head};
@@ -17,6 +18,9 @@ use pollers::Pollers;
 
 /// Most tracks. Beyond that, new polls are counted on their connections.
 const MAX_TRACKS: usize = 1 << 16;
+
+/// Memory of the tree of a body, in bytes, by estimate.
+const MAX_TREE_BYTES: usize = 64 << 20;
 
 /// The polls of one HTTP/1.1 connection.
 #[derive(Default)]
@@ -34,8 +38,9 @@ pub struct RestCodec {
 /// The poll tracks of all connections.
 pub(crate) struct RestTracks {
     bodies: RestCodec,
-    /// Tracks by client host, node and path.
-    tracks: HashMap<(String, String, String), Pollers>,
+    /// Tracks by client host, node and path, which are long in hostile requests and thus hashed.
+    tracks: HashMap<u64, Pollers>,
+    keys: RandomState,
     /// The number of tracks.
     track_count: usize,
 }
@@ -54,11 +59,18 @@ pub(crate) enum DecodedBody {
     Bytes(Vec<u8>),
     /// The size of a body that can't be decoded: its coding, or one of its types, is not supported.
     Unsupported(u64),
+    /// The size of a body whose values would need too much memory.
+    TooLarge(u64),
 }
 
 impl RestTracks {
     pub(crate) fn new(schema: Arc<Schema>) -> RestTracks {
-        RestTracks { bodies: RestCodec::new(schema), tracks: HashMap::new(), track_count: 0 }
+        RestTracks {
+            bodies: RestCodec::new(schema),
+            tracks: HashMap::new(),
+            keys: RandomState::new(),
+            track_count: 0,
+        }
     }
 
     /// Handles one event of a connection. `open` describes a new track.
@@ -104,14 +116,14 @@ impl RestTracks {
         open: &dyn Fn(String, Vec<(String, String)>) -> Open,
         to: &mut PollOutput<'_>,
     ) -> Option<StreamId> {
-        let json = serde_json::from_slice::<Value>(body).unwrap_or_default();
+        let json = read_body(body).unwrap_or_default();
         let node =
             json.get("node").and_then(|node| node.get("id")).and_then(Value::as_str).unwrap_or_default();
         let mut facts = open(head.path().to_owned(), head.fields.clone());
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
-        let key = (host, node.to_owned(), head.path().to_owned());
-        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json)) {
+        let key = self.keys.hash_one((host, node, head.path()));
+        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json, &self.keys)) {
             return Some(id);
         }
         if self.track_count >= MAX_TRACKS {
@@ -122,7 +134,7 @@ impl RestTracks {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
         let id = to.assembler.open(to.at, facts, to.out);
-        self.tracks.entry(key).or_default().add(id, &json);
+        self.tracks.entry(key).or_default().add(id, &json, &self.keys);
         Some(id)
     }
 }
@@ -146,7 +158,7 @@ impl RestCodec {
 
     /// Decodes the body of a poll; `None` if it is not a request in JSON.
     pub fn read_request(&self, body: &[u8], method: &Method) -> Option<Vec<u8>> {
-        let json = serde_json::from_slice::<Value>(body).ok()?;
+        let json = read_body(body)?;
         self.schema.encode(&message_of(method, Dir::Req), &json).ok()
     }
 
@@ -165,7 +177,10 @@ impl RestCodec {
             [] => DecodedBody::Bytes(b"\n".to_vec()),
             body => DecodedBody::Bytes(body.to_vec()),
         };
-        let Ok(json) = serde_json::from_slice::<Value>(body) else { return undecoded() };
+        if exceeds(body, MAX_TREE_BYTES) {
+            return DecodedBody::TooLarge(body.len() as u64);
+        }
+        let Some(json) = read_body(body) else { return undecoded() };
         match self.schema.encode(&message_of(method, dir), &json) {
             Ok(bytes) => DecodedBody::Bytes(bytes),
             Err(_) if self.has_unknown_type(&json, 0) => DecodedBody::Unsupported(body.len() as u64),
@@ -186,6 +201,11 @@ impl RestCodec {
             _ => false,
         }
     }
+}
+
+/// Parses a body; `None` if the body is not JSON or too large.
+fn read_body(body: &[u8]) -> Option<Value> {
+    if exceeds(body, MAX_TREE_BYTES) { None } else { read_json(body).ok() }
 }
 
 fn message_of(method: &Method, dir: Dir) -> String {
@@ -210,6 +230,7 @@ impl PollOutput<'_> {
                 self.assembler.message(self.at, id, dir, self.catalog, self.out);
             }
             DecodedBody::Unsupported(bytes) => self.assembler.gap(self.at, id, 1, bytes, self.out),
+            DecodedBody::TooLarge(bytes) => self.assembler.message_not_kept(self.at, id, bytes, self.out),
         }
     }
 }

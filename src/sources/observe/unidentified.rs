@@ -10,6 +10,8 @@ const DELTA_TYPE_URL: Option<u32> = DiscoveryField::TypeUrl.number(MessageShape:
 
 /// Most bytes buffered for one unidentified stream. Every request may repeat its node.
 const MAX_BUFFERED_BYTES: usize = 256 << 10;
+/// Memory of a piece besides its bytes. Pieces of the two directions may alternate.
+const PIECE_OVERHEAD: usize = 64;
 /// Messages after which an unidentified stream is taken not to be xDS.
 const MAX_BUFFERED_MESSAGES: usize = 16;
 
@@ -43,7 +45,15 @@ const ADS_V2: [&str; 2] = [
 impl UnidentifiedStream {
     pub(super) fn data(&mut self, dir: Dir, bytes: &[u8]) -> Identification {
         self.size += bytes.len();
-        self.pieces.push((dir, Some(bytes.to_vec())));
+        // A message may arrive in pieces of one byte.
+        match self.pieces.last_mut() {
+            Some((last, Some(piece))) if *last == dir => piece.extend_from_slice(bytes),
+            _ if bytes.is_empty() => {}
+            _ => {
+                self.size += PIECE_OVERHEAD;
+                self.pieces.push((dir, Some(bytes.to_vec())));
+            }
+        }
         if self.size > MAX_BUFFERED_BYTES { self.identify(true) } else { Identification::Pending }
     }
 

@@ -12,8 +12,9 @@ const DESTINATION_BYTES: usize = 8;
 /// Most bytes of a block, compressed or not.
 const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// False block starts after which the rest of a file is skipped. A hostile file may consist of
-/// nothing else.
+/// nothing else. A start with a checksum over many bytes counts several times.
 const MAX_FALSE_STARTS: u32 = 100_000;
+const BYTES_PER_FALSE_START: u32 = 4096;
 
 /// The position of a block in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,6 +172,7 @@ impl<R: Read> BlockScanner<R> {
             return Ok(BlockAttempt::Truncated { sealed: kind >= 3 });
         };
         if checksum(block)[..] != block[9..HEADER_BYTES] {
+            self.false_starts += packed / BYTES_PER_FALSE_START;
             return Ok(BlockAttempt::NotABlock);
         }
         let block = Block {

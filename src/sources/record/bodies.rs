@@ -9,9 +9,9 @@ use crate::wire::content::BodyStore;
 
 /// Bytes of decompressed segments to keep. At least one segment is kept, of any size.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Largest decompressed segment: about a mebibyte, or one body of the largest size. Larger ones are
-/// hostile.
-const MAX_SEGMENT_BYTES: usize = 768 << 20;
+/// Largest decompressed segment: about a mebibyte, or one message of the largest size. Larger ones
+/// are hostile: 768 MB of zeros have 40 kB.
+const MAX_SEGMENT_BYTES: usize = 96 << 20;
 
 /// The bytes that bodies are read from.
 pub(super) trait BodySource: Read + Seek + Send {}

@@ -36,6 +36,8 @@ pub struct RecordingReader<R> {
     settled_end: u64,
     /// Loose blocks and damage behind that offset, which a later compressed block may replace.
     unsettled: Vec<ScannedItem>,
+    /// Memory of `unsettled` in bytes.
+    unsettled_bytes: usize,
     is_finished: bool,
 }
 
@@ -65,6 +67,7 @@ impl<R: Read> RecordingReader<R> {
                 segment,
                 settled_end: settled,
                 unsettled,
+                unsettled_bytes: 0,
                 is_finished: false,
             },
         ))
@@ -103,7 +106,7 @@ impl<R: Read> RecordingReader<R> {
     }
 
     fn scan_block(&mut self) -> Result<(), RecordReadError> {
-        let next = if self.reader.has_too_many_blobs { ScannedItem::End } else { self.blocks.next()? };
+        let next = if self.reader.has_too_much_content { ScannedItem::End } else { self.blocks.next()? };
         match next {
             ScannedItem::Block(block, packed) if !block.is_loose => {
                 self.take_unsettled();
@@ -117,12 +120,10 @@ impl<R: Read> RecordingReader<R> {
                 self.is_finished = true;
             }
             next => {
+                let content = if let ScannedItem::Block(_, packed) = &next { packed.len() } else { 0 };
+                self.unsettled_bytes += size_of::<ScannedItem>() + content;
                 self.unsettled.push(next);
-                let bytes = self.unsettled.iter().map(|next| match next {
-                    ScannedItem::Block(_, packed) => packed.len(),
-                    _ => 0,
-                });
-                if bytes.sum::<usize>() > MAX_UNSETTLED_BYTES {
+                if self.unsettled_bytes > MAX_UNSETTLED_BYTES {
                     self.take_unsettled();
                 }
             }
@@ -141,6 +142,7 @@ impl<R: Read> RecordingReader<R> {
             return Ok(());
         }
         self.unsettled.clear();
+        self.unsettled_bytes = 0;
         let (settled, mut home) = (self.settled_end, home);
         let mut blocks = BlockScanner::new(copies, at);
         while let ScannedItem::Block(block, packed) = blocks.next()? {
@@ -159,6 +161,7 @@ impl<R: Read> RecordingReader<R> {
 
     /// Reads the unsettled blocks, because nothing replaces them.
     fn take_unsettled(&mut self) {
+        self.unsettled_bytes = 0;
         for next in std::mem::take(&mut self.unsettled) {
             match next {
                 ScannedItem::Block(block, packed) => self.take_content(block, &packed),

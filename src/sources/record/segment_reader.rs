@@ -25,6 +25,14 @@ const MAX_LIST_ENTRIES: usize = 1 << 28;
 /// equal.
 const MIN_BLOB_LIMIT: u64 = 1 << 20;
 
+/// Frames and header fields that any file may have, and more of them per compressed byte. Equal
+/// frames compress well, but their times differ.
+const MIN_FRAME_LIMIT: u64 = 1 << 20;
+const FRAMES_PER_BYTE: u64 = 16;
+
+/// Limit on messages to the user about lost parts.
+const MAX_LOSS_NOTICES: usize = 1000;
+
 /// A region of the file, in file order.
 pub(super) enum FileRegion {
     Segment(Vec<u8>, Vec<Block>),
@@ -57,8 +65,10 @@ pub(super) struct SegmentReader {
     entries: usize,
     /// How many more blobs may be read.
     blobs_left: u64,
-    /// Whether the file had more blobs than allowed.
-    pub(super) has_too_many_blobs: bool,
+    /// How many more frames and header fields may be read.
+    frames_left: u64,
+    /// Whether the file had more blobs or frames than allowed.
+    pub(super) has_too_much_content: bool,
     finished: bool,
 }
 
@@ -109,7 +119,8 @@ impl SegmentReader {
             malformed: 0,
             entries: 0,
             blobs_left: MIN_BLOB_LIMIT,
-            has_too_many_blobs: false,
+            frames_left: MIN_FRAME_LIMIT,
+            has_too_much_content: false,
             finished: false,
         }
     }
@@ -142,7 +153,9 @@ impl SegmentReader {
     }
 
     fn begin(&mut self, raw: Vec<u8>, blocks: Vec<Block>) -> SegmentCursor {
-        self.blobs_left += blocks.iter().map(|block| u64::from(block.packed_len)).sum::<u64>();
+        let packed: u64 = blocks.iter().map(|block| u64::from(block.packed_len)).sum();
+        self.blobs_left += packed;
+        self.frames_left += packed * FRAMES_PER_BYTE;
         let raw = Bytes::from(raw);
         let number = self.bodies.add_segment(blocks, raw.clone());
         SegmentCursor { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
@@ -153,7 +166,7 @@ impl SegmentReader {
         let raw = state.raw.clone();
         // The last record may be unfinished.
         for field in Fields::new(raw.get(state.at..)?).map_while(Result::ok) {
-            if self.has_too_many_blobs {
+            if self.has_too_much_content {
                 return None;
             }
             if self.frames.len() >= FRAMES_PER_READ {
@@ -200,11 +213,12 @@ impl SegmentReader {
         let what =
             format!("{messages} messages and {} other events are lost", frames.saturating_sub(messages));
         let place = format!("after message {}, between {from} and {to}", self.now.messages);
-        match self.damage.take() {
+        let has_room = self.notices.len() < MAX_LOSS_NOTICES;
+        match self.damage.take().filter(|_| has_room) {
             Some((at, bytes)) => {
                 self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {what} {place}"));
             }
-            None if frames > 0 => {
+            None if frames > 0 && has_room => {
                 self.notices.push(format!("the writer could not write everything: {what} {place}"))
             }
             None => {}
@@ -249,22 +263,22 @@ impl SegmentReader {
         if let Some(id) = self.lost.get(&number) {
             return Some(*id);
         }
-        self.count_blob()?;
+        self.count_blobs(1)?;
         self.bodies.add_location(BodyLocation::Lost);
         let id = catalog.restore(Blob::new(number.into(), 0, 0, false, BlobForm::Other));
         self.lost.insert(number, id);
         Some(id)
     }
 
-    /// Counts a blob. Returns `None` if there are too many.
-    fn count_blob(&mut self) -> Option<()> {
-        self.has_too_many_blobs |= self.blobs_left == 0;
-        self.blobs_left = self.blobs_left.saturating_sub(1);
-        (!self.has_too_many_blobs).then_some(())
+    /// Counts blobs, or aliases of one. Returns `None` if there are too many.
+    fn count_blobs(&mut self, blobs: usize) -> Option<()> {
+        self.has_too_much_content |= self.blobs_left < blobs as u64;
+        self.blobs_left = self.blobs_left.saturating_sub(blobs as u64);
+        (!self.has_too_much_content).then_some(())
     }
 
     fn blob(&mut self, record: BlobRecord<'_>, state: &SegmentCursor, catalog: &mut Catalog) {
-        if self.count_blob().is_none() {
+        if self.count_blobs(1 + record.aliases.len()).is_none() {
             return;
         }
         let payload = record.payload.and_then(|back| self.id(self.next_number().checked_sub(back)?, catalog));
@@ -306,6 +320,12 @@ impl SegmentReader {
     }
 
     fn frame(&mut self, stream: StreamId, what: FramePayload) {
+        let fields = if let FramePayload::Open(open) = &what { open.metadata.len() as u64 } else { 0 };
+        let Some(left) = self.frames_left.checked_sub(1 + fields) else {
+            self.has_too_much_content = true;
+            return;
+        };
+        self.frames_left = left;
         let at = time(self.now.micros);
         match &what {
             FramePayload::Open(_) => {
@@ -444,7 +464,7 @@ impl SegmentReader {
             let text = "the rest is lost";
             self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
         }
-        if self.has_too_many_blobs {
+        if self.has_too_much_content {
             let text = "the file decompresses to more content than its size allows";
             self.notices.push(format!("{text}: the rest is skipped; {read}"));
         }
@@ -453,7 +473,7 @@ impl SegmentReader {
                 let text = format!("ends within a block at byte {at}: its {bytes} bytes can't be read");
                 self.notices.push(format!("{text}; {read}"));
             }
-            None if !self.finished && !self.has_too_many_blobs && self.damage.is_none() => {
+            None if !self.finished && !self.has_too_much_content && self.damage.is_none() => {
                 self.notices.push(format!("not closed: xdscope was killed or is still recording; {read}"));
             }
             None => {}
@@ -528,6 +548,36 @@ mod tests {
         assert!(all == 7 && notices.iter().all(|text| !text.contains("decompresses to more")), "{notices:?}");
         let (some, notices) = blobs(2, 8);
         assert!(some == 7 && notices.iter().any(|text| text.contains("decompresses to more")), "{notices:?}");
+    }
+
+    #[test]
+    fn limits_frames_and_notices_by_file_size() {
+        let read = |record: &dyn Fn(&mut Vec<u8>, u64)| {
+            let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
+            reader.frames_left = 1000;
+            let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
+            let mut raw = Vec::new();
+            (1..5000).for_each(|n| record(&mut raw, n));
+            reader.push_region(FileRegion::Segment(raw, Vec::new()));
+            let mut frames = 0;
+            loop {
+                reader.read_some(&mut catalog);
+                if reader.frames.is_empty() {
+                    break;
+                }
+                frames += reader.frames.drain(..).count();
+            }
+            (frames, reader.finish(&Header::default()).1)
+        };
+        let (frames, notices) = read(&|raw, _| put_len_field(raw, encode::OPEN, b""));
+        assert!(frames == 1000 && notices.iter().any(|text| text.contains("decompresses to more")));
+        let fields = [0x32, 0].repeat(99);
+        let (frames, _) = read(&|raw, _| put_len_field(raw, encode::OPEN, &fields));
+        assert_eq!(frames, 10);
+        let (_, notices) = read(&|raw, n| {
+            put_len_field(raw, encode::START, &[0x10, (n % 128) as u8 | 0x80, (n / 128) as u8]);
+        });
+        assert!(notices.len() <= MAX_LOSS_NOTICES + 2, "{} notices", notices.len());
     }
 
     #[test]

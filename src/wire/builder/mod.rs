@@ -111,12 +111,15 @@ impl MessageBuilder {
 
     /// Reserves memory for this many recorded segments.
     pub fn expect(&mut self, segments: usize) {
-        self.parts.segments.reserve_exact(segments);
+        self.parts.segments.reserve_exact(segments.min(parts::MAX_SEGMENTS));
     }
 
     /// Reads the bytes of a recorded inline segment.
     pub fn push_inline(&mut self, bytes: &[u8], catalog: &mut Catalog) {
-        self.parts.inline.reserve_exact(bytes.len());
+        // Growing by a byte at a time would copy each time.
+        if self.parts.inline.is_empty() {
+            self.parts.inline.reserve_exact(bytes.len());
+        }
         self.push(bytes, catalog);
     }
 

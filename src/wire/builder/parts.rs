@@ -76,6 +76,9 @@ const MAX_INLINE_BYTES: usize = 16 << 20;
 /// Memory of a segment besides its bytes.
 const SEGMENT_OVERHEAD: usize = 64;
 
+/// Segments that are kept of one message.
+pub(super) const MAX_SEGMENTS: usize = MAX_INLINE_BYTES / SEGMENT_OVERHEAD;
+
 /// Returns the `name` of a `ResourceLocator` or `ResourceName`.
 fn inner_name(bytes: &[u8]) -> String {
     let name = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == fields::NAME).last();

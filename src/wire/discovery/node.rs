@@ -16,13 +16,16 @@ pub struct NodeInfo {
     pub user_agent: String,
     /// Build version or plain version of the user agent, as text.
     pub user_agent_version: String,
-    /// `client_features`, in order.
+    /// The first [`NodeInfo::MAX_FEATURES`] of `client_features`, in order.
     pub client_features: Vec<String>,
     /// The encoded node; `None` only if its bytes were never stored.
     pub blob: Option<BlobId>,
 }
 
 impl NodeInfo {
+    /// Limit on the features that are kept as text: each may be empty. Envoy has 10.
+    pub const MAX_FEATURES: usize = 1024;
+
     /// The client feature of clients that honour TTLs (docs/protocol.md#g-03).
     pub const TTL_FEATURE: &str = "xds.config.supports-resource-ttl";
     /// The client feature of clients that unwrap resources in SotW (docs/protocol.md#g-09).
@@ -50,7 +53,9 @@ impl NodeInfo {
                 node::USER_AGENT_BUILD_VERSION => {
                     info.user_agent_version = semantic_version(field.bytes());
                 }
-                node::CLIENT_FEATURES => info.client_features.push(field.text().into_owned()),
+                node::CLIENT_FEATURES if info.client_features.len() < NodeInfo::MAX_FEATURES => {
+                    info.client_features.push(field.text().into_owned());
+                }
                 _ => {}
             }
         }

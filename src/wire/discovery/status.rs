@@ -17,7 +17,7 @@ pub struct ErrorDetail {
     pub code: i32,
     /// The text for developers.
     pub message: Arc<str>,
-    /// The encoded `Any` messages of `details`, as sent.
+    /// The encoded `Any` messages of `details`, as sent: the first [`ErrorDetail::MAX_DETAILS`].
     pub details: Vec<Bytes>,
 }
 
@@ -31,6 +31,9 @@ pub struct ResourceError {
 }
 
 impl ErrorDetail {
+    /// Limit on the details that are kept: each may be empty.
+    pub const MAX_DETAILS: usize = 1024;
+
     /// Reads a `google.rpc.Status`, up to the first malformed field.
     pub fn parse(bytes: &[u8]) -> ErrorDetail {
         let mut detail = ErrorDetail::default();
@@ -38,7 +41,9 @@ impl ErrorDetail {
             match field.number {
                 status::CODE => detail.code = field.varint() as i32,
                 status::MESSAGE => detail.message = Arc::from(field.text()),
-                status::DETAILS => detail.details.push(Bytes::copy_from_slice(field.bytes())),
+                status::DETAILS if detail.details.len() < ErrorDetail::MAX_DETAILS => {
+                    detail.details.push(Bytes::copy_from_slice(field.bytes()));
+                }
                 _ => {}
             }
         }

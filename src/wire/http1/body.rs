@@ -1,4 +1,3 @@
-use super::super::MAX_MESSAGE_BYTES;
 use super::error::Http1Error;
 use super::head::Head;
 
@@ -26,14 +25,17 @@ enum Rest {
 /// Longest chunk size line or trailer, in bytes.
 const MAX_LINE_BYTES: usize = 8 << 10;
 
+/// Longest body, in bytes. Bodies are held until they are complete, and decoded at once.
+pub(super) const MAX_BODY_BYTES: usize = 16 << 20;
+
 impl BodyReader {
     pub(super) fn of_request(head: &Head) -> Result<BodyReader, Http1Error> {
         BodyReader::new(head, Rest::Bytes(0))
     }
 
-    /// Creates the body of a response to a request with this method.
-    pub(super) fn of_response(head: &Head, method: Option<&str>) -> Result<BodyReader, Http1Error> {
-        let none = method == Some("HEAD") || matches!(head.status(), Some(100..200 | 204 | 304));
+    /// Creates the body of a response, which is empty if the request was a HEAD.
+    pub(super) fn of_response(head: &Head, is_head: bool) -> Result<BodyReader, Http1Error> {
+        let none = is_head || matches!(head.status(), Some(100..200 | 204 | 304));
         if none {
             Ok(BodyReader { bytes: Vec::new(), rest: Rest::Bytes(0) })
         } else {
@@ -122,7 +124,7 @@ impl BodyReader {
     }
 
     fn within(&self, used: usize) -> Result<usize, Http1Error> {
-        if self.bytes.len() > MAX_MESSAGE_BYTES { Err(Http1Error::LargeBody) } else { Ok(used) }
+        if self.bytes.len() > MAX_BODY_BYTES { Err(Http1Error::LargeBody) } else { Ok(used) }
     }
 }
 

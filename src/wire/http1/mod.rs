@@ -62,8 +62,8 @@ pub enum Event {
 pub struct ConnectionObserver {
     requests: Half,
     responses: Half,
-    /// Number and method of the requests without a response, oldest first.
-    waiting: VecDeque<(u64, String)>,
+    /// Number of the requests without a response, oldest first, and whether the method is HEAD.
+    waiting: VecDeque<(u64, bool)>,
     next: u64,
     opaque: bool,
 }
@@ -166,12 +166,12 @@ impl ConnectionObserver {
             }
             let number = self.next;
             self.next += 1;
-            self.waiting.push_back((number, head.method().to_owned()));
+            self.waiting.push_back((number, head.method() == "HEAD"));
             return Ok(Some(Event::Request { number, head, body }));
         }
         loop {
-            let method = self.waiting.front().map(|(_, method)| method.clone());
-            let message = self.responses.next(|head| BodyReader::of_response(head, method.as_deref()))?;
+            let is_head = self.waiting.front().is_some_and(|(_, is_head)| *is_head);
+            let message = self.responses.next(|head| BodyReader::of_response(head, is_head))?;
             let Some((head, body)) = message else { return Ok(None) };
             match head.status() {
                 Some(101) => return Err(Http1Error::Upgrade),

@@ -1,0 +1,139 @@
+//! Small hostile files: each is refused or read within a gigabyte of address space and two minutes.
+//!
+//! The limits are those of an unoptimized build; the parsers that the files attack needed several
+//! gigabytes, minutes, or the whole stack.
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use xdscope::wire::pb::put_len_field;
+
+use crate::support::capture::{ACK, Form, Link, PLAIN, SYN, Segment, Writer, frame};
+
+/// Kilobytes of address space of a process, of which the program and its threads take 200 MB.
+const ADDRESS_SPACE: usize = 1 << 20;
+/// Time for a file, after which its reader hangs.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Runs a verb on a file with this content, and returns its output.
+#[track_caller]
+fn read(verb: &[&str], name: &str, content: &[u8]) -> (Output, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join(name);
+    std::fs::write(&file, content).expect("a file");
+    let mut command = limited(folder.path());
+    command.args(verb).arg(&file);
+    let (done, wait) = channel();
+    std::thread::spawn(move || done.send(command.output().expect("a process")).unwrap_or_default());
+    let output =
+        wait.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{name} takes more than {PATIENCE:?}"));
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let code = output.status.code();
+    assert!(code.is_some_and(|code| code < 70), "{name}: {:?} {error}", output.status);
+    assert!(error.len() < 10_000, "{name}: {} bytes of errors", error.len());
+    (output, error)
+}
+
+/// Returns the program with a limit on its memory.
+fn limited(folder: &Path) -> Command {
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("ulimit -v {ADDRESS_SPACE} && exec timeout 110 \"$0\" \"$@\""));
+    command.arg(env!("CARGO_BIN_EXE_xdscope"));
+    command.env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUST_BACKTRACE", "0");
+    command
+}
+
+#[track_caller]
+fn refuse(verb: &[&str], name: &str, content: &[u8], why: &str) {
+    let (output, error) = read(verb, name, content);
+    assert!(output.status.code() != Some(0) && error.contains(why), "{:?} {error}", output.status);
+}
+
+/// The values of a JSON list that needs a hundred times the memory of its text.
+fn values() -> String {
+    format!("[{}0]", "[0],".repeat(2_500_000))
+}
+
+#[test]
+fn json_of_many_values() {
+    let why = "the values need more than";
+    refuse(&["status"], "x.json", format!("{{\"resources\": {}}}", values()).as_bytes(), why);
+    refuse(&["lint"], "boot.json", format!("{{\"xds_servers\": {}}}", values()).as_bytes(), why);
+    let line =
+        format!("{{\"dir\":\"open\",\"t\":1,\"stream\":1,\"method\":\"/a\",\"node_hint\":{}}}\n", values());
+    refuse(&["status"], "x.jsonl", line.as_bytes(), why);
+}
+
+#[test]
+fn client_status_of_many_values() {
+    read(&["status"], "x.pb", &[0x0a, 0].repeat(5_000_000));
+}
+
+#[test]
+fn text_of_many_levels() {
+    let text = "resources { [type.googleapis.com/google.protobuf.Value] { ".to_owned()
+        + &"list_value { values { ".repeat(100_000);
+    refuse(&["status"], "x.pbtxt", text.as_bytes(), "nested");
+}
+
+/// Encodes a `FileDescriptorProto` with imports, all of them public.
+fn file(name: &str, imports: &[String], rest: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_len_field(&mut bytes, 1, name.as_bytes());
+    imports.iter().for_each(|import| put_len_field(&mut bytes, 3, import.as_bytes()));
+    (0..imports.len()).for_each(|import| bytes.extend([0x50, import as u8]));
+    bytes.extend(rest);
+    put_len_field(&mut bytes, 12, b"proto3");
+    let mut set = Vec::new();
+    put_len_field(&mut set, 1, &bytes);
+    set
+}
+
+#[test]
+fn descriptor_sets() {
+    let verb = ["explain", "Cluster.name", "--protoset"];
+    let refuse = |set: &[u8], why| refuse(&verb, "x.bin", set, why);
+    refuse(b"\x0a\x0d\x0a\x01a\x62\x08edition9", "syntax \"edition9\" is not supported");
+    read(&verb, "x.bin", &file("a", &["a".to_owned()], b""));
+    let lattice = (0..40).flat_map(|n| {
+        let imports: Vec<String> = (n + 1..40).take(3).map(|import| import.to_string()).collect();
+        file(&n.to_string(), &imports, b"")
+    });
+    read(&verb, "x.bin", &lattice.collect::<Vec<_>>());
+    refuse(&file("a", &[], &[0x22, 0].repeat(2_000_000)), "\"\" is not the name of a message");
+    let mut package = Vec::new();
+    put_len_field(&mut package, 2, ("a.".repeat(30_000) + "a").as_bytes());
+    refuse(&file("a", &[], &package), "is not a package name");
+}
+
+/// Returns a capture of connections that began before it, with frames of one byte.
+#[test]
+fn capture_of_bytes() {
+    let end = |host: u16, port: u16| {
+        let [high, low] = host.to_be_bytes();
+        std::net::SocketAddr::from(([10, 0, high, low], port))
+    };
+    let mut writer = Writer::new(Vec::new(), Form { link: Link::Raw, ..PLAIN }).expect("memory");
+    for host in 2..400 {
+        let (from, to) = (end(host, 40_000), end(1, 18_000));
+        let streams = (1..129_u32).step_by(2);
+        let start = streams.clone().map(|stream| frame(0, 0, stream, &[0, 0, 0x7f, 0, 0]));
+        let bytes = (0..20).flat_map(|_| streams.clone().map(|stream| frame(0, 0, stream, b"x")));
+        let mut seq = 1;
+        for part in start.chain(bytes).collect::<Vec<_>>().concat().chunks(1400) {
+            let (at, bytes) = (u64::from(host), part.to_vec());
+            writer.segment(&Segment { at, from, to, seq, ack: 1, flags: ACK, bytes }).expect("memory");
+            seq += part.len() as u32;
+        }
+    }
+    // One connection whose bytes arrive with gaps.
+    let (from, to) = (end(1000, 40_000), end(1, 18_000));
+    for n in 0..50_000_u32 {
+        let (flags, bytes) = if n == 0 { (SYN, Vec::new()) } else { (ACK, vec![b'x']) };
+        let segment = Segment { at: 1000, from, to, seq: 3 + 2 * n, ack: 1, flags, bytes };
+        writer.segment(&segment).expect("memory");
+    }
+    read(&["info"], "x.pcap", &writer.into_inner());
+}
