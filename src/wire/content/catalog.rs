@@ -518,7 +518,7 @@ impl Catalog {
 
     /// Returns the list of these entries: the shared one if it exists, else a new one.
     pub fn list(&self, blobs: Vec<BlobId>) -> Arc<List> {
-        let list = List::new(blobs);
+        let list = List::new(&self.secret, blobs);
         self.known_list(&list).unwrap_or_else(|| Arc::new(list))
     }
 
@@ -528,7 +528,7 @@ impl Catalog {
 
     /// Returns the shared list of these entries, and creates it if there is none.
     pub fn intern_list(&mut self, blobs: Vec<BlobId>) -> Arc<List> {
-        let list = List::new(blobs);
+        let list = List::new(&self.secret, blobs);
         if let Some(known) = self.known_list(&list) {
             return known;
         }

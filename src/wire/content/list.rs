@@ -100,8 +100,9 @@ impl List {
         self.kept.get_or_init(|| (bytes, redacted));
     }
 
-    pub(super) fn new(blobs: Vec<BlobId>) -> List {
-        let fingerprint = fingerprint(&blobs);
+    /// Creates a list of a catalog with this hash secret.
+    pub(super) fn new(secret: &[u8], blobs: Vec<BlobId>) -> List {
+        let fingerprint = fingerprint(secret, &blobs);
         List {
             blobs: blobs.into_boxed_slice(),
             fingerprint,
@@ -115,12 +116,14 @@ impl List {
 /// Entries that are hashed at a time. A copy of a long list would touch fresh memory.
 const ENTRIES_PER_HASH: usize = 512;
 
-pub(super) fn fingerprint(blobs: &[BlobId]) -> u128 {
+/// Hashes ids with the secret of their catalog, so that no peer can make lists that collide.
+pub(super) fn fingerprint(secret: &[u8], blobs: &[BlobId]) -> u128 {
+    const USUAL_LENGTH: &str = "a secret of the usual length";
     let mut room = [0; 4 * ENTRIES_PER_HASH];
     if blobs.len() <= ENTRIES_PER_HASH {
-        return XxHash3_128::oneshot(put_ids(&mut room, blobs));
+        return XxHash3_128::oneshot_with_secret(secret, put_ids(&mut room, blobs)).expect(USUAL_LENGTH);
     }
-    let mut hasher = XxHash3_128::new();
+    let mut hasher = XxHash3_128::with_seed_and_secret(0, secret).expect(USUAL_LENGTH);
     blobs.chunks(ENTRIES_PER_HASH).for_each(|chunk| hasher.write(put_ids(&mut room, chunk)));
     hasher.finish_128()
 }
@@ -214,6 +217,18 @@ mod tests {
     use super::*;
     use crate::wire::content::BlobForm;
 
+    #[test]
+    fn lists_have_other_fingerprints_in_other_catalogs() {
+        let fingerprint = |seed: u64, len: u32| {
+            let catalog = Catalog::new(seed, None, Box::new(crate::wire::content::MemoryBodies::default()));
+            catalog.list((0..len).map(BlobId).collect()).fingerprint()
+        };
+        for len in [1, 100, ENTRIES_PER_HASH as u32 + 1] {
+            assert_eq!(fingerprint(1, len), fingerprint(1, len));
+            assert_ne!(fingerprint(1, len), fingerprint(2, len), "{len} entries");
+        }
+    }
+
     proptest! {
         #[test]
         fn sum_from_another_list_equals_direct_sum(
@@ -225,7 +240,7 @@ mod tests {
             for (hash, (kept, redacted)) in (0..).zip(sizes) {
                 catalog.restore(Blob::new(hash, kept, kept, redacted, BlobForm::Other));
             }
-            let list = |ids: &[u32]| List::new(ids.iter().map(|id| BlobId(*id)).collect());
+            let list = |ids: &[u32]| List::new(&[0; 192], ids.iter().map(|id| BlobId(*id)).collect());
             let (base, from, whole) = (list(&base), list(&next), list(&next));
             base.kept(&catalog);
             from.add_up_from(&base, &catalog);
