@@ -26,6 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     seeds.extend(capture_reader()?);
     seeds.extend(message_scan(&sessions));
     seeds.extend(recording_reader(&sessions, &here.join("../fixtures/recordings/v1.xdsrec"))?);
+    for file in fs::read_dir(here.join("../../examples/bootstraps"))?.flatten() {
+        seeds.push(("bootstrap", fs::read(file.path())?));
+    }
     seeds.extend(texts.into_iter().map(|text| ("arrow_script", text.into_bytes())));
     for (n, (target, bytes)) in seeds.into_iter().enumerate() {
         let folder = here.join("corpus").join(target);

@@ -12,6 +12,9 @@ mod checks;
 /// Time limit of one file, in an unoptimised build.
 const LIMIT: Duration = Duration::from_secs(20);
 
+/// Random changes of the files of a corpus that are tried, unless `XDSCOPE_MUTATIONS` is set.
+const MUTATIONS: u64 = 100;
+
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz").join(name)
 }
@@ -23,23 +26,67 @@ fn replay(target: &str, check: fn(&[u8])) {
     let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     files.sort();
     assert!(!files.is_empty(), "{} is empty", folder.display());
+    let mut inputs = Vec::new();
     for file in files {
         let bytes = fs::read(&file).expect("readable");
         assert!(bytes.len() <= 4096, "{}: fuzz with -max_len=4096", file.display());
-        let (done, wait) = channel();
-        let run = thread::spawn(move || {
-            check(&bytes);
-            // The receiver is gone once the limit has passed.
-            done.send(()).unwrap_or_default();
-        });
-        match wait.recv_timeout(LIMIT) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => panic!("{} takes more than {LIMIT:?}", file.display()),
-            Err(RecvTimeoutError::Disconnected) => {
-                panic!("{}: {}", file.display(), panic_message(run.join().err()));
-            }
+        run(check, &bytes).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        inputs.push(bytes);
+    }
+    let mutations = std::env::var("XDSCOPE_MUTATIONS").ok().and_then(|number| number.parse().ok());
+    for seed in 0..mutations.unwrap_or(MUTATIONS) {
+        let input = mutated(&inputs, seed);
+        if let Err(error) = run(check, &input) {
+            let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{target}-{seed}"));
+            fs::write(&kept, &input).expect("a file");
+            panic!("change {seed}, kept in {}: {error}", kept.display());
         }
     }
+}
+
+/// Runs a check within the time limit.
+fn run(check: fn(&[u8]), bytes: &[u8]) -> Result<(), String> {
+    let bytes = bytes.to_vec();
+    let (done, wait) = channel();
+    let run = thread::spawn(move || {
+        check(&bytes);
+        // The receiver is gone once the limit has passed.
+        done.send(()).unwrap_or_default();
+    });
+    wait.recv_timeout(LIMIT).map_err(|error| match error {
+        RecvTimeoutError::Timeout => format!("takes more than {LIMIT:?}"),
+        RecvTimeoutError::Disconnected => panic_message(run.join().err()),
+    })
+}
+
+/// Returns a random change of a random input. Equal seeds give equal changes.
+fn mutated(inputs: &[Vec<u8>], seed: u64) -> Vec<u8> {
+    let mut hashes = (0_u64..).map(|n| twox_hash::XxHash3_64::oneshot_with_seed(seed, &n.to_le_bytes()));
+    let mut below = |limit: usize| hashes.next().unwrap_or_default() as usize % limit.max(1);
+    let mut out = inputs[below(inputs.len())].clone();
+    for _ in 0..1 + below(6) {
+        let at = below(out.len() + 1);
+        let byte = [0, 1, 0x7f, 0x80, 0xff, below(256) as u8][below(6)];
+        match below(6) {
+            0 => out.insert(at, byte),
+            1 => out.truncate(at),
+            2 => out.extend_from_within(at..),
+            3 => {
+                let other = &inputs[below(inputs.len())];
+                let from = below(other.len());
+                let part = &other[from..(from + below(64)).min(other.len())];
+                out.splice(at..at, part.iter().copied());
+            }
+            4 => _ = out.drain(at..(at + below(16)).min(out.len())),
+            _ => {
+                if let Some(changed) = out.get_mut(at) {
+                    *changed = if below(2) == 0 { byte } else { *changed ^ 1 << below(8) };
+                }
+            }
+        }
+        out.truncate(4096);
+    }
+    out
 }
 
 /// Returns the message of a panic.
@@ -81,6 +128,46 @@ fn arrow_script() {
 #[test]
 fn capture_reader() {
     replay("capture_reader", checks::capture_reader);
+}
+
+#[test]
+fn header_block() {
+    replay("header_block", checks::header_block);
+}
+
+#[test]
+fn packet_headers() {
+    replay("packet_headers", checks::packet_headers);
+}
+
+#[test]
+fn descriptor_set() {
+    replay("descriptor_set", checks::descriptor_set);
+}
+
+#[test]
+fn constraints() {
+    replay("constraints", checks::constraints);
+}
+
+#[test]
+fn bootstrap() {
+    replay("bootstrap", checks::bootstrap);
+}
+
+#[test]
+fn filter() {
+    replay("filter", checks::filter);
+}
+
+#[test]
+fn raw_jsonl() {
+    replay("raw_jsonl", checks::raw_jsonl);
+}
+
+#[test]
+fn xdstp_names() {
+    replay("xdstp_names", checks::xdstp_names);
 }
 
 #[test]

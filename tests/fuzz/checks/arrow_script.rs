@@ -53,7 +53,7 @@ fn messages(loaded: &xdscope::sources::record::Loaded) -> impl Iterator<Item = O
 }
 
 /// A codec without descriptors: the JSON in its own field after the name.
-struct Plain;
+pub(super) struct Plain;
 
 impl Codec for Plain {
     fn encode(&self, _message: &str, json: &Value) -> Result<Vec<u8>, script::CodecError> {

@@ -6,21 +6,37 @@
 #![allow(dead_code, unused_imports, reason = "each target is a crate that uses one check")]
 
 mod arrow_script;
+mod bootstrap;
 #[allow(clippy::duplicate_mod, reason = "of the tests that replay the corpora it is a part too")]
 #[path = "../../it/support/capture.rs"]
 mod capture;
 mod capture_reader;
+mod constraints;
+mod descriptor_set;
+mod filter;
 mod frame_splitter;
 mod h2_observer;
+mod header_block;
 mod message_scan;
+mod packet_headers;
+mod raw_jsonl;
 mod recording_reader;
+mod xdstp_names;
 
 pub use arrow_script::arrow_script;
+pub use bootstrap::bootstrap;
 pub use capture_reader::capture_reader;
+pub use constraints::constraints;
+pub use descriptor_set::descriptor_set;
+pub use filter::filter;
 pub use frame_splitter::frame_splitter;
 pub use h2_observer::h2_observer;
+pub use header_block::header_block;
 pub use message_scan::message_scan;
+pub use packet_headers::packet_headers;
+pub use raw_jsonl::raw_jsonl;
 pub use recording_reader::recording_reader;
+pub use xdstp_names::xdstp_names;
 
 use std::hash::Hasher;
 
