@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use regex::Regex;
+
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
@@ -94,6 +96,23 @@ fn summary_lists_every_page_of_the_book() {
         .filter(|page| !listed.contains(page))
         .collect();
     assert!(missing.is_empty(), "pages that SUMMARY.md does not list: {missing:?}");
+}
+
+#[test]
+fn tests_of_the_threat_model_exist() {
+    let docs = root().join("docs");
+    let page = fs::read_to_string(docs.join("threat-model.md")).expect("the threat model");
+    let link = Regex::new(r"\[`(\w+)`\]\(([\w./-]+\.rs)\)").expect("a pattern");
+    let mut checked = 0;
+    for found in link.captures_iter(&page) {
+        let source = fs::read_to_string(docs.join(&found[2])).expect("a source file");
+        assert!(source.contains(&format!("fn {}(", &found[1])), "{} has no test {}", &found[2], &found[1]);
+        checked += 1;
+    }
+    assert!(checked > 40, "only {checked} links to tests");
+    let unproved = page.lines().filter(|line| line.starts_with("| ") && !line.contains(".rs)"));
+    let unproved: Vec<_> = unproved.filter(|line| !line.starts_with("| attack |")).collect();
+    assert!(unproved.is_empty(), "lines without a test: {unproved:?}");
 }
 
 #[test]
