@@ -38,7 +38,8 @@ const MEMORY: usize = 512_000_000;
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
     let recording = sources::start_recording(Path::new(file)).expect("readable").expect("a recording");
-    let (options, meaning) = (Options { history: MEMORY, ..Options::default() }, schema.clone());
+    let options = Options { history: MEMORY, ..Options::default() };
+    let meaning = xdscope::app::tap::meaning(schema.clone());
     let read = Cursor::read(recording, options, meaning, analysis::bounded(&schema), &|_| ());
     let ((cursor, _), _) = read.expect("all of it");
     cursor

@@ -10,7 +10,7 @@ use crate::schema::Schema;
 use crate::schema::links;
 use crate::sources::FrameSink;
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
 
 /// Distinct contents up to which live runs and replays check references.
@@ -58,6 +58,10 @@ pub fn rules(schema: &Arc<Schema>) -> lint::Options {
 pub struct Analysis {
     store: Store,
     lint: Lint,
+    /// Bytes from which old facts are dropped.
+    drop_at: usize,
+    /// Bytes that facts may take.
+    budget: usize,
 }
 
 /// A checkpoint of the store and the rules.
@@ -68,7 +72,8 @@ pub struct Checkpoint {
 
 impl Analysis {
     pub fn new(store: Store, rules: lint::Options) -> Analysis {
-        Analysis { store, lint: Lint::new(rules) }
+        let budget = store.budget();
+        Analysis { store, lint: Lint::new(rules), drop_at: budget, budget }
     }
 
     /// Folds in the next frame ([`Store::handle`]) and checks it against the rules.
@@ -79,6 +84,33 @@ impl Analysis {
     /// Moves the clock on, so that timers of the store and the rules fire.
     pub fn advance(&mut self, now: Time) {
         self.lint.advance(&mut self.store, now);
+    }
+
+    /// Drops the older half of the history and everything that only that half refers to, if all
+    /// facts take more memory than `--memory` allows. Returns the contents that are still in use.
+    ///
+    /// `mark` marks the contents that are in use outside of the store. Checkpoints cannot be
+    /// restored afterwards.
+    pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
+        if self.memory() <= self.drop_at {
+            return None;
+        }
+        let dropped = self.store.drop_old();
+        self.lint.drop_streams(&dropped);
+        let mut used = UsedContent::default();
+        mark(&mut used);
+        self.lint.mark(&mut used);
+        self.store.mark_used(&mut used);
+        self.lint.retain_derived(&mut used);
+        let used = self.store.catalog_mut().retain(used);
+        // Facts of open streams are never dropped: try again only after they have grown.
+        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
+        Some(used)
+    }
+
+    /// Estimates the memory of all facts, in bytes.
+    pub fn memory(&self) -> usize {
+        self.store.memory() + self.lint.memory()
     }
 
     /// Returns the findings in the order in which they were first made.
@@ -132,3 +164,6 @@ impl DerefMut for Analysis {
         &mut self.store
     }
 }
+
+#[cfg(test)]
+mod tests;

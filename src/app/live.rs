@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
 use crate::wire::Frame;
+use crate::wire::content::UsedContent;
 use crate::wire::event::Time;
 
 use super::analysis::Analysis;
@@ -254,6 +255,7 @@ impl AnalysisWorker {
                 let is_last = rest.peek().is_none();
                 now_if_idle(copies, handover).filter(|_| is_last).unwrap_or(at)
             });
+            self.keep.drop_old(|used| pipeline.mark(used));
         }
         if is_spooled {
             copies.analysed_from_spool(size);
@@ -354,6 +356,16 @@ impl LiveSink {
             }
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Drops old facts, if all of them take more memory than they may. `mark` marks the contents
+    /// that are in use outside of the store.
+    pub(super) fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) {
+        let shared = self.shared.clone();
+        let used = shared.store().drop_old(mark);
+        if let Some((used, recorder)) = used.zip(self.recorder.as_mut()) {
+            recorder.forget(&used);
+        }
     }
 
     pub(super) fn finish(&mut self) {

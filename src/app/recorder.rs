@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::recording_file;
 use crate::sources::record::{Header, Writer};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
 
 /// How often new frames reach the file: `kill -9` loses no more than this.
@@ -48,6 +48,11 @@ impl Recorder {
             self.note(result);
             self.dirty = true;
         }
+    }
+
+    /// Forgets contents that the catalog has dropped.
+    pub fn forget(&mut self, used: &UsedContent) {
+        self.writer.forget(used);
     }
 
     /// Writes new frames to the file, if it is time.

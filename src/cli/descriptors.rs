@@ -64,7 +64,7 @@ fn check(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, Cl
     let catalog = store.catalog();
     let mut unknown: BTreeMap<String, u64> = BTreeMap::new();
     let mut known = 0u64;
-    for blob in catalog.blobs() {
+    for (_, blob) in catalog.blobs() {
         let crate::wire::content::BlobForm::Any { type_url, .. } = &blob.form else { continue };
         let url = catalog.text(*type_url);
         match schema.message(url) {

@@ -55,10 +55,10 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {}", count(*n), kind.word())).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     writeln!(out, "messages  {}{kinds}", count(store.messages()))?;
-    let blobs = store.catalog().blobs();
-    let bytes: u64 = blobs.iter().map(|blob| u64::from(blob.size)).sum();
-    writeln!(out, "content   {}, {}", plural(blobs.len() as u64, "distinct resource"), size(bytes))?;
-    let redacted = blobs.iter().filter(|blob| blob.redacted).count() as u64;
+    let blobs = || store.catalog().blobs().map(|(_, blob)| blob);
+    let bytes: u64 = blobs().map(|blob| u64::from(blob.size)).sum();
+    writeln!(out, "content   {}, {}", plural(blobs().count() as u64, "distinct resource"), size(bytes))?;
+    let redacted = blobs().filter(|blob| blob.redacted).count() as u64;
     writeln!(
         out,
         "secrets   {}",

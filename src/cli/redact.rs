@@ -115,9 +115,9 @@ impl Redaction {
             self.lost += 1;
             return FramePayload::Gap { messages: 1, bytes: message.size, cause: GapCause::Lost };
         };
-        let known = self.catalog.blobs().len();
+        let known = self.catalog.blob_count();
         let mut clean = Message::parse(message.shape, &bytes, &mut self.catalog);
-        let new = self.catalog.blobs().iter().skip(known);
+        let new = self.catalog.blobs_after(known).iter();
         // Count payloads only: the wrapper of a resource is a separate blob.
         let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::BlobForm::Any { .. });
         self.taken.resources += new.filter(resource).count() as u64;

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Method, StreamId, Time};
 
 use super::{
@@ -44,6 +44,13 @@ fn side(dir: Dir) -> usize {
 }
 
 impl Assembler {
+    /// Marks the contents and names of unfinished messages as used, and forgets shared values.
+    pub(crate) fn mark(&mut self, used: &mut UsedContent) {
+        let building = self.streams.values().flat_map(|stream| stream.building.iter().flatten());
+        building.for_each(|builder| builder.mark(used));
+        self.shared = SharedValues::default();
+    }
+
     /// Opens a stream and returns its id.
     pub fn open(&mut self, at: Time, open: Open, out: &mut Vec<Frame>) -> StreamId {
         self.opened += 1;

@@ -491,6 +491,17 @@ fn screen_quotes_server_refusal() {
 
 /// Screens of nothing would look as if all were well.
 #[test]
+fn replay_shows_what_warms() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/scripts/S-35f.xds");
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", script]);
+    // The first screen shows the problem, and the word of the state.
+    terminal.until("waits for EDS c again");
+    terminal.until("WARMING");
+    terminal.press("q");
+    assert_eq!(terminal.end(), 0);
+}
+
+#[test]
 fn replay_of_empty_file_opens_no_screens() {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, content) in [("empty.xdsrec", ""), ("comments.xds", "# nothing happens here\n")] {

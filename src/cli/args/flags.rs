@@ -65,7 +65,7 @@ pub struct TimerFlags {
     /// Report a response as STALE after this time without an ACK or NACK
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub stale_after: Duration,
-    /// Memory for messages; beyond it the oldest lose their content, never their rows
+    /// Memory for messages; beyond it the oldest lose their content, and a live tap drops them
     #[arg(long, value_name = "SIZE", default_value = "512MB", value_parser = bytes)]
     pub memory: u64,
 }

@@ -192,7 +192,7 @@ fn options(schema: &Arc<Schema>, file: Option<PathBuf>, args: &ReplayArgs, io: &
     let name = Path::new(typed).file_name().map(|name| name.to_string_lossy().into_owned());
     Options {
         store: offline::options(&args.source.timers),
-        meaning: schema.clone(),
+        meaning: crate::app::tap::meaning(schema.clone()),
         rules: bounded(schema),
         idle: args.idle_limit,
         speed: Speed::new(args.speed),

@@ -1,5 +1,6 @@
 //! Runs all rules over one source.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
@@ -28,10 +29,10 @@ pub struct Lint {
     options: Options,
     checks: Checks,
     /// By the index of the stream.
-    streams: Vec<StreamState>,
-    source: SourceState,
+    pub(super) streams: HashMap<usize, StreamState>,
+    pub(super) source: SourceState,
     alarms: AlarmQueue,
-    findings: Findings,
+    pub(super) findings: Findings,
 }
 
 /// The place and the time of a frame or timer.
@@ -57,7 +58,7 @@ impl Lint {
         Lint {
             options,
             checks: checks(),
-            streams: Vec::new(),
+            streams: HashMap::new(),
             source: SourceState::default(),
             alarms: AlarmQueue::default(),
             findings: Findings::default(),
@@ -222,10 +223,7 @@ impl Lint {
         run: impl FnOnce(&Checks, &mut RuleContext<'_>),
     ) {
         let Position { stream, stream_index, track_index, at, seq } = position;
-        if self.streams.len() <= stream_index {
-            self.streams.resize_with(stream_index + 1, StreamState::default);
-        }
-        let Some(stream_state) = self.streams.get_mut(stream_index) else { return };
+        let stream_state = self.streams.entry(stream_index).or_default();
         // The state of the track is taken out, so that rules can write it and that of the stream.
         let mut state = track_index.map(|track| stream_state.lend(track)).unwrap_or_default();
         let mut ctx = RuleContext {
@@ -256,7 +254,7 @@ impl Lint {
         while let Some(Due { at, stream: stream_index, track: track_index, alarm }) = self.alarms.pop(&is_due)
         {
             let Some(stream) = store.engine().streams().get(stream_index) else { continue };
-            let Some(state) = self.streams.get_mut(stream_index) else { continue };
+            let Some(state) = self.streams.get_mut(&stream_index) else { continue };
             if stream.closed.is_some() || !state.disarm(track_index, alarm, at) {
                 continue;
             }

@@ -80,12 +80,18 @@ impl Finding {
 
 /// Names in a finding.
 const MAX_FINDING_NAMES: usize = 1000;
+/// Memory of a name besides its text, in bytes.
+const NAME_BYTES: usize = 32;
 /// Messages in a finding.
 const MAX_EVIDENCE: usize = 16;
 /// Separate findings of one rule about one stream and type; further ones are merged.
 const MAX_DISTINCT_FINDINGS: u32 = 64;
 /// Findings of a source; beyond it each rule has one more.
 const MAX_FINDINGS: usize = 10_000;
+/// Bytes of texts and names of all findings; beyond it a finding has [`MIN_FINDING_NAMES`] names.
+const MAX_FINDING_BYTES: usize = 8 << 20;
+/// Names in a finding, if findings take much memory.
+const MIN_FINDING_NAMES: usize = 3;
 
 /// The report of a rule.
 #[derive(Default)]
@@ -135,6 +141,8 @@ pub(super) struct Findings {
     by_key: HashMap<u64, usize>,
     /// Number of separate findings by rule, stream and type.
     distinct: HashMap<u64, u32>,
+    /// Bytes of texts and names.
+    bytes: usize,
 }
 
 fn hash(value: impl Hash) -> u64 {
@@ -189,6 +197,16 @@ impl Findings {
         &self.all
     }
 
+    /// Estimates the memory of all findings, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.bytes + self.all.len() * (size_of::<Finding>() + 256)
+    }
+
+    /// Returns how many names a finding can have.
+    fn max_names(&self) -> usize {
+        if self.bytes < MAX_FINDING_BYTES { MAX_FINDING_NAMES } else { MIN_FINDING_NAMES }
+    }
+
     /// Adds a finding, or another occurrence of a known one. Returns its index.
     pub(super) fn add(
         &mut self,
@@ -200,6 +218,7 @@ impl Findings {
         let severity = draft.severity.unwrap_or(rule.severity);
         let family = hash((rule.id, origin.stream, origin.track));
         let mut key = hash((family, draft.cause, severity, draft.names, draft.part));
+        let max_names = self.max_names();
         let distinct = self.distinct.entry(family).or_default();
         if !self.by_key.contains_key(&key) {
             if self.all.len() >= MAX_FINDINGS {
@@ -212,16 +231,18 @@ impl Findings {
         }
         if let Some(known) = self.by_key.get(&key).and_then(|index| self.all.get_mut(*index)) {
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
-            let room = MAX_FINDING_NAMES - known.names.len().min(MAX_FINDING_NAMES);
+            let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
                 let name = text_of(*name);
                 if !known.names.contains(&name) {
+                    self.bytes += name.len() + NAME_BYTES;
                     known.names.push(name);
                 }
             }
             return self.by_key.get(&key).copied();
         }
-        let names = draft.names.iter().take(MAX_FINDING_NAMES).map(|name| text_of(*name)).collect();
+        let names: Vec<Arc<str>> = draft.names.iter().take(max_names).map(|name| text_of(*name)).collect();
+        self.bytes += draft.text.len() + names.iter().map(|name| name.len() + NAME_BYTES).sum::<usize>();
         self.by_key.insert(key, self.all.len());
         self.all.push(Finding { names, ..Finding::new(rule, draft, origin) });
         self.all.len().checked_sub(1)

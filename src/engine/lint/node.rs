@@ -37,6 +37,11 @@ pub(super) struct NodeDigests(HashMap<BlobId, NodeDigest, DenseHash>);
 const MAX_NODES: usize = 4096;
 
 impl NodeDigests {
+    /// Forgets the nodes that `is_used` does not accept.
+    pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
+        self.0.retain(|blob, _| is_used(*blob));
+    }
+
     fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
         let blob = blob?;
         if let Some(known) = self.0.get(&blob) {

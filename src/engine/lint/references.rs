@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::engine::session::DroppedStreams;
 use crate::schema::links::SourceKind;
-use crate::wire::content::{BlobId, Catalog};
+use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Sym, Time};
 
 /// A reference to a resource, and its stated source: `docs/protocol.md#i-06`.
@@ -94,6 +95,35 @@ pub(super) fn has_references(kind: Option<Kind>) -> bool {
 }
 
 impl ReferenceGraphs {
+    /// Marks the names of all clients' references as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        let keys = |graph: &ClientGraph| {
+            let keys = graph.of.keys().chain(graph.users.keys()).chain(graph.released.keys());
+            keys.for_each(|(_, name)| used.name(*name));
+        };
+        self.clients.values().for_each(keys);
+        for finding in self.windows.iter().chain(&self.breaks) {
+            used.names(&finding.clusters);
+        }
+    }
+
+    /// Forgets contents that are not used, and marks the names in the others as used.
+    pub(super) fn retain(&mut self, used: &mut UsedContent) {
+        self.refs.retain(|payload, _| used.has_blob(*payload));
+        let graphs = self.clients.values().flat_map(|graph| graph.of.values());
+        let refs = self.refs.values().chain(graphs).flat_map(|refs| refs.iter());
+        refs.for_each(|reference| used.name(reference.name));
+    }
+
+    /// Forgets clients and findings whose streams were dropped.
+    pub(super) fn drop_streams(&mut self, dropped: &DroppedStreams) {
+        self.clients.retain(|client, _| dropped.nodes.contains(client));
+        let references = self.clients.values().flat_map(|graph| graph.of.values());
+        self.size = references.map(|refs| refs.len()).sum();
+        self.windows.retain(|finding| dropped.kept.contains(&finding.stream));
+        self.breaks.retain(|finding| dropped.kept.contains(&finding.stream));
+    }
+
     pub(super) fn knows(&self, payload: BlobId) -> bool {
         self.refs.contains_key(&payload)
     }

@@ -175,6 +175,11 @@ pub(super) struct StreamState {
 }
 
 impl StreamState {
+    /// The states of all tracks.
+    pub(super) fn tracks(&self) -> impl Iterator<Item = &TrackState> {
+        self.tracks.iter().flatten().map(|track| &**track)
+    }
+
     pub(super) fn lend(&mut self, track: usize) -> Box<TrackState> {
         if self.tracks.len() <= track {
             self.tracks.resize_with(track + 1, || None);

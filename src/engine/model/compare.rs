@@ -1,7 +1,7 @@
 //! Runs a session through the engine and the model.
 
 use crate::engine::session::Engine;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 
 use super::frames::{frame, stream_id, type_url};
 use super::observed;
@@ -19,8 +19,9 @@ pub(super) struct Difference {
 
 /// Feeds a session to both, and compares all facts after each step.
 ///
-/// Steps without a place are skipped, so that a session can be shortened anywhere.
-pub(super) fn run(catalog: &mut Catalog, steps: &[Step]) -> Result<World, Difference> {
+/// Steps without a place are skipped, so that a session can be shortened anywhere. `drops`: after
+/// each step the catalog drops everything to which the engine does not refer.
+pub(super) fn run(catalog: &mut Catalog, steps: &[Step], drops: bool) -> Result<World, Difference> {
     let (mut engine, mut world) = (Engine::new(true), World::default());
     for (at, step) in steps.iter().enumerate() {
         if !world.allows(step) {
@@ -32,6 +33,13 @@ pub(super) fn run(catalog: &mut Catalog, steps: &[Step]) -> Result<World, Differ
         let frame = frame(catalog, step, world.now, delta);
         let found = engine.handle(catalog, &frame, false);
         check(at, "effect", &sorted(expected), &observed::effect(catalog, &found.what))?;
+        if drops {
+            let mut used = UsedContent::default();
+            engine.mark(catalog, &mut used);
+            catalog.mark_references(&mut used);
+            engine.retain_derived(&mut used);
+            catalog.retain(used);
+        }
         let kinds = world.streams[step.stream].tracks.iter().map(|track| track.kind);
         for kind in kinds.filter(|kind| concerns(&step.event, *kind)).collect::<Vec<_>>() {
             compare_track(catalog, &engine, &world, (at, step.stream, kind))?;

@@ -6,44 +6,53 @@ use super::compare::{Difference, run};
 use super::script::{Step, StepEvent};
 
 /// Removes steps, then parts of messages, as long as the session still fails.
-pub(super) fn shrink(catalog: &mut Catalog, steps: &[Step], first: Difference) -> (Vec<Step>, Difference) {
-    let mut best: Vec<Step> = steps[..=first.step].to_vec();
-    let mut difference = first;
+pub(super) fn shrink(
+    catalog: &mut Catalog,
+    steps: &[Step],
+    drops: bool,
+    first: Difference,
+) -> (Vec<Step>, Difference) {
+    let mut best = ShortestSession { steps: steps[..=first.step].to_vec(), difference: first, drops };
     loop {
-        let before = best.len();
-        let mut at = best.len();
+        let before = best.steps.len();
+        let mut at = best.steps.len();
         while at > 0 {
             at -= 1;
-            let mut shorter = best.clone();
+            let mut shorter = best.steps.clone();
             shorter.remove(at);
-            keep_if_failing(catalog, shorter, &mut best, &mut difference);
-            at = at.min(best.len());
+            best.replace_if_failing(catalog, shorter);
+            at = at.min(best.steps.len());
         }
-        for at in 0..best.len() {
+        for at in 0..best.steps.len() {
             for part in 0.. {
-                let mut simpler = best.clone();
+                let mut simpler = best.steps.clone();
                 match simpler.get_mut(at).map(|step| simplify(step, part)) {
-                    Some(Some(true)) => keep_if_failing(catalog, simpler, &mut best, &mut difference),
+                    Some(Some(true)) => best.replace_if_failing(catalog, simpler),
                     Some(Some(false)) => {}
                     _ => break,
                 }
             }
         }
-        if best.len() == before {
-            return (best, difference);
+        if best.steps.len() == before {
+            return (best.steps, best.difference);
         }
     }
 }
 
-fn keep_if_failing(
-    catalog: &mut Catalog,
+/// The shortest session so far that fails.
+struct ShortestSession {
     steps: Vec<Step>,
-    best: &mut Vec<Step>,
-    difference: &mut Difference,
-) {
-    if let Err(found) = run(catalog, &steps) {
-        *best = steps[..=found.step].to_vec();
-        *difference = found;
+    difference: Difference,
+    /// Whether the catalog drops unused content after each step.
+    drops: bool,
+}
+
+impl ShortestSession {
+    fn replace_if_failing(&mut self, catalog: &mut Catalog, steps: Vec<Step>) {
+        if let Err(found) = run(catalog, &steps, self.drops) {
+            self.steps = steps[..=found.step].to_vec();
+            self.difference = found;
+        }
     }
 }
 

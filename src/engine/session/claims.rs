@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use crate::wire::content::UsedContent;
 use crate::wire::event::{Seq, Sym};
 
 use super::names::SymMap;
@@ -74,6 +75,13 @@ impl Claims {
         let (claimed, left_behind) = (entries.len() as u64, decided.len() as u64);
         let counts = ReconnectCounts { claimed, left_behind, ..ReconnectCounts::default() };
         Claims { stated_by: Some(stated_by), entries: entries.into(), decided: Arc::new(decided), counts }
+    }
+
+    /// Marks the names and versions as used.
+    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+        for claim in &*self.entries {
+            used.names([claim.name, claim.version].iter().chain(&claim.known));
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,4 +1,4 @@
-use crate::wire::content::{BlobForm, BlobId, Catalog, List};
+use crate::wire::content::{BlobForm, BlobId, Catalog, List, UsedContent};
 use crate::wire::discovery::fields::any;
 use crate::wire::event::Sym;
 use crate::wire::pb::Fields;
@@ -41,6 +41,14 @@ const NAMELESS: u32 = 1 << 31;
 /// Returns the content that a key without a name stands for.
 pub(crate) fn nameless(key: Sym) -> Option<BlobId> {
     (key.0 & NAMELESS != 0).then_some(BlobId(key.0 & !NAMELESS))
+}
+
+/// Marks the name or the content that a key stands for as used.
+pub(crate) fn mark_key(used: &mut UsedContent, key: Sym) {
+    match nameless(key) {
+        Some(blob) => used.blob(blob),
+        None => used.name(key),
+    }
 }
 
 /// Whether an entry has no payload: a heartbeat, or a resource that does not exist

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use super::outcome::{Outcome, SessionEvent};
 use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
+use super::stream_table::{StreamTable, Streams};
 use super::warming::{Needs, WarmingView, can_warm, is_needed};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, visits, xdstp};
 
@@ -23,20 +24,23 @@ const MAX_EARLIER_STREAMS: usize = 64;
 /// All streams of a source. A clone serves as a checkpoint: large parts are shared.
 #[derive(Clone, Default)]
 pub(crate) struct Engine {
-    streams: Vec<Stream>,
-    by_id: HashMap<StreamId, usize>,
-    index: StreamIndex,
-    /// A session is one client, one server and one method.
-    sessions: Vec<Session>,
-    by_client: HashMap<ClientHistory, usize>,
-    failures: Failures,
-    runs: NameRuns,
+    pub(super) streams: StreamTable,
+    pub(super) by_id: HashMap<StreamId, usize>,
+    pub(super) index: StreamIndex,
+    /// A session is one client, one server and one method. Indices are never used twice.
+    pub(super) sessions: BTreeMap<usize, Session>,
+    next_session: usize,
+    pub(super) by_client: HashMap<ClientHistory, usize>,
+    pub(super) failures: Failures,
+    /// Types of all streams.
+    pub(super) tracks: usize,
+    pub(super) runs: NameRuns,
     specials: Specials,
     semantics: Option<SharedSemantics>,
     /// The resources that clusters and listeners wait for.
-    needs: Needs,
+    pub(super) needs: Needs,
     /// Streams of one type by node id: such a client receives what it needs on other streams.
-    siblings: HashMap<Arc<str>, Vec<usize>>,
+    pub(super) siblings: HashMap<Arc<str>, Vec<usize>>,
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
@@ -47,24 +51,9 @@ pub(crate) struct Engine {
 
 /// Indices of the streams of a session, in order of their start.
 #[derive(Clone, Default)]
-struct Session {
-    all: Vec<usize>,
-    ended: BTreeSet<usize>,
-}
-
-/// The streams of a source, in order of their openings.
-#[derive(Clone, Copy)]
-pub(crate) struct Streams<'a>(&'a [Stream]);
-
-impl<'a> Streams<'a> {
-    pub(crate) fn get(self, index: usize) -> Option<&'a Stream> {
-        self.0.get(index)
-    }
-
-    /// All streams: for queries, not for the handling of a message.
-    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = &'a Stream> {
-        self.0.iter().inspect(|_| visits::count())
-    }
+pub(super) struct Session {
+    pub(super) all: Vec<usize>,
+    pub(super) ended: BTreeSet<usize>,
 }
 
 /// Streams of a session to search for open ones, newest first.
@@ -72,7 +61,7 @@ const MAX_PARALLEL_STREAMS: usize = 256;
 
 /// The identity of a client: streams with an equal one belong to one session.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct ClientHistory {
+pub(super) struct ClientHistory {
     node: Option<(String, String)>,
     /// The host of the client, if the node is unknown.
     host: Option<String>,
@@ -228,7 +217,7 @@ impl Engine {
     }
 
     fn session_of(&self, stream: &Stream) -> Option<&Session> {
-        stream.session.and_then(|session| self.sessions.get(session))
+        self.sessions.get(&stream.session?)
     }
 
     /// The stream, and those of the newest [`MAX_PARALLEL_STREAMS`] of its session that are open.
@@ -289,7 +278,8 @@ impl Engine {
                     stream.closed = Some((*at, End::clone(end)));
                     self.failures.closed(index, stream);
                     self.index.close(index, stream);
-                    if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(session)) {
+                    if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(&session))
+                    {
                         session.ended.insert(index);
                     }
                     outcome.what = SessionEvent::Close;
@@ -300,7 +290,7 @@ impl Engine {
     }
 
     fn begin(&mut self, id: StreamId, open: Open, at: Time) -> usize {
-        let index = self.streams.len();
+        let index = self.streams.next_index();
         let (known, is_partial) = (open.node_hint.is_some(), open.partial);
         let mut stream = Stream::new(id, open, at);
         if is_partial {
@@ -319,12 +309,12 @@ impl Engine {
     /// Adds a stream to the session of its client, once the client is known.
     fn join(&mut self, index: usize) {
         let Some(stream) = self.streams.get(index).filter(|stream| stream.session.is_none()) else { return };
-        let sessions = &mut self.sessions;
+        let next = &mut self.next_session;
         let session = *self.by_client.entry(ClientHistory::of(stream)).or_insert_with(|| {
-            sessions.push(Session::default());
-            sessions.len() - 1
+            *next += 1;
+            *next
         });
-        let Some(members) = self.sessions.get_mut(session).map(|session| &mut session.all) else { return };
+        let members = &mut self.sessions.entry(session).or_default().all;
         if let Some(node) = stream.node_id.as_ref().filter(|_| !stream.is_aggregated()) {
             let known = self.siblings.entry(node.clone()).or_default();
             if known.len() > MAX_SIBLINGS {
@@ -359,15 +349,15 @@ impl Engine {
     }
 
     /// Searches new blobs and strings of the catalog for special ones.
-    fn note_specials(&mut self, catalog: &mut Catalog) {
+    pub(super) fn note_specials(&mut self, catalog: &mut Catalog) {
         let specials = &mut self.specials;
         if !specials.wrapped {
-            let new = catalog.blobs().get(specials.blobs..).unwrap_or_default();
+            let new = catalog.blobs_after(specials.blobs);
             specials.wrapped = new.iter().any(|blob| match &blob.form {
                 BlobForm::Wrapper { wrapper, .. } => wrapper.ttl.is_some() || !wrapper.aliases.is_empty(),
                 _ => false,
             });
-            specials.blobs = catalog.blobs().len();
+            specials.blobs = catalog.blob_count();
         }
         if !specials.structured {
             let len = catalog.strings().len();
@@ -412,6 +402,7 @@ impl Engine {
         let track = stream.track(&type_url, at);
         outcome.track = Some(track);
         if stream.tracks.len() > known {
+            self.tracks += 1;
             self.index.update(index, stream);
         }
         let Some(stream) = self.streams.get(index) else { return };

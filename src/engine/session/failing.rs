@@ -333,6 +333,16 @@ impl Failures {
         self.open.insert(index);
     }
 
+    /// Forgets the ends of clients of which no stream is kept.
+    pub(super) fn retain(&mut self, kept: &BTreeSet<usize>) {
+        self.by_client.retain(|_, ends| {
+            let run = ends.run.as_ref().map(|run| run.newest);
+            let newest = [run, ends.answered, ends.unreplaced, Some(ends.cuts.newest)];
+            ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
+        });
+        self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));
+    }
+
     /// Indices of the open streams, in order of their openings.
     pub(crate) fn open_streams(&self) -> impl Iterator<Item = usize> {
         self.open.iter().copied()

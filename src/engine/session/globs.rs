@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Sym;
 
 use super::xdstp::{is_glob, respelled};
@@ -37,6 +37,11 @@ impl Globs {
     /// Returns the globs as subscribed, in no particular order.
     pub(crate) fn names(&self) -> impl Iterator<Item = Sym> {
         self.by_url.values().copied()
+    }
+
+    /// Marks the names as used.
+    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+        used.names(self.by_url.values());
     }
 
     /// Returns the globs that have the name as a member, the narrowest first

@@ -1,6 +1,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::wire::content::UsedContent;
 use crate::wire::event::{DenseHash, Sym};
 
 pub(crate) type SymMap<V> = HashMap<Sym, V, DenseHash>;
@@ -28,6 +29,12 @@ impl NameRuns {
         let run: Arc<[Sym]> = names.into();
         self.known.insert(run.clone());
         run
+    }
+
+    /// Drops the lists that no client has any more.
+    pub(crate) fn drop_unused(&mut self) {
+        self.known.retain(|run| Arc::strong_count(run) > 1);
+        self.known.shrink_to_fit();
     }
 }
 
@@ -74,6 +81,12 @@ impl NameSet {
             self.settle(runs);
         }
         true
+    }
+
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.run.iter().for_each(|run| used.run(run));
+        used.names(self.plus.iter().chain(&self.minus));
     }
 
     fn settle(&mut self, runs: &mut NameRuns) {

@@ -7,10 +7,10 @@ use crate::engine::nack::ClientKind;
 use crate::engine::nack::NackScope;
 use crate::engine::nack::RestUse;
 use crate::wire::ErrorDetail;
-use crate::wire::content::{BlobId, Catalog};
+use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym};
 
-use super::compare::{hollow, key, nameless};
+use super::compare::{hollow, key, mark_key, nameless};
 use super::names::SymMap;
 use super::resource_set::{Presence, ResourceEntry, ResourceSet};
 use super::responses::{Body, Order};
@@ -73,6 +73,19 @@ impl RefusedCounts {
     fn remove(&mut self, refusal: &Refusal) {
         self.named -= usize::from(refusal.is_named);
         self.unnamed -= usize::from(refusal.is_unused_rest());
+    }
+}
+
+impl Refusals {
+    /// Marks the contents and names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        for refused in [&self.by_name, &self.removals] {
+            refused.keys().for_each(|name| mark_key(used, *name));
+            refused.values().filter_map(|refusal| refusal.blob).for_each(|blob| used.blob(blob));
+            refused.values().for_each(|refusal| used.name(refusal.version));
+        }
+        self.applied.keys().for_each(|name| mark_key(used, *name));
+        self.applied.values().for_each(|entry| entry.mark(used));
     }
 }
 

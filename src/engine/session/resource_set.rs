@@ -37,10 +37,10 @@ use std::borrow::Cow;
 
 use indexmap::IndexMap;
 
-use crate::wire::content::{BlobId, Catalog};
+use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Sym};
 
-use super::compare::key;
+use super::compare::{key, mark_key};
 use super::names::SymSet;
 use base::Base;
 use change::own_version;
@@ -134,6 +134,15 @@ impl ResourceSet {
         }
         out.extend(self.patch.iter().filter(|(name, _)| !shown.contains(*name)).map(|(n, s)| (*n, *s)));
         out
+    }
+
+    /// Marks the contents and names as used.
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
+        self.base.iter().for_each(|base| base.mark(used));
+        for (name, entry) in &self.patch {
+            mark_key(used, *name);
+            entry.mark(used);
+        }
     }
 
     /// The entries of the patch.

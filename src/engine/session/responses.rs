@@ -1,7 +1,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::wire::content::List;
+use crate::wire::content::{List, UsedContent};
 use crate::wire::event::{Nonce, Seq, Sym, Time, VersionInfo};
 
 /// The position of a response among those of its track, from 0.
@@ -109,6 +109,15 @@ impl Responses {
             self.forget_nonce(&old.nonce);
         }
         is_new
+    }
+
+    /// Marks the contents and names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        for body in self.items.iter().filter_map(|response| response.body.as_ref()) {
+            used.list(&body.list);
+            used.name(body.version);
+            used.names(&body.removed);
+        }
     }
 
     /// The order of the next response.

@@ -39,11 +39,11 @@ impl SchemaSemantics {
 
 impl ResourceSemantics for SchemaSemantics {
     fn same(&self, a: &[u8], b: &[u8]) -> bool {
-        self.schema.same(a, b)
+        self.schema.same_meaning(a, b)
     }
 
     fn broken(&self, any: &[u8]) -> Vec<String> {
-        self.schema.broken(any)
+        content_faults(&self.schema, any)
     }
 
     fn references(&self, any: &[u8]) -> Vec<FoundReference> {
@@ -51,23 +51,18 @@ impl ResourceSemantics for SchemaSemantics {
     }
 }
 
-impl ResourceSemantics for Schema {
-    fn same(&self, a: &[u8], b: &[u8]) -> bool {
-        self.same_meaning(a, b)
+/// Returns why a client would refuse an `Any`: it is damaged, or violates constraints of its type
+/// (docs/protocol.md#j-01).
+pub fn content_faults(schema: &Schema, any: &[u8]) -> Vec<String> {
+    // The client can know types and fields that these descriptors do not have.
+    let damaged = |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
+    let faults = schema.faults(ANY, any);
+    let faults: Vec<String> = faults.iter().filter(|fault| damaged(fault)).map(ToString::to_string).collect();
+    if !faults.is_empty() {
+        return faults;
     }
-
-    fn broken(&self, any: &[u8]) -> Vec<String> {
-        // The client can know types and fields that these descriptors do not have.
-        let damaged =
-            |fault: &FaultAt| !matches!(fault.fault, Fault::UnknownType(_) | Fault::UnknownFields(_));
-        let faults: Vec<String> =
-            self.faults(ANY, any).iter().filter(|fault| damaged(fault)).map(ToString::to_string).collect();
-        if !faults.is_empty() {
-            return faults;
-        }
-        // Undecodable messages have returned above.
-        self.violations(ANY, any).unwrap_or_default().iter().map(ToString::to_string).collect()
-    }
+    // Undecodable messages have returned above.
+    schema.violations(ANY, any).unwrap_or_default().iter().map(ToString::to_string).collect()
 }
 
 /// A comparison without validation.

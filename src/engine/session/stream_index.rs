@@ -31,25 +31,28 @@ pub(crate) struct StreamIndex {
     by_server: HashMap<String, BTreeSet<usize>>,
     connections: HashMap<Connection, usize>,
     /// The connection of each stream.
-    connection_of: Vec<usize>,
+    connection_of: HashMap<usize, usize>,
     /// The time of the last frame on each connection.
-    last_frames: Vec<Time>,
+    last_frames: HashMap<usize, Time>,
+    next_connection: usize,
 }
 
 impl StreamIndex {
     /// Adds a stream that was opened; `index` is the next one.
     pub(super) fn open(&mut self, index: usize, stream: &Stream) {
+        let next = self.next_connection;
         let connection = match &stream.open.peer {
             Some(peer) => {
                 let key = (peer.clone(), stream.open.server.clone());
-                *self.connections.entry(key).or_insert(self.last_frames.len())
+                *self.connections.entry(key).or_insert(next)
             }
-            None => self.last_frames.len(),
+            None => next,
         };
-        if connection == self.last_frames.len() {
-            self.last_frames.push(stream.opened);
+        if connection == next {
+            self.next_connection += 1;
+            self.last_frames.insert(connection, stream.opened);
         }
-        self.connection_of.push(connection);
+        self.connection_of.insert(index, connection);
         self.pass(index, stream.opened);
         if let Some(server) = &stream.open.server {
             self.by_server.entry(server.clone()).or_default().insert(index);
@@ -59,7 +62,7 @@ impl StreamIndex {
 
     /// Records the time of a frame.
     pub(super) fn pass(&mut self, index: usize, at: Time) {
-        let connection = self.connection_of.get(index).copied();
+        let connection = self.connection_of.get(&index);
         if let Some(last) = connection.and_then(|connection| self.last_frames.get_mut(connection)) {
             *last = at.max(*last);
         }
@@ -93,6 +96,16 @@ impl StreamIndex {
         }
     }
 
+    /// Drops all streams but these, and the connections without a stream.
+    pub(super) fn retain(&mut self, kept: &BTreeSet<usize>) {
+        self.connection_of.retain(|index, _| kept.contains(index));
+        let used: BTreeSet<usize> = self.connection_of.values().copied().collect();
+        self.connections.retain(|_, connection| used.contains(connection));
+        self.last_frames.retain(|connection, _| used.contains(connection));
+        self.by_server.retain(|_, open| !open.is_empty());
+        self.connections.shrink_to_fit();
+    }
+
     /// Returns the open streams of a node, in order of their openings; `None` for too many.
     pub(super) fn of_node(&self, node: &str) -> Option<Vec<usize>> {
         let open = self.by_node.get(node).map(|client| &client.all);
@@ -114,7 +127,7 @@ impl StreamIndex {
 
     /// Returns the time of the last frame on the connection of a stream.
     pub(super) fn last_frame(&self, index: usize) -> Option<Time> {
-        self.connection_of.get(index).and_then(|connection| self.last_frames.get(*connection)).copied()
+        self.last_frames.get(self.connection_of.get(&index)?).copied()
     }
 }
 

@@ -2,6 +2,7 @@ use indexmap::IndexMap;
 
 use std::sync::Arc;
 
+use crate::wire::content::UsedContent;
 use crate::wire::event::{DenseHash, Seq, Sym, Time};
 
 use super::Wildcard;
@@ -28,6 +29,11 @@ impl SubscribedNames {
 
     pub(crate) fn is_empty(&self) -> bool {
         !self.is_wildcard() && self.names.is_empty()
+    }
+
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.names.mark(used);
     }
 }
 
@@ -70,6 +76,12 @@ pub(crate) struct PendingNames {
 }
 
 impl PendingNames {
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.shared.iter().for_each(|(names, _)| used.run(names));
+        used.names(self.single.keys());
+    }
+
     /// Adds all names of a first request.
     pub(crate) fn add_all(&mut self, names: Vec<Sym>, request: NameRequest, runs: &mut NameRuns) {
         if !names.is_empty() {

@@ -10,10 +10,11 @@ use std::cell::Cell;
 
 use indexmap::IndexMap;
 
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
+use super::compare::mark_key;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
@@ -86,6 +87,23 @@ impl Track {
             track.lose_messages();
         }
         track
+    }
+
+    /// Marks the contents and names of the track as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.subscribed.mark(used);
+        self.subscription.mark(used);
+        self.waiting.mark(used);
+        self.responses.mark(used);
+        self.sent.mark(used);
+        self.accepted.mark(used);
+        self.refused.mark(used);
+        self.carried.mark(used);
+        self.warming.mark(used);
+        let ttls = self.deadlines.keys().chain(self.ttls.keys());
+        let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
+        let names = aliases.chain(ttls).chain(self.errors.keys()).chain(&self.unrequested);
+        names.for_each(|name| mark_key(used, *name));
     }
 
     /// Records that messages are missing.

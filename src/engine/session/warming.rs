@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::schema::links::SourceKind;
-use crate::wire::content::{BlobId, Catalog};
+use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
 
 use super::names::{NameRuns, SymSet};
@@ -70,6 +70,14 @@ pub(crate) fn is_needed(kind: Option<Kind>) -> bool {
 impl Needs {
     fn get(&self, payload: BlobId) -> Option<Arc<[ResourceKey]>> {
         self.by_content.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
+    }
+
+    /// Forgets contents that are not used, and marks the names that the others need as used.
+    pub(super) fn retain(&self, used: &mut UsedContent) {
+        let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|payload, _| used.has_blob(*payload));
+        known.shrink_to_fit();
+        known.values().flat_map(|needs| needs.iter()).for_each(|need| used.name(need.name));
     }
 
     /// Returns the canonical name that a name is an alternative of.

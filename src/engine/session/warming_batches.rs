@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::wire::content::UsedContent;
 use crate::wire::event::{Seq, Sym, Time};
 
 /// Names of one type that can warm at a time; of more, the oldest are forgotten.
@@ -42,6 +43,11 @@ pub(crate) struct WarmingBatches {
 impl WarmingBatches {
     pub(crate) fn is_empty(&self) -> bool {
         self.batches.is_empty()
+    }
+
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.batches.iter().for_each(|batch| used.run(&batch.names));
     }
 
     /// The response that started the newest batch.

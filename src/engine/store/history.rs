@@ -26,10 +26,10 @@ const UNPACKED_DIVISOR: usize = 4;
 pub(super) struct Row {
     pub(super) at: Time,
     /// The message, unless it is compressed.
-    unpacked: Option<Box<UnpackedMessage>>,
+    pub(super) unpacked: Option<Box<UnpackedMessage>>,
     /// Index of the stream.
     pub(super) stream: u32,
-    id: StreamId,
+    pub(super) id: StreamId,
     /// Number of the message; 0 for the opening and closing of a stream.
     seq: u32,
     /// Number of the answered message; 0 if there is none.
@@ -45,9 +45,9 @@ pub(super) struct Row {
 }
 
 /// A message and its line.
-struct UnpackedMessage {
-    message: Arc<Message>,
-    remark: Remark,
+pub(super) struct UnpackedMessage {
+    pub(super) message: Arc<Message>,
+    pub(super) remark: Remark,
     /// Estimated bytes in memory.
     weight: usize,
 }
@@ -104,20 +104,24 @@ impl Row {
 
 /// The timeline: messages, openings and closings of streams.
 pub(super) struct History {
-    rows: Vec<Row>,
+    /// The newest rows. Earlier ones were dropped.
+    pub(super) rows: VecDeque<Row>,
+    /// The number of the first row in `rows`.
+    pub(super) first: usize,
     /// The end of the timeline. Later rows are known from before a checkpoint was restored.
     shown: End,
-    /// The row of each message, by its number minus one.
-    by_seq: Vec<u32>,
+    /// The row of each message in `rows`, by its number minus one and minus `first_seq`.
+    pub(super) by_seq: VecDeque<u32>,
+    pub(super) first_seq: usize,
     /// Estimated bytes of uncompressed messages.
     bytes: usize,
     budget: usize,
     /// The first row whose message is not compressed.
-    first_unpacked: usize,
+    pub(super) first_unpacked: usize,
     /// Compressed messages by their numbers minus one. The oldest are dropped beyond the limit.
-    messages: Packed,
-    /// Compressed lines by their numbers minus one. They are never dropped.
-    lines: Packed,
+    pub(super) messages: Packed,
+    /// Compressed lines by their numbers minus one. They are dropped together with their rows.
+    pub(super) lines: Packed,
     unpacked_cache: RefCell<VecDeque<(Seq, Arc<Message>)>>,
     last_list: u128,
 }
@@ -136,9 +140,11 @@ fn small(n: impl TryInto<u32>) -> u32 {
 impl History {
     pub(super) fn new(budget: usize) -> History {
         History {
-            rows: Vec::new(),
+            rows: VecDeque::new(),
+            first: 0,
             shown: End::default(),
-            by_seq: Vec::new(),
+            by_seq: VecDeque::new(),
+            first_seq: 0,
             bytes: 0,
             budget,
             first_unpacked: 0,
@@ -154,16 +160,40 @@ impl History {
     }
 
     pub(super) fn get(&self, index: usize) -> Option<&Row> {
-        self.rows.get(index).filter(|_| index < self.shown.rows)
+        self.row(index).filter(|_| index < self.shown.rows)
+    }
+
+    fn row(&self, index: usize) -> Option<&Row> {
+        self.rows.get(index.checked_sub(self.first)?)
+    }
+
+    /// Returns the number of rows, with those that were dropped and those after the end.
+    fn end_row(&self) -> usize {
+        self.first + self.rows.len()
+    }
+
+    /// Returns the bytes that the history may take.
+    pub(super) fn budget(&self) -> usize {
+        self.budget
+    }
+
+    /// Returns the number of the first row that was not dropped.
+    pub(super) fn first(&self) -> usize {
+        self.first
     }
 
     pub(super) fn row_of(&self, n: Seq) -> Option<usize> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        self.by_seq.get(at).filter(|_| at < self.shown.messages).map(|row| *row as usize)
+        self.known_row(at).filter(|_| at < self.shown.messages)
+    }
+
+    /// Returns the row of a message by its number minus one.
+    fn known_row(&self, at: usize) -> Option<usize> {
+        self.by_seq.get(at.checked_sub(self.first_seq)?).map(|row| *row as usize)
     }
 
     pub(super) fn message(&self, n: Seq, catalog: &Catalog) -> Option<Arc<Message>> {
-        self.message_of(self.rows.get(self.row_of(n)?)?, catalog)
+        self.message_of(self.row(self.row_of(n)?)?, catalog)
     }
 
     /// Returns the message of a row; `None` if it has none, or it was dropped.
@@ -176,10 +206,15 @@ impl History {
         if let Some((_, message)) = unpacked_cache.iter().find(|(other, _)| *other == n) {
             return Some(message.clone());
         }
-        let message = Arc::new(Message::unpack(&self.messages.get(row.seq - 1)?, catalog)?);
+        let message = Arc::new(self.unpack(row, catalog)?);
         unpacked_cache.truncate(MAX_CACHED_MESSAGES - 1);
         unpacked_cache.push_front((n, message.clone()));
         Some(message)
+    }
+
+    /// Decompresses the message of a row.
+    pub(super) fn unpack(&self, row: &Row, catalog: &Catalog) -> Option<Message> {
+        Message::unpack(&self.messages.get(row.seq.checked_sub(1)?)?, catalog)
     }
 
     /// Whether [`message_of`](History::message_of) returns the message.
@@ -222,7 +257,7 @@ impl History {
     /// Returns the row of a message, also if an earlier checkpoint was restored.
     fn any_row(&self, n: Seq) -> Option<&Row> {
         let at = usize::try_from(n.0.checked_sub(1)?).ok()?;
-        self.rows.get(*self.by_seq.get(at)? as usize)
+        self.row(self.known_row(at)?)
     }
 
     /// Returns the number of dropped messages.
@@ -245,7 +280,7 @@ impl History {
         self.shown.messages += usize::from(outcome.seq.is_some());
         self.shown.rows += 1;
         // The row is known from before a checkpoint was restored: equal frames make equal rows.
-        if self.shown.rows <= self.rows.len() {
+        if self.shown.rows <= self.end_row() {
             return;
         }
         let mut row = Row::new(stream, outcome, message.as_deref());
@@ -256,7 +291,7 @@ impl History {
             _ => (None, None),
         };
         if row.seq > 0 {
-            self.by_seq.push(small(self.rows.len()));
+            self.by_seq.push_back(small(self.end_row()));
         }
         if let Some(message) = message.filter(|_| row.seq > 0) {
             let none =
@@ -268,7 +303,7 @@ impl History {
             let remark = Remark { note: note.map(Arc::from), other_reading, names, events };
             row.unpacked = Some(Box::new(UnpackedMessage { message, remark, weight }));
         }
-        self.rows.push(row);
+        self.rows.push_back(row);
         self.make_room(catalog);
     }
 
@@ -301,26 +336,27 @@ impl History {
     }
 
     /// Estimates the bytes of the history.
-    fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         let rows = self.rows.len() * (size_of::<Row>() + size_of::<u32>());
         self.bytes + rows + self.messages.size() + self.lines.size()
     }
 
     /// Whether the next row is known from before a checkpoint was restored.
     pub(super) fn is_replaying(&self) -> bool {
-        self.shown.rows < self.rows.len()
+        self.shown.rows < self.end_row()
     }
 
     fn make_room(&mut self, catalog: &Catalog) {
-        while self.bytes > self.budget / UNPACKED_DIVISOR && self.first_unpacked + 1 < self.rows.len() {
+        while self.bytes > self.budget / UNPACKED_DIVISOR && self.first_unpacked + 1 < self.end_row() {
             self.compress(catalog);
         }
         while self.size() > self.budget && self.messages.forget() {}
     }
 
     /// Compresses the oldest uncompressed message.
-    fn compress(&mut self, catalog: &Catalog) {
-        let Some(row) = self.rows.get_mut(self.first_unpacked) else { return };
+    pub(super) fn compress(&mut self, catalog: &Catalog) {
+        let at = self.first_unpacked.saturating_sub(self.first);
+        let Some(row) = self.rows.get_mut(at) else { return };
         self.first_unpacked += 1;
         let Some(unpacked) = row.unpacked.take() else { return };
         self.bytes -= unpacked.weight;

@@ -9,8 +9,10 @@ mod facts;
 mod failing;
 mod globs;
 mod history;
+mod history_memory;
 mod ledger;
 mod line;
+mod memory;
 mod missing_answer;
 mod owed_at_end;
 mod pending_name;
@@ -91,6 +93,8 @@ pub struct Store {
     /// The effect of the newest frame.
     latest: Option<Outcome>,
     states_only: bool,
+    /// Ended streams that were dropped.
+    dropped_streams: usize,
 }
 
 impl Store {
@@ -104,7 +108,17 @@ impl Store {
         };
         let (mut engine, history) = (Engine::new(timed), History::new(options.history));
         engine.set_resource_timeout(limits.resource_timeout);
-        Store { catalog, clock, now: Time::ZERO, limits, engine, history, latest: None, states_only: false }
+        Store {
+            catalog,
+            clock,
+            now: Time::ZERO,
+            limits,
+            engine,
+            history,
+            latest: None,
+            states_only: false,
+            dropped_streams: 0,
+        }
     }
 
     /// Keeps streams and states only, without rows, and compares pushes by bytes.

@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use crate::engine::session::{ResourceSemantics as _, is_glob};
+use crate::engine::session::{content_faults, is_glob};
 use crate::schema::Schema;
 use crate::wire::content::Catalog;
 use crate::wire::event::{DenseHash, Sym, TypeUrl};
@@ -83,7 +83,7 @@ pub fn validated(message: &Message, catalog: &Catalog, schema: &Schema) -> Optio
         let entry = catalog.entry(*id);
         let Some(bytes) = entry.payload.and_then(|payload| catalog.bytes(payload)) else { continue };
         let name = catalog.text(entry.name);
-        faults.extend(schema.broken(&bytes).into_iter().map(|fault| format!("{name}: {fault}")));
+        faults.extend(content_faults(schema, &bytes).into_iter().map(|fault| format!("{name}: {fault}")));
     }
     text(faults)
 }

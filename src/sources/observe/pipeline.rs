@@ -11,7 +11,7 @@ use super::rest::{PollConnection, PollOutput, RestTracks};
 use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
 use crate::schema::Schema;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Side, StreamId, Time};
 use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
 use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
@@ -95,6 +95,11 @@ impl Pipeline {
     /// Creates a pipeline without connections, which redacts metadata with `clean`.
     pub fn new(clean: CleanMetadata) -> Self {
         Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean, rest: None }
+    }
+
+    /// Marks the contents and names of unfinished messages as used.
+    pub fn mark(&mut self, used: &mut UsedContent) {
+        self.assembler.mark(used);
     }
 
     /// Decodes REST polls too, by the descriptors of `schema`.

@@ -21,10 +21,10 @@ pub fn decoding_gaps(source: &Source) -> Option<String> {
         *unknown.entry(type_url).or_insert_with(|| source.schema.message(catalog.text(type_url)).is_none())
     };
     let mut resources = BTreeSet::new();
-    for (blob, id) in catalog.blobs().iter().zip(0..) {
+    for (id, blob) in catalog.blobs() {
         if matches!(blob.form, content::BlobForm::Any { type_url, .. } if blob.kept > 0 && is_unknown(type_url))
         {
-            resources.insert(BlobId(id));
+            resources.insert(id);
         }
     }
     let (mut messages, mut lists) = (0, BTreeSet::new());
@@ -45,5 +45,5 @@ pub fn decoding_gaps(source: &Source) -> Option<String> {
 /// Whether a secret was taken out of any content or message.
 pub(super) fn is_redacted(loaded: &Loaded) -> bool {
     let message = |frame: &Frame| matches!(&frame.what, FramePayload::Message(message) if message.redacted);
-    loaded.catalog.blobs().iter().any(|blob| blob.redacted) || loaded.frames.iter().any(message)
+    loaded.catalog.blobs().any(|(_, blob)| blob.redacted) || loaded.frames.iter().any(message)
 }

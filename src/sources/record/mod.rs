@@ -35,6 +35,7 @@
 //! decompressing is faster than reading them would be); *an index at the end* (missing exactly
 //! after a crash).
 
+mod blob_numbers;
 mod block;
 mod bodies;
 mod decode;

@@ -539,7 +539,7 @@ mod tests {
         };
         reader.push_region(FileRegion::Segment(raw, vec![block]));
         reader.read_some(&mut catalog);
-        (catalog.blobs().len() as u64, reader.finish(&Header::default()).1)
+        (catalog.blob_count() as u64, reader.finish(&Header::default()).1)
     }
 
     #[test]

@@ -6,12 +6,13 @@ use zstd::zstd_safe::{
     self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, zstd_sys::ZSTD_EndDirective,
 };
 
+use super::blob_numbers::BlobNumbers;
 use super::block::{self, BlockKind};
 use super::encode;
 use super::header::{Header, put_u64};
 use super::list;
 use super::output::{Growing, Output, Rewritable, RewritableFile};
-use crate::wire::content::{BlobForm, BlobId, Catalog, List};
+use crate::wire::content::{BlobForm, BlobId, Catalog, List, UsedContent};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::put_len_field;
 use crate::wire::{Frame, FramePayload, Message, Open, Segment};
@@ -91,23 +92,6 @@ const ZSTD_HEADER_BYTES: usize = 18;
 
 fn failed(code: usize) -> io::Error {
     io::Error::other(zstd_safe::get_error_name(code))
-}
-
-#[derive(Default)]
-struct BlobNumbers(Vec<Option<u32>>);
-
-impl BlobNumbers {
-    fn get(&self, id: BlobId) -> Option<u32> {
-        self.0.get(id.0 as usize).copied().flatten()
-    }
-
-    fn set(&mut self, id: BlobId, number: u32) {
-        let at = id.0 as usize;
-        if self.0.len() <= at {
-            self.0.resize(at + 1, None);
-        }
-        self.0[at] = Some(number);
-    }
 }
 
 /// The state that ends with a segment.
@@ -222,6 +206,11 @@ impl Writer {
         self.framed_len = self.pending.len();
         self.frames += 1;
         Ok(())
+    }
+
+    /// Forgets the numbers of contents that the catalog has dropped.
+    pub fn forget(&mut self, used: &UsedContent) {
+        self.numbers.retain(|id| used.has_blob(id));
     }
 
     /// Writes everything to the output. Call it at least once a second while frames arrive.

@@ -16,7 +16,12 @@ pub(crate) type ViewTime = (usize, Time);
 
 /// The facts of a source. Screens ask only for what they show.
 pub trait Data {
+    /// The number after that of the last row.
     fn rows(&self) -> usize;
+    /// The number of the first row that was not dropped.
+    fn first_row(&self) -> usize {
+        0
+    }
     fn row(&self, index: usize) -> Option<MessageFact>;
     fn row_of(&self, n: Seq) -> Option<usize>;
     fn streams(&self) -> Vec<StreamFact>;

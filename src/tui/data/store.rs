@@ -22,6 +22,9 @@ impl Data for StoreData<'_> {
     fn rows(&self) -> usize {
         self.store.rows()
     }
+    fn first_row(&self) -> usize {
+        self.store.first_row()
+    }
     fn row(&self, index: usize) -> Option<MessageFact> {
         self.store.row(index)
     }

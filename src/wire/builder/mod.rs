@@ -3,7 +3,7 @@
 mod parts;
 
 use crate::wire::GapCause;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::discovery::fields::DiscoveryField;
 use crate::wire::discovery::{Message, MessageBody, MessageShape, Segment};
 use crate::wire::pb::{SplitError, Splitter, tag_len};
@@ -43,6 +43,11 @@ impl MessageBuilder {
             failed: None,
             oversized: None,
         }
+    }
+
+    /// Marks the contents and names so far as used.
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
+        self.parts.mark(used);
     }
 
     /// Reads the next bytes of the message.

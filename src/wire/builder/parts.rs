@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::wire::GapCause;
-use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings};
+use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings, UsedContent};
 use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
 use crate::wire::discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MessageBody, MessageShape, NodeInfo, ResourceError, Segment,
@@ -94,6 +94,21 @@ pub(super) fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
 }
 
 impl MessageParts {
+    /// Marks the contents and names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        for segment in &self.segments {
+            segment.mark(used);
+        }
+        self.entries.mark(used);
+        self.lists.iter().for_each(|list| used.list(list));
+        self.node.iter().filter_map(|node| node.blob).for_each(|blob| used.blob(blob));
+        self.names.iter().for_each(|names| used.run(names));
+        let stated = self.initial.iter().flat_map(|(name, version)| [name, version]);
+        let lists = [&self.unsubscribe, &self.locators, &self.locators_unsubscribe, &self.removed];
+        used.names(lists.into_iter().flatten().chain(stated));
+        used.names(self.resource_errors.iter().map(|error| &error.name));
+    }
+
     /// Returns the limit that the parts exceed.
     pub(super) fn exceeded(&self) -> Option<GapCause> {
         if self.names_memory() > MAX_NAME_BYTES {

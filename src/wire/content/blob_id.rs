@@ -1,4 +1,4 @@
-/// A blob of one catalog, numbered from 0 without gaps.
+/// A blob of one catalog, numbered from 0. Numbers of dropped blobs are not used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlobId(pub u32);
 

@@ -1,13 +1,23 @@
+use std::collections::HashMap;
+
 use bytes::Bytes;
 
 use super::packed::Packed;
+use crate::wire::event::DenseHash;
 
 /// Storage for the bodies of blobs: memory for live sources, the file for a recording.
 pub trait BodyStore: Send {
     /// Stores the body of the next blob. Bodies arrive in the order of blob ids, without gaps.
     fn put(&mut self, bytes: &[u8]);
-    /// Returns the body of blob `index`; `None` if a damaged recording has lost it.
+    /// Returns the body of blob `index`; `None` if it was dropped, or if a damaged recording has
+    /// lost it.
     fn get(&self, index: u32) -> Option<Bytes>;
+    /// Estimates the memory of all bodies, in bytes.
+    fn memory(&self) -> usize {
+        0
+    }
+    /// Drops the bodies that `is_used` does not accept.
+    fn retain(&mut self, _is_used: &dyn Fn(u32) -> bool) {}
 }
 
 /// Newest blocks that stay uncompressed, 8 MB in total.
@@ -16,20 +26,57 @@ const UNCOMPRESSED_BLOCKS: usize = 32;
 /// Bodies in memory, compressed except for the newest 8 MB.
 ///
 /// 100,000 clusters (39 MB) add a few megabytes.
-pub struct MemoryBodies(Packed);
+pub struct MemoryBodies {
+    /// Bodies that were kept when others were dropped, with their places in `older`.
+    places: HashMap<u32, u32, DenseHash>,
+    older: Packed,
+    /// The number of the first body in `newer`.
+    first: u32,
+    newer: Packed,
+    /// The number of the next body.
+    end: u32,
+}
 
 impl Default for MemoryBodies {
     fn default() -> Self {
-        MemoryBodies(Packed::new(UNCOMPRESSED_BLOCKS))
+        MemoryBodies {
+            places: HashMap::default(),
+            older: Packed::new(0),
+            first: 0,
+            newer: Packed::new(UNCOMPRESSED_BLOCKS),
+            end: 0,
+        }
     }
 }
 
 impl BodyStore for MemoryBodies {
     fn put(&mut self, bytes: &[u8]) {
-        self.0.put(bytes);
+        self.newer.put(bytes);
+        self.end += 1;
     }
 
     fn get(&self, index: u32) -> Option<Bytes> {
-        self.0.get(index)
+        match index.checked_sub(self.first) {
+            Some(at) => self.newer.get(at),
+            None => self.older.get(*self.places.get(&index)?),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        self.older.size() + self.newer.size() + 16 * self.places.len()
+    }
+
+    fn retain(&mut self, is_used: &dyn Fn(u32) -> bool) {
+        let mut ids: Vec<u32> = self.places.keys().copied().filter(|id| is_used(*id)).collect();
+        ids.sort_unstable();
+        ids.extend((self.first..self.end).filter(|id| is_used(*id)));
+        let (mut places, mut kept) = (HashMap::default(), Packed::new(0));
+        for id in ids {
+            if let Some(body) = self.get(id) {
+                places.insert(id, kept.len());
+                kept.put(&body);
+            }
+        }
+        *self = MemoryBodies { places, older: kept, first: self.end, end: self.end, ..Self::default() };
     }
 }

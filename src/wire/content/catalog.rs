@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -6,57 +5,16 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use twox_hash::{XxHash3_64, XxHash3_128};
 
+use super::blob::{PAYLOAD_TAG, any_of_wrapper, join_wrapper, joined_len};
 use super::blob_id::BlobId;
+use super::blob_table::BlobTable;
 use super::body_cache::BodyCache;
 use super::entry::{RawWrapper, any_parts, is_wrapper, raw_wrapper};
 use super::entry_run::EntryRun;
 use super::index::Index;
-use super::{BodyStore, List, MemoryBodies, Redact, ResponseEntry, Strings, Wrapper};
-use crate::wire::discovery::fields::{any, resource};
+use super::{Blob, BlobForm, BodyStore, List, MemoryBodies, Redact, ResponseEntry, Strings, Wrapper};
 use crate::wire::event::{DenseHash, Kind, Sym};
-use crate::wire::pb::{self, Fields, put_len_field};
-
-/// The facts of a blob, without its body.
-#[derive(Clone, Debug)]
-pub struct Blob {
-    /// Keyed hash of the bytes on the wire, before redaction: equal bytes have equal hashes.
-    pub hash: u128,
-    /// Bytes on the wire.
-    pub size: u32,
-    /// Bytes as stored; differs from `size` if secrets were removed.
-    pub kept: u32,
-    /// Secrets were removed from the blob or from the payload that it wraps.
-    pub redacted: bool,
-    /// The message in the blob.
-    pub form: BlobForm,
-    /// The next blob in the most recent list that contained this one.
-    follower: BlobId,
-}
-
-/// The message that a blob holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BlobForm {
-    /// An `Any` with a resource.
-    ///
-    /// `name` is the resource's own name, empty if the type has no known name field.
-    Any {
-        /// Type of the resource.
-        type_url: Sym,
-        /// Name of the resource.
-        name: Sym,
-    },
-    /// A `Resource` with or without a payload.
-    ///
-    /// Stored as the bytes around the payload, which belongs at offset `head`.
-    Wrapper {
-        /// The fields of the `Resource`.
-        wrapper: Box<Wrapper>,
-        /// Offset of the payload in bytes.
-        head: u32,
-    },
-    /// Bytes that do not parse as an entry, or are not an entry, such as a node or a run of names.
-    Other,
-}
+use crate::wire::pb::{self, Fields};
 
 /// Bytes of an XXH3 secret.
 const SECRET: usize = 192;
@@ -72,20 +30,22 @@ fn secret(seed: u64) -> [u8; SECRET] {
 
 /// All content of one source.
 pub struct Catalog {
-    strings: Strings,
-    blobs: Vec<Blob>,
-    by_hash: Index,
-    lists: HashMap<u128, Weak<List>>,
+    pub(super) strings: Strings,
+    pub(super) blobs: BlobTable,
+    pub(super) by_hash: Index,
+    pub(super) lists: HashMap<u128, Weak<List>>,
     /// By first entry.
-    runs: HashMap<BlobId, EntryRun, DenseHash>,
+    pub(super) runs: HashMap<BlobId, EntryRun, DenseHash>,
     /// The type URL read last, its symbol and its name field: usually the next one is equal.
-    last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
+    pub(super) last_type: Option<(Box<[u8]>, Sym, Option<u32>)>,
     /// Names of the runs that requests repeat.
-    names: HashMap<BlobId, Arc<[Sym]>>,
-    bodies: Box<dyn BodyStore>,
+    pub(super) names: HashMap<BlobId, Arc<[Sym]>>,
+    /// Number of names in these runs.
+    pub(super) run_names: usize,
+    pub(super) bodies: Box<dyn BodyStore>,
     recent: BodyCache,
     /// Pairs of payloads with different bytes and equal meaning.
-    same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
+    pub(super) same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
     /// Names that equal an earlier name in another spelling, with the earlier one.
     pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
     /// Names that messages have had so far and that may have several spellings.
@@ -104,12 +64,13 @@ impl Catalog {
     pub fn new(seed: u64, redact: Option<Arc<dyn Redact>>, bodies: Box<dyn BodyStore>) -> Self {
         Catalog {
             strings: Strings::default(),
-            blobs: Vec::new(),
+            blobs: BlobTable::default(),
             by_hash: Index::default(),
             lists: HashMap::new(),
             runs: HashMap::default(),
             last_type: None,
             names: HashMap::new(),
+            run_names: 0,
             bodies,
             recent: BodyCache::default(),
             same: RefCell::default(),
@@ -156,18 +117,24 @@ impl Catalog {
         self.strings.get(sym)
     }
 
-    /// All blobs, in order of their ids.
-    pub fn blobs(&self) -> &[Blob] {
-        &self.blobs
+    /// Returns all blobs, in order of their ids.
+    pub fn blobs(&self) -> impl Iterator<Item = (BlobId, &Blob)> {
+        self.blobs.iter()
     }
 
-    /// Returns the facts of a blob.
-    ///
-    /// # Panics
-    ///
-    /// If the id belongs to another catalog.
+    /// Returns the number of blobs so far, with those that were dropped.
+    pub fn blob_count(&self) -> usize {
+        self.blobs.end() as usize
+    }
+
+    /// Returns the blobs that were added after the first `count`, except for dropped ones.
+    pub fn blobs_after(&self, count: usize) -> &[Blob] {
+        self.blobs.since(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Returns the facts of a blob; those of a dropped blob are empty.
     pub fn blob(&self, id: BlobId) -> &Blob {
-        &self.blobs[id.0 as usize]
+        self.blobs.get(id)
     }
 
     /// Returns the entry in a blob. A blob that is not an entry has neither name nor payload.
@@ -467,9 +434,9 @@ impl Catalog {
 
     /// Adds a blob whose body [`BodyStore`] has already, for readers of recordings.
     pub fn restore(&mut self, blob: Blob) -> BlobId {
-        let id = BlobId(u32::try_from(self.blobs.len()).unwrap_or(u32::MAX - 1));
-        self.by_hash.insert(blob.hash as u64, id.0);
-        self.blobs.push(blob);
+        let hash = blob.hash as u64;
+        let id = self.blobs.push(blob);
+        self.by_hash.insert(hash, id.0);
         id
     }
 
@@ -479,8 +446,9 @@ impl Catalog {
     }
 
     pub(super) fn set_follower(&mut self, id: BlobId, next: BlobId) {
-        let blob = &mut self.blobs[id.0 as usize];
-        if blob.follower != next {
+        if let Some(blob) = self.blobs.get_mut(id)
+            && blob.follower != next
+        {
             blob.follower = next;
         }
     }
@@ -507,6 +475,7 @@ impl Catalog {
             return names.clone();
         }
         let names: Arc<[Sym]> = read(&mut self.strings).into();
+        self.run_names += names.len();
         self.names.insert(run, names.clone());
         names
     }
@@ -539,58 +508,4 @@ impl Catalog {
         self.lists.insert(list.fingerprint(), Arc::downgrade(&list));
         list
     }
-}
-
-impl Blob {
-    /// Creates a blob that was read from a recording.
-    pub fn new(hash: u128, size: u32, kept: u32, redacted: bool, form: BlobForm) -> Self {
-        Blob { hash, size, kept, redacted, form, follower: BlobId::NONE }
-    }
-}
-
-impl BlobForm {
-    /// Joins an entry from its stored body and, for a wrapper, the bytes of its payload.
-    pub fn join<'a>(&self, body: &'a [u8], payload: Option<&[u8]>) -> Cow<'a, [u8]> {
-        match self {
-            BlobForm::Wrapper { wrapper, head } => {
-                join_wrapper(body, *head as usize, payload, wrapper.in_any).into()
-            }
-            _ => body.into(),
-        }
-    }
-}
-
-/// Tag of the payload field, which is length-delimited.
-const PAYLOAD_TAG: u8 = (resource::RESOURCE as u8) << 3 | pb::WIRE_LEN;
-
-const ANY_OF_WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
-
-/// Joins an entry from the bytes around its payload.
-fn join_wrapper(around: &[u8], head: usize, payload: Option<&[u8]>, in_any: bool) -> Vec<u8> {
-    let head = head.min(around.len());
-    let mut message = around[..head].to_vec();
-    if let Some(payload) = payload {
-        put_len_field(&mut message, resource::RESOURCE, payload);
-    }
-    message.extend_from_slice(&around[head..]);
-    if in_any { any_of_wrapper(&message) } else { message }
-}
-
-/// Returns a `Resource` as SotW responses carry it. An empty one has an empty `value` field too.
-fn any_of_wrapper(message: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(message.len() + 70);
-    put_len_field(&mut out, any::TYPE_URL, ANY_OF_WRAPPER.as_bytes());
-    put_len_field(&mut out, any::VALUE, message);
-    out
-}
-
-fn joined_len(around: usize, payload: Option<usize>, in_any: bool) -> usize {
-    let message = around + payload.map_or(0, |len| pb::tag_len(resource::RESOURCE, len) + len);
-    if !in_any {
-        return message;
-    }
-    pb::tag_len(any::TYPE_URL, ANY_OF_WRAPPER.len())
-        + ANY_OF_WRAPPER.len()
-        + pb::tag_len(any::VALUE, message)
-        + message
 }

@@ -21,6 +21,15 @@ impl Index {
     }
 }
 
+impl FromIterator<(u64, u32)> for Index {
+    /// Makes a table of hashes and numbers.
+    fn from_iter<T: IntoIterator<Item = (u64, u32)>>(items: T) -> Index {
+        let mut index = Index::default();
+        items.into_iter().for_each(|(hash, number)| index.insert(hash, number));
+        index
+    }
+}
+
 fn part(hash: u64) -> u32 {
     (hash >> 32) as u32
 }

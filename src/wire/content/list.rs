@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use twox_hash::XxHash3_128;
 
 use super::entry_run::{self, EntryRun};
-use super::{Blob, BlobId, Catalog};
+use super::{Blob, BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Sym};
 use crate::wire::pb::varint_len;
 
@@ -192,6 +192,11 @@ impl ListBuilder {
         catalog.set_run(EntryRun { head, hash: catalog.hash(raw), bytes: raw.len(), redacted, blobs });
         self.repeated = 0;
         true
+    }
+
+    /// Marks the entries as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        self.blobs.iter().for_each(|id| used.blob(*id));
     }
 
     /// Number of entries.

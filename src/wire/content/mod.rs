@@ -5,7 +5,9 @@
 //! thousand streams with the same resources hold them once. The bodies lie behind [`BodyStore`], in
 //! memory or in a recording. The only protobuf messages known here are `Any` and `Resource`.
 
+mod blob;
 mod blob_id;
+mod blob_table;
 mod bodies;
 mod body_cache;
 mod catalog;
@@ -16,14 +18,17 @@ mod list;
 mod packed;
 mod spellings;
 mod strings;
+mod used;
 
+pub use blob::{Blob, BlobForm};
 pub use blob_id::BlobId;
 pub use bodies::{BodyStore, MemoryBodies};
-pub use catalog::{Blob, BlobForm, Catalog};
+pub use catalog::Catalog;
 pub use entry::{ResponseEntry, Wrapper};
 pub use list::{List, ListBuilder};
 pub use packed::Packed;
 pub use strings::Strings;
+pub use used::UsedContent;
 
 /// Removes secrets before content is stored. Implemented over the descriptors.
 pub trait Redact: Send + Sync {

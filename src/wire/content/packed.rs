@@ -66,6 +66,16 @@ impl Packed {
         self.first
     }
 
+    /// Returns the number of byte strings so far, with those that were dropped.
+    pub fn len(&self) -> u32 {
+        self.first + self.places.len() as u32
+    }
+
+    /// Whether no byte string was added so far.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Bytes of memory in use.
     pub fn size(&self) -> usize {
         self.size + self.open.capacity() + self.places.len() * size_of::<BlockOffset>()
@@ -95,6 +105,12 @@ impl Packed {
             Some(None) => return Some(Bytes::copy_from_slice(self.open.get(range)?)),
         };
         (range.end <= block.len()).then(|| block.slice(range))
+    }
+
+    /// Drops the oldest block if all of its byte strings have lower numbers than `index`. Returns
+    /// whether the block was dropped.
+    pub fn forget_before(&mut self, index: u32) -> bool {
+        self.sealed.front().is_some_and(|oldest| oldest.end <= index) && self.forget()
     }
 
     /// Drops the oldest compressed block. Returns false if there is none.

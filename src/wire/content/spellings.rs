@@ -1,7 +1,6 @@
 //! Names of resources, which may occur in several spellings.
 
-use super::catalog::Blob;
-use super::{BlobForm, Catalog};
+use super::{Blob, BlobForm, Catalog};
 use crate::wire::event::Sym;
 
 impl Catalog {

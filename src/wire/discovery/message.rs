@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::content::{BlobId, Catalog, List, UsedContent};
 use crate::wire::event::{Dir, TypeUrl};
 use crate::wire::pb::put_len_field;
 
@@ -50,6 +50,17 @@ pub enum Segment {
     },
 }
 
+impl Segment {
+    /// Marks the content of the segment as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        match self {
+            Segment::Inline(_) => {}
+            Segment::Run(blob) | Segment::Field { blob, .. } => used.blob(*blob),
+            Segment::List { list, .. } => used.list(list),
+        }
+    }
+}
+
 impl Message {
     /// Returns the message's bytes.
     ///
@@ -75,6 +86,26 @@ impl Message {
             }
         }
         Some(out)
+    }
+
+    /// Marks the contents and names of the message as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        self.segments.iter().for_each(|segment| segment.mark(used));
+        if let Some(response) = self.response() {
+            used.list(response.resources);
+            used.names(response.removed);
+            used.names(response.resource_errors.iter().map(|error| &error.name));
+        }
+        if let Some(request) = self.request() {
+            request.node.and_then(|node| node.blob).iter().for_each(|blob| used.blob(*blob));
+            used.run(request.names);
+            used.names(request.locators);
+        }
+        if let MessageBody::DeltaRequest(m) = &self.body {
+            used.run(&m.unsubscribe);
+            used.names(&m.locators_unsubscribe);
+            used.names(m.initial_resource_versions.iter().flat_map(|(name, version)| [name, version]));
+        }
     }
 
     /// Returns the direction of the message.

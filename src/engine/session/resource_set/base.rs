@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::engine::session::compare::{key, nameless, version};
 use crate::engine::session::responses::Order;
-use crate::wire::content::{BlobId, Catalog, List};
+use crate::wire::content::{BlobId, Catalog, List, UsedContent};
 use crate::wire::event::Sym;
 
 use super::change::{IncomingResponse, own_version};
@@ -46,6 +46,13 @@ impl Base {
             order: incoming.order,
             state: Presence::Present,
         }
+    }
+
+    /// Marks the contents and versions as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        used.list(&self.list);
+        used.name(self.version);
+        self.versions.iter().for_each(|versions| used.run(versions));
     }
 
     /// Returns the state of an entry; `at` returns its index.

@@ -1,6 +1,6 @@
 use crate::engine::session::AbsentBy;
 use crate::engine::session::responses::Order;
-use crate::wire::content::BlobId;
+use crate::wire::content::{BlobId, UsedContent};
 use crate::wire::event::Sym;
 
 /// The state of one resource on a track.
@@ -34,6 +34,12 @@ pub(crate) enum Presence {
 }
 
 impl ResourceEntry {
+    /// Marks the content and the version as used.
+    pub(in crate::engine::session) fn mark(&self, used: &mut UsedContent) {
+        self.blob.iter().for_each(|blob| used.blob(*blob));
+        used.name(self.version);
+    }
+
     /// Whether the client has the resource.
     pub(crate) fn is_present(&self) -> bool {
         matches!(self.state, Presence::Present | Presence::Kept)

@@ -4,6 +4,7 @@ use crate::engine::session::PushFact;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
 use crate::engine::session::subscription::SubscribedNames;
+use crate::wire::content::UsedContent;
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 
 /// How the subscription of a track came about.
@@ -28,6 +29,15 @@ pub(crate) struct Subscription {
     pub(crate) effective: Option<SubscribedNames>,
     /// When a wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_owed: Option<(Time, Seq)>,
+}
+
+impl Subscription {
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.last_names.iter().for_each(|names| used.run(names));
+        self.globs.mark(used);
+        self.effective.iter().for_each(|names| names.mark(used));
+    }
 }
 
 /// Messages of a track, counted.
@@ -71,6 +81,13 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
+    /// Marks the names and versions as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        self.claims.mark(used);
+        used.run(&self.left);
+        used.names(&self.claimed_version);
+    }
+
     /// SotW: counts the resources of the stream before. The client did not request `left` of them
     /// again. `claims`: its first request repeats a version.
     pub(crate) fn had(&mut self, all: u64, left: u64, claims: bool) {

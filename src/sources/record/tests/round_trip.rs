@@ -65,7 +65,7 @@ fn records_only_content_that_frames_need() {
     let frames = session(&mut catalog);
     let loaded = load(&record(&frames[11..], &catalog, 1));
     assert_eq!(describe(&loaded.frames[..], &loaded.catalog)[..4], describe(&frames[11..], &catalog)[..4]);
-    assert!(loaded.catalog.blobs().len() <= 4, "{}", loaded.catalog.blobs().len());
+    assert!(loaded.catalog.blob_count() <= 4, "{}", loaded.catalog.blob_count());
 }
 
 /// Takes out what follows `secret:`.

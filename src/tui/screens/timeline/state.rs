@@ -124,13 +124,14 @@ impl TimelineScreen {
         filter: Option<&AppliedFilter>,
     ) -> bool {
         let key = SearchKey { scope: scope.clone(), filter: filter.map(|f| f.text.clone()) };
+        let rows = data.first_row().min(total)..total;
         if self.search_key.as_ref() != Some(&key) {
             let all = *scope == Scope::default() && filter.is_none();
             let anchor = if self.is_following { total } else { self.selected.unwrap_or(total) };
-            self.index = if all { RowIndex::all(total) } else { RowIndex::at(anchor.min(total)) };
+            self.index = if all { RowIndex::all(rows.clone()) } else { RowIndex::at(anchor.min(total)) };
             self.search_key = Some(key);
         }
-        self.index.extend(total, ROWS_PER_STEP, |row| {
+        self.index.extend(rows, ROWS_PER_STEP, |row| {
             let in_scope =
                 || data.place_of(row).is_some_and(|(stream, type_url)| scope.has(stream, &type_url));
             let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));

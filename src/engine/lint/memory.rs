@@ -1,0 +1,100 @@
+//! The memory of rules: what refers to contents, and what ends with a stream.
+
+use super::driver::Lint;
+use super::state::{SentResponse, SourceState, StreamState, TrackState};
+use crate::engine::session::{DroppedStreams, mark_key};
+use crate::wire::content::UsedContent;
+
+/// Estimated memory of the state of a stream.
+const STREAM_BYTES: usize = 1 << 10;
+
+impl Lint {
+    /// Estimates the memory of all streams and findings, in bytes.
+    pub fn memory(&self) -> usize {
+        self.streams.len() * STREAM_BYTES + self.findings.memory()
+    }
+
+    /// Forgets streams and clients that the engine has dropped.
+    pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
+        self.streams.retain(|index, _| dropped.kept.contains(index));
+        self.source.drop_streams(dropped);
+    }
+
+    /// Marks the contents and names of all states as used.
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
+        self.streams.values().for_each(|stream| stream.mark(used));
+        self.source.graphs.mark(used);
+    }
+
+    /// Forgets what was derived from contents that are not used.
+    pub(crate) fn retain_derived(&mut self, used: &mut UsedContent) {
+        self.source.graphs.retain(used);
+        self.source.retain(used);
+    }
+}
+
+impl StreamState {
+    fn mark(&self, used: &mut UsedContent) {
+        self.node.iter().filter_map(|node| node.blob).for_each(|blob| used.blob(blob));
+        self.tracks().for_each(|track| track.mark(used));
+    }
+}
+
+impl SentResponse {
+    fn mark(&self, used: &mut UsedContent) {
+        used.list(&self.list);
+        self.duplicates.iter().for_each(|name| mark_key(used, *name));
+    }
+}
+
+impl TrackState {
+    fn mark(&self, used: &mut UsedContent) {
+        let sent = self.pending.iter().chain(&self.rejected).chain(&self.newest);
+        sent.for_each(|response| response.mark(used));
+        self.clean_list.iter().for_each(|list| used.list(list));
+        self.left_out.values().for_each(|blob| used.blob(*blob));
+        used.names(self.ttl_versions.values());
+        let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
+        let requested = self.added_by_stale_requests.iter().chain(self.unsubscribed_under_wildcard.keys());
+        let missing = self.missing_from_ack.iter().flat_map(|(_, names)| names);
+        let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
+        let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
+        let targets = self.targets.iter().map(|target| &target.of);
+        let findings = self.constraint_findings.iter().map(|finding| &finding.name);
+        let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
+        all.chain(targets).chain(findings).for_each(|name| mark_key(used, *name));
+    }
+}
+
+impl SourceState {
+    fn drop_streams(&mut self, dropped: &DroppedStreams) {
+        self.graphs.drop_streams(dropped);
+        let sessions = &dropped.sessions;
+        self.structured_contents.retain(|_, (_, session)| sessions.contains(session));
+        self.plane_contents.retain(|resource, _| sessions.contains(&resource.session));
+        self.large_receivers.retain(|(session, _)| sessions.contains(session));
+        self.deliveries.retain(|_, deliveries| {
+            deliveries.retain(|delivery| dropped.kept.contains(&delivery.stream));
+            !deliveries.is_empty()
+        });
+    }
+
+    /// Forgets facts about names and contents that are not used: a dropped content that is sent
+    /// again has another id.
+    fn retain(&mut self, used: &UsedContent) {
+        self.structured_contents.retain(|(name, version), (blob, _)| {
+            used.has_blob(*blob) && used.has_name(*name) && used.has_name(*version)
+        });
+        self.plane_contents.retain(|resource, contents| {
+            let is_used = used.has_name(resource.name) && used.has_name(resource.type_url);
+            is_used && contents.iter().all(|(_, blob)| used.has_blob(*blob))
+        });
+        self.constraint_violations.retain(|blob, _| used.has_blob(*blob));
+        self.node_digests.retain(|blob| used.has_blob(blob));
+        self.deliveries.retain(|(name, blob), deliveries| {
+            let is_used = |delivery: &super::state::Delivery| used.has_name(delivery.version);
+            used.has_blob(*blob) && used.has_name(*name) && deliveries.iter().all(is_used)
+        });
+        self.inspected.clear();
+    }
+}
