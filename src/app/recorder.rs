@@ -50,6 +50,11 @@ impl Recorder {
         }
     }
 
+    /// Marks the contents of the newest responses as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        self.writer.mark(used);
+    }
+
     /// Forgets contents that the catalog has dropped.
     pub fn forget(&mut self, used: &UsedContent) {
         self.writer.forget(used);

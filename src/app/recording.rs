@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
 
 use super::handover::{Handover, Part};
@@ -34,11 +34,30 @@ pub struct Recording {
     pipeline: Pipeline,
     catalog: Catalog,
     frames: Vec<Frame>,
+    /// Bytes that contents and names may take.
+    budget: usize,
+    /// Bytes from which contents and names are dropped.
+    drop_at: usize,
 }
 
 impl Recording {
-    pub fn new(recorder: Recorder, pipeline: Pipeline, catalog: Catalog) -> Recording {
-        Recording { recorder, pipeline, catalog, frames: Vec::new() }
+    /// `budget`: bytes that contents and names may take.
+    pub fn new(recorder: Recorder, pipeline: Pipeline, catalog: Catalog, budget: usize) -> Recording {
+        Recording { recorder, pipeline, catalog, frames: Vec::new(), budget, drop_at: budget }
+    }
+
+    /// Drops contents and names, except for those of the newest responses, once they take too much
+    /// memory. A dropped content that is sent again is written to the file again.
+    fn drop_old(&mut self) {
+        if self.catalog.memory() <= self.drop_at {
+            return;
+        }
+        let mut used = UsedContent::default();
+        self.pipeline.mark(&mut used);
+        self.recorder.mark(&mut used);
+        let used = self.catalog.retain(used);
+        self.recorder.forget(&used);
+        self.drop_at = self.budget.max(self.catalog.memory() + self.budget / 2);
     }
 
     fn take(&mut self, copies: Vec<TapCopy>) {
@@ -47,6 +66,7 @@ impl Recording {
             for frame in self.frames.drain(..) {
                 self.recorder.write(&frame, &self.catalog);
             }
+            self.drop_old();
         }
     }
 

@@ -23,6 +23,9 @@ use super::recorder::Recorder;
 use super::recording::Recording;
 use super::spool::Spool;
 
+/// One part in this many of the memory is for the recorder, the rest for the analysis.
+const RECORDER_DIVISOR: usize = 4;
+
 /// The listening side of a run.
 pub enum Front {
     /// A relay to control planes.
@@ -193,7 +196,9 @@ impl Running {
         let new_pipeline =
             || Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
         let clock = copies.clock();
-        let mut store = Store::new(new_catalog(), clock, options.store);
+        let budget = options.store.history / RECORDER_DIVISOR;
+        let limits = store::Options { history: options.store.history - budget, ..options.store };
+        let mut store = Store::new(new_catalog(), clock, limits);
         store.set_meaning(meaning(options.schema.clone()));
         let rules = bounded(&options.schema);
         let store = Analysis::new(store, rules);
@@ -213,7 +218,7 @@ impl Running {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        let record = recorder.map(|recorder| Recording::new(recorder, new_pipeline(), new_catalog()));
+        let record = recorder.map(|recorder| Recording::new(recorder, new_pipeline(), new_catalog(), budget));
         let spool = spool.and_then(|(folder, size)| match Spool::create(&folder, size) {
             Ok(spool) => Some(spool),
             Err(error) => {

@@ -208,6 +208,12 @@ impl Writer {
         Ok(())
     }
 
+    /// Marks the contents of the newest response of each stream and type as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        let segments = self.segment.iter().flat_map(|segment| segment.lists.last.values());
+        segments.for_each(|(_, list)| used.list(list));
+    }
+
     /// Forgets the numbers of contents that the catalog has dropped.
     pub fn forget(&mut self, used: &UsedContent) {
         self.numbers.retain(|id| used.has_blob(id));
