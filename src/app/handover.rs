@@ -16,7 +16,7 @@ const MAX_PART_BYTES: usize = 256 << 10;
 /// Consecutive copies.
 pub(super) struct Part {
     content: PartContent,
-    /// Bytes of the copies.
+    /// Memory of the copies, in bytes.
     pub(super) bytes: usize,
 }
 
@@ -30,7 +30,7 @@ impl Part {
     pub(super) fn split(copies: &mut Vec<TapCopy>, mut take: impl FnMut(Part)) {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for copy in copies.drain(..) {
-            bytes += copy.event.size();
+            bytes += copy.event.memory();
             part.push(copy);
             if bytes >= MAX_PART_BYTES {
                 take(Part { content: PartContent::Memory(std::mem::take(&mut part)), bytes });

@@ -278,7 +278,7 @@ fn take_part(
 ) -> (Time, usize) {
     let (mut bytes, mut at) = (0, Time::ZERO);
     for copied in rest {
-        bytes += copied.event.size();
+        bytes += copied.event.memory();
         at = copied.at;
         take(copied);
         if bytes >= MAX_LOCKED_BYTES || stop() {

@@ -241,7 +241,8 @@ impl Running {
     /// Stops the tap and completes the session file, within [`CopyLimits::drain`]. Returns its path
     /// and size.
     pub fn stop(self) -> Option<(PathBuf, u64)> {
-        let deadline = Instant::now() + self.drain;
+        // A busy machine needs the rest of the time to end the threads.
+        let deadline = Instant::now() + self.drain / 5 * 4;
         drop(self.tap);
         let shared = self.live?.stop(deadline);
         Some((self.recording?, shared.recorded()))

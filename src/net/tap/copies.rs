@@ -89,23 +89,24 @@ impl CopyQueue {
     /// Adds a copy. Bytes beyond the limit are counted as lost.
     pub fn push(&self, conn: ConnId, at: Time, what: TapEvent) {
         let mut queue = self.lock();
-        let size = what.size();
+        let (size, memory) = (what.size(), what.memory());
         let used = queue.bytes + self.held();
         match what {
             // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
-            TapEvent::Stream { stream, .. } if used > 0 && size > 0 && used + size > self.limit => {
+            TapEvent::Stream { stream, .. } if used > 0 && size > 0 && used + memory > self.limit => {
                 let what = TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: size as u64 } };
+                queue.bytes += what.memory();
                 queue.items.push(TapCopy { conn, at, event: what });
             }
-            TapEvent::Bytes { dir, bytes } if used + size > self.limit => {
+            TapEvent::Bytes { dir, bytes } if used + memory > self.limit => {
                 queue.lost(conn, at, dir, bytes.len() as u64);
             }
             what => {
-                queue.bytes += size;
+                queue.bytes += memory;
                 queue.items.push(TapCopy { conn, at, event: what });
             }
         }
-        self.pushed(queue, size);
+        self.pushed(queue, memory);
     }
 
     /// Adds a copy of relayed bytes. Beyond the limit the bodies of messages are left out; far
@@ -118,8 +119,9 @@ impl CopyQueue {
         let room = if dir == Dir::Req { self.limit + reserve } else { self.limit };
         if used + bytes.len() <= room {
             skimmer.pass(&bytes);
-            queue.bytes += bytes.len();
-            queue.items.push(TapCopy { conn, at, event: TapEvent::Bytes { dir, bytes } });
+            let event = TapEvent::Bytes { dir, bytes };
+            queue.bytes += event.memory();
+            queue.items.push(TapCopy { conn, at, event });
         } else if used > room + reserve {
             skimmer.pass(&bytes);
             queue.lost(conn, at, dir, bytes.len() as u64);
@@ -237,13 +239,13 @@ impl Queue {
             self.items.last_mut()
             && *last == conn
         {
-            let before = event.size();
+            let before = event.memory();
             if let TapEvent::Skimmed { dir: same, kept, parts } = event
                 && *same == dir
                 && kept.len() < MAX_SKIMMED_BYTES
             {
                 let is_http2 = skimmer.skim(bytes, kept, parts);
-                self.bytes += event.size() - before;
+                self.bytes += event.memory() - before;
                 return is_http2;
             }
         }
@@ -251,7 +253,7 @@ impl Queue {
         let is_http2 = skimmer.skim(bytes, &mut kept, &mut parts);
         if is_http2 {
             let event = TapEvent::Skimmed { dir, kept, parts };
-            self.bytes += event.size();
+            self.bytes += event.memory();
             self.items.push(TapCopy { conn, at, event });
         }
         is_http2
@@ -268,6 +270,8 @@ impl Queue {
             *chunks += 1;
             return;
         }
-        self.items.push(TapCopy { conn, at, event: TapEvent::Lost { dir, bytes: size, chunks: 1 } });
+        let event = TapEvent::Lost { dir, bytes: size, chunks: 1 };
+        self.bytes += event.memory();
+        self.items.push(TapCopy { conn, at, event });
     }
 }

@@ -30,6 +30,11 @@ pub struct TapCopy {
 }
 
 impl TapEvent {
+    /// Returns the memory of the event in a queue, in bytes.
+    pub fn memory(&self) -> usize {
+        self.size() + std::mem::size_of::<TapCopy>()
+    }
+
     /// Returns how many bytes the event carries.
     pub fn size(&self) -> usize {
         match self {
