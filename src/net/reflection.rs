@@ -21,9 +21,10 @@ const PATHS: [&str; 2] = [
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
 ];
 
-/// Limits on the descriptors of one server.
+/// Limits on the descriptors of one server. A server answers a request with any number of files, so
+/// answers are counted, too.
 const MAX_FILES: usize = 20_000;
-const MAX_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// A server and the settings of connections to it.
 pub struct Server<'a> {
@@ -240,8 +241,7 @@ impl ReflectionStream {
         symbols: &[String],
         known: &dyn Fn(&str) -> Option<Vec<u8>>,
     ) -> Result<Vec<u8>, ReflectionError> {
-        let mut files: BTreeMap<String, Bytes> = BTreeMap::new();
-        let mut missing = BTreeSet::new();
+        let mut files = CollectedFiles::default();
         for symbol in services.iter().chain(symbols) {
             let answer = self.ask(FILE_OF_SYMBOL, symbol).await?;
             if let Some(error) = &answer.error {
@@ -254,42 +254,64 @@ impl ReflectionStream {
                 }
                 tracing::debug!(symbol, error, "the server does not describe a service of its own");
             }
-            take(answer.files, &mut files, &mut missing);
+            files.take(answer.files).map_err(|TooMuch| self.unusable("too much", symbol))?;
         }
-        let mut size = 0;
-        while let Some(name) = missing.pop_first() {
+        while let Some(name) = files.missing.pop_first() {
             let answer = self.ask(FILE_BY_NAME, &name).await?;
             let found = if answer.files.is_empty() {
                 known(&name).map(Bytes::from).into_iter().collect()
             } else {
                 answer.files
             };
-            size += found.iter().map(Bytes::len).sum::<usize>();
-            if found.is_empty() || files.len() > MAX_FILES || size > MAX_BYTES {
-                let why = if found.is_empty() { "an import that it does not have" } else { "too much" };
-                return Err(ReflectionError {
-                    what: format!("{}: server reflection gave {why}: {name}", self.address),
-                    tried: vec!["connect".into(), "list of services".into(), name],
-                    next: Some("--protoset FILE".into()),
-                });
+            if found.is_empty() {
+                return Err(self.unusable("an import that it does not have", &name));
             }
-            take(found, &mut files, &mut missing);
+            files.take(found).map_err(|TooMuch| self.unusable("too much", &name))?;
         }
         let mut set = Vec::new();
-        for bytes in files.values() {
+        for bytes in files.files.values() {
             put_len_field(&mut set, 1, bytes);
         }
         Ok(set)
     }
+
+    fn unusable(&self, why: &str, name: &str) -> ReflectionError {
+        ReflectionError {
+            what: format!("{}: server reflection gave {why}: {name}", self.address),
+            tried: vec!["connect".into(), "list of services".into(), name.to_owned()],
+            next: Some("--protoset FILE".into()),
+        }
+    }
 }
 
-/// Keeps new files by name, and adds their missing imports to `missing`.
-fn take(found: Vec<Bytes>, files: &mut BTreeMap<String, Bytes>, missing: &mut BTreeSet<String>) {
-    for bytes in found {
-        let (name, imports) = file(&bytes);
-        missing.remove(&name);
-        files.entry(name).or_insert(bytes);
-        missing.extend(imports.into_iter().filter(|import| !files.contains_key(import)));
+/// The files that a server sent.
+#[derive(Default)]
+struct CollectedFiles {
+    files: BTreeMap<String, Bytes>,
+    /// Imports that were not sent yet.
+    missing: BTreeSet<String>,
+    answers: usize,
+    /// Bytes of all files, repeated ones included.
+    size: usize,
+}
+
+/// The files of a server exceed the limits.
+#[derive(Debug, PartialEq, Eq)]
+struct TooMuch;
+
+impl CollectedFiles {
+    /// Keeps the new files of an answer by name, and notes their missing imports.
+    fn take(&mut self, found: Vec<Bytes>) -> Result<(), TooMuch> {
+        self.answers += 1;
+        self.size += found.iter().map(Bytes::len).sum::<usize>();
+        for bytes in found {
+            let (name, imports) = file(&bytes);
+            self.missing.remove(&name);
+            self.files.entry(name).or_insert(bytes);
+            self.missing.extend(imports.into_iter().filter(|import| !self.files.contains_key(import)));
+        }
+        let files = self.files.len() + self.missing.len();
+        if files.max(self.answers) > MAX_FILES || self.size > MAX_BYTES { Err(TooMuch) } else { Ok(()) }
     }
 }
 
@@ -315,13 +337,28 @@ mod tests {
 
     #[test]
     fn requests_each_import_once() {
-        let (mut files, mut missing) = (BTreeMap::new(), BTreeSet::new());
+        let mut files = CollectedFiles::default();
         let one = message(&[(1, b"one.proto"), (3, b"two.proto"), (3, b"three.proto")]);
-        take(vec![one.into()], &mut files, &mut missing);
-        assert_eq!(missing.iter().collect::<Vec<_>>(), ["three.proto", "two.proto"]);
+        assert_eq!(files.take(vec![one.into()]), Ok(()));
+        assert_eq!(files.missing.iter().collect::<Vec<_>>(), ["three.proto", "two.proto"]);
         let two = message(&[(1, b"two.proto"), (3, b"one.proto")]);
-        take(vec![two.into()], &mut files, &mut missing);
-        assert_eq!(missing.iter().collect::<Vec<_>>(), ["three.proto"]);
-        assert_eq!(files.len(), 2);
+        assert_eq!(files.take(vec![two.into()]), Ok(()));
+        assert_eq!(files.missing.iter().collect::<Vec<_>>(), ["three.proto"]);
+        assert_eq!(files.files.len(), 2);
+    }
+
+    #[test]
+    fn refuses_a_server_that_never_ends() {
+        // Each answer has another file than the requested one, and needs that one.
+        let other: Bytes = message(&[(1, b"other.proto"), (3, b"wanted.proto")]).into();
+        let mut files = CollectedFiles::default();
+        let answers = (0..MAX_FILES + 1).take_while(|_| files.take(vec![other.clone()]).is_ok());
+        assert_eq!(answers.count(), MAX_FILES);
+        let long: Bytes = message(&[(1, b"long.proto"), (9, &vec![0; 1 << 20])]).into();
+        let mut files = CollectedFiles::default();
+        assert_eq!(files.take(vec![long; 65]), Err(TooMuch));
+        let imports: Vec<_> = (0..MAX_FILES).map(|n| n.to_string()).collect();
+        let fields: Vec<(u32, &[u8])> = imports.iter().map(|name| (3, name.as_bytes())).collect();
+        assert_eq!(CollectedFiles::default().take(vec![message(&fields).into()]), Err(TooMuch));
     }
 }

@@ -185,12 +185,3 @@ fn poll_of_many_values() {
     let body = format!("{{\"node\": {{\"id\": \"n\"}}, \"resource_names\": [{}0]}}", "[0],".repeat(3 << 20));
     check_bytes(&poll(&body), Some("size"));
 }
-
-#[test]
-fn poll_of_many_names() {
-    let polls = (0..1_000_u32).map(|n| {
-        let names: Vec<_> = (0..100).map(|name| format!("\"{name}-{n}\"")).collect();
-        poll(&format!("{{\"node\": {{\"id\": \"n\"}}, \"resource_names\": [{}]}}", names.join(",")))
-    });
-    check_bytes(&polls.flatten().collect::<Vec<_>>(), None);
-}

@@ -122,3 +122,24 @@ fn method_path(dir: Dir, message: &[u8]) -> Option<&'static str> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_pieces_of_one_byte() {
+        let mut stream = UnidentifiedStream::default();
+        for _ in 0..1000 {
+            assert!(matches!(stream.data(Dir::Req, b"x"), Identification::Pending));
+            assert!(matches!(stream.data(Dir::Req, b""), Identification::Pending));
+        }
+        assert_eq!(stream.pieces.len(), 1);
+        // Pieces that alternate between the directions count for their memory.
+        let alternating = (0..MAX_BUFFERED_BYTES).take_while(|n| {
+            let dir = if n % 2 == 0 { Dir::Resp } else { Dir::Req };
+            matches!(stream.data(dir, b"x"), Identification::Pending)
+        });
+        assert!(alternating.count() <= MAX_BUFFERED_BYTES / PIECE_OVERHEAD);
+    }
+}
