@@ -10,7 +10,7 @@ use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use xdscope::app::tap::{Front, Options, Running};
+use xdscope::app::tap::{CopyLimits, Front, Options, Running};
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
 use xdscope::schema::Schema;
@@ -58,6 +58,9 @@ fn wait() {
     let _ = std::io::stdin().read_to_end(&mut rest);
 }
 
+/// Size of the tap's spool in bytes, the default of the command line.
+const SPOOL_BYTES: u64 = 4_000_000_000;
+
 /// Runs the whole tap: decoding, analysing and recording.
 fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
@@ -72,7 +75,7 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
         decode: true,
         record: Some((file.clone(), xdscope::app::recording_file::create(&file).expect("a file"))),
         keep_secrets: false,
-        copies: Default::default(),
+        copies: CopyLimits { spool: Some((dir.path().to_owned(), SPOOL_BYTES)), ..CopyLimits::default() },
         store: Default::default(),
         schema: Schema::builtin(),
         verb: "bench",

@@ -12,6 +12,9 @@ use xdscope::engine::session::TypeState;
 use xdscope::engine::store::{self, Store};
 use xdscope::net::tap::{Address, Tls};
 use xdscope::schema::Schema;
+use xdscope::sources::open_recording;
+use xdscope::wire::event::StreamId;
+use xdscope::wire::{FramePayload, GapCause};
 
 use crate::support::raw_pair::Pair;
 use crate::support::tap::{Recording, Tap};
@@ -167,6 +170,18 @@ fn follows_the_stream_again_after_dropped_messages() {
     });
     drop(pair);
     let (file, _) = tap.running.stop().expect("a recording");
+    let (mut messages, mut bytes) = (0, 0);
+    for frame in open_recording(&file).expect("a recording").frames {
+        if let FramePayload::Gap { messages: some, bytes: size, cause } = frame.what {
+            assert_eq!((frame.stream, cause), (StreamId(1), GapCause::Lost));
+            messages += some;
+            bytes += size;
+        }
+    }
+    assert_eq!(messages, lost, "gaps count messages");
+    let push = u64::from(PUSH.0) * (PUSH.1 as u64);
+    // The start of the first dropped push was copied.
+    assert!(((lost - 1) * push..lost * (push + 10_000)).contains(&bytes), "{bytes} bytes of {lost} pushes");
     let objects = Recording { file }.objects("info", &[]);
     let stream = objects.iter().find(|object| object["object"] == "stream").expect("a stream");
     assert_eq!(stream["gaps"], lost, "{stream}");

@@ -71,8 +71,9 @@ pub struct Tls {
     pub local: bool,
 }
 
-/// Default limit of copies in memory, in bytes: a push of 39 MB, which fits into the buffers that the
-/// tap keeps. More copies go to the spool.
+/// Default limit of copies in memory, in bytes: a push of 39 MB.
+///
+/// The copies fit into the buffers that the tap keeps. More copies go to the spool.
 pub const MAX_QUEUED_BYTES: usize = 48 << 20;
 
 /// Batching of the tap's copies.
