@@ -1,5 +1,5 @@
-//! Messages on stderr, and the log of the program (`tracing`): in `--log-file`, or on stderr while no
-//! screen is open.
+//! Messages on stderr, and the log of the program (`tracing`): in `--log-file`, or on stderr
+//! while no screen is open.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -246,7 +246,7 @@ impl Run<'_> {
         result.map(|()| Exit::Yes)
     }
 
-    /// Returns whether the run ends when nobody reads its events: that of a demo serves nobody else.
+    /// Whether the run ends when nobody reads its events: a demo serves nobody else.
     fn ends_with_reader(&self) -> bool {
         self.verb == "demo"
     }
@@ -303,7 +303,7 @@ impl Run<'_> {
 
     /// Returns a sink that prints each row.
     pub(super) fn sink(&self, io: &mut Io<'_>) -> Result<Sink, CliError> {
-        // Whatever was printed before stands in front of the first event.
+        // Earlier output stands in front of the first event.
         io.flush()?;
         diagnostics::detach_stderr();
         let zone = io.zone(self.flags.time);

@@ -113,3 +113,20 @@ fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
     assert_eq!(text.lines().next(), Some("1 problem"), "{text}");
     assert!(text.contains("server owes EDS x, asked once (#4); cluster x waits for it"), "{text}");
 }
+
+/// docs/protocol.md#f-34
+#[test]
+fn resource_stays_refused_after_ack_of_later_response() {
+    let output = run(&["status", "tests/fixtures/cli/still-refused.xds"]);
+    let text = "REFUSED  n1 CDS  30s  CDS b 2 (#4) is still refused, though a later response was accepted; 1 in force: b bad";
+    assert!(output.out.starts_with("1 problem\n") && output.out.contains(text), "{}", output.out);
+    assert_eq!(output.exit, Exit::No);
+}
+
+/// docs/protocol.md#h-05
+#[test]
+fn server_owes_what_warmed_when_stream_closed() {
+    let output = run(&["status", "tests/fixtures/cli/closed-while-warming.xds"]);
+    let text = "server owed EDS c for cluster c (#7) when the stream closed";
+    assert!(output.out.contains(text) && !output.out.contains("client owed"), "{}", output.out);
+}

@@ -41,7 +41,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
 pub(super) fn of_closed_streams(store: &Store) -> Vec<ProblemFact> {
     let mut out = Vec::new();
     for stream in store.unreplaced_streams() {
-        out.extend(stream.tracks_shown().filter_map(|track| states::refused(stream, track)));
+        out.extend(stream.tracks_shown().filter_map(|track| states::refused(store, stream, track)));
     }
     out.extend(store.owed_at_end().into_iter().map(owed_at_end));
     out
@@ -50,7 +50,7 @@ pub(super) fn of_closed_streams(store: &Store) -> Vec<ProblemFact> {
 fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
     let blame = match owed.debt {
         Debt::Verdict { .. } => Blame::Client,
-        Debt::Resources { .. } => Blame::Server,
+        Debt::Resources { .. } | Debt::Warming(_) => Blame::Server,
     };
     ProblemFact {
         kind: ProblemKind::Owed,

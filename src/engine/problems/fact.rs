@@ -44,6 +44,8 @@ pub enum ProblemKind {
     Owed,
     /// A client does not use what it has accepted.
     NotApplied,
+    /// Resources stay refused although the client has accepted a later response.
+    StillRefused,
     /// A rule of the protocol was broken.
     Rule(Severity),
 }
@@ -56,6 +58,7 @@ impl ProblemKind {
             ProblemKind::Failing => "failing",
             ProblemKind::Owed => "owed",
             ProblemKind::NotApplied => "not_applied",
+            ProblemKind::StillRefused => "refused",
             ProblemKind::Rule(severity) => severity.word(),
         }
     }
@@ -113,6 +116,7 @@ impl ProblemFact {
     pub fn quote(&self) -> Option<&Arc<str>> {
         match &self.problem {
             Problem::Refused(refused) => refused.message.as_ref(),
+            Problem::StillRefused(refused) => refused.message.as_ref(),
             _ => None,
         }
     }
@@ -148,6 +152,9 @@ pub enum Problem {
     OwedAtEnd(Box<OwedAtEnd>),
     /// A dump of the client lacks accepted resources, or has other content.
     NotApplied(UnappliedResources),
+    /// Resources of a refused response have no accepted content since, although the client has
+    /// accepted a later response (docs/protocol.md#f-34).
+    StillRefused(RefusedResources),
     /// A rule was broken: the most severe finding, with the names and times of those like it.
     Broken(Box<Finding>),
 }
@@ -167,6 +174,32 @@ pub struct RefusedPush {
     pub is_resent: bool,
     /// The version that the client keeps, if it has accepted any.
     pub in_force: Option<Arc<str>>,
+    /// Delta: the first refused resources.
+    pub resources: Vec<RefusedResource>,
+    /// The message of `error_detail`, unless it is empty.
+    pub message: Option<Arc<str>>,
+}
+
+/// A refused resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedResource {
+    /// Name of the resource.
+    pub name: Arc<str>,
+    /// The refused version.
+    pub version: Arc<str>,
+    /// The version that the client uses instead, if there is one.
+    pub in_force: Option<Arc<str>>,
+}
+
+/// Resources that stay refused after a later response was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedResources {
+    /// The first resource.
+    pub first: RefusedResource,
+    /// The response with the refused content.
+    pub response: Seq,
+    /// How many more resources there are.
+    pub more: usize,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::store::Store;
+use crate::engine::store::{Debt, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
@@ -85,6 +85,9 @@ impl Causes {
                         causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
                     }
                 }
+                Problem::OwedAtEnd(owed) if matches!(owed.debt, Debt::Warming(_)) => {
+                    causes.warming.entry(fact.stream).or_default().push(at);
+                }
                 Problem::Owed(_) | Problem::OwedAtEnd(_) => {
                     causes.waiting.entry((fact.stream, fact.type_url.clone())).or_insert(at);
                 }
@@ -94,6 +97,9 @@ impl Causes {
                 }
                 Problem::Unreachable(peer) => {
                     causes.failing.insert(peer.first_stream, at);
+                }
+                Problem::StillRefused(refused) => {
+                    causes.by_message.entry((refused.response, fact.type_url.clone())).or_insert(at);
                 }
                 Problem::NotApplied(_) | Problem::Broken(_) => {}
             }
@@ -162,9 +168,16 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
 
 /// Whether a finding is about the warming resource of a problem, or a resource that it needs.
 fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
-    let Problem::Warming(warming) = &problem.problem else { return false };
-    let needed = warming.first.needs.iter().map(|need| &need.name);
-    let involved: HashSet<&str> = needed.chain([&warming.first.name]).map(|name| &**name).collect();
+    let first = match &problem.problem {
+        Problem::Warming(warming) => &warming.first,
+        Problem::OwedAtEnd(owed) => match &owed.debt {
+            Debt::Warming(first) => first,
+            _ => return false,
+        },
+        _ => return false,
+    };
+    let needed = first.needs.iter().map(|need| &need.name);
+    let involved: HashSet<&str> = needed.chain([&first.name]).map(|name| &**name).collect();
     finding.names.iter().any(|name| involved.contains(&**name))
 }
 

@@ -16,8 +16,8 @@ mod states;
 mod tests;
 
 pub use fact::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, UnappliedResources, Urgency,
-    WarmingResources,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources,
+    UnappliedResources, Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
@@ -83,7 +83,7 @@ fn rank(problem: &ProblemFact) -> impl Ord + use<> {
         _ if problem.urgency == Urgency::Pending => 9,
         ProblemKind::State(TypeState::Down) => 0,
         ProblemKind::Failing if problem.urgency == Urgency::Error => 0,
-        ProblemKind::State(TypeState::Nack) => 1,
+        ProblemKind::State(TypeState::Nack) | ProblemKind::StillRefused => 1,
         ProblemKind::Rule(Severity::Error) => 2,
         ProblemKind::State(TypeState::Stale) => 3,
         ProblemKind::State(TypeState::Miss) => 4,

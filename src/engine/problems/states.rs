@@ -8,7 +8,10 @@ use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
 use crate::engine::store::{Store, TypeState};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl};
 
-use super::fact::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency, WarmingResources};
+use super::fact::{
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources,
+    Urgency, WarmingResources,
+};
 use super::{MAX_EVIDENCE, findings};
 
 /// Names that a problem lists; the others are counted.
@@ -45,7 +48,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     let tracks =
         store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
     for (stream, track) in tracks {
-        out.extend(refused(stream, track));
+        out.extend(refused(store, stream, track).or_else(|| still_refused(store, stream, track)));
         match warming(store, stream, track) {
             Some(warming) => out.push(warming),
             None => out.extend(unanswered(store, stream, track)),
@@ -56,7 +59,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
 }
 
 /// Returns the problem of a type whose newest responses are refused.
-pub(super) fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
+pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let open = track.verdicts.open_nack()?;
     let nack = track.verdicts.nacks.back()?;
     let newest = || track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
@@ -66,7 +69,8 @@ pub(super) fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
         times: open.times,
         first: open.since,
         is_resent: open.times > 1 && newest().all(|earlier| earlier.version == nack.version),
-        in_force: track.verdicts.in_force.as_ref().map(|known| Arc::from(known.version.as_str())),
+        in_force: track.version_in_force().map(|version| Arc::from(version.as_str())),
+        resources: refused_resources(store, track, open.n),
         message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
     };
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
@@ -78,6 +82,56 @@ pub(super) fn refused(stream: &Stream, track: &Track) -> Option<ProblemFact> {
         period: findings::period(open.times, open.since, open.at),
         messages: sorted(evidence.take(MAX_EVIDENCE).collect()),
         ..fact(stream, track, start, Problem::Refused(refused))
+    })
+}
+
+/// Returns the first resources that a NACK names.
+fn refused_resources(store: &Store, track: &Track, nack: Seq) -> Vec<RefusedResource> {
+    let is_named =
+        |name: &Sym| track.refused.get(*name).is_some_and(|refusal| refusal.nack == nack && refusal.is_named);
+    let mut names: Vec<Sym> = track.refused.names().filter(is_named).collect();
+    names.sort_unstable();
+    let resource = |name: Sym| Some(refused_resource(store, track, name, track.refused.get(name)?.version));
+    names.into_iter().take(MAX_LISTED_NAMES).filter_map(resource).collect()
+}
+
+fn refused_resource(store: &Store, track: &Track, name: Sym, version: Sym) -> RefusedResource {
+    let in_force = track.in_force(store.catalog(), name);
+    RefusedResource {
+        name: store.text(name),
+        version: store.text(version),
+        in_force: in_force.map(|entry| store.text(entry.version)),
+    }
+}
+
+/// Returns the problem of resources that a NACK names and whose content no later response has
+/// corrected, although the client has accepted a later response (docs/protocol.md#f-34).
+fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
+    if track.refused.named() == 0 {
+        return None;
+    }
+    let catalog = store.catalog();
+    let is_wanted = |name: &Sym| track.covers(catalog, *name, track.sent.get(catalog, *name).as_ref());
+    let refusals = track.refused.names().filter(is_wanted).filter_map(|name| {
+        let refusal = track.refused.get(name).filter(|refusal| refusal.is_named)?;
+        Some((refusal, name))
+    });
+    let mut refusals: Vec<_> = refusals.collect();
+    refusals.sort_unstable_by_key(|(refusal, name)| (refusal.nack, *name));
+    let (refusal, name) = *refusals.first()?;
+    let nack = track.verdicts.nacks.iter().find(|nack| nack.n == refusal.nack)?;
+    let refused = RefusedResources {
+        first: refused_resource(store, track, name, refusal.version),
+        response: refusal.response,
+        more: refusals.len() - 1,
+        message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
+    };
+    let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };
+    Some(ProblemFact {
+        kind: ProblemKind::StillRefused,
+        blame: Blame::Both,
+        messages: sorted(vec![refusal.response, nack.n]),
+        ..fact(stream, track, start, Problem::StillRefused(refused))
     })
 }
 

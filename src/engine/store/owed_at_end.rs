@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::session::{Stream, Track};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
-use super::{EndFact, Store, TypeState};
+use super::{EndFact, Store, TypeState, WarmingFact};
 
 /// Names that a debt lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
@@ -43,6 +43,8 @@ pub enum Debt {
         /// Responses without a verdict.
         responses: u64,
     },
+    /// The server owes what resources warmed for: the one that had waited longest.
+    Warming(Box<WarmingFact>),
     /// The server owes resources; no names stand for a wildcard.
     Resources {
         /// The first names.
@@ -59,7 +61,10 @@ impl Store {
         let mut out = Vec::new();
         for stream in self.unreplaced_streams() {
             for track in stream.tracks_shown() {
-                out.extend(self.verdict_owed(stream, track));
+                let warming = self.warming_owed(stream, track);
+                let is_withheld = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld);
+                out.extend(warming.map(|(owed, _)| owed));
+                out.extend(self.verdict_owed(stream, track).filter(|_| !is_withheld));
                 out.extend(self.resources_owed(stream, track));
             }
         }
@@ -73,6 +78,20 @@ impl Store {
             self.engine.failures().clients().filter_map(|ends| ends.unreplaced).collect();
         indices.sort_unstable();
         indices.into_iter().filter_map(|index| self.engine.streams().get(index))
+    }
+
+    /// Returns what the server owes to warming resources, and whether the client withheld its
+    /// verdict until then.
+    fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(OwedAtEnd, bool)> {
+        let (closed, _) = stream.closed.as_ref()?;
+        let condition = self.with_warming(stream, track, track.condition(*closed, self.limits));
+        if condition.state != TypeState::Warming {
+            return None;
+        }
+        let first = self.warming_of_track(stream, track).into_iter().next()?;
+        let (since, at, is_withheld) = (first.since, first.response, first.withheld.is_some());
+        let debt = Debt::Warming(Box::new(first));
+        Some((self.owed_answer(stream, track, (since, at), debt)?, is_withheld))
     }
 
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
@@ -107,7 +126,7 @@ impl Store {
             stream: stream.id,
             node: stream.node_id.clone(),
             type_url: track.type_url.clone(),
-            state: track.condition(*closed, self.limits).state,
+            state: self.with_warming(stream, track, track.condition(*closed, self.limits)).state,
             closed: *closed,
             end: EndFact::from(end),
             since,

@@ -126,7 +126,7 @@ impl Store {
     /// its withheld verdict, or would hide that an update is not in use yet.
     pub(crate) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
-        if track.warming.is_empty() || !can_hide || stream.closed.is_some() {
+        if track.warming.is_empty() || !can_hide {
             return condition;
         }
         let shows = |warming: &WarmingName<'_>| {

@@ -57,6 +57,12 @@ pub fn owed_at_end(fact: &OwedAtEnd) -> String {
             let version = shown(version);
             format!("client owed an answer to {label} {version} (#{at}){more} when the stream closed")
         }
+        Debt::Warming(warming) => {
+            let needs = warming.needs.iter().map(|need| format!("{} {}", need.kind.label(), need.name));
+            let resource = format!("{} {}", super::warming::warming_kind(warming.kind), warming.name);
+            let needs = needs.collect::<Vec<_>>().join(", ");
+            format!("server owed {needs} for {resource} (#{at}) when the stream closed")
+        }
         Debt::Resources { names, .. } if names.is_empty() => {
             format!("server owed {label} for the wildcard (#{at}) when the stream closed")
         }

@@ -2,8 +2,8 @@
 
 use crate::engine::lint::Severity;
 use crate::engine::problems::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, UnappliedResources, Urgency,
-    WarmingResources,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
+    Urgency, WarmingResources,
 };
 use crate::engine::store::{RequestSpan, UnreachablePeer};
 use crate::wire::event::{Clock, Kind, Time};
@@ -12,10 +12,11 @@ use crate::wire::text::{count, period, plural, type_label};
 use super::{Role, failing_stream, finding, owed_at_end, state_word};
 
 /// Words of problems that are not states, and what they mean.
-pub const PROBLEM_WORDS: [(&str, &str); 5] = [
+pub const PROBLEM_WORDS: [(&str, &str); 6] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
     ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
+    ("REFUSED", "a resource stays refused although a later response was accepted"),
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
 ];
@@ -28,6 +29,7 @@ pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
         ProblemKind::Failing => ("FAILING", role),
         ProblemKind::Owed => ("OWED", role),
         ProblemKind::NotApplied => ("DIFFERS", role),
+        ProblemKind::StillRefused => ("REFUSED", role),
         ProblemKind::Rule(Severity::Error) => ("ERROR", role),
         ProblemKind::Rule(_) => ("WARN", role),
     }
@@ -53,6 +55,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     let label = label(fact.type_url.as_str());
     let mut text = match &fact.problem {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
+        Problem::StillRefused(refused) => still_refused(&label, refused),
         Problem::Unanswered { version, response } => {
             let version = shown(version);
             format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
@@ -84,7 +87,9 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
     let node = format!("--stream '#{}'", fact.stream.0);
     let label = type_label(fact.type_url.as_str()).to_lowercase();
     match &fact.problem {
-        Problem::Refused(_) => format!("xdscope log {source} {node} --filter 'kind:nack' --body"),
+        Problem::Refused(_) | Problem::StillRefused(_) => {
+            format!("xdscope log {source} {node} --filter 'kind:nack' --body")
+        }
         Problem::Unanswered { .. } | Problem::OwedAtEnd(_) | Problem::NotApplied(_) => {
             format!("xdscope log {source} {node} --filter 'type:{label}'")
         }
@@ -99,7 +104,11 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
 
 /// `CDS 42 refused 3 times since 14:01:58, every 10s; pushed again; 41 in force`.
 fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
-    let mut text = format!("{label} {} refused", shown(&refused.version));
+    let named = refused.resources.first().filter(|_| refused.version.is_empty());
+    let mut text = match named {
+        Some(first) => format!("{label} {} {} refused", first.name, shown(&first.version)),
+        None => format!("{label} {} refused", shown(&refused.version)),
+    };
     if refused.implied {
         text.push_str(" by version alone");
     }
@@ -113,12 +122,29 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if refused.is_resent {
         text.push_str("; pushed again");
     }
-    match &refused.in_force {
+    let in_force = named.map_or(refused.in_force.as_ref(), |first| first.in_force.as_ref());
+    match in_force {
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
     }
     if fact.closed.is_some() {
         text.push_str("; the stream has closed since");
+    }
+    text
+}
+
+/// `EDS b 2 (#5) is still refused, though a later response was accepted; 1 in force`.
+fn still_refused(label: &str, refused: &RefusedResources) -> String {
+    let RefusedResources { first, response, more, .. } = refused;
+    let version = shown(&first.version);
+    let mut text = format!("{label} {} {version} (#{}) is still refused", first.name, response.0);
+    if *more > 0 {
+        text.push_str(&format!(", with {}", plural(*more as u64, "other")));
+    }
+    text.push_str(", though a later response was accepted");
+    match &first.in_force {
+        Some(version) => text.push_str(&format!("; {} in force", shown(version))),
+        None => text.push_str("; none in force"),
     }
     text
 }

@@ -4,11 +4,18 @@ use crate::engine::session::ResourceState;
 use crate::engine::session::condition::Limits;
 use crate::engine::session::resource_set::ResourceEntry;
 use crate::wire::content::Catalog;
-use crate::wire::event::{Sym, Time};
+use crate::wire::event::{Sym, Time, VersionInfo};
 
 use super::Track;
 
 impl Track {
+    /// Returns the version that the client uses: the one that it has accepted last, or that a SotW
+    /// client states in its requests (docs/protocol.md#e-20).
+    pub(crate) fn version_in_force(&self) -> Option<&VersionInfo> {
+        let accepted = self.verdicts.in_force.as_ref().map(|known| &known.version);
+        accepted.or_else(|| self.traffic.reported_version.as_ref().filter(|version| !version.is_empty()))
+    }
+
     /// Returns the resource that the client uses under a name: accepted, or taken over from a
     /// refused response.
     pub(crate) fn in_force(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {

@@ -101,7 +101,7 @@ fn evidence(fact: &ProblemFact) -> Destination {
         Problem::Broken(_) | Problem::OwedAtEnd(_) | Problem::Failing(_) if fact.at.is_some() => {
             Destination::Messages { scope: Scope { stream: Some(stream), type_url }, n: fact.at }
         }
-        Problem::Refused(_) => match (fact.at, type_url) {
+        Problem::Refused(_) | Problem::StillRefused(_) => match (fact.at, type_url) {
             (Some(n), Some(type_url)) => Destination::Nack { stream, type_url, n },
             (_, type_url) => Destination::Stream { stream, type_url },
         },

@@ -81,6 +81,7 @@ fn escapes_hostile_text() {
             first: data.now,
             is_resent: true,
             in_force: Some(evil.into()),
+            resources: Vec::new(),
             message: Some(evil.into()),
         });
         problem.node = Some(evil.into());

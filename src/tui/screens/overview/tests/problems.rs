@@ -40,6 +40,7 @@ pub fn problems() -> Vec<ProblemFact> {
         first: at("14:01:58"),
         is_resent: true,
         in_force: Some("41".into()),
+        resources: Vec::new(),
         message: Some(ERROR.into()),
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
