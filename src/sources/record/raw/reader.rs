@@ -310,7 +310,11 @@ impl RawReader<'_> {
 
     fn message(&mut self, at: Time, number: String, line: RawLine, dir: Dir) -> Result<(), LineError> {
         let known = self.streams.get(&(number.clone(), None)).map(|stream| stream.method.clone());
-        let path = line.method.filter(|method| !method.is_empty()).or(known).ok_or(LineError::NoMethod)?;
+        let (known, stated) =
+            (known.filter(|path| !path.is_empty()), line.method.filter(|path| !path.is_empty()));
+        // A stream has one method, whatever later lines state; the tracks of polls have their own.
+        let is_track = stated.as_ref().is_some_and(|path| key(number.clone(), path).1.is_some());
+        let path = if is_track { stated } else { known.or(stated) }.ok_or(LineError::NoMethod)?;
         let bytes = match line.raw.as_deref().map(base64::decode) {
             Some(Some(bytes)) => Some(bytes),
             Some(None) => return Err(LineError::Base64),
