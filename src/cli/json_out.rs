@@ -11,7 +11,7 @@ use crate::engine::store::Store;
 use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
 use crate::wire::event::Seq;
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, json_safe};
 
 /// A writer of objects.
 pub(super) struct Objects<'a> {
@@ -57,24 +57,9 @@ impl<'a> Objects<'a> {
     }
 }
 
-/// Formats a value on one line.
-///
-/// JSON allows the control characters DEL and C1, which a terminal would obey. They are escaped;
-/// they occur in strings only.
+/// Formats a value on one line. Characters that a terminal would obey or not show are escaped.
 pub(super) fn line(value: &Value) -> String {
-    let text = value.to_string();
-    if !text.chars().any(|c| matches!(c, '\x7f'..='\u{9f}')) {
-        return text;
-    }
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if matches!(c, '\x7f'..='\u{9f}') {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
-    out
+    json_safe(&value.to_string()).into_owned()
 }
 
 /// Writes a value as YAML, each line after `indent`. Control characters are escaped for terminals.
@@ -102,6 +87,7 @@ pub(super) fn add_body(object: &mut Value, store: &Store, schema: &Schema, n: Op
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::text::must_escape;
     use serde_json::json;
 
     fn written(array: bool, objects: &[Value]) -> String {
@@ -122,9 +108,9 @@ mod tests {
 
     #[test]
     fn escapes_control_characters() {
-        let value = json!("a\x1b[2J\u{9b}2J\x7f é");
+        let value = json!("a\x1b[2J\u{9b}2J\x7f\u{202e}\u{e0041} é");
         let text = line(&value);
-        assert!(!text.chars().any(char::is_control), "{text}");
+        assert!(!text.chars().any(must_escape), "{text}");
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }
 }

@@ -1,5 +1,7 @@
 use serde_json::Value;
 
+use crate::wire::text::must_escape;
+
 /// Formats a JSON value as block-style YAML that parses back to an equal value.
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
@@ -81,16 +83,17 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// Quotes as in JSON and escapes the characters that YAML does not allow verbatim.
+/// Quotes as in JSON and escapes the characters that YAML does not allow verbatim, or that a reader
+/// would not see.
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for c in Value::String(text.to_owned()).to_string().chars() {
-        let odd =
-            c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
-        if odd {
-            out.push_str(&format!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
+        match u32::from(c) {
+            code @ 0x1_0000.. if must_escape(c) => out.push_str(&format!("\\U{code:08x}")),
+            code if must_escape(c) || matches!(code, 0xfffe | 0xffff) => {
+                out.push_str(&format!("\\u{code:04x}"))
+            }
+            _ => out.push(c),
         }
     }
     out
@@ -124,8 +127,12 @@ mod tests {
     }
 
     fn values() -> impl Strategy<Value = Value> {
-        let text =
-            prop_oneof!["[a-z0-9 :#*&-]{0,8}", ".{0,6}", Just("yes".to_owned()), Just("1e3".to_owned())];
+        let text = prop_oneof![
+            "[a-z0-9 :#*&-]{0,8}",
+            ".{0,6}",
+            "[\u{e0040}-\u{e0044}\u{202e}\u{7f}]{1,3}",
+            Just("1e3".to_owned())
+        ];
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),
@@ -147,6 +154,7 @@ mod tests {
             let text = to_yaml(&value);
             let back: Value = serde_saphyr::from_str(&text).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
             prop_assert_eq!(back, value, "{}", text);
+            prop_assert!(!text.chars().any(|c| c != '\n' && must_escape(c)), "{}", text);
         }
     }
 }

@@ -1,5 +1,7 @@
 use serde_json::{Map, Number, Value};
 
+use crate::wire::text::json_safe;
+
 use super::lex::{Lexer, Result, is_bare};
 
 /// Deepest nesting of mappings and lists. Parsing is recursive.
@@ -151,7 +153,7 @@ fn text(text: &str, out: &mut String) {
     let plain = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/')
         && text.chars().all(is_bare)
         && scalar(text).is_string();
-    if plain { out.push_str(text) } else { out.push_str(&Value::from(text).to_string()) }
+    if plain { out.push_str(text) } else { out.push_str(&json_safe(&Value::from(text).to_string())) }
 }
 
 #[cfg(test)]

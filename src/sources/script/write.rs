@@ -8,6 +8,7 @@ use super::lex::is_bare;
 use crate::schema::base64;
 use crate::wire::Profile;
 use crate::wire::event::{ApiVersion, Dir, Kind, Time};
+use crate::wire::text::json_safe;
 
 /// Writes a script so that [`super::parse`] reads it back unchanged.
 pub fn write(script: &Script) -> String {
@@ -116,15 +117,7 @@ fn nanos(nanos: i128, out: &mut String) {
 
 fn quoted(text: &str, out: &mut String) {
     // JSON leaves some invisible characters unescaped; a script shows them.
-    for c in Value::from(text).to_string().chars() {
-        if c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-        {
-            put(out, format_args!("\\u{:04x}", u32::from(c)));
-        } else {
-            out.push(c);
-        }
-    }
+    out.push_str(&json_safe(&Value::from(text).to_string()));
 }
 
 fn word(text: &str, out: &mut String) {

@@ -11,6 +11,6 @@ mod unit;
 
 pub use cut::{Keep, cut, cut_name, pad, pad_left, width, wrap, wrap_parts};
 pub use hex::hex;
-pub use safe::{display_safe, shown_name};
+pub use safe::{display_safe, json_safe, must_escape, shown_name};
 pub use time::{time_of_day, time_of_day_secs};
 pub use unit::{age, count, latency, period, plural, short_age, size, type_label};

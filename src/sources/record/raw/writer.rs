@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::{JsonCodec, NODE, base64};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
+use crate::wire::text::json_safe;
 use crate::wire::{End, Frame, FramePayload, Open};
 
 /// A writer of raw JSONL (`export --to raw`).
@@ -125,8 +126,7 @@ impl<'a, W: Write> Writer<'a, W> {
         line.insert("t".into(), self.time(frame.at));
         line.insert("stream".into(), json!(frame.stream.0));
         line.extend(keys.into_iter().map(|(key, value)| (key.to_owned(), value)));
-        serde_json::to_writer(&mut self.out, &Value::Object(line))?;
-        self.out.write_all(b"\n")
+        writeln!(self.out, "{}", json_safe(&Value::Object(line).to_string()))
     }
 
     fn time(&self, at: Time) -> Value {

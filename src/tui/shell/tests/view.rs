@@ -12,6 +12,7 @@ use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
 use crate::tui::tests::story::story;
 use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, model, screen, type_keys, typed};
+use crate::wire::text::must_escape;
 
 #[test]
 fn help() {
@@ -51,7 +52,7 @@ fn help_lists_screens_and_unavailable_keys() {
 
 #[test]
 fn escapes_hostile_text() {
-    let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}evil\r\n";
+    let evil = "\x1b]0;owned\x07\x1b[2J\u{202e}\u{e0041}\u{200b}\u{9b}\u{7f}evil\r\n";
     let mut data = story();
     for row in &mut data.rows {
         row.row.version = evil.into();
@@ -86,13 +87,15 @@ fn escapes_hostile_text() {
         });
         problem.node = Some(evil.into());
     }
-    for keys in ["", "2", "3", "3L", "3<enter>", "3v", "/\u{7f}\u{202e}", ":\u{202e}"] {
+    let prompts = ["/\u{7f}\u{202e}", ":\u{202e}"];
+    let screens = ["", "2", "3", "3L", "3<enter>", "3v", "4", "4<enter>", "5", "6", "7", "8", "9"];
+    for keys in screens.into_iter().chain(prompts) {
         for (width, height) in [(80, 24), (100, 30), (200, 60)] {
             let mut model = model(width, height, PLAIN);
             model.common.info.source = evil.to_owned();
             type_keys(&mut model, &data, keys);
             for cell in &drawn(&model).content {
-                let raw = cell.symbol().chars().any(|c| c.is_control() || c == '\u{202e}');
+                let raw = cell.symbol().chars().any(must_escape);
                 assert!(!raw, "{keys} {width}x{height}: {:?}", cell.symbol());
             }
         }
