@@ -12,9 +12,9 @@ use xdscope::app::tap::meaning;
 use xdscope::engine::store::{Options, Store};
 use xdscope::net::tap::CopyQueue;
 use xdscope::schema::Schema;
-use xdscope::schema::redact::{self, Redactor};
+use xdscope::schema::redact::Redactor;
 use xdscope::sources::observe::Pipeline;
-use xdscope::wire::content::{Catalog, MemoryBodies};
+use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope::wire::event::Dir;
 use xdscope::wire::pb::{put_len_field, put_tag, put_varint};
 
@@ -109,11 +109,12 @@ impl Fleet {
     pub fn new(size: Size, schema: &Arc<Schema>) -> Fleet {
         let copies = Arc::new(CopyQueue::new(usize::MAX));
         let redactor = Arc::new(Redactor::new(schema.clone(), 1));
-        let catalog = Catalog::new(1, Some(redactor), Box::new(MemoryBodies::default()));
+        let catalog = Catalog::new(1, Some(redactor.clone()), Box::new(MemoryBodies::default()));
         let mut store = Store::new(catalog, copies.clock(), Options::default());
         store.set_meaning(meaning(schema.clone()));
         let store = Analysis::new(store, bounded(schema));
-        let pipeline = Pipeline::new(redact::metadata).with_rest(schema.clone());
+        let pipeline =
+            Pipeline::new(move |name, value| redactor.metadata(name, value)).with_rest(schema.clone());
         let live = Live::start(copies.clone(), store, pipeline, None, None, None).expect("a thread");
         let push = |version, changed| chunks(SOTW, &clusters::push(size.resources, version, changed));
         let all = [push(1, 0), push(2, size.resources / 2)];

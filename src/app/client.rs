@@ -16,10 +16,10 @@ use crate::engine::filter::Filter;
 use crate::engine::store;
 use crate::net::client::{ClientReport, DialError, Event, Server, Streams};
 use crate::peers::client::{self, Client, Effect, Lane, Ruling};
-use crate::schema::redact;
+use crate::schema::redact::Redactor;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::record::Loaded;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, Redact};
 use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
@@ -151,7 +151,7 @@ impl Running {
             schema: options.schema.clone(),
             source: options.source,
         };
-        let StartedRun { keep, recording, clock, start } = kept.begin(sink)?;
+        let StartedRun { keep, recording, clock, start, redactor } = kept.begin(sink)?;
         let (shared, progress) = (keep.shared.clone(), Arc::new(Mutex::new(Progress::default())));
         let (commands, queue) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let servers: Vec<Server> = [options.server].into_iter().chain(options.others).collect();
@@ -181,6 +181,7 @@ impl Running {
                     kept: collect.then(Vec::new),
                     changed: true,
                     progress: progress_too,
+                    redactor,
                     shared: keep.shared.clone(),
                 };
                 work.run(keep, wants, queue, events).await
@@ -245,13 +246,16 @@ fn lock(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
     progress.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Returns the headers with secrets redacted.
-fn cleaned(server: &Server) -> Vec<(String, String)> {
+/// Returns the headers with secrets redacted. The redactor then knows the secrets and the token.
+fn cleaned(server: &Server, redactor: &Redactor) -> Vec<(String, String)> {
     let clean = |(name, value): &(String, String)| {
-        let value = redact::metadata(name, value).unwrap_or_else(|| value.clone());
-        (name.to_ascii_lowercase(), value)
+        let clean = redactor.metadata(name, value);
+        (name.to_ascii_lowercase(), clean.unwrap_or_else(|| value.clone()))
     };
-    let token = server.token.as_ref().map(|_| ("authorization".to_owned(), "[redacted]".to_owned()));
+    let token = server.token.as_ref().map(|token| {
+        let _ = token.header().map(|(name, value)| redactor.metadata(&name, &value));
+        ("authorization".to_owned(), "[redacted]".to_owned())
+    });
     server.headers.iter().map(clean).chain(token).collect()
 }
 
@@ -282,6 +286,8 @@ struct ClientWorker {
     /// `progress` is out of date.
     changed: bool,
     progress: Arc<Mutex<Progress>>,
+    /// Knows the tokens of the servers.
+    redactor: Arc<Redactor>,
     shared: Arc<LiveState>,
 }
 
@@ -389,11 +395,11 @@ impl ClientWorker {
         match happened.what {
             Event::Opened { tls } => {
                 let server = self.streams.server(lane.0);
+                let headers = server.map(|server| cleaned(server, &self.redactor)).unwrap_or_default();
                 let open = Open {
                     method: self.streams.path(lane.0).unwrap_or_default().to_owned(),
                     server: server.map(|server| server.address.to_string()),
-                    metadata: [server.map(|server| cleaned(server)).unwrap_or_default(), self.client.facts()]
-                        .concat(),
+                    metadata: [headers, self.client.facts()].concat(),
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
@@ -427,12 +433,13 @@ impl ClientWorker {
                 self.response(passed, into);
             }
             Event::Failed(error) if !self.polls.are_asked(lane) && self.streams.fall_back(lane.0) => {
-                let next = self.streams.server(lane.0).map(|server| server.address.to_string());
-                let next = next.unwrap_or_default();
-                self.shared.set_trouble(Some(format!("{}; {next} is asked instead", error.what)));
+                let next = self.streams.server(lane.0).map_or_else(String::new, |on| on.address.to_string());
+                let what = self.cleaned_text(lane, error.what);
+                self.shared.set_trouble(Some(format!("{what}; {next} is asked instead")));
             }
             Event::Answer(answer) => self.polled(now, lane, answer, into),
-            Event::Failed(error) => {
+            Event::Failed(mut error) => {
+                error.what = self.cleaned_text(lane, error.what);
                 self.unanswered(now, lane, into);
                 self.client.handle_ended(now, lane, into.store.catalog_mut());
                 self.trouble(lane, now, &error.what);
@@ -448,14 +455,11 @@ impl ClientWorker {
     /// Handles the end of a lane's stream or polls.
     fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
         let polls = self.polls.are_on(lane);
-        let text = end_text(&end, polls);
+        let text = self.cleaned_text(lane, end_text(&end, polls));
         self.unanswered(now, lane, into);
         self.let_pass(lane, into);
         if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
-            let catalog = into.store.catalog();
-            let status = end.status.map(|(code, text)| (code, catalog.clean_text(text)));
-            let note = end.note.map(|note| catalog.clean_text(note));
-            self.assembler.end(now, id, End { status, note, ..end }, &mut self.out);
+            self.assembler.end(now, id, into.store.catalog().clean_end(end), &mut self.out);
             self.flush(into);
         }
         self.client.handle_ended(now, lane, into.store.catalog_mut());
@@ -463,6 +467,12 @@ impl ClientWorker {
         let mut progress = lock(&self.progress);
         progress.ended = Some(text);
         progress.attempts += 1;
+    }
+
+    /// Removes secrets from a text of a lane's server, whose token may be new.
+    fn cleaned_text(&self, lane: Lane, text: String) -> String {
+        let _ = self.streams.server(lane.0).map(|server| cleaned(server, &self.redactor));
+        self.redactor.text(&text).unwrap_or(text)
     }
 
     /// Reports an error, the number of attempts, and the time of the next one.

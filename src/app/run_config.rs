@@ -37,6 +37,8 @@ pub(super) struct StartedRun {
     pub recording: Option<PathBuf>,
     pub clock: Clock,
     pub start: Instant,
+    /// Redacts headers and messages for users, also if the run keeps secrets.
+    pub redactor: Arc<Redactor>,
 }
 
 impl RunConfig {
@@ -44,8 +46,8 @@ impl RunConfig {
         let random =
             || getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())));
         let seed = self.seed.map_or_else(random, Ok)?;
-        let redact = (!self.keep_secrets)
-            .then(|| Arc::new(Redactor::new(self.schema.clone(), seed)) as Arc<dyn Redact>);
+        let redactor = Arc::new(Redactor::new(self.schema.clone(), seed));
+        let redact = (!self.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
         let catalog = Catalog::new(seed, redact, Box::new(MemoryBodies::default()));
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let epoch = since.ok().and_then(|since| i128::try_from(since.as_nanos()).ok());
@@ -69,7 +71,7 @@ impl RunConfig {
             }
         };
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
-        Ok(StartedRun { keep: LiveSink::new(store, recorder, sink), recording, clock, start })
+        Ok(StartedRun { keep: LiveSink::new(store, recorder, sink), recording, clock, start, redactor })
     }
 }
 

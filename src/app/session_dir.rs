@@ -31,15 +31,25 @@ pub fn session_name(begun: DateTime) -> String {
 ///
 /// The directory or the file can't be created.
 pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)> {
+    create_private(dir, session_name(begun).trim_end_matches(SUFFIX), SUFFIX)
+}
+
+/// Creates a file that only its owner can read, and its directory if needed.
+///
+/// If there is a file of this name, the new one gets a number (`…-2.txt`).
+///
+/// # Errors
+///
+/// The directory or the file can't be created.
+pub fn create_private(dir: &Path, stem: &str, suffix: &str) -> io::Result<(PathBuf, File)> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(dir)?;
-    let name = session_name(begun);
-    let stem = name.trim_end_matches(SUFFIX);
     for n in 1..1000 {
-        let path = dir.join(if n == 1 { name.clone() } else { format!("{stem}-{n}{SUFFIX}") });
+        let number = if n == 1 { String::new() } else { format!("-{n}") };
+        let path = dir.join(format!("{stem}{number}{suffix}"));
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
@@ -50,7 +60,7 @@ pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)
             Err(error) => return Err(error),
         }
     }
-    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many sessions of one second"))
+    Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of one name"))
 }
 
 /// Finds the file that a user means: the path itself, or a bare name in the directory, with or

@@ -190,11 +190,15 @@ impl Running {
         };
         let seed =
             getrandom::u64().map_err(|error| StartError::Thread(io::Error::other(error.to_string())))?;
-        let redact: Option<Arc<dyn Redact>> = (!options.keep_secrets)
-            .then(|| Arc::new(Redactor::new(options.schema.clone(), seed)) as Arc<dyn Redact>);
+        // Headers are redacted in any case.
+        let redactor = Arc::new(Redactor::new(options.schema.clone(), seed));
+        let redact = (!options.keep_secrets).then(|| redactor.clone() as Arc<dyn Redact>);
         let new_catalog = || Catalog::new(seed, redact.clone(), Box::new(MemoryBodies::default()));
-        let new_pipeline =
-            || Pipeline::new(crate::schema::redact::metadata).with_rest(options.schema.clone());
+        let new_pipeline = || {
+            let redactor = redactor.clone();
+            let pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
+            pipeline.with_rest(options.schema.clone())
+        };
         let clock = copies.clock();
         let budget = options.store.history / RECORDER_DIVISOR;
         let limits = store::Options { history: options.store.history - budget, ..options.store };

@@ -10,6 +10,8 @@ use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOp
 use crate::net::token::Token;
 
 use crate::schema::Schema;
+use crate::schema::redact::Redactor;
+use crate::wire::content::Redact;
 use crate::wire::h2::Changes;
 
 use super::args::{ConnectFlags, ListenFlags, TapArgs};
@@ -188,11 +190,28 @@ pub(super) fn reflection(
         timeout: REFLECTION_TIMEOUT,
     };
     server.descriptors(&symbols, &Schema::builtin_file).map_err(|error| {
-        let mut out = CliError::new(Exit::Connection, error.what);
+        let mut out = CliError::new(Exit::Connection, OwnSecrets::new(&headers).clean(error.what));
         out.tried = error.tried;
         out.next.extend(error.next);
         out
     })
+}
+
+/// The secrets that xdscope sends to a server, which may repeat them in its messages.
+pub(super) struct OwnSecrets(Redactor);
+
+impl OwnSecrets {
+    pub(super) fn new(headers: &[(String, String)]) -> OwnSecrets {
+        let redactor = Redactor::new(Schema::builtin(), 0);
+        for (name, value) in headers {
+            redactor.metadata(name, value);
+        }
+        OwnSecrets(redactor)
+    }
+
+    pub(super) fn clean(&self, text: String) -> String {
+        self.0.text(&text).unwrap_or(text)
+    }
 }
 
 pub(super) fn not_loaded(error: LoadError) -> CliError {

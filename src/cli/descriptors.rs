@@ -18,7 +18,7 @@ pub(super) fn run(args: &DescriptorsArgs, global: &Global, io: &mut Io<'_>) -> R
             list(descriptors, containing.as_deref(), global, io)
         }
         DescriptorsVerb::Build { descriptors, output } => {
-            let set = schema_flags::schema(descriptors)?.descriptor_set();
+            let set = schema_flags::descriptors(descriptors)?.descriptor_set();
             std::fs::write(output, &set).map_err(|error| {
                 CliError::unreadable(format!("cannot write {}", output.display())).because(error)
             })?;
@@ -37,7 +37,7 @@ fn list(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Exit, CliError> {
-    let schema = schema_flags::schema(flags)?;
+    let schema = schema_flags::descriptors(flags)?;
     let style = io.style(global);
     let wanted = |name: &str| containing.is_none_or(|text| name.contains(text));
     let messages: Vec<_> = schema.messages().into_iter().filter(|(_, name)| wanted(name)).collect();

@@ -9,6 +9,7 @@ use crate::wire::event::Variant;
 use crate::wire::text::display_safe;
 
 use super::args::{DoctorArgs, Format, Global};
+use super::connect::OwnSecrets;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::json_out::Objects;
@@ -54,10 +55,11 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     let steps = patient
         .examine()
         .map_err(|error| CliError::new(Exit::Defect, "cannot start the runtime").because(error))?;
+    let secrets = OwnSecrets::new(&headers);
     let steps = steps.into_iter().map(|step| StepOf {
         step: step.name,
         state: step.state.word(),
-        said: step.lines,
+        said: step.lines.into_iter().map(|line| secrets.clean(line)).collect(),
         ms: step.took.map(|took| took.as_secs_f64() * 1000.0),
         next: step.next,
     });

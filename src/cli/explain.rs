@@ -45,7 +45,7 @@ pub(super) fn run(args: &ExplainArgs, io: &mut Io<'_>) -> Result<Exit, CliError>
     if word.contains(char::is_whitespace) || word.is_empty() {
         return if own_words(word, io)? { Ok(Exit::Yes) } else { Err(unknown_line(word)) };
     }
-    let schema = schema_flags::schema(&args.descriptors)?;
+    let schema = schema_flags::descriptors(&args.descriptors)?;
     match schema.explain(word) {
         Ok(found) => {
             writeln!(io.stdout, "{}", explanation::text(&found).trim_end())?;

@@ -215,7 +215,7 @@ fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
 
 /// Checks the `expect` lines of a script.
 fn expect(args: &LintArgs, source: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let schema = schema_flags::schema(&source.descriptors)?;
+    let schema = schema_flags::schema(&source.descriptors, global)?;
     let spec = offline::spec(source, 0, &offline::find(&source.source, io)?);
     let script = sources::open_script(&spec)?;
     let options = (offline::options(&source.timers), options(args, &schema));

@@ -144,7 +144,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         }
         return Ok(Exit::Yes);
     }
-    let schema = schema_flags::schema(&args.live.descriptors)?;
+    let schema = schema_flags::schema(&args.live.descriptors, global)?;
     let demo = Demo::start(schema, args.scenario, args.seed)
         .map_err(|error| CliError::new(Exit::Connection, "cannot start").because(error))?;
     let front = Front::Tap {
@@ -185,7 +185,7 @@ impl Run<'_> {
                 let server = upstream.to_string();
                 schema_flags::schema_of_server(&flags.descriptors, &server, self.global, io)?
             }
-            None => schema_flags::schema(&flags.descriptors)?,
+            None => schema_flags::schema(&flags.descriptors, self.global)?,
         };
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
@@ -327,7 +327,7 @@ impl Run<'_> {
             let found = store.findings().get(found).unwrap_or_default().iter();
             for finding in found.filter(|finding| filter.is_empty() || finding.messages.iter().any(shows)) {
                 lines.put(|| match jsonl {
-                    true => json::finding(finding, None, &store.clock()).to_string(),
+                    true => super::json_out::line(&json::finding(finding, None, &store.clock())),
                     false => lint::line(finding, store, &zone, style),
                 })?;
             }

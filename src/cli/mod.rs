@@ -78,11 +78,12 @@ use io::Io;
 
 /// Runs the program with `args`, whose first item is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let exit = defect::guard(|| run_in(args, &mut Io::real())).unwrap_or_else(|error| {
-        let mut io = Io::real();
-        let _ = io.stderr.write_all(error.render().as_bytes());
-        error.exit
-    });
+    let exit =
+        defect::guard(Io::real().state_dir(), || run_in(args, &mut Io::real())).unwrap_or_else(|error| {
+            let mut io = Io::real();
+            let _ = io.stderr.write_all(error.render().as_bytes());
+            error.exit
+        });
     diagnostics::drain();
     ExitCode::from(exit.code())
 }
@@ -138,9 +139,8 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     if let Some(error) = unread.filter(|_| !needs_no_config) {
         return Err(error);
     }
-    {
-        cli.global.keys = config.keys.clone();
-    }
+    cli.global.keys = config.keys.clone();
+    cli.global.secret_names = config.secret_names.clone();
     if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
         io.say(&crate::wire::text::display_safe(&note));
     }

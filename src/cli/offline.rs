@@ -49,7 +49,7 @@ pub(super) fn read_quietly(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
-    let schema = schema_flags::schema(&args.descriptors)?;
+    let schema = schema_flags::schema(&args.descriptors, global)?;
     let location = locate(args, global, io)?;
     read(args, seed, &location, &schema, io)
 }

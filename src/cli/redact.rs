@@ -4,12 +4,12 @@ use crate::wire::GapCause;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::schema::redact::{self, Redactor};
+use crate::schema::redact::Redactor;
 use crate::sources::{self, SourceFormat, record::Loaded};
 use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact};
 use crate::wire::event::Seq;
 use crate::wire::text::plural;
-use crate::wire::{End, Frame, FramePayload, Message, Open};
+use crate::wire::{End, Frame, FramePayload, Message, Open, clean_open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};
@@ -131,18 +131,7 @@ impl Redaction {
 
     fn open(&mut self, open: &Open) -> Open {
         let mut clean = open.clone();
-        for (name, value) in &mut clean.metadata {
-            if let Some(without) = redact::metadata(name, value) {
-                *value = without;
-                self.taken.values += 1;
-            }
-        }
-        if let Some(node) = &mut clean.node_hint
-            && let Some(without) = self.redactor.raw(node)
-        {
-            *node = without;
-            self.taken.values += 1;
-        }
+        self.taken.values += clean_open(&mut clean, &*self.redactor);
         clean
     }
 

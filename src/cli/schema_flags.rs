@@ -22,7 +22,7 @@ pub(super) fn schema_of_server(
     io: &mut Io<'_>,
 ) -> Result<Arc<Schema>, CliError> {
     if flags.reflection.as_deref() != Some(AUTO) {
-        return schema(flags);
+        return schema(flags, global);
     }
     let reflected = super::connect::reflection(server, &flags.reflection_symbol, &flags.connect);
     let reflected = match reflected {
@@ -34,21 +34,31 @@ pub(super) fn schema_of_server(
             None
         }
     };
-    with_reflected(flags, reflected)
+    Ok(named(with_reflected(flags, reflected)?, global))
 }
 
-/// Loads the built-in descriptors and those of the flags.
-pub(super) fn schema(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
-    with_reflected(flags, reflected(flags)?)
+/// Loads the built-in descriptors and those of the flags, with the names of secrets in
+/// `config.toml`.
+pub(super) fn schema(flags: &DescriptorFlags, global: &Global) -> Result<Arc<Schema>, CliError> {
+    Ok(named(with_reflected(flags, reflected(flags)?)?, global))
+}
+
+/// Loads the built-in descriptors and those of the flags, to be described.
+pub(super) fn descriptors(flags: &DescriptorFlags) -> Result<Arc<Schema>, CliError> {
+    Ok(with_reflected(flags, reflected(flags)?)?.into())
+}
+
+fn named(mut schema: Schema, global: &Global) -> Arc<Schema> {
+    if !global.secret_names.is_empty() {
+        schema.add_secret_names(global.secret_names.clone());
+    }
+    schema.into()
 }
 
 /// Combines the descriptors of the flags with those of a server, which has a name.
-fn with_reflected(
-    flags: &DescriptorFlags,
-    reflected: Option<(String, Vec<u8>)>,
-) -> Result<Arc<Schema>, CliError> {
+fn with_reflected(flags: &DescriptorFlags, reflected: Option<(String, Vec<u8>)>) -> Result<Schema, CliError> {
     if flags.protoset.is_empty() && flags.proto.is_empty() && reflected.is_none() {
-        return Ok(Schema::builtin());
+        return Ok(Schema::default());
     }
     let mut sets = Vec::new();
     for path in &flags.protoset {
@@ -57,7 +67,7 @@ fn with_reflected(
         })?;
         sets.push((path.display().to_string(), bytes));
     }
-    Schema::with_reflected(&sets, &flags.proto, &flags.include, reflected.as_ref())
+    Schema::load(&sets, &flags.proto, &flags.include, reflected.as_ref())
         .map_err(|error| CliError::unreadable("cannot use the descriptors").because(error))
 }
 

@@ -7,6 +7,8 @@ use clap::builder::BoolishValueParser;
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use toml::de::{DeTable, DeValue};
 
+use crate::schema::redact::{NameError, SecretNames};
+
 use super::args::Cli;
 use super::error::CliError;
 use super::io::Io;
@@ -40,6 +42,7 @@ pub(super) struct Preset {
 pub(super) struct Config {
     pub presets: Vec<Preset>,
     pub keys: crate::tui::Keymap,
+    pub secret_names: SecretNames,
 }
 
 /// Returns the path of the file; `None` without a home.
@@ -97,11 +100,19 @@ impl File<'_> {
                 self.keys(keys, &mut config)?;
                 continue;
             }
+            if name == "redact" {
+                let Some(names) = value.get_ref().as_table() else {
+                    let error = self.wrong(line, "`redact` must be a table");
+                    return Err(error.next("[redact]").next("headers = [\"x-acme-ticket\"]"));
+                };
+                config.secret_names = self.secret_names(line, names)?;
+                continue;
+            }
             if !CONFIGURABLE_FLAGS.contains(&name) {
                 let known = CONFIGURABLE_FLAGS.join(", ");
                 return Err(self
                     .wrong(line, format!("unknown setting `{name}`"))
-                    .next(format!("one of {known}, or [keys]")));
+                    .next(format!("one of {known}, [keys] or [redact]")));
             }
             let value = match value.get_ref() {
                 DeValue::String(text) => text.to_string(),
@@ -149,7 +160,40 @@ impl File<'_> {
         })?;
         Ok(())
     }
+
+    /// Reads the names of secrets that the user adds: lists of headers, keys and fields.
+    fn secret_names(&self, line: usize, table: &DeTable<'_>) -> Result<SecretNames, CliError> {
+        let mut lists: [Vec<String>; 3] = Default::default();
+        let mut lines = [line; 3];
+        for (key, value) in table {
+            let (name, line) = (key.get_ref().as_ref(), self.line(key.span().start));
+            let Some(at) = ["headers", "keys", "fields"].iter().position(|known| *known == name) else {
+                let error = self.wrong(line, format!("unknown setting `redact.{name}`"));
+                return Err(error.next("one of headers, keys, fields"));
+            };
+            let names = value.get_ref().as_array().and_then(|names| {
+                names.iter().map(|name| name.get_ref().as_str().map(str::to_owned)).collect()
+            });
+            let Some(names) = names else {
+                let error = self.wrong(line, format!("`{name}` must be a list of names"));
+                return Err(error.next(format!("{name} = [\"{}\"]", SECRET_NAME_EXAMPLES[at])));
+            };
+            (lists[at], lines[at]) = (names, line);
+        }
+        let [headers, keys, fields] = lists;
+        SecretNames::new(&headers, &keys, &fields).map_err(|error| {
+            let at = match error {
+                NameError::Header(_) => 0,
+                NameError::Key(_) => 1,
+                NameError::Field(_) => 2,
+            };
+            self.wrong(lines[at], error).next(format!("a name such as {}", SECRET_NAME_EXAMPLES[at]))
+        })
+    }
 }
+
+/// A header, a key and a field.
+pub(super) const SECRET_NAME_EXAMPLES: [&str; 3] = ["x-acme-ticket", "wifi_code", "acme.v1.Door.pin"];
 
 /// Returns why a flag rejects a value, and a value that it accepts.
 fn rejection(name: &str, value: &str) -> Option<(String, String)> {

@@ -83,7 +83,7 @@ fn fold_quietly<T: FrameSink>(
         let schema = source.schema.clone();
         return Ok(source.fold(|catalog, clock| begin(catalog, clock, &schema)));
     }
-    let schema = schema_flags::schema(&args.descriptors)?;
+    let schema = schema_flags::schema(&args.descriptors, global)?;
     let begin = |catalog, clock| begin(catalog, clock, &schema);
     let folded = match offline::locate(args, global, io)? {
         Location::Path(path) => {

@@ -105,6 +105,11 @@ its origin. All settings of the file, with their defaults:
   [keys]                     # commands and their keys (`xdscope help keys`); [] removes them
   next-nack = \"Ctrl-n\"
   quit = [\"q\", \"Ctrl-q\"]
+
+  [redact]                   # names of further secrets, which xdscope removes
+  headers = [\"x-acme-ticket\"]
+  keys = [\"wifi_code\"]       # in structs, maps, JSON and texts
+  fields = [\"acme.v1.Door.pin\"]
 ",
     );
     out

@@ -17,7 +17,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let until = args.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
     let schema = match &args.server {
         Some(server) => schema_flags::schema_of_server(&flags.descriptors, server, global, io)?,
-        None => schema_flags::schema(&flags.descriptors)?,
+        None => schema_flags::schema(&flags.descriptors, global)?,
     };
     // Load descriptors in the background, ready for the first message.
     let warm = schema.clone();

@@ -14,6 +14,7 @@ use super::rpc;
 use super::tap::Address;
 use super::tls;
 use crate::wire::pb::{Fields, put_len_field};
+use crate::wire::text::display_safe;
 
 /// The paths of the two versions, whose messages are the same.
 const PATHS: [&str; 2] = [
@@ -252,7 +253,7 @@ impl ReflectionStream {
                     let tried = vec!["connect".into(), "list of services".into(), symbol.clone()];
                     return Err(ReflectionError { what, tried, next: Some("--protoset FILE".into()) });
                 }
-                tracing::debug!(symbol, error, "the server does not describe a service of its own");
+                tracing::debug!(symbol = %display_safe(symbol), "the server does not describe a service of its own");
             }
             files.take(answer.files).map_err(|TooMuch| self.unusable("too much", symbol))?;
         }

@@ -19,10 +19,12 @@ mod field_at;
 mod file;
 mod json_text;
 pub mod links;
+mod named_value;
 mod pool;
 mod raw;
 pub mod redact;
 mod resolve;
+mod secret_names;
 mod sink;
 mod size;
 mod table;
@@ -35,7 +37,7 @@ mod yaml;
 pub mod base64;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
@@ -54,6 +56,7 @@ pub use yaml::to_yaml;
 
 use fault::{Faults, FieldPath};
 use pool::Pool;
+use secret_names::SecretNames;
 use sink::{DiscardSink, JsonSink, JsonWriter, TreeBuilder};
 use size::{MAX_CHECKED_VALUES, MAX_SHOWN_VALUES};
 use table::MessageTable;
@@ -79,6 +82,16 @@ pub enum FieldNames {
 pub struct Schema {
     /// Descriptor sets from users, in order of precedence.
     user_pools: Vec<Pool>,
+    names: Arc<SecretNames>,
+    /// The built-in types, if names of their fields were added.
+    named: Option<Box<NamedTypes>>,
+}
+
+/// The built-in types with added names of secrets.
+#[derive(Debug)]
+struct NamedTypes {
+    v3: Pool,
+    v2: OnceLock<Pool>,
 }
 
 /// Returns the message name in a type URL.
@@ -94,11 +107,37 @@ impl Schema {
         Arc::default()
     }
 
+    /// Adds names of secrets, which redaction removes.
+    pub fn add_secret_names(&mut self, names: SecretNames) {
+        self.names = Arc::new(names);
+        let names = || self.names.clone();
+        self.user_pools =
+            std::mem::take(&mut self.user_pools).into_iter().map(|pool| pool.with_names(names())).collect();
+        self.named = self.names.has_fields().then(|| {
+            let v3 = Pool::new(builtin::v3().descriptors.clone()).with_names(names());
+            Box::new(NamedTypes { v3, v2: OnceLock::new() })
+        });
+    }
+
+    /// The added names of secrets.
+    pub(crate) fn secret_names(&self) -> &Arc<SecretNames> {
+        &self.names
+    }
+
+    fn v3(&self) -> &Pool {
+        self.named.as_ref().map_or_else(|| builtin::v3(), |named| &named.v3)
+    }
+
+    fn v2(&self) -> &Pool {
+        let Some(named) = &self.named else { return builtin::v2() };
+        named.v2.get_or_init(|| Pool::new(builtin::v2().descriptors.clone()).with_names(self.names.clone()))
+    }
+
     /// Loads the built-in v3 types and determines which of them can hold secrets.
     ///
     /// Decoding the first resource would otherwise wait for both.
     pub fn warm(&self) {
-        builtin::v3().can_hold_secret(0);
+        self.v3().can_hold_secret(0);
     }
 
     fn find(&self, name: &str) -> Option<(&Pool, &MessageTable)> {
@@ -111,8 +150,8 @@ impl Schema {
         let index = |pool| Pool::index_of(pool, name).map(|index| (pool, index));
         let user = self.user_pools.iter().find_map(index);
         // Only the Envoy API has a v2.
-        user.or_else(|| index(builtin::v3()))
-            .or_else(|| name.starts_with("envoy.").then(builtin::v2).and_then(index))
+        user.or_else(|| index(self.v3()))
+            .or_else(|| name.starts_with("envoy.").then(|| self.v2()).and_then(index))
     }
 
     /// Returns the descriptor of a message, by type URL or full name.

@@ -1,13 +1,15 @@
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use prost_reflect::{
-    DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, MessageDescriptor, Value,
+    DescriptorError, DescriptorPool, ExtensionDescriptor, FieldDescriptor, Kind, MessageDescriptor, Value,
 };
 
 use super::builtin;
-use super::table::{FieldInfo, FieldKind, MessageTable};
+use super::named_value::{NamedValue, is_key_set};
+use super::secret_names::SecretNames;
+use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::validate::MessageRules;
 use crate::wire::pb::field_bit;
 
@@ -24,6 +26,8 @@ pub(super) struct Pool {
     /// Whether a user supplied the set. Fields that are secret in the built-in set are then secret
     /// here, too, even without the option.
     is_user_set: bool,
+    /// Names of secrets that a user added.
+    names: Arc<SecretNames>,
     /// By message, whether a value can contain a secret.
     secret_reach: OnceLock<Box<[bool]>>,
     /// By message, a bit for each field that can contain a secret.
@@ -34,7 +38,7 @@ pub(super) struct Pool {
 const SENSITIVE_OPTIONS: [&str; 2] = ["udpa.annotations.sensitive", "xds.annotations.v3.sensitive"];
 
 /// Fields that hold secrets although the API does not mark them as sensitive.
-const UNMARKED_SECRET_FIELDS: [&str; 13] = [
+const UNMARKED_SECRET_FIELDS: [&str; 15] = [
     "CallCredentials.access_token",
     "CallCredentials.google_refresh_token",
     "ServiceAccountJWTAccessCredentials.json_key",
@@ -44,6 +48,8 @@ const UNMARKED_SECRET_FIELDS: [&str; 13] = [
     "GoogleRefreshTokenCredentials.token",
     "AccessTokenCredentials.token",
     "LightstepConfig.access_token",
+    "InlineCredentialProvider.access_key_id",
+    "aws_lambda.v3.Credentials.access_key_id",
     "aws_lambda.v3.Credentials.secret_access_key",
     "aws_lambda.v3.Credentials.session_token",
     "RedisProxyExternalAuthRequest.password",
@@ -72,6 +78,7 @@ impl Pool {
             rules,
             sensitive_options,
             is_user_set: false,
+            names: Arc::default(),
             secret_reach: OnceLock::new(),
             secret_fields,
         }
@@ -80,6 +87,11 @@ impl Pool {
     /// Marks the pool as supplied by a user.
     pub(super) fn into_user_set(self) -> Pool {
         Pool { is_user_set: true, ..self }
+    }
+
+    /// Adds names of secrets, before the pool is used.
+    pub(super) fn with_names(self, names: Arc<SecretNames>) -> Pool {
+        Pool { names, ..self }
     }
 
     pub(super) fn index_of(&self, name: &str) -> Option<u32> {
@@ -128,7 +140,16 @@ impl Pool {
         };
         marked
             || UNMARKED_SECRET_FIELDS.iter().any(|suffix| field.full_name().ends_with(suffix))
-            || (self.is_user_set && is_secret_in_builtin_set())
+            || self.names.is_field(field.full_name())
+            || (self.is_user_set && (is_secret_in_builtin_set() || self.is_secret_by_name(field)))
+    }
+
+    /// Whether the name of a text in a message of a user tells that the text is a secret.
+    fn is_secret_by_name(&self, field: &FieldDescriptor) -> bool {
+        matches!(field.kind(), Kind::String | Kind::Bytes)
+            && !field.is_map()
+            && builtin::v3().index_of(field.parent_message().full_name()).is_none()
+            && self.names.is_key(field.name())
     }
 
     /// Whether a message of this type can hold a secret in a field, a nested message or an `Any`.
@@ -140,7 +161,9 @@ impl Pool {
     /// Returns the [`field_bit`]s of the fields that are secret or can hold a secret.
     pub(super) fn secret_fields(&self, place: u32) -> u64 {
         let compute = || {
-            let holds = |field: &&FieldInfo| field.is_secret || self.kind_can_hold_secret(&field.kind);
+            let holds = |field: &&FieldInfo| {
+                field.is_secret || field.is_key_set || self.kind_can_hold_secret(&field.kind)
+            };
             let fields = self.table(place).map_or(&[][..], |table| &table.fields);
             fields.iter().filter(holds).fold(0, |bits, field| bits | field_bit(field.number))
         };
@@ -151,7 +174,9 @@ impl Pool {
     pub(super) fn kind_can_hold_secret(&self, kind: &FieldKind) -> bool {
         match kind {
             FieldKind::Message(place) => self.can_hold_secret(*place),
-            FieldKind::Map(entry) => self.kind_can_hold_secret(&entry.1),
+            FieldKind::Map(entry) => {
+                matches!(entry.1, FieldKind::String | FieldKind::Bytes) || self.kind_can_hold_secret(&entry.1)
+            }
             _ => false,
         }
     }
@@ -162,10 +187,12 @@ impl Pool {
         let mut reach = vec![false; self.messages.len()];
         let mut todo = Vec::new();
         for (message, place) in self.messages.iter().zip(0u32..) {
-            let mut marked = message.full_name() == "google.protobuf.Any";
+            let mut marked =
+                JsonForm::of(message.full_name()).can_hold_anything() || NamedValue::of(message).is_some();
             for field in message.fields() {
-                marked |= self.is_secret(&field);
-                if let prost_reflect::Kind::Message(inner) = field.kind()
+                // The keys of a map of texts are names.
+                marked |= self.is_secret(&field) || is_key_set(&field) || is_map_of_texts(&field);
+                if let Kind::Message(inner) = field.kind()
                     && let Some(inner) = self.index_of(inner.full_name())
                 {
                     holders[inner as usize].push(place);
@@ -182,4 +209,9 @@ impl Pool {
         }
         reach.into()
     }
+}
+
+fn is_map_of_texts(field: &FieldDescriptor) -> bool {
+    let Kind::Message(entry) = field.kind() else { return false };
+    field.is_map() && matches!(entry.map_entry_value_field().kind(), Kind::String | Kind::Bytes)
 }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use prost_reflect::{Cardinality, EnumDescriptor, FieldDescriptor, MessageDescriptor};
 
+use super::named_value::{NamedValue, is_key_set, is_secret_message};
 use crate::wire::pb::Value;
 
 /// The parts of a message descriptor that the walker needs.
@@ -15,6 +16,10 @@ pub(super) struct MessageTable {
     dense: Box<[u16]>,
     /// Whether a oneof has more than one member.
     pub has_oneofs: bool,
+    /// The fields of a value with a name, such as a header.
+    pub named_value: Option<NamedValue>,
+    /// Whether a field is secret. Unknown fields then may be secret, too.
+    pub is_secret: bool,
 }
 
 /// The form of a message in protobuf JSON.
@@ -45,6 +50,8 @@ pub(super) struct FieldInfo {
     pub oneof: Option<u16>,
     /// Whether the value is a secret.
     pub is_secret: bool,
+    /// Whether the value may be a JSON Web Key Set.
+    pub is_key_set: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -112,6 +119,8 @@ impl MessageTable {
             fields: fields.into(),
             dense: dense.into(),
             has_oneofs: message.oneofs().any(|oneof| oneof.fields().len() > 1),
+            named_value: NamedValue::of(message),
+            is_secret: message.fields().any(|field| sensitive(&field)) || is_secret_message(message),
         }
     }
 
@@ -135,7 +144,7 @@ pub(super) fn has_own_json(name: &str) -> bool {
 }
 
 impl JsonForm {
-    fn of(name: &str) -> JsonForm {
+    pub(super) fn of(name: &str) -> JsonForm {
         match name.strip_prefix("google.protobuf.") {
             Some("Any") => JsonForm::Any,
             Some("Duration") => JsonForm::Duration,
@@ -150,6 +159,11 @@ impl JsonForm {
             ) => JsonForm::Wrapper,
             _ => JsonForm::Plain,
         }
+    }
+
+    /// Whether messages of this form may contain values of any meaning.
+    pub(super) fn can_hold_anything(self) -> bool {
+        matches!(self, JsonForm::Any | JsonForm::Struct | JsonForm::Value | JsonForm::ListValue)
     }
 }
 
@@ -175,6 +189,7 @@ impl FieldInfo {
             has_presence: field.supports_presence(),
             oneof: index.and_then(|index| u16::try_from(index).ok()),
             is_secret,
+            is_key_set: is_key_set(field),
         }
     }
 

@@ -68,6 +68,20 @@ impl Schema {
         includes: &[PathBuf],
         reflected: Option<&(String, Vec<u8>)>,
     ) -> Result<Arc<Schema>, UserSetError> {
+        Schema::load(protosets, protos, includes, reflected).map(Arc::new)
+    }
+
+    /// Like [`Schema::with_reflected`], for a schema that is changed before its use.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if a descriptor set cannot be decoded or a .proto file does not compile.
+    pub fn load(
+        protosets: &[(String, Vec<u8>)],
+        protos: &[PathBuf],
+        includes: &[PathBuf],
+        reflected: Option<&(String, Vec<u8>)>,
+    ) -> Result<Schema, UserSetError> {
         let mut user = Vec::new();
         for (file, bytes) in protosets.iter().rev() {
             let pool = decode(bytes);
@@ -80,7 +94,7 @@ impl Schema {
             let pool = decode(bytes);
             user.push(pool.map_err(|source| UserSetError::Reflected { server: server.clone(), source })?);
         }
-        Ok(Arc::new(Schema { user_pools: user }))
+        Ok(Schema { user_pools: user, ..Schema::default() })
     }
 
     /// Encodes all known files as one `FileDescriptorSet`. Of files with equal names, includes the

@@ -8,6 +8,7 @@
 
 mod assembler;
 mod builder;
+mod clean;
 pub mod content;
 pub(crate) mod discovery;
 pub mod event;
@@ -23,6 +24,7 @@ mod tls;
 
 pub use assembler::Assembler;
 pub use builder::{MessageBuilder, Oversized};
+pub use clean::clean_open;
 pub use discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MAX_MESSAGE_BYTES, Message, MessageBody, MessageShape,
     NodeInfo, RequestView, ResourceError, ResponseView, Segment, SotwRequest, SotwResponse,

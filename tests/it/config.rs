@@ -89,6 +89,15 @@ fn reports_line_and_remedy_of_file_errors() {
         ("[keys]\nquit = \"F13\"", 2, "unknown key `F13`; keys are: a character"),
         ("[keys]\nquit = \"t\"", 2, "t is bound twice (everywhere): to next-type and to quit"),
         ("[keys]\nquit = 1", 2, "`quit` needs a key or a list of keys\n  next   quit = [\"Q\", \"Ctrl-q\"]"),
+        ("redact = 1", 1, "`redact` must be a table\n  next   [redact]"),
+        ("[redact]\nnames = []", 2, "unknown setting `redact.names`\n  next   one of headers, keys, fields"),
+        ("[redact]\nkeys = \"x\"", 2, "`keys` must be a list of names\n  next   keys = [\"wifi_code\"]"),
+        (
+            "[redact]\nkeys = [\"x\"]\nheaders = [\"a b\"]",
+            3,
+            "`a b` is not a header name\n  next   a name such as",
+        ),
+        ("[redact]\nfields = [\"pin\"]", 2, "`pin` is not the full name of a field"),
     ] {
         let output = xdscope(home.path(), config).args(["status", TOUR]).output().expect("it runs");
         let (code, error) = text(&output);
@@ -118,4 +127,21 @@ fn reports_variable_of_invalid_value() {
     let (code, error) = text(&output.expect("it runs"));
     assert_eq!(code, Some(2));
     assert!(error.contains("next   unset XDSCOPE_STALE_AFTER"), "{error}");
+}
+
+#[test]
+fn redacts_the_names_of_the_file() {
+    let home = tempfile::tempdir().expect("a folder");
+    let cluster = r#"{alt_stat_name: "abcdefgh", metadata: {filter_metadata: {a: {wifiCode: "abcdefgh"}}}}"#;
+    let script = home.path().join("session.xds");
+    let text = format!("stream 1 sotw cds\n> names=[*]\n< v=1 n=a [c{cluster}]\n");
+    fs::write(&script, text).expect("a disk");
+    let get = |config: &str| {
+        let args = ["get", &script.display().to_string(), "cds", "-o", "yaml"].map(str::to_owned);
+        let output = xdscope(home.path(), config).args(args).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("text").matches("abcdefgh").count()
+    };
+    assert_eq!(get(""), 2);
+    assert_eq!(get("[redact]\nkeys = [\"wifi_code\"]"), 1);
+    assert_eq!(get("[redact]\nfields = [\"envoy.config.cluster.v3.Cluster.alt_stat_name\"]"), 1);
 }

@@ -12,14 +12,11 @@ use std::{
 use serde_json::Value;
 use xdscope::app::recording_file;
 use xdscope::net::tap::CopyQueue;
-use xdscope::schema::{
-    Schema,
-    redact::{self, Redactor},
-};
+use xdscope::schema::{Schema, redact::Redactor};
 use xdscope::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use xdscope::sources::pcap;
 use xdscope::sources::record::{Header, Loaded};
-use xdscope::wire::content::{Catalog, MemoryBodies};
+use xdscope::wire::content::{Catalog, MemoryBodies, Redact};
 use xdscope::wire::event::{Clock, Dir, Side};
 use xdscope::wire::pb::put_len_field;
 use xdscope::wire::{Frame, FramePayload};
@@ -171,8 +168,9 @@ fn all(copies: Arc<CopyQueue>) -> thread::JoinHandle<Vec<TapCopy>> {
 fn recorded(copies: &[TapCopy], clock: Clock, path: &Path) {
     let seed = 11;
     let redactor = Arc::new(Redactor::new(Schema::builtin(), seed));
-    let mut catalog = Catalog::new(seed, Some(redactor), Box::new(MemoryBodies::default()));
-    let mut pipeline = Pipeline::new(redact::metadata).with_rest(Schema::builtin());
+    let mut catalog = Catalog::new(seed, Some(redactor.clone()), Box::new(MemoryBodies::default()));
+    let mut pipeline = Pipeline::new(move |name, value| redactor.metadata(name, value));
+    pipeline = pipeline.with_rest(Schema::builtin());
     let header = Header { seed, clock, ..Header::default() };
     let mut writer =
         recording_file::writer(recording_file::create(path).expect("a file"), header).expect("a header");

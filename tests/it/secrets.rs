@@ -16,6 +16,7 @@ use crate::support::{
     bootstrap::Variant,
     certs::Ca,
     control_plane::Flags,
+    faulty::{Fault, Faulty},
     process::Child,
     screens,
     snapshot::{CLUSTER, SECRET, Snapshot, bad_secret, cluster_with_secret},
@@ -227,4 +228,50 @@ fn redact_removes_secrets_from_copy() {
     let (code, said) = run(&["redact", "session.xds", "--output", "clean.xds"]);
     assert_eq!((code, said.contains("arrow script")), (Some(2), true), "{said}");
     assert!(!at("clean.xds").exists());
+}
+
+/// A server that repeats the client's token in its errors.
+#[test]
+fn tokens_that_a_server_repeats_appear_nowhere() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token_file = folder.path().join("token");
+    std::fs::write(&token_file, TOKEN).expect("a disk");
+    let fields = || {
+        let text = format!("refused: {TOKEN} and {API_KEY}");
+        vec![("grpc-status", "16".to_owned()), ("grpc-message", text)]
+    };
+    let token_file = token_file.to_str().expect("text");
+    let secrets = [TOKEN.to_owned(), API_KEY.to_owned()];
+    let recording = folder.path().join("own.xdsrec");
+    let verbs: [&[&str]; 6] = [
+        &["watch", "SERVER", "cds", "--no-tui", "--record", "own.xdsrec"],
+        &["get", "SERVER", "cds"],
+        &["status", "SERVER", "-o", "json"],
+        &["wait", "SERVER", "synced", "--timeout", "2s"],
+        &["doctor", "SERVER"],
+        &["descriptors", "build", "--reflection", "SERVER", "--output", "set.bin"],
+    ];
+    for token in [&["--token-env", "XDS_TOKEN"][..], &["--token-file", token_file]] {
+        for verb in verbs {
+            let server = Faulty::start(vec![Fault::Headers(200, fields()); 40]);
+            let address = server.address.to_string();
+            let args = verb.iter().map(|arg| if *arg == "SERVER" { address.as_str() } else { arg });
+            let mut command: Command = xdscope(folder.path());
+            command.current_dir(folder.path()).args(args).args(token).env("XDS_TOKEN", TOKEN);
+            command.args(["-H", &format!("x-api-key: {API_KEY}"), "--log-file", "xdscope.log", "-v"]);
+            let log = folder.path().join("verb.log");
+            let mut child = Child::start(&mut command, &log);
+            let said = wait_for("the server's error", || {
+                let said = child.log();
+                said.contains("refused").then_some(said)
+            });
+            let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            child.finish();
+            assert_none(&format!("{verb:?}"), said.as_bytes(), &secrets);
+            assert!(said.contains("[redacted "), "{said}");
+        }
+    }
+    let log = std::fs::read(folder.path().join("xdscope.log")).expect("a log");
+    assert_none("the log", &log, &secrets);
+    assert_none("the recording", &unpacked(&recording), &secrets);
 }

@@ -47,6 +47,8 @@ pub struct Global {
     /// Key bindings of the screens, from `config.toml`.
     #[arg(skip)]
     pub keys: crate::tui::Keymap,
+    #[arg(skip)]
+    pub secret_names: crate::schema::redact::SecretNames,
 }
 
 impl Global {
@@ -59,6 +61,7 @@ impl Global {
             color: Color::Never,
             ascii: true,
             keys: crate::tui::Keymap::default(),
+            secret_names: Default::default(),
         }
     }
 }

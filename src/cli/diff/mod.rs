@@ -169,7 +169,7 @@ impl DiffRun<'_> {
 
     /// Compares the resources of two sources.
     fn sources(&mut self, other: String, whats: &[GetTarget], io: &mut Io<'_>) -> Result<Exit, CliError> {
-        let schema = schema_flags::schema(&self.args.source.descriptors)?;
+        let schema = schema_flags::schema(&self.args.source.descriptors, self.global)?;
         // WHAT, if a source is a server.
         let ask: Vec<String> = whats.iter().map(|what| what.text.clone()).collect();
         let first = &SourceArgs { ask, ..self.args.source.clone() };

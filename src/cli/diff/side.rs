@@ -237,7 +237,7 @@ pub(super) fn open(
     if source.source != "-"
         && let Ok(path) = resources::find(&source.source, io)
     {
-        let schema = schema_flags::schema(&source.descriptors)?;
+        let schema = schema_flags::schema(&source.descriptors, global)?;
         let (mut members, notices) = resources::read(&path, source, seed, &schema)?;
         for notice in notices.iter().filter(|_| !global.quiet) {
             io.say(&display_safe(&format!("{}: {notice}", source.source)));

@@ -50,7 +50,7 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
         return Ok(Exit::Yes);
     }
     let path = offline::find(&args.source.source, io)?;
-    let schema = schema_flags::schema(&args.source.descriptors)?;
+    let schema = schema_flags::schema(&args.source.descriptors, global)?;
     let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
     let bytes = file.map_or(0, |file| file.len());
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };

@@ -62,7 +62,7 @@ impl SessionWriter<'_> {
         self.out.push(Frame {
             at: Time::ZERO,
             stream: self.stream,
-            what: FramePayload::Open(Box::new(open)),
+            what: FramePayload::Open(Box::new(self.catalog.clean_open(open))),
         });
     }
 

@@ -122,10 +122,18 @@ fn redacts_secrets_of_resources_in_texts() {
 
 #[test]
 fn redacts_authenticating_metadata() {
+    let redactor = redactor();
     for name in ["authorization", "x-goog-api-key", "x-auth-token", "cookie"] {
-        assert_eq!(metadata(name, "Bearer x").as_deref(), Some("[redacted 8 B]"), "{name}");
+        assert_eq!(redactor.metadata(name, "Bearer x").as_deref(), Some("[redacted 8 B]"), "{name}");
     }
-    assert_eq!(metadata("user-agent", "grpc"), None);
+    assert_eq!(redactor.metadata("user-agent", "grpc"), None);
+    assert_eq!(redactor.metadata(":path", "/a?token=abc").as_deref(), Some("/a?token=***"));
+    redactor.metadata("authorization", "Bearer qwertyuiop");
+    redactor.metadata("cookie", "theme=dark; id=zxcvbnm-zxcvbnm");
+    for (text, secret) in [("expired: qwertyuiop", "qwertyuiop"), ("zxcvbnm-zxcvbnm?", "zxcvbnm-zxcvbnm")] {
+        let clean = redactor.text(text).expect("a known token");
+        assert!(!clean.contains(secret), "{clean}");
+    }
 }
 
 proptest::proptest! {

@@ -5,15 +5,18 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use base64::Engine;
-use base64::prelude::BASE64_STANDARD;
 use regex::Regex;
+
+use super::known::FoundSecret;
+use super::url;
+use crate::schema::secret_names::SecretNames;
 
 /// Names of secrets in the protobuf text format, JSON, Go's dumps and `name=value`.
 static NAMES: LazyLock<Regex> = LazyLock::new(|| {
-    let names = "\\w*(private_?key|private_?key_?provider|passwords?|ticket_?keys|secrets?|secret_?data|token|json_?key\
-                 |access_?key|api[_-]?key|authorization|hmac_?key|pkcs12|auth_?username|(token|credentials)_?data_?source)\
-                 |keys|credentials|users|context_?extensions";
+    let names = "\\w*(private_?key|private_?key_?provider|passwords?|passwd|passphrase|ticket_?keys|secrets?|secret_?data\
+                 |token|json_?key|access[_-]?key(_?id)?|api[_-]?key|authorization|hmac_?key|pkcs12|auth_?username\
+                 |(token|credentials)_?data_?source|jwt(-assertion)?|cookie|signature)\
+                 |keys|credentials|users|context_?extensions|x-(auth|vault|session|csrf|xsrf|jwt)[\\w-]*";
     Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<]|=)"#)).expect("a pattern of ours")
 });
 
@@ -28,30 +31,91 @@ static PEM: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a pattern of ours")
 });
 
+/// Names with their values, as in a dump of headers: `key: "authorization" value: "..."`.
+static PAIRS: LazyLock<Regex> = LazyLock::new(|| {
+    let quote = r#"\\{0,3}["']"#;
+    Regex::new(&format!(
+        r#"(?i)\b(?:key|name|header|header_?name)(?:{quote})?\s*[:=]\s*{quote}([^"'\\]{{1,128}}){quote}[\s,]*(?:{quote})?(?:value|raw_?value|string_?value|exact_?match|string_?match)\b\\?"?\s*(?::\s*[\[{{]?|[{{<]|=)"#
+    ))
+    .expect("a pattern of ours")
+});
+
+/// Secret members of a JSON Web Key.
+static KEY_MEMBERS: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r#"\\?"(?:k|d|p|q|dp|dq|qi)\\?"\s*:"#).expect("a pattern of ours"));
+
+/// Returns a pattern of the names that a user added.
+pub(super) fn added_names(names: &SecretNames) -> Option<Regex> {
+    // Separators may be anywhere in a name: `wifi_code`, `wifiCode`.
+    let pattern = |name: &str| {
+        let letters = name.chars().filter(|c| c.is_alphanumeric());
+        letters.map(|c| regex::escape(&c.to_string())).collect::<Vec<_>>().join("[-_.]?")
+    };
+    let patterns: Vec<String> = names.in_texts().map(pattern).collect();
+    let pattern = format!(r#"(?i)\b({})\b\\?"?\s*(:\s*[\[{{]?|[{{<]|=)"#, patterns.join("|"));
+    Regex::new(&pattern).ok().filter(|_| !patterns.is_empty())
+}
+
 /// Redacts a text. Returns `None` if the text has no secrets.
-pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> String) -> Option<String> {
+///
+/// `known` are the places of known secrets.
+pub(super) fn clean(
+    text: &str,
+    known: Vec<FoundSecret>,
+    names: &SecretNames,
+    added: Option<&Regex>,
+    mark: &dyn Fn(&[u8]) -> String,
+) -> Option<String> {
     let mut holes: Vec<(Range<usize>, String)> = Vec::new();
-    for secret in known {
-        for form in forms(secret) {
-            for (at, found) in text.match_indices(&form) {
-                holes.push((at..at + found.len(), mark(secret)));
-            }
+    let mark_of = |place: &Range<usize>| mark(text.get(place.clone()).unwrap_or_default().as_bytes());
+    for FoundSecret { place, of } in known {
+        let mark = of.map_or_else(|| mark_of(&place), |(len, hash)| super::placeholder(len, hash));
+        if text.is_char_boundary(place.start) && text.is_char_boundary(place.end) {
+            holes.push((place, mark));
         }
     }
     for found in PEM.find_iter(text) {
-        holes.push((found.range(), mark(found.as_str().as_bytes())));
+        holes.push((found.range(), mark_of(&found.range())));
     }
     for found in BEARER.captures_iter(text).filter_map(|found| found.get(1)) {
-        holes.push((found.range(), mark(found.as_str().as_bytes())));
+        holes.push((found.range(), mark_of(&found.range())));
     }
-    for found in NAMES.find_iter(text) {
-        for place in quoted(text, found.range()) {
+    for place in url::find(text.as_bytes(), names) {
+        holes.push((place.clone(), mark_of(&place)));
+    }
+    let pairs = PAIRS.captures_iter(text).filter(|found| names.is_header(&found[1]));
+    let mut behind: Vec<Range<usize>> =
+        pairs.filter_map(|found| found.get(0)).map(|all| all.range()).collect();
+    behind.extend(
+        NAMES
+            .find_iter(text)
+            .chain(added.into_iter().flat_map(|added| added.find_iter(text)))
+            .map(|name| name.range()),
+    );
+    if text.contains("kty") {
+        behind.extend(KEY_MEMBERS.find_iter(text).map(|name| name.range()));
+    }
+    behind.sort_by_key(|name| name.start);
+    // Names within a block need no search: the texts of the block are secrets already.
+    let mut end_of_block = 0;
+    for name in behind {
+        if name.start < end_of_block {
+            continue;
+        }
+        let found = quoted(text, name);
+        end_of_block = found.end_of_block;
+        for place in found.places {
             let secret = &text[place.clone()];
             if !secret.is_empty() && !secret.starts_with("[redacted ") {
                 holes.push((place, mark(secret.as_bytes())));
             }
         }
     }
+    join(text, holes)
+}
+
+/// Replaces parts of a text. Returns `None` if there are none.
+fn join(text: &str, mut holes: Vec<(Range<usize>, String)>) -> Option<String> {
     if holes.is_empty() {
         return None;
     }
@@ -72,25 +136,17 @@ pub(super) fn clean(text: &str, known: &[Vec<u8>], mark: &dyn Fn(&[u8]) -> Strin
     Some(out)
 }
 
-/// Returns the forms in which a peer may print a secret.
-fn forms(secret: &[u8]) -> Vec<String> {
-    let escaped = secret.escape_ascii().to_string();
-    let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
-    if let Ok(text) = std::str::from_utf8(secret) {
-        forms.push(serde_json::Value::from(text).to_string().trim_matches('"').to_owned());
-        forms.push(text.to_owned());
-        // Escaped twice, as in a quoted dump.
-        forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
-    }
-    forms.sort();
-    forms.dedup();
-    forms
+/// The values behind a name.
+struct Quoted {
+    places: Vec<Range<usize>>,
+    /// The end of the block that the values are in; 0 without a block.
+    end_of_block: usize,
 }
 
 /// Returns the ranges of the values behind a name: one value, or all quoted texts of a block.
 ///
 /// A block extends to its closing bracket or the end of the text. Excludes JSON keys.
-fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
+fn quoted(text: &str, name: Range<usize>) -> Quoted {
     let bytes = text.as_bytes();
     let mut open = usize::from(text[name.clone()].ends_with(['{', '<', '[']));
     let block = open > 0;
@@ -133,7 +189,7 @@ fn quoted(text: &str, name: Range<usize>) -> Vec<Range<usize>> {
         }
         at += 1;
     }
-    found
+    Quoted { places: found, end_of_block: if block { at } else { 0 } }
 }
 
 /// Returns the offset of the closing quote, or the length of the text if there is none.

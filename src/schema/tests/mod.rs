@@ -6,6 +6,7 @@ mod hostile;
 mod hostile_sets;
 pub mod random;
 mod redaction;
+mod secrets;
 mod sets;
 mod walker;
 

@@ -29,13 +29,13 @@ const MAX_UNFINISHED_BYTES: usize = 34 << 20;
 const UNFINISHED_CHECK_BYTES: usize = 1 << 20;
 
 /// Redacts one metadata value, given its name and value. Returns `None` to keep the value.
-pub type CleanMetadata = fn(&str, &str) -> Option<String>;
+pub type CleanMetadata = dyn Fn(&str, &str) -> Option<String> + Send;
 
 /// Turns copies of traffic into frames, synchronously.
 pub struct Pipeline {
     connections: BTreeMap<ConnId, ObservedConnection>,
     assembler: Assembler,
-    clean: CleanMetadata,
+    clean: Box<CleanMetadata>,
     /// REST polls; `None` without descriptors to decode them.
     rest: Option<RestTracks>,
 }
@@ -93,7 +93,8 @@ impl ObservedConnection {
 
 impl Pipeline {
     /// Creates a pipeline without connections, which redacts metadata with `clean`.
-    pub fn new(clean: CleanMetadata) -> Self {
+    pub fn new(clean: impl Fn(&str, &str) -> Option<String> + Send + 'static) -> Self {
+        let clean = Box::new(clean);
         Pipeline { connections: BTreeMap::new(), assembler: Assembler::default(), clean, rest: None }
     }
 
@@ -231,7 +232,7 @@ impl Pipeline {
         out: &'a mut Vec<Frame>,
     ) -> Option<ConnectionContext<'a>> {
         let connection = self.connections.get_mut(&conn)?;
-        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), self.clean);
+        let (assembler, rest, clean) = (&mut self.assembler, self.rest.as_mut(), &*self.clean);
         Some(ConnectionContext { connection, assembler, rest, clean, at, catalog, out })
     }
 }
@@ -241,7 +242,7 @@ struct ConnectionContext<'a> {
     connection: &'a mut ObservedConnection,
     assembler: &'a mut Assembler,
     rest: Option<&'a mut RestTracks>,
-    clean: CleanMetadata,
+    clean: &'a CleanMetadata,
     at: Time,
     catalog: &'a mut Catalog,
     out: &'a mut Vec<Frame>,
@@ -293,6 +294,7 @@ impl ConnectionContext<'_> {
         run(&mut polls, &mut |event| events.push(event));
         for event in events {
             if let http1::Event::Opaque { why } = event {
+                let why = self.catalog.clean_text(why);
                 let open = self.connection.open(format!("HTTP/1.1: {why}"), Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
                 return;
@@ -301,11 +303,8 @@ impl ConnectionContext<'_> {
             self.connection.had_stream = true;
             let clean = self.clean;
             let open = |path: String, fields: Vec<(String, String)>| {
-                let clean = |(name, value): (String, String)| {
-                    let value = clean(&name, &value).unwrap_or(value);
-                    (name, value)
-                };
-                self.connection.open(path, fields.into_iter().map(clean).collect())
+                let path = clean(":path", &path).unwrap_or(path);
+                self.connection.open(path, cleaned(clean, fields))
             };
             let mut output =
                 PollOutput { at: self.at, assembler: self.assembler, catalog: self.catalog, out: self.out };
@@ -365,10 +364,10 @@ impl ConnectionContext<'_> {
                     self.assembler.gap(self.at, id, 1, bytes, self.out);
                 }
             }
-            Event::End { stream: number, mut end } => {
+            Event::End { stream: number, end } => {
                 self.identify(number, Identification::NotXds);
                 self.report_skimmed(|(stream, _), _| *stream == number);
-                end.status = end.status.map(|(code, text)| (code, self.catalog.clean_text(text)));
+                let end = self.catalog.clean_end(end);
                 if let Some(id) = self.connection.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
                 }
@@ -382,6 +381,7 @@ impl ConnectionContext<'_> {
             // The ends of the streams tell what a GOAWAY did.
             Event::GoAway { .. } => {}
             Event::Opaque { why } => {
+                let why = self.catalog.clean_text(why);
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
@@ -443,12 +443,10 @@ impl ConnectionContext<'_> {
     }
 
     fn opened(&mut self, number: u32, head: Head) {
-        let clean = |(name, value): (String, String)| {
-            let value = (self.clean)(&name, &value).unwrap_or(value);
-            (name, value)
-        };
-        let method = if head.is_grpc() { head.path } else { format!("{} {}", head.method, head.path) };
-        let metadata = head.metadata.into_iter().map(clean).collect();
+        let is_grpc = head.is_grpc();
+        let path = (self.clean)(":path", &head.path).unwrap_or(head.path);
+        let method = if is_grpc { path } else { format!("{} {path}", head.method) };
+        let metadata = cleaned(self.clean, head.metadata);
         let open = self.connection.open(method, metadata);
         let id = self.assembler.open(self.at, open, self.out);
         if head.omitted > 0 {
@@ -529,7 +527,7 @@ impl ConnectionContext<'_> {
         let open = self.connection.open(Open::NOTHING.into(), Vec::new());
         let id = self.assembler.open(self.at, open, self.out);
         let end = End { by: Some(by), status: None, reset: None, note: Some(why) };
-        self.assembler.end(self.at, id, end, self.out);
+        self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
     }
 
     fn closed(&mut self, by: Option<Side>, error: Option<String>) {
@@ -546,7 +544,16 @@ impl ConnectionContext<'_> {
         }
         if let Some(id) = self.connection.opaque.take() {
             let end = End { by, status: None, reset: None, note: error };
-            self.assembler.end(self.at, id, end, self.out);
+            self.assembler.end(self.at, id, self.catalog.clean_end(end), self.out);
         }
     }
+}
+
+/// Returns metadata with secrets redacted.
+fn cleaned(clean: &CleanMetadata, fields: Vec<(String, String)>) -> Vec<(String, String)> {
+    let clean = |(name, value): (String, String)| {
+        let value = clean(&name, &value).unwrap_or(value);
+        (name, value)
+    };
+    fields.into_iter().map(clean).collect()
 }

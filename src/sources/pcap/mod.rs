@@ -26,7 +26,8 @@ pub use file::is_capture;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use crate::schema::{Schema, redact};
+use crate::schema::Schema;
+use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
 use crate::sources::record::Loaded;
 use crate::wire::Frame;
@@ -87,7 +88,11 @@ pub fn read(input: impl Read, options: &Options) -> Result<Loaded, CaptureError>
 /// See [`CaptureError`].
 pub fn start<R: Read>(input: R, options: &Options) -> Result<(Catalog, CaptureReader<R>), CaptureError> {
     let catalog = Catalog::new(options.seed, options.redact.clone(), Box::new(MemoryBodies::default()));
-    let pipeline = Pipeline::new(redact::metadata).with_rest(options.schema.clone());
+    // Headers are redacted in any case.
+    let redact = options.redact.clone();
+    let redact = redact.unwrap_or_else(|| Arc::new(Redactor::new(options.schema.clone(), options.seed)));
+    let pipeline = Pipeline::new(move |name, value| redact.metadata(name, value));
+    let pipeline = pipeline.with_rest(options.schema.clone());
     let mut reading = CaptureReader {
         file: CaptureFile::new(input)?,
         connections: Connections::new(pipeline),

@@ -196,7 +196,7 @@ impl<'a> Loader<'a> {
         let live = OpenStream { stream: stream.clone(), node: self.node.clone(), sends_node: !partial };
         self.streams.insert(number, live);
         self.last_opened = number;
-        Ok(self.frame(number, FramePayload::Open(open.into())))
+        Ok(self.frame(number, FramePayload::Open(self.catalog.clean_open(open).into())))
     }
 
     fn message(&mut self, number: u32, body: &MessageBody) -> Result<Option<Message>, EncodeError> {

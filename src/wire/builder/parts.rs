@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::wire::GapCause;
-use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Strings, UsedContent};
+use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Redact, Strings, UsedContent};
 use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
 use crate::wire::discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MessageBody, MessageShape, NodeInfo, ResourceError, Segment,
@@ -188,6 +188,17 @@ impl MessageParts {
         blob
     }
 
+    /// Stores and reads a node.
+    fn node(&mut self, payload: &[u8], catalog: &mut Catalog) -> BlobId {
+        let blob = catalog.intern_node(payload);
+        let redacted = catalog.blob(blob).redacted;
+        let clean = if redacted { catalog.bytes(blob) } else { None };
+        self.node = Some(node(clean.as_deref().unwrap_or(payload), Some(blob)));
+        self.redacted |= redacted;
+        self.covered |= redacted;
+        blob
+    }
+
     pub(super) fn end_entries(&mut self, catalog: &mut Catalog) {
         if self.entries.is_empty() {
             return;
@@ -242,19 +253,27 @@ impl MessageParts {
             return;
         }
         self.payload(shape, field.number, payload, catalog);
-        if payload.len() >= MIN_BLOB_BYTES && shortest && known != Some(DiscoveryField::Resources) {
-            let blob = self.other(payload, catalog);
-            if known == Some(DiscoveryField::Node) {
-                self.node = Some(node(payload, Some(blob)));
+        let is_long = payload.len() >= MIN_BLOB_BYTES && shortest;
+        let blob = match known {
+            Some(DiscoveryField::Node) => {
+                let blob = self.node(payload, catalog);
+                is_long.then_some(blob)
             }
-            self.flush_inline(catalog);
-            self.segments.push(Segment::Field { number: field.number, blob });
-        } else {
-            if known == Some(DiscoveryField::Node) {
-                let blob = self.other(payload, catalog);
-                self.node = Some(node(payload, Some(blob)));
+            Some(DiscoveryField::Resources) => None,
+            _ => is_long.then(|| self.other(payload, catalog)),
+        };
+        match blob {
+            Some(blob) => {
+                self.flush_inline(catalog);
+                self.segments.push(Segment::Field { number: field.number, blob });
             }
-            self.inline.extend_from_slice(raw);
+            None if known == Some(DiscoveryField::Node) && self.covered => {
+                match catalog.redactor().and_then(|redact| clean_short_node(payload, &**redact)) {
+                    Some(clean) => put_len_field(&mut self.inline, field.number, &clean),
+                    None => self.inline.extend_from_slice(raw),
+                }
+            }
+            None => self.inline.extend_from_slice(raw),
         }
     }
 
@@ -390,6 +409,15 @@ impl MessageParts {
             }),
         }
     }
+}
+
+/// Removes secrets from a node that stays inline.
+///
+/// Returns `None` if there are none, or if the inline segment is redacted instead: a private key in
+/// a malformed node may extend over the next fields.
+fn clean_short_node(node: &[u8], redact: &dyn Redact) -> Option<Vec<u8>> {
+    let is_malformed = || Fields::new(node).any(|field| field.is_err());
+    if redact.raw(node).is_some() && is_malformed() { None } else { redact.node(node) }
 }
 
 /// Removes secrets from a status, or from the status in a `resource_errors` entry if `nested`.

@@ -97,11 +97,6 @@ impl Catalog {
         self.redact.as_ref()
     }
 
-    /// Removes secrets from a text that a peer wrote.
-    pub fn clean_text(&self, text: String) -> String {
-        self.redact.as_ref().and_then(|redact| redact.text(&text)).unwrap_or(text)
-    }
-
     /// All interned texts.
     pub fn strings(&self) -> &Strings {
         &self.strings
@@ -235,14 +230,23 @@ impl Catalog {
         self.add(hash, bytes.len(), false, BlobForm::Other, bytes)
     }
 
+    /// Stores a `Node` without its secrets.
+    pub fn intern_node(&mut self, node: &[u8]) -> BlobId {
+        self.intern_clean(node, |redact| redact.whole_node(node))
+    }
+
     /// Stores a run of fields.
     pub fn intern_run(&mut self, run: &[u8]) -> BlobId {
-        let hash = self.hash(run);
+        self.intern_clean(run, |redact| redact.fields(run))
+    }
+
+    fn intern_clean(&mut self, bytes: &[u8], clean: impl FnOnce(&dyn Redact) -> Option<Vec<u8>>) -> BlobId {
+        let hash = self.hash(bytes);
         if let Some(id) = self.known(hash) {
             return id;
         }
-        let clean = self.redact.as_ref().and_then(|redact| redact.fields(run));
-        self.put(hash, run.len(), clean.is_some(), BlobForm::Other, clean.as_deref().unwrap_or(run))
+        let clean = self.redact.as_deref().and_then(clean);
+        self.put(hash, bytes.len(), clean.is_some(), BlobForm::Other, clean.as_deref().unwrap_or(bytes))
     }
 
     /// Runs `read` with redaction off, for content that comes out of this catalog.

@@ -40,6 +40,20 @@ pub trait Redact: Send + Sync {
     /// Returns a text of a peer, such as an error detail, without its secrets; `None` if it has
     /// none.
     fn text(&self, text: &str) -> Option<String>;
+    /// Returns a `Node` without secrets, except for private keys that [`raw`](Redact::raw) finds;
+    /// `None` if it has none.
+    fn node(&self, _bytes: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+    /// Returns a `Node` without its secrets; `None` if it has none.
+    fn whole_node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let clean = self.node(bytes);
+        self.raw(clean.as_deref().unwrap_or(bytes)).or(clean)
+    }
+    /// Returns the value of a metadata entry without its secrets; `None` if it has none.
+    fn metadata(&self, _name: &str, _value: &str) -> Option<String> {
+        None
+    }
     /// Overwrites private keys in bytes that cannot be read as fields; `None` if there are none.
     ///
     /// The length stays the same.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::line_error::LineError;
 use super::{JsonCodec, NODE, base64};
-use crate::schema::{read_json, redact};
+use crate::schema::read_json;
 use crate::sources::record::loaded::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
@@ -181,7 +181,7 @@ impl RawReader<'_> {
                     _ => None,
                 };
                 let code = code.ok_or(LineError::Status)?;
-                let status = Some((code, self.catalog.clean_text(line.message.unwrap_or_default())));
+                let status = Some((code, line.message.unwrap_or_default()));
                 self.end(at, number, End { by: Some(Side::Server), status, ..End::default() })
             }
             "close" => {
@@ -262,12 +262,7 @@ impl RawReader<'_> {
             };
             for value in values {
                 let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let clean = self
-                    .options
-                    .redact
-                    .as_ref()
-                    .and_then(|_| redact::metadata(&name.to_ascii_lowercase(), &text));
-                metadata.push((name.clone(), clean.unwrap_or(text)));
+                metadata.push((name.clone(), text));
             }
         }
         let node_hint = match (&line.node_hint, self.options.json) {
@@ -279,7 +274,8 @@ impl RawReader<'_> {
             _ => None,
         };
         let (peer, server, partial) = (line.peer, line.server, line.partial);
-        self.begin(at, key, Open { method, peer, server, metadata, node_hint, partial, ..Open::default() });
+        let open = Open { method, peer, server, metadata, node_hint, partial, ..Open::default() };
+        self.begin(at, key, self.catalog.clean_open(open));
         Ok(())
     }
 
@@ -360,6 +356,7 @@ impl RawReader<'_> {
 
     /// Ends a stream. A status and the `close` behind it are one end.
     fn end(&mut self, at: Time, number: String, end: End) -> Result<(), LineError> {
+        let end = self.catalog.clean_end(end);
         let ended = self.streams.get(&(number.clone(), None)).and_then(|stream| stream.ended);
         if let Some(FramePayload::End(first)) =
             ended.and_then(|at| self.frames.get_mut(at)).map(|f| &mut f.what)

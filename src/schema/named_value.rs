@@ -1,0 +1,57 @@
+//! Messages that consist of a name and a value, such as headers and query parameters.
+
+use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
+
+/// Names of the field with the name.
+const NAME_FIELDS: [&str; 4] = ["key", "name", "header", "header_name"];
+
+/// Names of the fields with the value.
+pub(super) const VALUE_FIELDS: [&str; 6] =
+    ["value", "raw_value", "string_value", "exact_match", "exact", "string_match"];
+
+/// The fields of a message that is a value with a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NamedValue {
+    /// Number of the field with the name.
+    pub name: u32,
+    /// Numbers of the fields with the value.
+    pub values: Vec<u32>,
+}
+
+impl NamedValue {
+    /// Returns the fields of a message; `None` if the message is not a value with a name.
+    pub(super) fn of(message: &MessageDescriptor) -> Option<NamedValue> {
+        let name = NAME_FIELDS.iter().find_map(|name| message.get_field_by_name(name))?;
+        let can_hold_text = |field: &FieldDescriptor| match field.kind() {
+            Kind::String | Kind::Bytes => true,
+            Kind::Message(inner) => is_value(inner.full_name()),
+            _ => false,
+        };
+        let values = VALUE_FIELDS.iter().filter_map(|name| message.get_field_by_name(name));
+        let values: Vec<u32> = values.filter(can_hold_text).map(|field| field.number()).collect();
+        (name.kind() == Kind::String && !values.is_empty())
+            .then(|| NamedValue { name: name.number(), values })
+    }
+}
+
+/// Whether messages with this name are values, or matchers of values.
+fn is_value(name: &str) -> bool {
+    name == "google.protobuf.Value" || name.ends_with(".AnyValue") || name.ends_with(".StringMatcher")
+}
+
+/// Whether a field may contain a JSON Web Key Set, which is not marked as secret.
+pub(super) fn is_key_set(field: &FieldDescriptor) -> bool {
+    is_key_set_name(field.name())
+        && matches!(field.kind(), Kind::Message(inner) if inner.name() == "DataSource")
+}
+
+/// Whether values with this name are JSON Web Key Sets.
+pub(super) fn is_key_set_name(name: &str) -> bool {
+    name.get(name.len().saturating_sub(4)..).is_some_and(|end| end.eq_ignore_ascii_case("jwks"))
+}
+
+/// Whether a message is a secret as a whole.
+pub(super) fn is_secret_message(message: &MessageDescriptor) -> bool {
+    ["envoy.extensions.transport_sockets.tls.v3.Secret", "envoy.api.v2.auth.Secret"]
+        .contains(&message.full_name())
+}

@@ -1,0 +1,195 @@
+//! Secrets that were redacted before, to find them in texts.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use twox_hash::XxHash3_64;
+
+/// Length of the shortest secret to look for in texts, in bytes. Shorter ones match ordinary text.
+const MIN_BYTES: usize = 8;
+
+/// Secrets in each of the two generations.
+const MAX_SECRETS: usize = 1 << 15;
+
+/// Lengths of secrets with the same beginning. With more, everything behind the beginning is
+/// redacted up to the end of the word.
+const MAX_LENGTHS: usize = 32;
+
+/// Keyed hashes of redacted secrets, in each form in which a peer may print them.
+///
+/// Two generations bound the memory: once the newer one is full, it replaces the older one.
+#[derive(Default)]
+pub(super) struct KnownSecrets {
+    newer: Generation,
+    older: Generation,
+    seed: u64,
+    /// Number of secrets that were forgotten.
+    forgotten: u64,
+}
+
+#[derive(Default)]
+struct Generation {
+    /// By the first [`MIN_BYTES`] of a form, the lengths of the forms; empty if there are too many.
+    lengths: HashMap<[u8; MIN_BYTES], Vec<u32>>,
+    /// By hash of a form, the length and the hash of the secret.
+    forms: HashMap<u64, (u32, u64)>,
+    /// Hashes of the secrets.
+    secrets: HashSet<u64>,
+}
+
+/// A secret in a text: its length and its hash, as far as they are known.
+pub(super) struct FoundSecret {
+    pub place: Range<usize>,
+    pub of: Option<(usize, u64)>,
+}
+
+impl KnownSecrets {
+    pub(super) fn new(seed: u64) -> KnownSecrets {
+        KnownSecrets { seed, ..KnownSecrets::default() }
+    }
+
+    /// Number of secrets that texts are no longer searched for.
+    pub(super) fn forgotten(&self) -> u64 {
+        self.forgotten
+    }
+
+    /// Adds a secret, unless it is too short.
+    pub(super) fn add(&mut self, secret: &[u8]) {
+        if secret.len() < MIN_BYTES {
+            return;
+        }
+        let hash = self.hash(secret);
+        if self.newer.secrets.contains(&hash) {
+            return;
+        }
+        if self.newer.secrets.len() == MAX_SECRETS {
+            self.older = std::mem::take(&mut self.newer);
+            self.forgotten += MAX_SECRETS as u64;
+        }
+        self.newer.secrets.insert(hash);
+        for form in forms(secret) {
+            let form = form.as_bytes();
+            let (Some(first), Ok(len)) = (form.first_chunk(), u32::try_from(form.len())) else { continue };
+            let lengths = self.newer.lengths.entry(*first);
+            match lengths {
+                std::collections::hash_map::Entry::Vacant(entry) => {
+                    entry.insert(vec![len]);
+                }
+                std::collections::hash_map::Entry::Occupied(mut entry) => {
+                    let lengths = entry.get_mut();
+                    if lengths.len() >= MAX_LENGTHS && !lengths.contains(&len) {
+                        lengths.clear();
+                    } else if !lengths.is_empty() && !lengths.contains(&len) {
+                        lengths.push(len);
+                    }
+                }
+            }
+            let form = XxHash3_64::oneshot_with_seed(self.seed, form);
+            self.newer.forms.insert(form, (secret.len() as u32, hash));
+        }
+    }
+
+    fn hash(&self, bytes: &[u8]) -> u64 {
+        XxHash3_64::oneshot_with_seed(self.seed, bytes)
+    }
+
+    /// Returns the places of secrets in a text, in order.
+    pub(super) fn find(&self, text: &str) -> Vec<FoundSecret> {
+        let generations = [&self.newer, &self.older];
+        let mut found = Vec::new();
+        if generations.iter().all(|generation| generation.secrets.is_empty()) {
+            return found;
+        }
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<MIN_BYTES>()) {
+            let here = generations.iter().filter_map(|generation| self.at(generation, first, bytes, at));
+            match here.max_by_key(|found| (found.of.is_some(), found.place.end)) {
+                Some(secret) => {
+                    at = secret.place.end;
+                    found.push(secret);
+                }
+                None => at += 1,
+            }
+        }
+        found
+    }
+
+    fn at(
+        &self,
+        generation: &Generation,
+        first: &[u8; MIN_BYTES],
+        bytes: &[u8],
+        at: usize,
+    ) -> Option<FoundSecret> {
+        let lengths = generation.lengths.get(first)?;
+        if lengths.is_empty() {
+            let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'<>,;()[]{}".contains(byte);
+            let end = bytes.iter().skip(at + MIN_BYTES).position(ends);
+            let end = end.map_or(bytes.len(), |end| at + MIN_BYTES + end);
+            return Some(FoundSecret { place: at..end, of: None });
+        }
+        let longest_first = lengths.iter().filter_map(|len| {
+            let place = at..at + *len as usize;
+            let (len, hash) = *generation.forms.get(&self.hash(bytes.get(place.clone())?))?;
+            Some(FoundSecret { place, of: Some((len as usize, hash)) })
+        });
+        longest_first.max_by_key(|found| found.place.end)
+    }
+}
+
+/// Returns the forms in which a peer may print a secret.
+fn forms(secret: &[u8]) -> Vec<String> {
+    let escaped = secret.escape_ascii().to_string();
+    let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
+    if let Ok(text) = std::str::from_utf8(secret) {
+        forms.push(serde_json::Value::from(text).to_string().trim_matches('"').to_owned());
+        forms.push(text.to_owned());
+        // Escaped twice, as in a quoted dump.
+        forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
+    }
+    forms.sort();
+    forms.dedup();
+    forms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places(known: &KnownSecrets, text: &str) -> Vec<String> {
+        known.find(text).into_iter().map(|found| text[found.place].to_owned()).collect()
+    }
+
+    #[test]
+    fn finds_each_of_many_secrets() {
+        let mut known = KnownSecrets::new(1);
+        (0..20_000).for_each(|i| known.add(format!("{i:05} is a secret").as_bytes()));
+        for i in [0, 128, 19_999] {
+            let secret = format!("{i:05} is a secret");
+            assert_eq!(places(&known, &format!("refused: '{secret}', é {secret}")), [&*secret, &*secret]);
+        }
+        assert!(places(&known, "20001 is a secret").is_empty());
+        assert_eq!(known.forgotten(), 0);
+    }
+
+    #[test]
+    fn forgets_the_oldest_beyond_the_limit() {
+        let mut known = KnownSecrets::new(1);
+        (0..3 * MAX_SECRETS).for_each(|i| known.add(format!("{i:08}-secret").as_bytes()));
+        let last = format!("{:08}-secret", 3 * MAX_SECRETS - 1);
+        assert_eq!(places(&known, &last), std::slice::from_ref(&last));
+        assert!(places(&known, "00000001-secret").is_empty());
+        assert_eq!(known.forgotten(), 2 * MAX_SECRETS as u64);
+        assert!(known.newer.secrets.len() + known.older.secrets.len() <= 2 * MAX_SECRETS);
+    }
+
+    #[test]
+    fn redacts_words_with_a_beginning_of_too_many_secrets() {
+        let mut known = KnownSecrets::new(1);
+        (0..100).for_each(|i| known.add(format!("beginning{}", "x".repeat(i)).as_bytes()));
+        assert_eq!(places(&known, "it says \"beginning-unknown\", ok"), ["beginning-unknown"]);
+    }
+}

@@ -1,0 +1,290 @@
+//! Redaction of messages by their descriptors.
+
+use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, url};
+use crate::schema::message_name;
+use crate::schema::pool::Pool;
+use crate::schema::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
+use crate::wire::pb::{Fields, Value, WireField, field_bit, rebuild};
+
+/// Messages with a `Struct` that stands for a message of another type.
+const TYPED_STRUCTS: [&str; 2] = ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"];
+
+/// Schemes of credentials in the value of a header.
+const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Digest ", "Negotiate "];
+
+impl Redactor {
+    /// Returns the pool and index of the type of an `Any`, if the type is known.
+    fn payload_type(&self, any: &[u8]) -> Option<(&Pool, u32)> {
+        let url = Fields::new(any).map_while(Result::ok).filter(|field| field.number == 1).last()?;
+        self.schema.find_message(message_name(std::str::from_utf8(url.bytes()).ok()?))
+    }
+
+    /// Redacts an `Any`. Returns `None` if there is no secret.
+    pub(super) fn any(&self, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.can_hold_secret(*place))?;
+        let clean = |field: &WireField<'_>| match field.value {
+            Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth.below()),
+            _ => None,
+        };
+        rebuild(bytes, clean, |rest| overwrite_rest(rest, |number| number == 2))
+    }
+
+    /// Redacts a message. Returns `None` if there is no secret.
+    pub(super) fn message(&self, pool: &Pool, place: u32, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        if depth.is_exceeded() {
+            return overwrite(bytes, 0);
+        }
+        let table = pool.table(place)?;
+        match table.form {
+            JsonForm::Any => return self.any(bytes, depth),
+            form if form.can_hold_anything() => return self.struct_form(form, bytes, depth),
+            _ if TYPED_STRUCTS.contains(&&*table.name) => return self.typed_struct(bytes, depth),
+            _ => {}
+        }
+        let depth = Depth { is_in_secret: depth.is_in_secret || table.is_secret, ..depth };
+        let named = self.secret_values(table, bytes);
+        let fields = if depth.is_in_secret { u64::MAX } else { pool.secret_fields(place) | named };
+        let may_hold = |number| {
+            named & field_bit(number) != 0
+                || table.field(number).is_none_or(|field| {
+                    field.is_secret || field.is_key_set || pool.kind_can_hold_secret(&field.kind)
+                })
+        };
+        let clean = |field: &WireField<'_>| {
+            if fields & field_bit(field.number) == 0 {
+                return None;
+            }
+            match table.field(field.number) {
+                Some(known) if known.fits(&field.value) => {
+                    let is_named = named & field_bit(field.number) != 0;
+                    self.field(pool, known, is_named, field, depth)
+                }
+                // The value has another type than in the descriptor.
+                Some(_) if depth.is_in_secret => (!field.bytes().is_empty() || !is_len(field)).then(Vec::new),
+                None if depth.is_in_secret => self.unknown(field),
+                _ => None,
+            }
+        };
+        rebuild(bytes, clean, |rest| overwrite_rest(rest, may_hold))
+    }
+
+    /// Returns the bits of the fields with the value of a header or the like, if the value is a
+    /// secret.
+    fn secret_values(&self, table: &MessageTable, bytes: &[u8]) -> u64 {
+        let Some(named) = &table.named_value else { return 0 };
+        let values = named.values.iter().fold(0, |bits, number| bits | field_bit(*number));
+        let is_secret = |field: WireField<'_>| {
+            let Value::Len(text) = field.value else { return false };
+            if field.number == named.name {
+                return self.names().is_header(&String::from_utf8_lossy(text));
+            }
+            let starts = |scheme: &&str| {
+                text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
+            };
+            named.values.contains(&field.number) && SCHEMES.iter().any(starts)
+        };
+        if Fields::new(bytes).map_while(Result::ok).any(is_secret) { values } else { 0 }
+    }
+
+    /// Returns the redacted value of a field, or `None` to keep the value.
+    fn field(
+        &self,
+        pool: &Pool,
+        known: &FieldInfo,
+        is_named_secret: bool,
+        field: &WireField<'_>,
+        depth: Depth,
+    ) -> Option<Vec<u8>> {
+        let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
+        match &known.kind {
+            kind if known.is_secret => self.secret(pool, kind, value, depth),
+            kind if is_named_secret => self.named_secret(pool, kind, value, depth),
+            FieldKind::Message(inner) if known.is_key_set => self.key_set(pool, *inner, value),
+            FieldKind::Message(inner) if depth.is_in_secret || pool.can_hold_secret(*inner) => {
+                self.message(pool, *inner, value, depth.below())
+            }
+            FieldKind::Map(entry) => self.map_entry(pool, &entry.1, value, depth),
+            _ => None,
+        }
+    }
+
+    /// Redacts an entry of a map.
+    fn map_entry(&self, pool: &Pool, kind: &FieldKind, entry: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let is_text = matches!(kind, FieldKind::String | FieldKind::Bytes);
+        if !is_text && !depth.is_in_secret && !pool.kind_can_hold_secret(kind) {
+            return None;
+        }
+        let mut keys = Fields::new(entry).map_while(Result::ok).filter(|field| field.number == 1);
+        let is_secret = is_text && keys.any(|key| self.names().is_header(&key.text()));
+        let clean = |field: &WireField<'_>| match (field.value, kind) {
+            (Value::Len(value), FieldKind::Message(inner)) if field.number == 2 => {
+                self.message(pool, *inner, value, depth.below())
+            }
+            (Value::Len(value), _) if field.number == 2 && is_secret => self.replace(value),
+            _ => None,
+        };
+        rebuild(entry, clean, |rest| overwrite_rest(rest, |number| number == 2))
+    }
+
+    /// Redacts the secret value of a header or the like. Keeps matchers that are not exact.
+    fn named_secret(&self, pool: &Pool, kind: &FieldKind, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let FieldKind::Message(place) = kind else { return self.replace(value) };
+        let table = pool.table(*place)?;
+        if table.form == JsonForm::Value {
+            return self.struct_value(super::structs::Meaning::Secret, value, depth.below());
+        }
+        if !table.name.ends_with(".StringMatcher") {
+            return self.secret(pool, kind, value, depth);
+        }
+        let clean = |field: &WireField<'_>| match field.value {
+            Value::Len(text) if table.field(field.number).is_some_and(|field| &*field.name == "exact") => {
+                self.replace(text)
+            }
+            _ => None,
+        };
+        rebuild(value, clean, |rest| overwrite_rest(rest, |_| true))
+    }
+
+    /// Redacts the `DataSource` of a JSON Web Key Set.
+    fn key_set(&self, pool: &Pool, place: u32, source: &[u8]) -> Option<Vec<u8>> {
+        let table = pool.table(place)?;
+        let clean = |field: &WireField<'_>| match (field.value, table.field(field.number)) {
+            (Value::Len(_), Some(known)) if is_data_source_location(table, &known.name) => None,
+            (Value::Len(set), _) => jwks::clean(set, &|secret| self.replace(secret)),
+            _ => None,
+        };
+        rebuild(source, clean, |rest| overwrite_rest(rest, |_| true))
+    }
+
+    /// Redacts an unknown field of a message with secrets, whatever the value is.
+    fn unknown(&self, field: &WireField<'_>) -> Option<Vec<u8>> {
+        match field.value {
+            Value::Len(value) => self.replace(value),
+            _ => Some(self.placeholder(field.raw).into_bytes()),
+        }
+    }
+
+    /// Redacts a secret value.
+    ///
+    /// In a message, replaces all texts and bytes except for the location of a `DataSource`.
+    pub(super) fn secret(
+        &self,
+        pool: &Pool,
+        kind: &FieldKind,
+        value: &[u8],
+        depth: Depth,
+    ) -> Option<Vec<u8>> {
+        let all = |rest| overwrite_rest(rest, |_| true);
+        match kind {
+            FieldKind::String | FieldKind::Bytes => self.replace(value),
+            FieldKind::Message(_) | FieldKind::Map(_) if depth.is_exceeded() => overwrite(value, 0),
+            FieldKind::Message(place) => {
+                let table = pool.table(*place)?;
+                if table.form == JsonForm::Any {
+                    return self.secret_any(value, depth);
+                }
+                let clean = |field: &WireField<'_>| match table.field(field.number) {
+                    Some(known) if known.fits(&field.value) => match field.value {
+                        _ if is_data_source_location(table, &known.name) => None,
+                        Value::Len(value) | Value::Group(value) => {
+                            self.secret(pool, &known.kind, value, depth.below())
+                        }
+                        _ => None,
+                    },
+                    Some(_) => (!field.bytes().is_empty() || !is_len(field)).then(Vec::new),
+                    None => self.unknown(field),
+                };
+                rebuild(value, clean, all)
+            }
+            FieldKind::Map(entry) => {
+                let clean = |field: &WireField<'_>| match field.value {
+                    Value::Len(value) if field.number == 2 => {
+                        self.secret(pool, &entry.1, value, depth.below())
+                    }
+                    _ => None,
+                };
+                rebuild(value, clean, all)
+            }
+            _ => None,
+        }
+    }
+
+    /// Redacts an `Any` that is a secret, except for the type URL.
+    fn secret_any(&self, any: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let known = self.payload_type(any);
+        let clean = |field: &WireField<'_>| match (field.number, field.value, known) {
+            (1, ..) => None,
+            (2, Value::Len(value), Some((pool, place))) => {
+                self.secret(pool, &FieldKind::Message(place), value, depth.below())
+            }
+            (_, Value::Len(value), _) => self.replace(value),
+            _ => None,
+        };
+        rebuild(any, clean, |rest| overwrite_rest(rest, |number| number != 1))
+    }
+
+    /// Overwrites secrets that the texts of a message show by their form, whatever their field.
+    pub(super) fn shown_secrets(
+        &self,
+        kind: Option<(&Pool, u32)>,
+        bytes: &[u8],
+        depth: Depth,
+    ) -> Option<Vec<u8>> {
+        if depth.is_exceeded() || !url::may_have_secrets(bytes) {
+            return None;
+        }
+        let table = kind.and_then(|(pool, place)| Some((pool, pool.table(place)?)));
+        let payload = match table {
+            Some((_, table)) if table.form == JsonForm::Any => self.payload_type(bytes),
+            _ => None,
+        };
+        let clean = |field: &WireField<'_>| {
+            let (Value::Len(value) | Value::Group(value)) = field.value else { return None };
+            let known = table.and_then(|(pool, table)| Some((pool, table.form, table.field(field.number)?)));
+            match known {
+                Some((_, JsonForm::Any, _)) if field.number == 2 => match payload {
+                    Some(_) => self.shown_secrets(payload, value, depth.below()),
+                    None => self.shown_in_unknown(value, depth),
+                },
+                Some((pool, _, known)) => match &known.kind {
+                    FieldKind::String | FieldKind::Bytes => url::clean(value, self.names()),
+                    FieldKind::Message(inner) => {
+                        self.shown_secrets(Some((pool, *inner)), value, depth.below())
+                    }
+                    FieldKind::Map(entry) => {
+                        let clean = |field: &WireField<'_>| match (field.value, &entry.1) {
+                            (Value::Len(value), FieldKind::Message(inner)) if field.number == 2 => {
+                                self.shown_secrets(Some((pool, *inner)), value, depth.below())
+                            }
+                            (Value::Len(value), _) => url::clean(value, self.names()),
+                            _ => None,
+                        };
+                        rebuild(value, clean, |rest| url::clean(rest, self.names()))
+                    }
+                    _ => None,
+                },
+                None => self.shown_in_unknown(value, depth),
+            }
+        };
+        rebuild(bytes, clean, |rest| url::clean(rest, self.names()))
+    }
+
+    /// Overwrites such secrets in a value of unknown type: a text, or else a message.
+    fn shown_in_unknown(&self, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
+        let is_text = std::str::from_utf8(value)
+            .is_ok_and(|text| !text.contains(|c: char| c < ' ' && !c.is_whitespace()));
+        if is_text || Fields::new(value).any(|field| field.is_err()) {
+            return url::clean(value, self.names());
+        }
+        self.shown_secrets(None, value, depth.below())
+    }
+}
+
+fn is_len(field: &WireField<'_>) -> bool {
+    matches!(field.value, Value::Len(_))
+}
+
+/// Whether a field of a `DataSource` names the location of a secret rather than the secret.
+fn is_data_source_location(table: &MessageTable, field: &str) -> bool {
+    table.name.ends_with(".DataSource") && LOCATION_FIELDS.contains(&field)
+}

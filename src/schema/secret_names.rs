@@ -1,0 +1,356 @@
+//! Names that tell that a value is a secret: of headers, of keys, and of protobuf fields.
+
+/// Names that a user adds to the built-in ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SecretNames {
+    /// Names of headers, in lower case.
+    headers: Vec<String>,
+    /// Names of keys, without separators and in lower case.
+    keys: Vec<String>,
+    /// Full names of protobuf fields.
+    fields: Vec<String>,
+}
+
+/// A name that cannot be added.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    /// The name cannot be the name of a header.
+    #[error("`{0}` is not a header name")]
+    Header(String),
+    /// The name has no letter and no digit.
+    #[error("`{0}` is not a key")]
+    Key(String),
+    /// The name is not the full name of a field.
+    #[error("`{0}` is not the full name of a field")]
+    Field(String),
+}
+
+/// Headers with a credential in their value.
+const HEADERS: [&str; 3] = ["jwt", "session", "x-signature"];
+
+/// Beginnings of the names of such headers.
+const HEADER_PREFIXES: [&str; 6] = ["x-auth", "x-vault-", "x-session", "x-csrf", "x-xsrf", "x-jwt"];
+
+/// Parts of the names of such headers.
+const HEADER_PARTS: [&str; 14] = [
+    "authorization",
+    "cookie",
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "api-key",
+    "apikey",
+    "api_key",
+    "access-key",
+    "credential",
+    "signature",
+    "-jwt",
+];
+
+/// Last words of keys with a secret in their value. Words may be written together: `dbpassword`.
+const KEY_ENDINGS: [&str; 12] = [
+    "password",
+    "passwords",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "secrets",
+    "token",
+    "tokens",
+    "credential",
+    "credentials",
+    "apikey",
+];
+
+/// Last words of such keys, which other words may end with.
+const KEY_WORDS: [&str; 12] = [
+    "pwd",
+    "creds",
+    "jwt",
+    "jwts",
+    "psk",
+    "cookie",
+    "cookies",
+    "bearer",
+    "apikeys",
+    "accesskey",
+    "privatekey",
+    "authorization",
+];
+
+/// Words in front of `key` or `keys` that make a secret of the key.
+const KEY_KINDS: [&str; 20] = [
+    "access",
+    "account",
+    "aes",
+    "api",
+    "auth",
+    "encryption",
+    "hmac",
+    "json",
+    "master",
+    "preshared",
+    "private",
+    "secret",
+    "session",
+    "shared",
+    "signing",
+    "ssh",
+    "storage",
+    "subscription",
+    "symmetric",
+    "ticket",
+];
+
+/// Last words of a key that say how the value is written.
+const FORM_WORDS: [&str; 10] =
+    ["value", "data", "string", "bytes", "text", "base64", "b64", "plain", "plaintext", "raw"];
+
+/// Words in front of `tokens` that make a number of the value.
+const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
+
+/// Query parameters with a secret in their value, besides those with the name of a key.
+const PARAMETERS: [&str; 6] = ["key", "sig", "signature", "auth", "session", "sid"];
+
+/// Bytes of a name that are read, from its end.
+const MAX_NAME_BYTES: usize = 128;
+
+impl SecretNames {
+    /// Creates the names of `headers`, `keys` and `fields`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first name that is not valid.
+    pub fn new(headers: &[String], keys: &[String], fields: &[String]) -> Result<SecretNames, NameError> {
+        let is_header = |name: &str| {
+            !name.is_empty()
+                && name.bytes().all(|c| c.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&c))
+        };
+        let is_field = |name: &str| {
+            let is_word = |word: &str| {
+                !word.starts_with(|c: char| c.is_ascii_digit())
+                    && !word.is_empty()
+                    && word.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'_')
+            };
+            name.contains('.') && name.split('.').all(is_word)
+        };
+        if let Some(name) = headers.iter().find(|name| !is_header(name)) {
+            return Err(NameError::Header(name.clone()));
+        }
+        if let Some(name) = keys.iter().find(|name| joined(name).is_empty()) {
+            return Err(NameError::Key(name.clone()));
+        }
+        if let Some(name) = fields.iter().find(|name| !is_field(name)) {
+            return Err(NameError::Field(name.clone()));
+        }
+        Ok(SecretNames {
+            headers: headers.iter().map(|name| name.to_ascii_lowercase()).collect(),
+            keys: keys.iter().map(|name| joined(name)).collect(),
+            fields: fields.to_vec(),
+        })
+    }
+
+    /// Whether no name was added.
+    pub fn is_empty(&self) -> bool {
+        *self == SecretNames::default()
+    }
+
+    /// Whether a protobuf field was added.
+    pub(super) fn has_fields(&self) -> bool {
+        !self.fields.is_empty()
+    }
+
+    /// Whether a field was added, by its full name.
+    pub(super) fn is_field(&self, full_name: &str) -> bool {
+        self.fields.iter().any(|name| name == full_name)
+    }
+
+    /// Whether the value of a header is a secret.
+    pub fn is_header(&self, name: &str) -> bool {
+        let name = ending(name).to_ascii_lowercase();
+        HEADERS.contains(&&*name)
+            || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            || HEADER_PARTS.iter().any(|part| name.contains(part))
+            || self.headers.contains(&name)
+            || self.is_key(&name)
+    }
+
+    /// Whether the value of a key in a `Struct`, a map or JSON is a secret.
+    pub fn is_key(&self, name: &str) -> bool {
+        let name = ending(name);
+        if !self.keys.is_empty() && self.keys.contains(&joined(name)) {
+            return true;
+        }
+        let words = words(name);
+        let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        while words.len() > 1 && words.last().is_some_and(|word| FORM_WORDS.contains(word)) {
+            words.pop();
+        }
+        match words[..] {
+            [.., before, "token" | "tokens"] if COUNT_WORDS.contains(&before) => false,
+            [.., "access", "key", "id"] | [.., "connection", "string"] => true,
+            [.., kind, "key" | "keys"] if KEY_KINDS.contains(&kind) => true,
+            [.., last] => KEY_WORDS.contains(&last) || KEY_ENDINGS.iter().any(|end| last.ends_with(end)),
+            [] => false,
+        }
+    }
+
+    /// Whether the value of a query parameter is a secret.
+    pub(super) fn is_parameter(&self, name: &str) -> bool {
+        PARAMETERS.iter().any(|known| name.eq_ignore_ascii_case(known)) || self.is_header(name)
+    }
+
+    /// Returns the names to look for in texts.
+    pub(super) fn in_texts(&self) -> impl Iterator<Item = &str> {
+        let fields = self.fields.iter().filter_map(|name| name.rsplit('.').next());
+        self.headers.iter().chain(&self.keys).map(String::as_str).chain(fields)
+    }
+}
+
+/// Returns the end of a name that is too long.
+fn ending(name: &str) -> &str {
+    let mut at = name.len().saturating_sub(MAX_NAME_BYTES);
+    while !name.is_char_boundary(at) {
+        at += 1;
+    }
+    name.get(at..).unwrap_or_default()
+}
+
+/// Returns the letters and digits of a name, in lower case.
+fn joined(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Splits `awsSecretKey`, `AWS_SECRET_KEY` and `aws.secret-key2` into words in lower case.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before = ' ';
+    let mut rest = name.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_start = c.is_uppercase()
+            && (before.is_lowercase()
+                || before.is_uppercase() && rest.peek().is_some_and(|next| next.is_lowercase()));
+        if (!c.is_alphanumeric() || is_start) && words.last().is_some_and(|word| !word.is_empty()) {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        before = c;
+    }
+    for word in &mut words {
+        // `password2`, but not `base64`.
+        if !FORM_WORDS.contains(&word.as_str()) {
+            word.truncate(word.trim_end_matches(|c: char| c.is_ascii_digit()).len());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recognizes_keys_of_secrets() {
+        let names = SecretNames::default();
+        for name in [
+            "password",
+            "dbPassword",
+            "DB_PASSWORD_2",
+            "dbpassword",
+            "client_secret",
+            "clientSecret",
+            "token",
+            "access-token",
+            "api_key",
+            "apiKey",
+            "APIKey",
+            "x-api-key",
+            "aws_secret_access_key",
+            "AWS_ACCESS_KEY_ID",
+            "aws.session-token",
+            "private_key",
+            "sasl.password",
+            "secretValue",
+            "jwt",
+            "credentials",
+            "hmac_key_base64",
+            "Authorization",
+            "storageAccountKey",
+            "tokens",
+        ] {
+            assert!(names.is_key(name), "{name}");
+        }
+        for name in [
+            "",
+            "name",
+            "key",
+            "keys",
+            "token_bucket",
+            "max_tokens",
+            "tokens_per_fill",
+            "secret_name",
+            "tokenEndpoint",
+            "password_file",
+            "sds_secret_configs",
+            "authority",
+            "runtime_key",
+            "cluster_key",
+            "keynote",
+            "credentials_profile",
+            "session_affinity",
+            "2",
+        ] {
+            assert!(!names.is_key(name), "{name}");
+        }
+        assert!(names.is_key(&format!("{}_password", "é".repeat(500))));
+    }
+
+    #[test]
+    fn recognizes_headers_of_secrets() {
+        let names = SecretNames::default();
+        for name in [
+            "authorization",
+            "Proxy-Authorization",
+            "cookie",
+            "set-cookie",
+            "x-api-key",
+            "x-jwt-assertion",
+            "jwt",
+            "x-auth-request-user",
+            "x-access-key",
+            "x-vault-namespace",
+            "x-session-id",
+            "x-signature",
+            "x-hub-signature-256",
+            "x-csrf-token",
+            "x-goog-iap-jwt-assertion",
+            "x-amz-security-token",
+        ] {
+            assert!(names.is_header(name), "{name}");
+        }
+        for name in ["user-agent", "x-request-id", "content-type", ":authority", "x-envoy-peer-metadata", ""]
+        {
+            assert!(!names.is_header(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn adds_valid_names_only() {
+        let list = |name: &str| vec![name.to_owned()];
+        let names = SecretNames::new(&list("X-Acme-Ticket"), &list("wifi_code"), &list("acme.v1.Widget.pin"));
+        let names = names.unwrap();
+        assert!(names.is_header("x-acme-ticket") && names.is_key("wifiCode") && names.is_header("wifi-code"));
+        assert!(names.is_field("acme.v1.Widget.pin") && !names.is_field("acme.v1.Widget.pins"));
+        assert!(SecretNames::new(&list("a b"), &[], &[]).is_err());
+        assert!(SecretNames::new(&[], &list("-"), &[]).is_err());
+        for field in ["pin", "acme..pin", "acme.1pin", "acme.v1.pi n", ""] {
+            assert!(SecretNames::new(&[], &[], &list(field)).is_err(), "{field}");
+        }
+    }
+}
