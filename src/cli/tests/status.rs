@@ -130,3 +130,11 @@ fn server_owes_what_warmed_when_stream_closed() {
     let text = "server owed EDS c for cluster c (#7) when the stream closed";
     assert!(output.out.contains(text) && !output.out.contains("client owed"), "{}", output.out);
 }
+
+/// docs/protocol.md#e-07
+#[test]
+fn nack_does_not_hide_fault_that_no_client_refuses() {
+    let output = run(&["status", "tests/fixtures/cli/nack-and-nonce.xds"]);
+    assert!(output.out.starts_with("2 problems\nNACK "), "{}", output.out);
+    assert!(output.out.contains("\nERROR ") && output.out.contains("nonce"), "{}", output.out);
+}

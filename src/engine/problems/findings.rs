@@ -14,6 +14,17 @@ use super::fold::{FindingGroup, group};
 /// Names of findings that are merged into one problem.
 const MAX_NAMES: usize = 16;
 
+/// Faults of a server that no client refuses a response for: a NACK of the response has another
+/// cause.
+const NOT_REFUSABLE: [&str; 6] = [
+    "delta-nonce-missing",
+    "nonce-reused",
+    "response-type-unrequested",
+    "sotw-nonce-empty",
+    "sotw-nonce-missing",
+    "sotw-nonce-regression",
+];
+
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
 
@@ -111,6 +122,9 @@ impl Causes {
     fn of(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
         if finding.rule.id == STREAM_REJECTED {
             return self.failing.get(&finding.stream).copied();
+        }
+        if NOT_REFUSABLE.contains(&finding.rule.id) {
+            return None;
         }
         let of_message = |seq: &Seq| self.by_message.get(&(*seq, finding.type_url.clone())).copied();
         // A client that does not answer is not at fault for the content.
