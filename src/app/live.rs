@@ -36,6 +36,9 @@ const MIN_LOCKED_TIME: Duration = Duration::from_millis(4);
 #[cfg(target_os = "linux")]
 const ANALYSIS_NICENESS: i32 = 12;
 
+/// How long the recorder may take to count what is left and to complete the file.
+const FINISH_TIMEOUT: Duration = Duration::from_millis(500);
+
 /// How long the analysis may take to notice that the rest is not wanted.
 const ABANDON_TIMEOUT: Duration = Duration::from_millis(200);
 
@@ -190,11 +193,10 @@ impl Live {
     ///
     /// The recording has all traffic, also the part that is not analysed by then.
     pub fn stop(self, deadline: Instant) -> Arc<LiveState> {
-        let now = Instant::now();
-        // The rest of the time is for completing the file.
-        let _ = self.deadline.set(now + deadline.saturating_duration_since(now) / 4 * 3);
+        let _ = self.deadline.set(deadline);
         let [recorder, analysis] = self.threads;
-        recorder.wait(deadline);
+        // Completing the file takes a moment.
+        recorder.wait(deadline + FINISH_TIMEOUT);
         if !analysis.wait(deadline) {
             self.handover.abandon();
             analysis.wait(Instant::now() + ABANDON_TIMEOUT);

@@ -400,8 +400,7 @@ impl Run<'_> {
         let is_kept = kept.is_some();
         let left = copies.map_or(0, |copies| copies.backlog());
         if left > 0 && !self.global.quiet {
-            let recorded = if is_kept { "; the recording has them" } else { "" };
-            io.say(&format!("{} were not analysed within --drain{recorded}", text::size(left)));
+            io.say(&format!("{} were not analysed within --drain", text::size(left)));
         }
         say_kept(error, kept, self.global, io);
         if !(is_kept || self.decode || self.global.quiet) {
