@@ -47,7 +47,7 @@ impl Recording {
     pub fn new(path: &Path, method: &str) -> Recording {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = recording_file::create(path).expect("a file");
+        let file = recording_file::replace(path).expect("a file");
         let catalog = Catalog::new(1, None, Box::new(xdscope::wire::content::MemoryBodies::default()));
         let (writer, stream) = (recording_file::writer(file, header).expect("a header"), StreamId(1));
         let mut out =

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -84,7 +84,7 @@ impl Seat {
             copies: std::env::temp_dir(),
             keep_secrets: false,
         };
-        let reopen = Box::new(|_: &Path| Err(std::io::Error::other("nothing is recorded").into()));
+        let reopen = Box::new(|_: &[PathBuf]| Err(std::io::Error::other("nothing is recorded").into()));
         let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
         let theme = Theme { color: true, ascii: false, contrast: false };
         let model = Model::new(SIZE, theme, TimeZone::UTC);

@@ -69,7 +69,7 @@ impl Load {
     pub fn record(self, folder: &Path, every: Duration) {
         let header =
             Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
-        let file = recording_file::create(&self.file(folder)).expect("a file");
+        let file = recording_file::replace(&self.file(folder)).expect("a file");
         let mut catalog = Catalog::in_memory();
         let mut writer = recording_file::writer(file, header).expect("a header");
         let mut at = Time::ZERO;

@@ -73,7 +73,10 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
             changes: None,
         },
         decode: true,
-        record: Some((file.clone(), xdscope::app::recording_file::create(&file).expect("a file"))),
+        record: Some(xdscope::app::recording_file::SessionFile::new(
+            file.clone(),
+            xdscope::app::recording_file::create(&file).expect("a file"),
+        )),
         keep_secrets: false,
         copies: CopyLimits { spool: Some((dir.path().to_owned(), SPOOL_BYTES)), ..CopyLimits::default() },
         store: Default::default(),

@@ -4,7 +4,6 @@ mod polls;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -24,6 +23,7 @@ use crate::wire::event::{Clock, Dir, Nonce, Side, StreamId, Sym, Time, TypeUrl};
 use crate::wire::{Assembler, End, Frame, FramePayload, Message, Open, Tls};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
+use super::recording_file::SessionFile;
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use polls::Polls;
@@ -65,7 +65,7 @@ pub struct Options {
     /// The spelling of field names in a poll.
     pub poll_names: FieldNames,
     /// The path and the open session file; `None`: no recording.
-    pub record: Option<(PathBuf, File)>,
+    pub record: Option<SessionFile>,
     /// Keep the frames for [`Running::into_loaded`].
     pub collect: bool,
     pub keep_secrets: bool,
@@ -212,7 +212,7 @@ impl Running {
     /// Ends the streams and completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
-        Some((self.recording.clone()?, self.shared.recorded()))
+        Some((self.shared.recordings().pop().or(self.recording.clone())?, self.shared.recorded()))
     }
 
     /// Ends the streams. Returns the collected frames, if [`Options::collect`] was set.

@@ -18,6 +18,7 @@ use crate::wire::event::StreamId;
 use crate::wire::{Frame, FramePayload};
 
 use super::live::{Ingest, LiveSink, LiveState, Sink};
+use super::recording_file::SessionFile;
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
 use folder::{FileChange, Folder};
@@ -30,7 +31,7 @@ pub struct Options {
     /// A file or a directory.
     pub path: PathBuf,
     /// The path and the open session file; `None`: no recording.
-    pub record: Option<(PathBuf, std::fs::File)>,
+    pub record: Option<SessionFile>,
     pub keep_secrets: bool,
     pub store: crate::engine::store::Options,
     pub schema: Arc<Schema>,
@@ -75,7 +76,7 @@ impl Running {
     /// Completes the session file. Returns its path and size.
     pub fn stop(mut self) -> Option<(PathBuf, u64)> {
         self.join();
-        Some((self.recording.clone()?, self.shared.recorded()))
+        Some((self.shared.recordings().pop().or(self.recording.clone())?, self.shared.recorded()))
     }
 
     fn join(&mut self) {

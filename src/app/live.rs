@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, TryLockError};
@@ -54,8 +55,12 @@ pub struct LiveState {
     next: Mutex<()>,
     revision: AtomicU64,
     recorded: AtomicU64,
-    /// The error that stopped the recording.
+    /// The error that stops the recording at present.
     failed: Mutex<Option<String>>,
+    /// Messages about the session files that nobody has read yet.
+    news: Mutex<Vec<String>>,
+    /// The session files in order; the last one is written at present.
+    recordings: Mutex<Vec<PathBuf>>,
     /// The error that keeps the source from its server at present.
     trouble: Mutex<Option<String>>,
     /// The reader of the sink is gone.
@@ -90,7 +95,32 @@ impl LiveState {
         self.recorded.load(Ordering::Relaxed)
     }
 
-    /// Returns the error that stopped the recording.
+    /// Takes messages to the user about the session files.
+    pub fn take_news(&self) -> Vec<String> {
+        std::mem::take(&mut self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Returns the session files in order; none before the first frame.
+    pub fn recordings(&self) -> Vec<PathBuf> {
+        self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// Publishes size, path, errors and messages of the recorder.
+    pub(super) fn note_recorder(&self, recorder: &mut Recorder) {
+        self.recorded.store(recorder.bytes(), Ordering::Relaxed);
+        self.set_failed(recorder.error().map(ToString::to_string));
+        let mut recordings = self.recordings.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if recordings.last().map(PathBuf::as_path) != Some(recorder.path()) {
+            *recordings = recorder.paths();
+        }
+        drop(recordings);
+        let news = recorder.take_news();
+        if !news.is_empty() {
+            self.news.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend(news);
+        }
+    }
+
+    /// Returns the error that stops the recording at present.
     pub fn recording_error(&self) -> Option<String> {
         self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
@@ -108,8 +138,8 @@ impl LiveState {
         self.recorded.store(bytes, Ordering::Relaxed);
     }
 
-    pub(super) fn fail(&self, error: String) {
-        *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(error);
+    pub(super) fn set_failed(&self, error: Option<String>) {
+        *self.failed.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = error;
     }
 
     /// Returns whether the reader of the event lines is gone.
@@ -323,6 +353,8 @@ impl LiveSink {
             revision: AtomicU64::new(0),
             recorded: AtomicU64::new(0),
             failed: Mutex::new(None),
+            news: Mutex::new(Vec::new()),
+            recordings: Mutex::new(Vec::new()),
             trouble: Mutex::new(None),
             unread: AtomicBool::new(false),
         });
@@ -352,10 +384,7 @@ impl LiveSink {
         drop(store);
         if let Some(recorder) = &mut self.recorder {
             recorder.flush(now);
-            shared.recorded.store(recorder.bytes(), Ordering::Relaxed);
-            if let Some(error) = recorder.error() {
-                shared.fail(error.to_string());
-            }
+            shared.note_recorder(recorder);
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
     }
@@ -374,7 +403,7 @@ impl LiveSink {
         if let Some(recorder) = self.recorder.take() {
             match recorder.finish() {
                 Ok(size) => self.shared.recorded.store(size, Ordering::Relaxed),
-                Err(error) => self.shared.fail(error.to_string()),
+                Err(error) => self.shared.set_failed(Some(error.to_string())),
             }
         }
     }

@@ -9,6 +9,7 @@ pub mod demo;
 mod feed_error;
 pub mod files;
 mod handover;
+pub mod limits;
 pub mod live;
 mod named_recording;
 pub mod output;

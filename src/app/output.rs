@@ -45,6 +45,8 @@ struct State {
     waiting: Vec<u8>,
     /// Bytes that the thread has taken and not written yet.
     in_flight: usize,
+    /// Lines that end in those bytes.
+    lines_in_flight: u64,
     is_full: bool,
     is_closed: bool,
     /// Lines that were lost to write errors, such as a full disk.
@@ -118,7 +120,7 @@ impl OutputQueue {
                 break;
             }
         }
-        lines_in(&state.waiting)
+        state.lines_in_flight + lines_in(&state.waiting)
     }
 }
 
@@ -138,15 +140,18 @@ impl Shared {
             taken.clear();
             std::mem::swap(&mut taken, &mut state.waiting);
             state.in_flight = taken.len();
+            state.lines_in_flight = lines_in(&taken);
             drop(state);
             let mut rest = &taken[..];
             // After a write error, the next line begins on a line of its own.
             let mut result = if is_cut { write_some(&mut out, b"\n").map(|_| ()) } else { Ok(()) };
             while result.is_ok() && !rest.is_empty() {
                 result = write_some(&mut out, rest.get(..BYTES_PER_WRITE).unwrap_or(rest)).map(|written| {
-                    rest = rest.get(written..).unwrap_or_default();
+                    let (done, left) = rest.split_at(written.min(rest.len()));
+                    rest = left;
                     let mut state = self.lock();
                     state.in_flight = rest.len();
+                    state.lines_in_flight -= lines_in(done);
                     state.is_full &= state.waiting.len() + rest.len() > self.limit / 2;
                     drop(state);
                     self.changed.notify_all();
@@ -158,7 +163,7 @@ impl Shared {
                 Err(_) => taken.get(taken.len() - rest.len() - 1) != Some(&b'\n'),
             };
             let mut state = self.lock();
-            state.in_flight = 0;
+            (state.in_flight, state.lines_in_flight) = (0, 0);
             state.is_full &= state.waiting.len() > self.limit / 2;
             if let Err(error) = result {
                 state.lost += lines_in(rest);
@@ -201,15 +206,15 @@ mod tests {
 
     use super::*;
 
-    /// A queue of 1,000 bytes in front of a socket, and its reader.
+    /// A queue of 100,000 bytes in front of a socket, and its reader.
     fn queue() -> (OutputQueue, UnixStream) {
         let (out, reader) = UnixStream::pair().expect("a pair of sockets");
-        (OutputQueue::over("test", out, 1000).expect("a thread"), reader)
+        (OutputQueue::over("test", out, 100_000).expect("a thread"), reader)
     }
 
     /// Fills the socket and the queue.
     fn fill(queue: &OutputQueue) -> u64 {
-        let line = [&[b'x'; 99][..], b"\n"].concat();
+        let line = [&[b'x'; 9_999][..], b"\n"].concat();
         let (mut pushed, begun) = (0, Instant::now());
         while begun.elapsed() < Duration::from_secs(120) {
             match queue.push(&line) {
@@ -232,7 +237,7 @@ mod tests {
             BufReader::new(reader).lines().map_while(Result::ok).take_while(|line| line != "end").fold(
                 0,
                 |lines, line| {
-                    assert_eq!(line.len(), 99);
+                    assert_eq!(line.len(), 9_999);
                     lines + 1
                 },
             )

@@ -73,16 +73,13 @@ impl Recording {
     /// Writes new frames to the file if it is time.
     fn flush(&mut self, now: Time, shared: &LiveState) {
         self.recorder.flush(now);
-        shared.set_recorded(self.recorder.bytes());
-        if let Some(error) = self.recorder.error() {
-            shared.fail(error.to_string());
-        }
+        shared.note_recorder(&mut self.recorder);
     }
 
     fn finish(self, shared: &LiveState) {
         match self.recorder.finish() {
             Ok(size) => shared.set_recorded(size),
-            Err(error) => shared.fail(error.to_string()),
+            Err(error) => shared.set_failed(Some(error.to_string())),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Recordings as files: creating and writing them.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::sources::record::{Header, MAGIC, RewritableFile, Writer};
 
@@ -12,25 +13,71 @@ impl RewritableFile for File {
     }
 }
 
-/// Creates the file of a recording, readable by its owner only (0600).
+/// An open session file, and when to begin the next one.
+pub struct SessionFile {
+    pub path: PathBuf,
+    pub file: File,
+    pub rotation: Rotation,
+}
+
+impl SessionFile {
+    /// Returns a session file that takes the whole session.
+    pub fn new(path: PathBuf, file: File) -> SessionFile {
+        SessionFile { path, file, rotation: Rotation::default() }
+    }
+}
+
+/// When a session goes on in another file.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rotation {
+    /// The size of a file in bytes.
+    pub max_bytes: Option<u64>,
+    /// The age of a file.
+    pub max_age: Option<Duration>,
+    /// The number of files of the run to keep; `None`: all.
+    pub keep: Option<usize>,
+}
+
+/// Creates the file of a recording, readable by its owner only (0600), and locks it.
 ///
 /// # Errors
 ///
-/// The file can't be created, or exists and is neither empty nor a recording.
+/// The file can't be created, is not empty, or another process writes it.
 pub fn create(path: &Path) -> io::Result<File> {
+    open(path, false)
+}
+
+/// Creates the file of a recording, or empties it if it is one, and locks it.
+///
+/// # Errors
+///
+/// The file can't be created, is not a recording, or another process writes it.
+pub fn replace(path: &Path) -> io::Result<File> {
+    open(path, true)
+}
+
+fn open(path: &Path, can_replace: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(path)?;
+    // `create_new` does not follow links.
+    let mut file = match options.clone().create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(dangling(path, error)),
+            opened => opened?,
+        },
+        created => created?,
+    };
     if file.metadata()?.is_file() {
+        lock(&file)?;
         let mut magic = Vec::new();
         (&mut file).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
-        if !magic.is_empty() && magic != MAGIC {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                "the file exists and is not a recording",
-            ));
+        let refused = |text| Err(io::Error::new(io::ErrorKind::AlreadyExists, text));
+        match (magic.is_empty(), magic == MAGIC, can_replace) {
+            (true, ..) | (_, true, true) => {}
+            (_, true, false) => return refused("the file holds a recording"),
+            (_, false, _) => return refused("the file exists and is not a recording"),
         }
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
@@ -38,6 +85,34 @@ pub fn create(path: &Path) -> io::Result<File> {
         file.rewind()?;
     }
     Ok(file)
+}
+
+/// Locks a file that a recording is written to, until it is closed.
+///
+/// # Errors
+///
+/// Another process writes the file.
+pub(super) fn lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, "another xdscope is writing the file"))
+        }
+        // Some file systems have no locks.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+/// Returns whether a process writes this recording.
+pub(super) fn is_in_use(path: &Path) -> bool {
+    let locked = File::open(path).map(|file| file.try_lock_shared());
+    matches!(locked, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// The error of a link whose target does not exist.
+fn dangling(path: &Path, error: io::Error) -> io::Error {
+    let Ok(target) = path.read_link() else { return error };
+    let text = format!("the path is a link to {}, which does not exist", target.display());
+    io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 /// Writes the header of a recording to an empty file, or to a pipe.

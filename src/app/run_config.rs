@@ -1,6 +1,5 @@
 //! The store, rules, session file and clock of a run without a tap.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,12 +15,13 @@ use crate::wire::event::{Clock, Time};
 use super::analysis::{Analysis, bounded};
 use super::live::{LiveSink, Sink};
 use super::recorder::Recorder;
+use super::recording_file::SessionFile;
 use super::tap::{StartError, meaning};
 
 /// The settings of a run.
 pub(super) struct RunConfig {
     /// The path and the open session file; `None`: no recording.
-    pub record: Option<(PathBuf, File)>,
+    pub record: Option<SessionFile>,
     pub keep_secrets: bool,
     /// The key of content ids and redacted secrets; `None`: random.
     pub seed: Option<u64>,
@@ -57,7 +57,7 @@ impl RunConfig {
         let store = Analysis::new(store, bounded(&self.schema));
         let recorder = match self.record {
             None => None,
-            Some((path, file)) => {
+            Some(session) => {
                 let header = Header {
                     created: epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
                     seed,
@@ -66,7 +66,8 @@ impl RunConfig {
                     source: self.source,
                     clock,
                 };
-                let recorder = Recorder::new(path.clone(), file, header);
+                let path = session.path.clone();
+                let recorder = Recorder::new(session, header);
                 Some(recorder.map_err(|source| StartError::Record { path, source })?)
             }
         };

@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -59,7 +59,7 @@ impl RunInfo {
 }
 
 /// Reads a session file again. Returns its frames and the settings of its replay.
-pub type Reopen = Box<dyn Fn(&Path) -> Result<(Loaded, replay::Options), RecordReadError>>;
+pub type Reopen = Box<dyn Fn(&[PathBuf]) -> Result<(Loaded, replay::Options), RecordReadError>>;
 
 /// Attempts to read recent messages from the session file, and the time between them.
 const MAX_READ_ATTEMPTS: u32 = 10;
@@ -118,9 +118,13 @@ impl<'a> LiveFeed<'a> {
 
     /// Returns the session file once it has `wanted` messages.
     fn session(&self, wanted: u64) -> Result<(Loaded, replay::Options), LiveFeedError> {
-        let Some(path) = &self.run.recording else {
+        let Some(first) = &self.run.recording else {
             return Err(LiveFeedError::NotRecorded);
         };
+        let mut files = self.shared.recordings();
+        if files.is_empty() {
+            files.push(first.clone());
+        }
         if let Some(error) = self.shared.recording_error() {
             return Err(LiveFeedError::RecordingStopped(error));
         }
@@ -129,7 +133,7 @@ impl<'a> LiveFeed<'a> {
         };
         let mut looks = 0;
         loop {
-            let (loaded, options) = (self.reopen)(path).map_err(LiveFeedError::SessionFile)?;
+            let (loaded, options) = (self.reopen)(&files).map_err(LiveFeedError::SessionFile)?;
             looks += 1;
             if messages(&loaded) >= wanted || looks == MAX_READ_ATTEMPTS {
                 return Ok((loaded, options));
@@ -187,7 +191,8 @@ impl Feed for LiveFeed<'_> {
     fn info(&self) -> Info {
         let store = self.shared.store();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let path = self.run.recording.as_ref();
+        let current = self.shared.recordings().pop();
+        let path = current.as_ref().or(self.run.recording.as_ref());
         let cut_off = self.shared.trouble().filter(|_| self.client.is_some());
         let live = Info {
             source: self.run.source.clone(),

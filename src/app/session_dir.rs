@@ -9,6 +9,8 @@ use std::path::{Component, Path, PathBuf};
 
 use jiff::civil::DateTime;
 
+use super::recording_file;
+
 /// Number of sessions to keep.
 pub const MAX_SESSIONS: usize = 20;
 /// Total size of the sessions to keep, in bytes.
@@ -55,7 +57,7 @@ pub fn create_private(dir: &Path, stem: &str, suffix: &str) -> io::Result<(PathB
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         match options.open(&path) {
-            Ok(file) => return Ok((path, file)),
+            Ok(file) => return recording_file::lock(&file).map(|()| (path, file)),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -78,7 +80,8 @@ pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
 
 /// Removes the oldest sessions, down to `files` files of `bytes` bytes in total.
 ///
-/// The newest session and `current` stay. Returns the removed files.
+/// The newest session, `current`, and sessions that are being written stay. Returns the removed
+/// files.
 ///
 /// # Errors
 ///
@@ -99,7 +102,8 @@ pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io
     let (mut kept, mut held, mut removed) = (0, 0u64, Vec::new());
     for (_, path, len) in sessions.into_iter().rev() {
         held = held.saturating_add(len);
-        if kept == 0 || Some(path.as_path()) == current || (kept < files && held <= bytes) {
+        let is_kept = kept == 0 || Some(path.as_path()) == current || (kept < files && held <= bytes);
+        if is_kept || recording_file::is_in_use(&path) {
             kept += 1;
             continue;
         }

@@ -1,6 +1,5 @@
 //! A running tap or control plane, with its analysis and session file.
 
-use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use super::analysis::{Analysis, bounded};
 use super::live::{Live, LiveState, Sink};
 use super::recorder::Recorder;
 use super::recording::Recording;
+use super::recording_file::SessionFile;
 use super::spool::Spool;
 
 /// One part in this many of the memory is for the recorder, the rest for the analysis.
@@ -109,7 +109,7 @@ pub struct Options {
     /// Decode messages; otherwise relay and count only.
     pub decode: bool,
     /// The path and the open session file; `None` with `--no-record`.
-    pub record: Option<(PathBuf, File)>,
+    pub record: Option<SessionFile>,
     pub keep_secrets: bool,
     pub copies: CopyLimits,
     pub store: store::Options,
@@ -208,7 +208,7 @@ impl Running {
         let store = Analysis::new(store, rules);
         let recorder = match options.record {
             None => None,
-            Some((path, file)) => {
+            Some(session) => {
                 let header = Header {
                     created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
                     seed,
@@ -217,7 +217,8 @@ impl Running {
                     source: source.clone(),
                     clock,
                 };
-                let recorder = Recorder::new(path.clone(), file, header);
+                let path = session.path.clone();
+                let recorder = Recorder::new(session, header);
                 Some(recorder.map_err(|source| StartError::Record { path, source })?)
             }
         };
@@ -249,7 +250,7 @@ impl Running {
         let deadline = Instant::now() + self.drain / 5 * 4;
         drop(self.tap);
         let shared = self.live?.stop(deadline);
-        Some((self.recording?, shared.recorded()))
+        Some((shared.recordings().pop().or(self.recording)?, shared.recorded()))
     }
 }
 

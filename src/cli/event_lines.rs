@@ -50,9 +50,14 @@ impl EventLines {
 
     /// Reports dropped lines once stdout accepts lines again, and lines lost to an error at once.
     fn report_after_drops(&mut self) {
-        if let Some((lost, error)) = self.queue.take_lost() {
-            self.dropped += lost;
-            self.reason = Some(error);
+        match self.queue.take_lost() {
+            // The next line finds the queue closed.
+            Some((_, io::ErrorKind::BrokenPipe)) => return,
+            Some((lost, error)) => {
+                self.dropped += lost;
+                self.reason = Some(error);
+            }
+            None => {}
         }
         if self.dropped > 0 && self.reported.is_none_or(|at| at.elapsed() >= MESSAGE_INTERVAL) {
             self.report();

@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use crate::app::recording_file;
 use crate::engine::filter::RowKind;
 use crate::engine::store::Store;
 use crate::schema::Schema;
@@ -72,9 +73,9 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     };
     let notices = match &args.output {
         None => session.write(args.to, &store, &mut *io.stdout)?,
-        Some(path) => {
-            to_file(path, args.to, &args.source.source, io, |out| session.write(args.to, &store, out))?
-        }
+        Some(path) => to_file(path, args.to, &args.source.source, args.force, io, |out| {
+            session.write(args.to, &store, out)
+        })?,
     };
     io.flush()?;
     if !global.quiet {
@@ -94,6 +95,7 @@ pub(super) fn to_file<T>(
     path: &Path,
     to: ExportTo,
     source: &str,
+    force: bool,
     io: &Io<'_>,
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
@@ -101,9 +103,12 @@ pub(super) fn to_file<T>(
         let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
         return Err(error.next("--output OTHER-FILE"));
     }
-    let failed =
-        |error: io::Error| CliError::unreadable(format!("cannot write {}", path.display())).because(error);
-    let mut file = BufWriter::new(create(path, to).map_err(failed)?);
+    let failed = |error: io::Error| {
+        let exists = error.kind() == io::ErrorKind::AlreadyExists;
+        let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
+        if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
+    };
+    let mut file = BufWriter::new(create(path, to, force).map_err(failed)?);
     let written = write(&mut file)?;
     file.flush().map_err(failed)?;
     Ok(written)
@@ -120,9 +125,9 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Creates a file that only its owner can read: a session may hold secrets.
-pub(super) fn create(path: &Path, to: ExportTo) -> io::Result<File> {
+pub(super) fn create(path: &Path, to: ExportTo, force: bool) -> io::Result<File> {
     if to == ExportTo::Xdsrec {
-        return crate::app::recording_file::create(path);
+        return if force { recording_file::replace(path) } else { recording_file::create(path) };
     }
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);

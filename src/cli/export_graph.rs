@@ -58,7 +58,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         None => io.stdout.write_all(text.as_bytes())?,
         Some(path) => {
             let source = &args.source.source;
-            to_file(path, args.to, source, io, |out| Ok(out.write_all(text.as_bytes())?))?;
+            to_file(path, args.to, source, args.force, io, |out| Ok(out.write_all(text.as_bytes())?))?;
         }
     }
     io.flush()?;

@@ -60,7 +60,14 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
                 None => io.stdout.write_all(text.as_bytes())?,
                 Some(path) => {
                     let source = &args.source.source;
-                    to_file(path, args.to, source, io, |out| Ok(out.write_all(text.as_bytes())?))?;
+                    to_file(
+                        path,
+                        args.to,
+                        source,
+                        args.force,
+                        io,
+                        |out| Ok(out.write_all(text.as_bytes())?),
+                    )?;
                 }
             }
         }
@@ -180,7 +187,7 @@ impl ClientResources {
                 let path = folder.join(file_name(name) + ".yaml");
                 let text = schema::to_yaml(&resource.value) + "\n";
                 let written =
-                    create(&path, ExportTo::Dir).and_then(|mut file| file.write_all(text.as_bytes()));
+                    create(&path, ExportTo::Dir, false).and_then(|mut file| file.write_all(text.as_bytes()));
                 written.map_err(|error| failed(&path).because(error))?;
             }
         }

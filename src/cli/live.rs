@@ -1,7 +1,6 @@
 //! Runs that last until they are stopped: `tap`, `demo` and `serve`, with screens or one line per
 //! event.
 
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,9 +9,10 @@ use std::time::Duration;
 
 use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
+use crate::app::recording_file::{self, Rotation, SessionFile};
 use crate::app::signals::{self, Signal};
 use crate::app::tap::{CopyLimits, Front, Options, Running};
-use crate::app::{recording_file, session_dir};
+use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, Tls};
 use crate::peers::bootstrap;
@@ -22,7 +22,7 @@ use crate::sources;
 use crate::wire::event::Seq;
 use crate::wire::text;
 
-use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, TapArgs};
+use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
 use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
@@ -195,7 +195,7 @@ impl Run<'_> {
         let options = Options {
             front,
             decode: self.decode,
-            copies: self.copy_limits(record.as_ref().map(|(path, _)| path.as_path()), io),
+            copies: self.copy_limits(record.as_ref().map(|session| session.path.as_path()), io),
             record,
             keep_secrets: flags.keep_secrets,
             store: offline::options(&flags.timers),
@@ -205,6 +205,7 @@ impl Run<'_> {
         let sink = if screens || !self.decode { None } else { Some(self.sink(io)?) };
         let signals = signals::watch(screens)
             .map_err(|error| CliError::new(Exit::Defect, "cannot handle signals").because(error))?;
+        limits::raise_descriptors();
         let running = Running::start(options, sink)?;
         for listening in running.listening.iter().filter(|_| !self.global.quiet) {
             io.say(&format!("listening on {listening}"));
@@ -229,6 +230,9 @@ impl Run<'_> {
         } else {
             let mut is_said = false;
             until_stopped(&signals, || {
+                if let Some(shared) = &running.shared {
+                    say_news(shared, io);
+                }
                 let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
                 if unread && self.ends_with_reader() {
                     return true;
@@ -274,16 +278,26 @@ impl Run<'_> {
     }
 
     /// Creates the session file, and removes old ones.
-    pub(super) fn recording(&self, io: &mut Io<'_>) -> Result<Option<(PathBuf, File)>, CliError> {
+    pub(super) fn recording(&self, io: &mut Io<'_>) -> Result<Option<SessionFile>, CliError> {
         if self.flags.no_record || !self.decode {
             return Ok(None);
         }
+        let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
         if let Some(path) = &self.flags.record {
-            let failed =
-                || CliError::unreadable(format!("cannot create the session file {}", path.display()));
-            let file = recording_file::create(path)
-                .map_err(|error| failed().because(error).next("--record FILE"))?;
-            return Ok(Some((path.clone(), file)));
+            let created = match (path.is_dir(), self.flags.force) {
+                (true, _) => session_dir::create_session(path, begun),
+                (false, true) => recording_file::replace(path).map(|file| (path.clone(), file)),
+                (false, false) => recording_file::create(path).map(|file| (path.clone(), file)),
+            };
+            let (path, file) = created.map_err(|error| {
+                let next = match error.kind() {
+                    std::io::ErrorKind::AlreadyExists => "--record OTHER-FILE, or --force",
+                    _ => "--record FILE",
+                };
+                let failed = format!("cannot create the session file {}", path.display());
+                CliError::unreadable(failed).because(error).next(next)
+            })?;
+            return Ok(Some(SessionFile { path, file, rotation: self.rotation() }));
         }
         let Some(dir) = io.state_dir() else {
             io.say("no home directory: this run is not recorded; --record FILE records it");
@@ -294,11 +308,25 @@ impl Run<'_> {
                 .because(error)
                 .next("--record FILE, or --no-record")
         };
-        let begun = jiff::Zoned::now().with_time_zone(io.zone.clone()).datetime();
         let (path, file) = session_dir::create_session(&dir, begun).map_err(failed)?;
         session_dir::clean(&dir, Some(&path), session_dir::MAX_SESSIONS, session_dir::MAX_SESSION_BYTES)
             .map_err(failed)?;
-        Ok(Some((path, file)))
+        Ok(Some(SessionFile { path, file, rotation: self.rotation() }))
+    }
+
+    /// Returns when to begin another session file.
+    fn rotation(&self) -> Rotation {
+        let mut rotation = Rotation {
+            keep: self.flags.keep.and_then(|keep| usize::try_from(keep).ok()),
+            ..Rotation::default()
+        };
+        for max in &self.flags.record_max {
+            match max {
+                RecordMax::Bytes(bytes) => rotation.max_bytes = Some(*bytes),
+                RecordMax::Age(age) => rotation.max_age = Some(*age),
+            }
+        }
+        rotation
     }
 
     /// Returns a sink that prints each row.
@@ -373,8 +401,8 @@ impl Run<'_> {
         let timers = self.flags.timers;
         let (schema, source) = (schema.clone(), shown.source.clone());
         let copies = io.state_dir().unwrap_or_else(std::env::temp_dir);
-        Box::new(move |path| {
-            let loaded = sources::open_recording(path)?;
+        Box::new(move |files| {
+            let loaded = sources::open_session(files)?;
             let options = crate::app::replay::Options {
                 store: offline::options(&timers),
                 meaning: crate::app::tap::meaning(schema.clone()),
@@ -382,7 +410,7 @@ impl Run<'_> {
                 idle: REWIND_IDLE_LIMIT,
                 speed: crate::tui::Speed::new(1.0),
                 source: source.clone(),
-                rerun: path.display().to_string(),
+                rerun: files.first().map(|path| path.display().to_string()).unwrap_or_default(),
                 notices: Vec::new(),
                 copies: copies.clone(),
                 file: None,
@@ -395,14 +423,16 @@ impl Run<'_> {
     /// Stops the run, and says where the session is.
     fn end(&self, io: &mut Io<'_>, running: Running) {
         let (counters, copies) = (running.tap.counters.clone(), running.tap.copies.clone());
-        let error = running.shared.as_ref().and_then(|shared| shared.recording_error());
+        let shared = running.shared.clone();
         let kept = running.stop();
         let is_kept = kept.is_some();
         let left = copies.map_or(0, |copies| copies.backlog());
         if left > 0 && !self.global.quiet {
             io.say(&format!("{} were not analysed within --drain", text::size(left)));
         }
-        say_kept(error, kept, self.global, io);
+        if let Some(shared) = shared {
+            say_kept(&shared, kept, self.global, io);
+        }
         if !(is_kept || self.decode || self.global.quiet) {
             let load =
                 |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
@@ -417,19 +447,20 @@ impl Run<'_> {
 }
 
 /// Says what the session file lacks, where it is, and how to open it.
-pub(super) fn say_kept(
-    error: Option<String>,
-    kept: Option<(PathBuf, u64)>,
-    global: &Global,
-    io: &mut Io<'_>,
-) {
-    if let Some(error) = error {
+pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global: &Global, io: &mut Io<'_>) {
+    say_news(shared, io);
+    if let Some(error) = shared.recording_error() {
         io.say(&error);
     }
     if let Some((path, size)) = kept.filter(|_| !global.quiet) {
         let path = path.display();
         io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
     }
+}
+
+/// Says what happened to session files.
+pub(super) fn say_news(shared: &LiveState, io: &mut Io<'_>) {
+    shared.take_news().iter().for_each(|text| io.say(text));
 }
 
 /// The content of the screens of a run.

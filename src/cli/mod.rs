@@ -78,6 +78,7 @@ use io::Io;
 
 /// Runs the program with `args`, whose first item is the name of the program.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    crate::app::limits::catch_file_size();
     let exit =
         defect::guard(Io::real().state_dir(), || run_in(args, &mut Io::real())).unwrap_or_else(|error| {
             let mut io = Io::real();

@@ -51,7 +51,7 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
         schema: &opened.schema,
         keep_secrets: false,
     };
-    export::to_file(output, to, &args.source.source, io, |out| match to {
+    export::to_file(output, to, &args.source.source, args.force, io, |out| match to {
         ExportTo::Raw => session.raw(out).map(drop),
         _ => session.recording(out),
     })?;

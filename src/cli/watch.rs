@@ -64,6 +64,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     } else {
         let mut reported = None;
         live::until_stopped(&signals, || {
+            live::say_news(&running.shared, io);
             let trouble = running.shared.trouble();
             if trouble != reported && !global.quiet {
                 match (&trouble, &reported) {
@@ -80,8 +81,9 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             None => Ok(()),
         }
     };
-    let error = running.shared.recording_error();
-    live::say_kept(error, running.stop(), global, io);
+    let shared = running.shared.clone();
+    let kept = running.stop();
+    live::say_kept(&shared, kept, global, io);
     // A failure to load was reported where the schema is used.
     let _ = warming.join();
     result.map(|()| Exit::Yes)
@@ -111,6 +113,9 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             filter: args.rows.filter.clone(),
             time: args.time,
             record: None,
+            force: false,
+            record_max: Vec::new(),
+            keep: None,
             no_record: true,
             keep_secrets: args.source.keep_secrets,
             applied: None,

@@ -83,6 +83,7 @@ pub(super) fn run(
     } else {
         let mut reported = Vec::new();
         live::until_stopped(&signals, || {
+            live::say_news(&running.shared, io);
             let trouble = running.shared.trouble().unwrap_or_default();
             let lines: Vec<String> = trouble.lines().map(str::to_owned).collect();
             for line in lines.iter().filter(|line| !global.quiet && !reported.contains(*line)) {
@@ -94,7 +95,8 @@ pub(super) fn run(
         });
         Ok(())
     };
-    let error = running.shared.recording_error();
-    live::say_kept(error, running.stop(), global, io);
+    let shared = running.shared.clone();
+    let kept = running.stop();
+    live::say_kept(&shared, kept, global, io);
     result.map(|()| Exit::Yes)
 }

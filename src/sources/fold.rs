@@ -124,7 +124,7 @@ fn start_recording(
     path: &Path,
     name: &str,
 ) -> Result<Option<StartedRecording<impl std::io::Read>>, SourceError> {
-    if !path.is_file() {
+    if !path.is_file() && !path.is_dir() {
         return Ok(None);
     }
     let started = open::start_recording(path).map_err(|source| SourceError::recording(name, source))?;

@@ -20,8 +20,8 @@ pub mod script;
 pub use fold::{Folded, FrameSink, ReadProgress, fold};
 pub use open::{
     Source, SourceError, SourceFormat, Spec, VersionedResource, check_frames, collect_resources,
-    decoding_gaps, format_of, list_files, open, open_recording, open_script, parse_documents, read,
-    read_dump, start_recording,
+    decoding_gaps, format_of, list_files, open, open_recording, open_script, open_session, parse_documents,
+    read, read_dump, start_recording,
 };
 pub use replay_until::{
     InvalidPosition, Limit, PositionError, Replay, ReplayPosition, is_message, replay, replay_all, store,

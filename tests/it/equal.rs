@@ -170,7 +170,10 @@ impl Live {
                 changes: None,
             },
             decode: true,
-            record: Some((file.clone(), recording_file::create(&file).expect("a file"))),
+            record: Some(recording_file::SessionFile::new(
+                file.clone(),
+                recording_file::create(&file).expect("a file"),
+            )),
             keep_secrets: false,
             copies: Default::default(),
             store: store::Options::default(),

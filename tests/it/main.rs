@@ -42,6 +42,7 @@ mod seen;
 mod serve;
 mod serve_rest;
 mod serve_ttl;
+mod session_files;
 mod sources;
 mod sovereign;
 mod spool;

@@ -41,7 +41,10 @@ impl Stalled {
                 changes: None,
             },
             decode: true,
-            record: Some((file.clone(), recording_file::create(&file).expect("a file"))),
+            record: Some(recording_file::SessionFile::new(
+                file.clone(),
+                recording_file::create(&file).expect("a file"),
+            )),
             keep_secrets: false,
             copies,
             store: store::Options::default(),

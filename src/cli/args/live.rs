@@ -34,9 +34,19 @@ pub struct LiveFlags {
     /// Show times of day, or seconds since the start or since the row before
     #[arg(long, value_name = "FORMAT", default_value = "local")]
     pub time: TimeFormat,
-    /// Session file [default: a new one among the kept sessions]
+    /// Session file, or directory for it [default: a new one among the kept sessions]
     #[arg(long, value_name = "FILE", conflicts_with = "no_record")]
     pub record: Option<PathBuf>,
+    /// Overwrite the recording that --record names
+    #[arg(long)]
+    pub force: bool,
+    /// Go on in another session file at this size or age (100MB, 1h); each is readable alone
+    #[arg(long, value_name = "SIZE|AGE", value_parser = record_max, conflicts_with = "no_record")]
+    pub record_max: Vec<RecordMax>,
+    /// Number of session files of this run to keep [default: all]
+    #[arg(long, value_name = "N", requires = "record_max")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    pub keep: Option<u32>,
     /// Keep no session file
     #[arg(long)]
     pub no_record: bool,

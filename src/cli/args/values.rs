@@ -75,6 +75,8 @@ pub enum ValueError {
     Size,
     #[error("expected a time such as 500ms, 10s or 2m")]
     Time,
+    #[error("expected a size such as 100MB, or an age such as 1h")]
+    SizeOrAge,
     #[error("expected NAME=TIME such as ack=5s")]
     Timer,
     #[error("unknown timer `{name}`: expected ack, answer, exist or warm")]
@@ -106,6 +108,20 @@ impl std::str::FromStr for StreamPick {
 
 pub(super) fn bytes(text: &str) -> Result<u64, ValueError> {
     filter::bytes(text).ok_or(ValueError::Size)
+}
+
+/// A limit of a session file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordMax {
+    Bytes(u64),
+    Age(Duration),
+}
+
+/// Parses `100MB` or `1h`.
+pub(super) fn record_max(text: &str) -> Result<RecordMax, ValueError> {
+    let age = filter::duration(text).filter(|age| !age.is_zero()).map(RecordMax::Age);
+    let size = || filter::bytes(text).filter(|bytes| *bytes > 0).map(RecordMax::Bytes);
+    age.or_else(size).ok_or(ValueError::SizeOrAge)
 }
 
 /// Parses `ack=5s,answer=15s`. Timers that are missing keep their defaults.

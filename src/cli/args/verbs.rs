@@ -259,6 +259,9 @@ pub struct ExportArgs {
     /// File to write, or directory for `dir` [default: stdout]
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Overwrite the recording that --output names
+    #[arg(long)]
+    pub force: bool,
     /// Select messages that match (`xdscope help filter`)
     #[arg(long, value_name = "EXPR")]
     pub filter: Option<String>,
@@ -280,6 +283,9 @@ pub struct RedactArgs {
     /// File to write, in the format of SOURCE: a recording or raw JSONL
     #[arg(long, value_name = "FILE")]
     pub output: PathBuf,
+    /// Overwrite the recording that --output names
+    #[arg(long)]
+    pub force: bool,
     #[command(flatten)]
     pub source: SourceArgs,
 }

@@ -88,7 +88,8 @@ impl SourceFile {
     ) -> Result<ReadSource, CliError> {
         let SourceFile { args, follow, seed, path } = self;
         let failed = |error| SourceError::recording(&args.source, error);
-        let recording = if path.is_file() { sources::start_recording(path).map_err(failed)? } else { None };
+        let is_seekable = path.is_file() || path.is_dir();
+        let recording = if is_seekable { sources::start_recording(path).map_err(failed)? } else { None };
         let Some(recording) = recording else {
             let source = sources::open(&offline::spec(args, *seed, path), schema)?;
             if !follow {

@@ -71,7 +71,8 @@ fn parts_name_their_clients_and_have_no_findings() {
         let path = dir.path().join(name);
         let path = path.to_str().unwrap();
         for cut in [&["--from", "#7"][..], &["--from", "#12", "--until", "#18"], &["--filter", "type:eds"]] {
-            let result = run(&[&["export", TOUR, "--to", to, "--output", path, "-q"], cut].concat());
+            let result =
+                run(&[&["export", TOUR, "--to", to, "--output", path, "--force", "-q"], cut].concat());
             assert_eq!(result.exit, Exit::Yes, "{to} {cut:?} {}", result.err);
             let status = run(&["status", path]).out;
             assert!(status.contains("edge-gw-1"), "{to} {cut:?} {status}");

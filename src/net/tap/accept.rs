@@ -1,6 +1,7 @@
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch::Receiver;
 use tokio::task::JoinSet;
@@ -8,6 +9,12 @@ use tracing::{debug, warn};
 
 use super::{Address, Counters, Leg, Listener};
 use crate::sources::observe::ConnId;
+
+/// How long to wait after a connection could not be accepted.
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The shortest time between two warnings of a listener.
+const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An accepted connection.
 pub(in crate::net) struct Accepted {
@@ -50,6 +57,7 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
+    let (mut warned, mut failures) = (None::<Instant>, 0u64);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -62,10 +70,27 @@ where
             }
             Err(error) => {
                 // Out of descriptors, or the client is gone: the listener works on.
-                warn!(%error, "accept failed");
-                tokio::time::sleep(Duration::from_millis(10)).await;
+                failures += 1;
+                if warned.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
+                    warned = Some(Instant::now());
+                    let advice = advice(&error);
+                    warn!(%error, failures = std::mem::take(&mut failures), "accept failed{advice}");
+                }
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
         }
     }
     connections.shutdown().await;
+}
+
+/// Says what to do about an error that does not pass by itself.
+fn advice(error: &io::Error) -> &'static str {
+    use rustix::io::Errno;
+    match Errno::from_io_error(error) {
+        Some(Errno::MFILE) => {
+            ": all descriptors of the process are in use; raise the hard limit (`ulimit -Hn`) before the start"
+        }
+        Some(Errno::NFILE) => ": all descriptors of the machine are in use; raise fs.file-max",
+        _ => "",
+    }
 }

@@ -1,17 +1,23 @@
 //! File access: the only part of opening a source that touches the file system.
 
+use std::collections::{HashSet, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use crate::sources::pcap;
-use crate::sources::record::{self, FileFormat, Loaded, RecordReadError, RecordingReader};
+use crate::sources::record::{
+    self, FileFormat, Header, Loaded, RecordReadError, RecordingPart, RecordingReader,
+};
 use crate::wire::content::Catalog;
 
 use super::{HEAD_BYTES, SourceError};
 
 /// Levels of folders that are searched for files.
 const MAX_FOLDER_DEPTH: usize = 8;
+
+/// Sessions that an error names.
+const MAX_NAMED_SESSIONS: usize = 5;
 
 /// The start of a file, and its size in bytes.
 pub(super) struct FileHead {
@@ -38,9 +44,46 @@ pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Size of a file in bytes; 0 if it cannot be read.
+/// Size of a file, or of the recordings in a folder, in bytes; 0 if it cannot be read.
 pub(in crate::sources) fn size_of(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |file| file.len())
+    let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
+    if !path.is_dir() {
+        return size(path);
+    }
+    recordings_in(path).unwrap_or_default().iter().map(|path| size(path)).sum()
+}
+
+/// Lists the recordings in a folder.
+fn recordings_in(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries: io::Result<Vec<_>> = fs::read_dir(dir)?.collect();
+    let paths = entries?.into_iter().map(|entry| entry.path());
+    Ok(paths.filter(|path| path.extension().is_some_and(|end| end == "xdsrec") && path.is_file()).collect())
+}
+
+/// Whether a folder has recordings.
+pub(super) fn has_recordings(dir: &Path) -> bool {
+    recordings_in(dir).is_ok_and(|paths| !paths.is_empty())
+}
+
+/// Lists the files of the session in a folder, in order of time.
+fn session_in(dir: &Path) -> Result<VecDeque<PathBuf>, RecordReadError> {
+    let mut files = Vec::new();
+    for path in recordings_in(dir)? {
+        // A file without a header has no content.
+        if let Ok((header, _)) = Header::read(&mut File::open(&path)?) {
+            files.push((header.created, path, header.seed));
+        }
+    }
+    files.sort();
+    let mut seeds = HashSet::new();
+    let firsts: Vec<&Path> =
+        files.iter().filter(|(.., seed)| seeds.insert(*seed)).map(|(_, path, _)| path.as_path()).collect();
+    if firsts.len() > 1 {
+        let names = firsts.iter().take(MAX_NAMED_SESSIONS).map(|path| path.display().to_string());
+        let files = names.collect::<Vec<_>>().join(", ");
+        return Err(RecordReadError::ManySessions { sessions: firsts.len(), files });
+    }
+    Ok(files.into_iter().map(|(_, path, _)| path).collect())
 }
 
 /// A packet capture, and a second handle that tells how far it was read.
@@ -76,6 +119,10 @@ pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
 ///
 /// The file can't be read, or is neither a recording nor raw JSONL.
 pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
+    if path.is_dir() {
+        let (catalog, reading) = start_recording(path)?.ok_or(RecordReadError::Unknown)?;
+        return reading.read_all(catalog);
+    }
     let file = File::open(path)?;
     if !file.metadata()?.is_file() {
         return record::read(file);
@@ -85,7 +132,8 @@ pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
 
 /// Starts reading a recording frame by frame.
 ///
-/// Returns `None` if the file is not a recording, or not a regular file.
+/// A folder stands for the files of one session. Returns `None` if the file is not a recording, or
+/// not a regular file, and for a folder without recordings.
 ///
 /// # Errors
 ///
@@ -93,12 +141,55 @@ pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
 pub fn start_recording(
     path: &Path,
 ) -> Result<Option<(Catalog, RecordingReader<impl Read>)>, RecordReadError> {
-    let mut input = BufReader::new(File::open(path)?);
-    let is_file = input.get_ref().metadata()?.is_file();
-    if is_file && record::detect(input.fill_buf()?) == FileFormat::Recording {
-        return RecordingReader::new(input, File::open(path)?).map(Some);
+    start_session(match path.is_dir() {
+        true => session_in(path)?,
+        false => VecDeque::from([path.to_owned()]),
+    })
+}
+
+/// Opens the files of one session, in order.
+///
+/// # Errors
+///
+/// The first file can't be read, or is not a recording.
+pub fn open_session(files: &[PathBuf]) -> Result<Loaded, RecordReadError> {
+    match files {
+        [file] => open_recording(file),
+        files => {
+            let started = start_session(files.iter().cloned().collect())?;
+            let (catalog, reading) = started.ok_or(RecordReadError::Unknown)?;
+            reading.read_all(catalog)
+        }
     }
-    Ok(None)
+}
+
+fn start_session(
+    mut files: VecDeque<PathBuf>,
+) -> Result<Option<(Catalog, RecordingReader<impl Read>)>, RecordReadError> {
+    let Some(first) = files.pop_front() else { return Ok(None) };
+    let mut input = BufReader::new(File::open(&first)?);
+    let is_file = input.get_ref().metadata()?.is_file();
+    if !is_file || record::detect(input.fill_buf()?) != FileFormat::Recording {
+        return Ok(None);
+    }
+    let (catalog, reading) = RecordingReader::new(input, File::open(&first)?)?;
+    if files.is_empty() {
+        return Ok(Some((catalog, reading)));
+    }
+    let next = move || {
+        let path = files.pop_front()?;
+        let name = name_of(&path);
+        let opened = File::open(&path).and_then(|input| Ok((BufReader::new(input), File::open(&path)?)));
+        Some(match opened {
+            Ok((input, source)) => Ok(RecordingPart::new(name, input, source)),
+            Err(error) => Err((name, error)),
+        })
+    };
+    Ok(Some((catalog, reading.followed_by(name_of(&first), next))))
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Lists the files below `dir` that `is_wanted` accepts, sorted by path. Hidden files and folders

@@ -7,7 +7,7 @@ mod gaps;
 mod resources;
 
 pub use error::SourceError;
-pub use files::{list_files, open_recording, start_recording};
+pub use files::{list_files, open_recording, open_session, start_recording};
 pub use format::{SourceFormat, format_of};
 pub use gaps::decoding_gaps;
 pub use resources::{VersionedResource, collect_resources, parse_documents};
@@ -147,6 +147,10 @@ pub fn check_frames<'a>(
 /// is not an error: the notices of the source describe it.
 pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let reader = SourceReader { name: &spec.name, spec, schema };
+    if spec.path.is_dir() && files::has_recordings(&spec.path) {
+        let loaded = files::open_recording(&spec.path).map_err(reader.recording())?;
+        return Ok(reader.source(SourceFormat::Recording, None, loaded));
+    }
     if spec.path.is_dir() {
         return Ok(reader.source(SourceFormat::Folder, None, resources::read_folder(spec, schema)?));
     }

@@ -33,6 +33,14 @@ impl BlobNumbers {
         self.newer[at] = Some(number);
     }
 
+    /// Forgets blobs from this number on: later frames must not refer to them.
+    pub(super) fn forget_from(&mut self, first: u32) {
+        self.older.retain(|_, number| *number < first);
+        for number in &mut self.newer {
+            *number = number.filter(|number| *number < first);
+        }
+    }
+
     /// Forgets the blobs that `is_used` does not accept.
     pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
         self.older.retain(|id, _| is_used(*id));

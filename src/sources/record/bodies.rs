@@ -38,8 +38,10 @@ pub(super) enum BodyLocation {
 pub(super) struct FileBodies(Arc<Mutex<Inner>>);
 
 struct Inner {
-    source: Box<dyn BodySource>,
-    segments: Vec<Vec<Block>>,
+    /// The files of the session, in order.
+    sources: Vec<Box<dyn BodySource>>,
+    /// The file and the blocks of each segment.
+    segments: Vec<(usize, Vec<Block>)>,
     locations: Vec<BodyLocation>,
     memory: Vec<Bytes>,
     /// Decompressed segments, the most recently used one last.
@@ -100,7 +102,7 @@ impl FileBodies {
     pub(super) fn new(source: Box<dyn BodySource>) -> FileBodies {
         let (segments, places, memory, hot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let inner = Inner {
-            source,
+            sources: vec![source],
             segments,
             locations: places,
             memory,
@@ -124,9 +126,15 @@ impl FileBodies {
             } else {
                 inner.cache(number, raw);
             }
-            inner.segments.push(blocks);
+            let file = inner.sources.len() - 1;
+            inner.segments.push((file, blocks));
             number
         })
+    }
+
+    /// Adds the next file of the session. Later segments are in that file.
+    pub(super) fn add_source(&self, source: Box<dyn BodySource>) {
+        self.with(|inner| inner.sources.push(source));
     }
 
     /// Takes a buffer for the next segment.
@@ -170,10 +178,12 @@ impl Inner {
         let mut unpacker = Decompressor::new()?;
         unpacker.raw = std::mem::take(&mut self.spare);
         unpacker.raw.clear();
-        for block in self.segments.get(number as usize)? {
+        let (file, blocks) = self.segments.get(number as usize)?;
+        let source = self.sources.get_mut(*file)?;
+        for block in blocks {
             let mut packed = vec![0; block.packed_len as usize];
-            self.source.seek(SeekFrom::Start(block.offset)).ok()?;
-            self.source.read_exact(&mut packed).ok()?;
+            source.seek(SeekFrom::Start(block.offset)).ok()?;
+            source.read_exact(&mut packed).ok()?;
             unpacker.add(&packed, block)?;
         }
         let raw = Bytes::from(unpacker.raw);

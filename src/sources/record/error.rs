@@ -11,6 +11,14 @@ pub enum RecordReadError {
         "not a recording: it begins with neither the .xdsrec magic nor a JSON object with \"dir\" (raw JSONL)"
     )]
     Unknown,
+    /// The directory has recordings of several sessions.
+    #[error("the directory holds {sessions} sessions: name one file, or move the others: {files}")]
+    ManySessions {
+        /// Number of sessions.
+        sessions: usize,
+        /// The first file of each session.
+        files: String,
+    },
     /// The file has no bytes.
     #[error("the file is empty: nothing was recorded")]
     Empty,

@@ -44,6 +44,7 @@ mod error;
 mod header;
 mod list;
 mod loaded;
+mod missing;
 mod order;
 mod output;
 mod part;
@@ -65,7 +66,7 @@ pub use header::{Header, MAGIC, VERSION};
 pub use loaded::Loaded;
 pub use output::RewritableFile;
 pub use part::retain_part;
-pub use recording_reader::RecordingReader;
+pub use recording_reader::{RecordingPart, RecordingReader};
 pub use response_file::ResponseFile;
 pub use writer::Writer;
 

@@ -1,4 +1,4 @@
-use std::io::{Read, Seek};
+use std::io::{self, Read, Seek};
 
 use super::block::{Block, BlockScanner, ScannedItem};
 use super::bodies::{BodySource, Decompressor};
@@ -15,14 +15,26 @@ const MAX_UNSETTLED_BYTES: usize = 4 << 20;
 
 /// Reads a complete recording. `source` holds the same bytes, for reading bodies later.
 pub(super) fn read(input: impl Read, source: Box<dyn BodySource>) -> Result<Loaded, RecordReadError> {
-    let (mut catalog, mut reading) = RecordingReader::new(input, source)?;
-    let mut frames = Vec::new();
-    while reading.next(&mut catalog, &mut frames)? {}
-    let clock = reading.clock();
-    let secrets = reading.header.keep_secrets;
-    let (end, notices) = reading.finish();
-    Ok(Loaded { catalog, clock, frames, end, notices, secrets })
+    let (catalog, reading) = RecordingReader::new(input, source)?;
+    reading.read_all(catalog)
 }
+
+/// A file of a session that has several.
+pub struct RecordingPart<R> {
+    name: String,
+    input: R,
+    source: Box<dyn BodySource>,
+}
+
+impl<R: Read> RecordingPart<R> {
+    /// Names a file. `source` holds the same bytes as `input`.
+    pub fn new(name: String, input: R, source: impl Read + Seek + Send + 'static) -> RecordingPart<R> {
+        RecordingPart { name, input, source: Box::new(source) }
+    }
+}
+
+/// Returns the files of a session that follow the first one, in order; an error names the file.
+type NextParts<R> = Box<dyn FnMut() -> Option<Result<RecordingPart<R>, (String, io::Error)>> + Send>;
 
 /// A recording that is read in order, some frames at a time.
 pub struct RecordingReader<R> {
@@ -39,6 +51,9 @@ pub struct RecordingReader<R> {
     /// Memory of `unsettled` in bytes.
     unsettled_bytes: usize,
     is_finished: bool,
+    /// The files that follow, and the size of those that were read.
+    following: Option<NextParts<R>>,
+    earlier_bytes: u64,
 }
 
 impl<R: Read> RecordingReader<R> {
@@ -69,8 +84,55 @@ impl<R: Read> RecordingReader<R> {
                 unsettled,
                 unsettled_bytes: 0,
                 is_finished: false,
+                following: None,
+                earlier_bytes: 0,
             },
         ))
+    }
+
+    /// Adds the files that follow this one, which is called `name`.
+    pub fn followed_by(
+        mut self,
+        name: String,
+        parts: impl FnMut() -> Option<Result<RecordingPart<R>, (String, io::Error)>> + Send + 'static,
+    ) -> Self {
+        self.reader.set_name(name);
+        self.following = Some(Box::new(parts));
+        self
+    }
+
+    /// Goes on with the next file. Returns false if there is none.
+    fn begin_part(&mut self) -> bool {
+        while let Some(part) = self.following.as_mut().and_then(|next| next()) {
+            let (name, error) = match part {
+                Ok(RecordingPart { name, mut input, source }) => match Header::read(&mut input) {
+                    Ok((_, settled)) => {
+                        self.reader.begin_file(name, source);
+                        self.blocks = BlockScanner::new(input, settled);
+                        self.earlier_bytes += std::mem::replace(&mut self.settled_end, settled);
+                        self.is_finished = false;
+                        return true;
+                    }
+                    Err(error) => (name, error.to_string()),
+                },
+                Err((name, error)) => (name, error.to_string()),
+            };
+            self.reader.skip_file(&name, &error);
+        }
+        false
+    }
+
+    /// Reads the whole recording.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read.
+    pub fn read_all(mut self, mut catalog: Catalog) -> Result<Loaded, RecordReadError> {
+        let mut frames = Vec::new();
+        while self.next(&mut catalog, &mut frames)? {}
+        let (clock, secrets) = (self.clock(), self.header.keep_secrets);
+        let (end, notices) = self.finish();
+        Ok(Loaded { catalog, clock, frames, end, notices, secrets })
     }
 
     /// Returns the meaning of the times in the recording.
@@ -80,7 +142,7 @@ impl<R: Read> RecordingReader<R> {
 
     /// Returns how many bytes of compressed blocks are read.
     pub fn position(&self) -> u64 {
-        self.settled_end
+        self.earlier_bytes + self.settled_end
     }
 
     /// Appends the next frames to `out`, and their content to the catalog that came with the
@@ -98,10 +160,11 @@ impl<R: Read> RecordingReader<R> {
                 out.append(&mut self.reader.frames);
                 return Ok(true);
             }
-            if self.is_finished {
+            if !self.is_finished {
+                self.scan_block()?;
+            } else if !self.begin_part() {
                 return Ok(false);
             }
-            self.scan_block()?;
         }
     }
 
@@ -120,6 +183,14 @@ impl<R: Read> RecordingReader<R> {
                 self.is_finished = true;
             }
             next => {
+                // Loose blocks in front of another segment stay: their writer gave the segment up.
+                if let ScannedItem::Block(block, _) = &next
+                    && block.starts_segment
+                    && !self.unsettled.is_empty()
+                {
+                    self.take_unsettled();
+                    self.settled_end = block.start();
+                }
                 let content = if let ScannedItem::Block(_, packed) = &next { packed.len() } else { 0 };
                 self.unsettled_bytes += size_of::<ScannedItem>() + content;
                 self.unsettled.push(next);

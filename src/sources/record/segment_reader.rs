@@ -1,3 +1,5 @@
+mod session;
+
 use crate::wire::Oversized;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -8,7 +10,6 @@ use super::block::Block;
 use super::bodies::{BodyLocation, BodySource, FileBodies};
 use super::decode::{self, BlobRecord, ListRecord, MessagePart, SegmentStart, TrafficCounts};
 use super::encode;
-use super::header::Header;
 use crate::wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
@@ -67,6 +68,12 @@ pub(super) struct SegmentReader {
     blobs_left: u64,
     /// How many more frames and header fields may be read.
     frames_left: u64,
+    /// The name of the file, where a session has several.
+    name: Option<String>,
+    /// Whether an earlier file may hold content of this one.
+    is_continued: bool,
+    /// The number of notices about earlier files.
+    earlier_notices: usize,
     /// Whether the file had more blobs or frames than allowed.
     pub(super) has_too_much_content: bool,
     finished: bool,
@@ -121,6 +128,9 @@ impl SegmentReader {
             blobs_left: MIN_BLOB_LIMIT,
             frames_left: MIN_FRAME_LIMIT,
             has_too_much_content: false,
+            name: None,
+            is_continued: false,
+            earlier_notices: 0,
             finished: false,
         }
     }
@@ -310,6 +320,9 @@ impl SegmentReader {
                 (catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
             }
         };
+        if let Some(id) = Some(hash).filter(|_| self.is_continued).and_then(|hash| catalog.known(hash)) {
+            return self.assign_number(id);
+        }
         self.bodies.add_location(record.body.map_or(BodyLocation::Lost, |body| BodyLocation::Segment {
             segment: state.number,
             at: (body.as_ptr() as usize).wrapping_sub(state.raw.as_ptr() as usize) as u32,
@@ -456,48 +469,11 @@ impl SegmentReader {
         self.entries = self.entries.saturating_add(entries);
         (self.entries <= MAX_LIST_ENTRIES).then_some(())
     }
-
-    pub(super) fn finish(mut self, header: &Header) -> (Time, Vec<String>) {
-        let read =
-            format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
-        if let Some((at, bytes)) = self.damage {
-            let text = "the rest is lost";
-            self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
-        }
-        if self.has_too_much_content {
-            let text = "the file decompresses to more content than its size allows";
-            self.notices.push(format!("{text}: the rest is skipped; {read}"));
-        }
-        match self.cut {
-            Some((at, bytes)) => {
-                let text = format!("ends within a block at byte {at}: its {bytes} bytes can't be read");
-                self.notices.push(format!("{text}; {read}"));
-            }
-            None if !self.finished && !self.has_too_much_content && self.damage.is_none() => {
-                self.notices.push(format!("not closed: xdscope was killed or is still recording; {read}"));
-            }
-            None => {}
-        }
-        if self.malformed > 0 {
-            let text = "are malformed and were skipped";
-            self.notices.push(format!(
-                "{} events {text}: they refer to content that is not in the file",
-                self.malformed
-            ));
-        }
-        if !self.lost.is_empty() {
-            let text = "that later messages refer to is lost with the damage";
-            self.notices.push(format!("the content of {} resources {text}", self.lost.len()));
-        }
-        if header.keep_secrets {
-            self.notices.push("recorded with --keep-secrets: the file contains secrets".into());
-        }
-        (time(self.now.micros), self.notices)
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::header::Header;
     use super::*;
     use crate::wire::pb::put_len_field;
 

@@ -1,6 +1,8 @@
+mod lists;
+mod outage;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use zstd::zstd_safe::{
     self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective, zstd_sys::ZSTD_EndDirective,
@@ -10,12 +12,13 @@ use super::blob_numbers::BlobNumbers;
 use super::block::{self, BlockKind};
 use super::encode;
 use super::header::{Header, put_u64};
-use super::list;
+use super::missing::Missing;
 use super::output::{Growing, Output, Rewritable, RewritableFile};
-use crate::wire::content::{BlobForm, BlobId, Catalog, List, UsedContent};
-use crate::wire::event::{StreamId, Sym, Time};
+use crate::wire::content::{BlobForm, BlobId, Catalog, UsedContent};
+use crate::wire::event::{StreamId, Time};
 use crate::wire::pb::put_len_field;
 use crate::wire::{Frame, FramePayload, Message, Open, Segment};
+use lists::Lists;
 
 /// Uncompressed bytes of a block. [`Writer::flush`] also ends a block.
 const BLOCK_BYTES: usize = 128 << 10;
@@ -32,10 +35,11 @@ const COMPRESSION_LEVEL: i32 = 6;
 /// zstd level of a segment that begins with at least [`BULK_BYTES`] of new content from one push.
 const BULK_COMPRESSION_LEVEL: i32 = 1;
 const BULK_BYTES: usize = BLOCK_BYTES / 2;
-/// Shorter lists are not used as a base for others.
-const MIN_BASE_LEN: usize = 8;
 
 /// A writer of recordings. Frames written before a [`flush`](Writer::flush) survive a crash.
+///
+/// Frames that the output does not accept are counted. Gaps stand for them once the output accepts
+/// frames again.
 pub struct Writer {
     out: Box<dyn Output>,
     /// The length of the output.
@@ -61,6 +65,9 @@ pub struct Writer {
     framed_len: usize,
     segment: Option<SegmentState>,
     compressor: Compressor,
+    missing: Missing,
+    /// The newest node of each open stream, for [`Writer::rotate`].
+    nodes: HashMap<StreamId, BlobId>,
 }
 
 /// Compresses the blocks of a segment as one zstd stream.
@@ -107,15 +114,6 @@ struct SegmentState {
     lists: Lists,
 }
 
-/// The lists of the segment.
-#[derive(Default)]
-struct Lists {
-    count: u32,
-    by_fingerprint: HashMap<u128, u32>,
-    /// The last list of a type on each stream, and on any (stream 0): the bases of later lists.
-    last: HashMap<(StreamId, Sym), (u32, Arc<List>)>,
-}
-
 impl Writer {
     /// Writes the header to an output that can only grow.
     ///
@@ -155,6 +153,8 @@ impl Writer {
             framed_len: 0,
             segment: None,
             compressor: Compressor(CCtx::try_create().ok_or(io::ErrorKind::OutOfMemory)?),
+            missing: Missing::default(),
+            nodes: HashMap::new(),
         };
         writer.put(&header.encode())?;
         writer.settled_end = writer.written;
@@ -168,7 +168,16 @@ impl Writer {
     /// The output can't be written. The frame is then lost; later frames are written as soon as the
     /// output accepts them again.
     pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> io::Result<()> {
-        if let FramePayload::Message(message) = &frame.what {
+        let result = self.catch_up(frame.at).and_then(|()| self.put_frame(frame, Some(catalog)));
+        if result.is_err() {
+            self.skip(frame);
+        }
+        result
+    }
+
+    /// Encodes a frame. Only messages need the catalog.
+    fn put_frame(&mut self, frame: &Frame, catalog: Option<&Catalog>) -> io::Result<()> {
+        if let (FramePayload::Message(message), Some(catalog)) = (&frame.what, catalog) {
             self.blobs(message, catalog)?;
         }
         self.make_room()?;
@@ -183,7 +192,12 @@ impl Writer {
             }
             FramePayload::Message(message) => {
                 self.messages += 1;
-                self.message(&mut record, frame.stream, message, catalog);
+                if let Some(node) = message.node().and_then(|node| node.blob) {
+                    self.nodes.insert(frame.stream, node);
+                }
+                if let Some(catalog) = catalog {
+                    self.message(&mut record, frame.stream, message, catalog);
+                }
                 encode::MESSAGE
             }
             FramePayload::Opaque { dir, messages, bytes } => {
@@ -198,6 +212,7 @@ impl Writer {
             FramePayload::End(end) => {
                 encode::end(&mut record, end);
                 self.open.remove(&frame.stream);
+                self.nodes.remove(&frame.stream);
                 encode::END
             }
         };
@@ -205,13 +220,15 @@ impl Writer {
         put_len_field(&mut self.pending, number, &record);
         self.framed_len = self.pending.len();
         self.frames += 1;
+        self.missing.risk(frame);
         Ok(())
     }
 
-    /// Marks the contents of the newest response of each stream and type as used.
+    /// Marks the contents of the newest response of each stream and type, and the nodes, as used.
     pub fn mark(&self, used: &mut UsedContent) {
         let segments = self.segment.iter().flat_map(|segment| segment.lists.last.values());
         segments.for_each(|(_, list)| used.list(list));
+        self.nodes.values().for_each(|node| used.blob(*node));
     }
 
     /// Forgets the numbers of contents that the catalog has dropped.
@@ -225,10 +242,12 @@ impl Writer {
     ///
     /// The output can't be written.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.catch_up(self.end)?;
         if self.out.rewrites() && self.pending.len() < BLOCK_BYTES {
             let result = self.put_loose();
-            if result.is_err() {
-                self.abandon_segment();
+            match &result {
+                Ok(()) => self.missing.settle(),
+                Err(_) => self.abandon_segment(),
             }
             return result;
         }
@@ -252,6 +271,11 @@ impl Writer {
     ///
     /// The output can't be written.
     pub fn finish(mut self) -> io::Result<()> {
+        self.put_finish()
+    }
+
+    fn put_finish(&mut self) -> io::Result<()> {
+        self.catch_up(self.end)?;
         self.make_room()?;
         let mut record = Vec::new();
         self.time(&mut record, self.end);
@@ -261,9 +285,19 @@ impl Writer {
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.out.write_at(self.written, bytes)?;
+        self.append(self.written, bytes)?;
         self.written += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Writes behind the end of the output. Cuts off a part that was written before an error.
+    fn append(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let result = self.out.write_at(at, bytes);
+        if result.is_err() {
+            // A reader skips what remains if this fails too.
+            let _ = self.out.cut(self.written);
+        }
+        result
     }
 
     /// Writes a loose block of what no loose block holds yet.
@@ -287,7 +321,7 @@ impl Writer {
         let home = self.settled_end;
         let end = home + blocks.len() as u64;
         let moving = block::encode(BlockKind::Moving(home), true, blocks, blocks.len());
-        self.out.write_at(self.written.max(end), &moving)?;
+        self.append(self.written.max(end), &moving)?;
         self.out.write_at(home, blocks)?;
         self.out.cut(end)?;
         self.written = end;
@@ -297,7 +331,10 @@ impl Writer {
 
     /// Ends the segment, because later frames must not refer to what did not reach the file.
     fn abandon_segment(&mut self) {
-        self.segment = None;
+        if let Some(segment) = self.segment.take() {
+            self.numbers.forget_from(segment.blobs);
+        }
+        self.missing.lose_all();
         self.pending.clear();
         self.framed_len = 0;
         self.loose_len = 0;
@@ -356,8 +393,9 @@ impl Writer {
         let result = self.try_pack(size);
         self.pending.clear();
         self.framed_len = 0;
-        if result.is_err() {
-            self.abandon_segment();
+        match &result {
+            Ok(()) => self.missing.settle(),
+            Err(_) => self.abandon_segment(),
         }
         result
     }
@@ -417,9 +455,16 @@ impl Writer {
             return;
         }
         let Some(open) = self.open.get(&frame.stream).cloned() else { return };
+        self.put_again(frame.stream, &open, false);
+    }
+
+    fn put_again(&mut self, stream: StreamId, open: &Open, with_node: bool) {
+        if let Some(segment) = &mut self.segment {
+            segment.reopened.insert(stream);
+        }
         let mut record = Vec::new();
-        put_u64(&mut record, 1, frame.stream.0.into());
-        encode::open(&mut record, &open, false);
+        put_u64(&mut record, 1, stream.0.into());
+        encode::open(&mut record, open, with_node);
         put_len_field(&mut self.pending, encode::REOPEN, &record);
     }
 
@@ -491,43 +536,6 @@ impl Writer {
         }
         encode::message(record, message, (kept != message.size).then_some(message.size));
         record.extend_from_slice(&body);
-    }
-}
-
-impl Lists {
-    /// Encodes one list of a message. `next` is the next blob's number; `file` returns a blob's
-    /// number in the file.
-    fn encode(
-        &mut self,
-        stream: StreamId,
-        field: u32,
-        list: &Arc<List>,
-        catalog: &Catalog,
-        next: u32,
-        file: impl Fn(BlobId) -> u32,
-    ) -> Vec<u8> {
-        let type_url = list.blobs().first().map_or(Sym::EMPTY, |id| catalog.entry(*id).type_url);
-        let keys = [(stream, type_url), (StreamId(0), type_url)];
-        let (known, record) = match self.by_fingerprint.get(&list.fingerprint()) {
-            Some(known) => (*known, encode::same_list(field, self.count - known)),
-            None => {
-                let base = keys.iter().find_map(|key| self.last.get(key));
-                let script = list::diff(base.map(|(_, list)| list.blobs()), list.blobs());
-                // Without runs, the list is written in full and has no base.
-                let back = base.filter(|_| !script.runs.is_empty()).map(|(n, _)| self.count - n);
-                let ids = script.ids.iter().map(|id| file(*id));
-                let record = encode::list(field, back, &script.runs, ids, &script.order, next);
-                self.by_fingerprint.insert(list.fingerprint(), self.count);
-                self.count += 1;
-                (self.count - 1, record)
-            }
-        };
-        if list.len() >= MIN_BASE_LEN {
-            for key in keys {
-                self.last.insert(key, (known, list.clone()));
-            }
-        }
-        record
     }
 }
 

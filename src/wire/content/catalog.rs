@@ -217,7 +217,7 @@ impl Catalog {
     }
 
     /// Returns the blob with this hash.
-    fn known(&self, hash: u128) -> Option<BlobId> {
+    pub fn known(&self, hash: u128) -> Option<BlobId> {
         self.by_hash.find(hash as u64, |id| self.blob(BlobId(id)).hash == hash).map(BlobId)
     }
 

@@ -3,7 +3,7 @@ use std::io::Write;
 use super::sample::*;
 use crate::sources::record::{RecordReadError, VERSION, Writer, read};
 use crate::wire::content::{Catalog, MemoryBodies};
-use crate::wire::{Frame, FramePayload, MessageShape};
+use crate::wire::{Frame, FramePayload, GapCause, MessageShape};
 
 fn small() -> (Vec<String>, Vec<u8>) {
     let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
@@ -155,7 +155,10 @@ fn counts_frames_lost_to_full_disk() {
     }
     writer.finish().unwrap();
     let loaded = load(&disk.0.bytes());
-    assert_eq!(loaded.frames.len(), frames.len() - 1);
+    assert_eq!(loaded.frames.len(), frames.len());
+    let FramePayload::Message(lost) = &frames[6].what else { panic!("{:?}", frames[6]) };
+    let gap = FramePayload::Gap { messages: 1, bytes: lost.size, cause: GapCause::Lost };
+    assert_eq!(format!("{:?}", loaded.frames[6].what), format!("{gap:?}"));
     assert!(loaded.notices[0].contains("1 messages and 0 other events are lost"), "{:?}", loaded.notices);
 }
 

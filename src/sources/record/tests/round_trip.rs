@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::sample::*;
-use crate::app::recording_file::create;
+use crate::app::recording_file::{create, replace};
 use crate::sources::open_recording as open;
 use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
@@ -180,7 +180,7 @@ proptest! {
 fn creates_private_files_and_overwrites_recordings_only() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("a.xdsrec");
-    for _ in 0..2 {
+    for create in [create, replace] {
         let writer = Writer::new(create(&path).unwrap(), header()).unwrap();
         writer.finish().unwrap();
         assert_eq!(open(&path).unwrap().notices, Vec::<String>::new());
@@ -190,8 +190,9 @@ fn creates_private_files_and_overwrites_recordings_only() {
         use std::os::unix::fs::PermissionsExt;
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
+    assert_eq!(create(&path).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
     let other = dir.path().join("notes.txt");
     std::fs::write(&other, "important").unwrap();
-    assert_eq!(create(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    assert_eq!(replace(&other).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
     assert_eq!(std::fs::read(&other).unwrap(), b"important");
 }

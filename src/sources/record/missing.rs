@@ -1,0 +1,117 @@
+//! Frames that did not reach the output, counted until they can be written as gaps.
+
+use std::collections::BTreeMap;
+
+use crate::wire::event::StreamId;
+use crate::wire::{End, Frame, FramePayload};
+
+/// The part of a frame that counts when the frame is lost.
+enum LostFrame {
+    Open,
+    Messages { messages: u64, bytes: u64 },
+    End(Box<End>),
+}
+
+/// The frames of a stream that are lost.
+#[derive(Default)]
+pub(super) struct LostStream {
+    /// Whether the beginning of the stream is lost.
+    pub is_new: bool,
+    pub messages: u64,
+    pub bytes: u64,
+    pub end: Option<Box<End>>,
+}
+
+/// Lost frames, and those that the next write error would lose.
+#[derive(Default)]
+pub(super) struct Missing {
+    at_risk: Vec<(StreamId, LostFrame)>,
+    streams: BTreeMap<StreamId, LostStream>,
+    /// Messages of streams that began and ended while frames were lost.
+    forgotten: u64,
+}
+
+impl LostFrame {
+    fn of(frame: &Frame) -> Option<LostFrame> {
+        Some(match &frame.what {
+            FramePayload::Open(_) => LostFrame::Open,
+            FramePayload::Message(message) => LostFrame::Messages { messages: 1, bytes: message.size },
+            FramePayload::Gap { messages, bytes, .. } => {
+                LostFrame::Messages { messages: *messages, bytes: *bytes }
+            }
+            FramePayload::End(end) => LostFrame::End(end.clone()),
+            FramePayload::Opaque { .. } => return None,
+        })
+    }
+}
+
+impl Missing {
+    /// Notes a frame that is encoded but not written.
+    pub(super) fn risk(&mut self, frame: &Frame) {
+        self.at_risk.extend(LostFrame::of(frame).map(|lost| (frame.stream, lost)));
+    }
+
+    /// Everything encoded is written.
+    pub(super) fn settle(&mut self) {
+        self.at_risk.clear();
+    }
+
+    /// The frames at risk are lost.
+    pub(super) fn lose_all(&mut self) {
+        for (stream, lost) in std::mem::take(&mut self.at_risk) {
+            self.count(stream, lost);
+        }
+    }
+
+    /// Counts a frame that is not written. Returns whether its stream is gone without a trace.
+    pub(super) fn lose(&mut self, frame: &Frame) -> bool {
+        LostFrame::of(frame).is_some_and(|lost| self.count(frame.stream, lost))
+    }
+
+    fn count(&mut self, stream: StreamId, lost: LostFrame) -> bool {
+        let entry = self.streams.entry(stream).or_default();
+        match lost {
+            LostFrame::Open => entry.is_new = true,
+            LostFrame::Messages { messages, bytes } => {
+                entry.messages += messages;
+                entry.bytes += bytes;
+            }
+            // Streams that come and go while the disk is full must not fill the memory.
+            LostFrame::End(_) if entry.is_new => {
+                self.forgotten += entry.messages;
+                self.streams.remove(&stream);
+                return true;
+            }
+            LostFrame::End(end) => entry.end = Some(end),
+        }
+        false
+    }
+
+    /// Returns the number of lost messages that no gap in the output stands for.
+    pub(super) fn messages(&self) -> u64 {
+        self.forgotten + self.streams.values().map(|lost| lost.messages).sum::<u64>()
+    }
+
+    /// The output names all open streams by itself.
+    pub(super) fn announce(&mut self) {
+        self.streams.values_mut().for_each(|lost| lost.is_new = false);
+    }
+
+    /// Takes the losses of the next stream.
+    pub(super) fn pop(&mut self) -> Option<(StreamId, LostStream)> {
+        let next = self.streams.pop_first();
+        if next.is_none() {
+            self.forgotten = 0;
+        }
+        next
+    }
+
+    /// Puts back losses that could not be written.
+    pub(super) fn put_back(&mut self, stream: StreamId, lost: LostStream) {
+        let entry = self.streams.entry(stream).or_default();
+        entry.is_new |= lost.is_new;
+        entry.messages += lost.messages;
+        entry.bytes += lost.bytes;
+        entry.end = lost.end.or(entry.end.take());
+    }
+}
