@@ -56,7 +56,7 @@ fn set(kind: u8, rules: &[u8]) -> Vec<u8> {
     put_len_field(&mut field, 8, &options);
     let mut message = vec![0x0a, 1, b'M'];
     put_len_field(&mut message, 2, &field);
-    let mut file = b"\x0a\x01a\x2a\x0b\x0a\x01E\x12\x06\x0a\x01Z\x10\x00".to_vec();
+    let mut file = b"\x0a\x01a\x2a\x0a\x0a\x01E\x12\x05\x0a\x01Z\x10\x00".to_vec();
     put_len_field(&mut file, 3, b"validate/validate.proto");
     put_len_field(&mut file, 3, b"google/protobuf/duration.proto");
     put_len_field(&mut file, 4, &message);
