@@ -86,23 +86,12 @@ impl Analysis {
         self.lint.advance(&mut self.store, now);
     }
 
-    /// Drops the older half of the history and everything that only that half refers to, if all
-    /// facts take more memory than `--memory` allows. Returns the contents that are still in use.
-    ///
-    /// `mark` marks the contents that are in use outside of the store. Checkpoints cannot be
-    /// restored afterwards.
+    /// Drops old facts like [`Lint::drop_old`], if all facts take more than `--memory` allows.
     pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
         if self.memory() <= self.drop_at {
             return None;
         }
-        let dropped = self.store.drop_old();
-        self.lint.drop_streams(&dropped);
-        let mut used = UsedContent::default();
-        mark(&mut used);
-        self.lint.mark(&mut used);
-        self.store.mark_used(&mut used);
-        self.lint.retain_derived(&mut used);
-        let used = self.store.catalog_mut().retain(used);
+        let used = self.lint.drop_old(&mut self.store, mark);
         // Facts of open streams are never dropped: try again only after they have grown.
         self.drop_at = self.budget.max(self.memory() + self.budget / 4);
         Some(used)

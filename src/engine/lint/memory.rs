@@ -3,6 +3,7 @@
 use super::driver::Lint;
 use super::state::{SentResponse, SourceState, StreamState, TrackState};
 use crate::engine::session::{DroppedStreams, mark_key};
+use crate::engine::store::Store;
 use crate::wire::content::UsedContent;
 
 /// Estimated memory of the state of a stream.
@@ -14,20 +15,36 @@ impl Lint {
         self.streams.len() * STREAM_BYTES + self.findings.memory()
     }
 
+    /// Drops the older half of a store's history, and everything to which nothing refers without
+    /// that half. Returns the contents that are still in use.
+    ///
+    /// `mark` marks the contents that are in use outside of the store. Checkpoints cannot be
+    /// restored afterwards.
+    pub fn drop_old(&mut self, store: &mut Store, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
+        let dropped = store.drop_old();
+        self.drop_streams(&dropped);
+        let mut used = UsedContent::default();
+        mark(&mut used);
+        self.mark(&mut used);
+        store.mark_used(&mut used);
+        self.retain_derived(&mut used);
+        store.catalog_mut().retain(used)
+    }
+
     /// Forgets streams and clients that the engine has dropped.
-    pub(crate) fn drop_streams(&mut self, dropped: &DroppedStreams) {
+    fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.streams.retain(|index, _| dropped.kept.contains(index));
         self.source.drop_streams(dropped);
     }
 
     /// Marks the contents and names of all states as used.
-    pub(crate) fn mark(&self, used: &mut UsedContent) {
+    fn mark(&self, used: &mut UsedContent) {
         self.streams.values().for_each(|stream| stream.mark(used));
         self.source.graphs.mark(used);
     }
 
     /// Forgets what was derived from contents that are not used.
-    pub(crate) fn retain_derived(&mut self, used: &mut UsedContent) {
+    fn retain_derived(&mut self, used: &mut UsedContent) {
         self.source.graphs.retain(used);
         self.source.retain(used);
     }
