@@ -45,10 +45,12 @@ impl Track {
         };
         let is_unused = |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name);
         let unused = self.refused.names().filter(is_unused).count() as u64;
-        // A glob collection whose members changed has no entry of its own any more.
-        let has_entry = |name: &Sym| self.sent.get(catalog, *name).is_some();
+        // A glob collection whose members changed has no entry of its own any more, unless the
+        // client waits for it.
+        let is_listed =
+            |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
         let is_kept =
-            |name: &Sym| has_entry(name) && self.in_force(catalog, *name).is_some() && !is_counted(name);
+            |name: &Sym| is_listed(name) && self.in_force(catalog, *name).is_some() && !is_counted(name);
         let kept = self.refused.removed_names().filter(is_kept).count() as u64;
         let count = present.saturating_sub(unused) + kept;
         self.counted_in_use.set(Some((messages, count)));
