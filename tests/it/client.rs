@@ -27,7 +27,15 @@ impl Watch {
     pub(super) fn start(world: &World, server: SocketAddr, args: &[&str]) -> Watch {
         let recording = world.folder().join("watch.xdsrec");
         let mut command = xdscope(world.folder());
-        command.args(["watch", &server.to_string(), "--no-tui", "--node-id", "watcher", "--record"]);
+        command.args([
+            "watch",
+            &server.to_string(),
+            "--no-tui",
+            "--node-id",
+            "watcher",
+            "--force",
+            "--record",
+        ]);
         command.arg(&recording).args(args);
         Watch { child: Child::start(&mut command, &world.folder().join("watch.log")), recording }
     }

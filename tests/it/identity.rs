@@ -37,7 +37,7 @@ fn write(folder: &Path, name: &str, text: &str) -> String {
 fn watch(folder: &Path, args: &[&str]) -> (Option<i32>, String, Recording) {
     let file = folder.join(format!("watch-{}.xdsrec", args.len()));
     let record = file.to_str().expect("a path");
-    let own = ["--no-tui", "--until", "synced", "--record", record];
+    let own = ["--no-tui", "--until", "synced", "--force", "--record", record];
     let (code, _, err) = run(folder, &[&["watch"], args, &own].concat());
     (code, err, Recording { file })
 }

@@ -146,7 +146,11 @@ fn assert_requests_match(test: &str, variant: Variant) {
             .expect("a file");
         let recording = world.folder().join("watch.xdsrec");
         let mut command = xdscope(world.folder());
-        command.args(["watch", "--no-tui", "--bootstrap"]).arg(&file).arg("--record").arg(&recording);
+        command
+            .args(["watch", "--no-tui", "--bootstrap"])
+            .arg(&file)
+            .args(["--force", "--record"])
+            .arg(&recording);
         let child = Child::start(&mut command, &world.folder().join("watch.log"));
         serve(&mut plane, variant, 0);
         child.interrupt();

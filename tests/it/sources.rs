@@ -184,8 +184,9 @@ impl Scene {
         fs::write(&file, bootstrap.to_string()).expect("a file");
         let recording = world.folder().join("watch.xdsrec");
         let mut command = xdscope(world.folder());
-        command.args(["watch", "--no-tui", "--until", "synced", "--resource-timeout", "3s", "--bootstrap"]);
-        let output = command.arg(&file).arg("--record").arg(&recording).output().expect("xdscope runs");
+        command.args(["watch", "--no-tui", "--until", "synced", "--resource-timeout", "3s", "--force"]);
+        command.arg("--bootstrap").arg(&file).arg("--record").arg(&recording);
+        let output = command.output().expect("xdscope runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(lines(&planes), wanted, "ours: {said}");
         Ours { planes, said, code: output.status.code(), recording: Recording { file: recording } }

@@ -61,7 +61,7 @@ impl Tap {
     fn run(folder: &Path, verb: &str, source: &str, args: &[&str]) -> Self {
         let recording = folder.join(format!("{verb}.xdsrec"));
         let mut command = xdscope(folder);
-        command.args([verb, source, "--listen", "127.0.0.1:0", "--no-tui", "--record"]);
+        command.args([verb, source, "--listen", "127.0.0.1:0", "--no-tui", "--force", "--record"]);
         command.arg(&recording).args(args);
         let mut child = Child::start(&mut command, &folder.join(format!("{verb}.log")));
         let address = wait_for("xdscope to listen", || {
