@@ -251,7 +251,7 @@ fn session_goes_on_in_further_files() {
     let mut run = Run::start(folder.path(), ":", &file, &args);
     for n in 0..30 {
         run.large_request(&format!("request-{n}"));
-        // The same name again: its content is in each file that needs it.
+        // A repeated name: its content is in each file that needs the content.
         run.request("constant");
         run.wait_for(&format!("request-{n}/"));
     }
