@@ -25,7 +25,7 @@ static QUEUED_LOG: OnceLock<OutputQueue> = OnceLock::new();
 
 /// Puts a queue in front of stderr, for the rest of the process.
 ///
-/// A tap must not wait for whoever reads its messages. Without a thread, stderr stays as it is.
+/// A tap must not wait for the reader of its messages. Without a thread, stderr stays as it is.
 pub(super) fn detach_stderr() {
     if QUEUED_STDERR.get().is_none()
         && let Ok(queue) = OutputQueue::start("stderr", io::stderr().as_fd())

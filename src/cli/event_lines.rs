@@ -48,16 +48,24 @@ impl EventLines {
         Ok(())
     }
 
-    /// Reports dropped lines once stdout accepts lines again, and lines lost to an error at once.
-    fn report_after_drops(&mut self) {
+    /// Counts lines that were lost to an error. Returns false if the reader is gone: the next line
+    /// finds the queue closed.
+    fn count_lost(&mut self) -> bool {
         match self.queue.take_lost() {
-            // The next line finds the queue closed.
-            Some((_, io::ErrorKind::BrokenPipe)) => return,
+            Some((_, io::ErrorKind::BrokenPipe)) => return false,
             Some((lost, error)) => {
                 self.dropped += lost;
                 self.reason = Some(error);
             }
             None => {}
+        }
+        true
+    }
+
+    /// Reports dropped lines once stdout accepts lines again, and lines lost to an error at once.
+    fn report_after_drops(&mut self) {
+        if !self.count_lost() {
+            return;
         }
         if self.dropped > 0 && self.reported.is_none_or(|at| at.elapsed() >= MESSAGE_INTERVAL) {
             self.report();
@@ -78,15 +86,7 @@ impl EventLines {
 impl Drop for EventLines {
     fn drop(&mut self) {
         self.dropped += self.queue.drain();
-        match self.queue.take_lost() {
-            Some((_, io::ErrorKind::BrokenPipe)) => return,
-            Some((lost, error)) => {
-                self.dropped += lost;
-                self.reason = Some(error);
-            }
-            None => {}
-        }
-        if self.dropped > 0 {
+        if self.count_lost() && self.dropped > 0 {
             self.report();
         }
     }

@@ -11,8 +11,7 @@ const BLOB_BYTES: usize = size_of::<super::Blob>() + 48;
 /// Memory of an entry in a map of names or numbers.
 const ENTRY_BYTES: usize = 32;
 
-/// Contents and names that are in use. Whoever holds some marks them before a catalog drops the
-/// others.
+/// Contents and names that are in use. Each holder marks its own before a catalog drops the others.
 #[derive(Default)]
 pub struct UsedContent {
     blobs: HashSet<BlobId, DenseHash>,
