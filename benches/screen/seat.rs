@@ -21,6 +21,8 @@ const SIZE: (u16, u16) = (200, 60);
 const LONGEST: Duration = Duration::from_secs(5);
 /// Shortest wait of the terminal's own loop.
 const GLANCE: Duration = Duration::from_millis(1);
+/// The longest wait without a key: the interval of frames.
+const LONGEST_WAIT: Duration = Duration::from_millis(33);
 
 /// A terminal that only counts bytes.
 #[derive(Clone, Default)]
@@ -149,7 +151,7 @@ impl Seat {
         pressed: &Receiver<(Instant, KeyEvent)>,
         waiting: &mut Vec<(Instant, String)>,
     ) -> (Vec<Msg>, bool) {
-        let (mut messages, mut wait) = (Vec::new(), self.screens.wait().max(GLANCE));
+        let (mut messages, mut wait) = (Vec::new(), self.wait());
         loop {
             match pressed.recv_timeout(wait) {
                 Ok((at, key)) => {
@@ -160,6 +162,11 @@ impl Seat {
                 Err(error) => return (messages, error == RecvTimeoutError::Disconnected),
             }
         }
+    }
+
+    /// Returns how long to wait for a key. No waker ends the wait, so changes are polled.
+    fn wait(&self) -> Duration {
+        self.screens.wait(&self.feed).timeout.unwrap_or(LONGEST_WAIT).clamp(GLANCE, LONGEST_WAIT)
     }
 
     /// Measures the time until the first match is painted, and until all matches are found.
@@ -178,7 +185,7 @@ impl Seat {
             if !model.is_searching() || start.elapsed() > LONGEST {
                 return (first.unwrap_or_else(|| start.elapsed()), start.elapsed());
             }
-            std::thread::sleep(self.screens.wait());
+            std::thread::sleep(self.wait());
         }
     }
 
@@ -187,7 +194,7 @@ impl Seat {
         let end = Instant::now() + time;
         while let Some(left) = end.checked_duration_since(Instant::now()) {
             self.turn(Vec::new());
-            std::thread::sleep(self.screens.wait().clamp(GLANCE, left.max(GLANCE)));
+            std::thread::sleep(self.wait().min(left.max(GLANCE)));
         }
     }
 

@@ -86,6 +86,11 @@ impl Analysis {
         self.lint.advance(&mut self.store, now);
     }
 
+    /// Returns when the next timer of a rule expires.
+    pub fn next_timer(&self) -> Option<Time> {
+        self.lint.next_timer(&self.store)
+    }
+
     /// Drops old facts like [`Lint::drop_old`], if all facts take more than `--memory` allows.
     pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
         if self.memory() <= self.drop_at {

@@ -9,9 +9,6 @@ use std::time::{Duration, Instant, SystemTime};
 use crate::engine::applied::{self, AppliedState};
 use crate::schema::Schema;
 
-/// How often the file is checked.
-const POLL_INTERVAL: Duration = Duration::from_millis(500);
-
 /// A dump file that cannot be read again.
 #[derive(Debug, thiserror::Error)]
 enum ReadError {
@@ -38,6 +35,9 @@ struct FileState {
 }
 
 impl AppliedFile {
+    /// How often the file is checked.
+    pub const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
     /// Returns the handle of a file that was just read.
     pub fn new(path: PathBuf, contents: AppliedState, schema: Arc<Schema>) -> AppliedFile {
         let state =
@@ -48,7 +48,7 @@ impl AppliedFile {
     /// Checks the file from time to time. Returns a number that changes with the contents.
     pub fn revision(&self) -> u64 {
         let mut state = self.state.borrow_mut();
-        if state.checked.elapsed() < POLL_INTERVAL {
+        if state.checked.elapsed() < AppliedFile::POLL_INTERVAL {
             return state.revision;
         }
         state.checked = Instant::now();

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::net::tap::CopyQueue;
 use crate::sources::observe::{Pipeline, TapCopy};
+use crate::tui::Waker;
 use crate::wire::Frame;
 use crate::wire::content::UsedContent;
 use crate::wire::event::Time;
@@ -23,8 +24,9 @@ use super::recorder::Recorder;
 use super::recording::{RecorderWorker, Recording};
 use super::spool::Spool;
 
-/// How often the clock moves on without traffic, so that overdue answers show up.
-const TICK_INTERVAL: Duration = Duration::from_millis(250);
+/// How often the clock moves on without traffic, so that ages and overdue answers show up. Timers of
+/// rules move the clock too.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes to decode before the store lock is released, whether or not another thread waits.
 const MAX_LOCKED_BYTES: usize = 1 << 20;
@@ -54,6 +56,8 @@ pub struct LiveState {
     /// Ticket lock: held while waiting for the store, so that waiters take turns.
     next: Mutex<()>,
     revision: AtomicU64,
+    /// Wakes the screens when the revision changes.
+    waker: OnceLock<Waker>,
     recorded: AtomicU64,
     /// The error that stops the recording at present.
     failed: Mutex<Option<String>>,
@@ -88,6 +92,11 @@ impl LiveState {
     /// Returns a number that changes whenever the store may have.
     pub fn revision(&self) -> u64 {
         self.revision.load(Ordering::Acquire)
+    }
+
+    /// Sets the waker to call whenever the store may have changed. Only the first one counts.
+    pub(super) fn set_waker(&self, waker: Waker) {
+        let _ = self.waker.set(waker);
     }
 
     /// Returns the size of the session file in bytes.
@@ -252,7 +261,7 @@ impl AnalysisWorker {
         #[cfg(target_os = "linux")]
         let _ = rustix::process::nice(ANALYSIS_NICENESS);
         loop {
-            match self.handover.next(TICK_INTERVAL) {
+            match self.handover.next(self.keep.tick()) {
                 Handed::Part(part) => self.part(part),
                 Handed::Nothing => {
                     if let Some(now) = now_if_idle(&self.copies, &self.handover) {
@@ -327,6 +336,8 @@ pub(super) struct LiveSink {
     sink: Option<Sink>,
     /// Timeline rows and findings that the sink has been given.
     shown: (usize, usize),
+    /// Time from the newest batch to the next timer of a rule.
+    next_timer: Option<Duration>,
 }
 
 /// The destinations while the store is locked.
@@ -351,6 +362,7 @@ impl LiveSink {
             store: Mutex::new(store),
             next: Mutex::new(()),
             revision: AtomicU64::new(0),
+            waker: OnceLock::new(),
             recorded: AtomicU64::new(0),
             failed: Mutex::new(None),
             news: Mutex::new(Vec::new()),
@@ -358,12 +370,13 @@ impl LiveSink {
             trouble: Mutex::new(None),
             unread: AtomicBool::new(false),
         });
-        LiveSink { shared, recorder, sink, shown: (0, 0) }
+        LiveSink { shared, recorder, sink, shown: (0, 0), next_timer: None }
     }
 
     /// Returns how long to wait for traffic.
     pub(super) fn tick(&self) -> Duration {
-        self.recorder.as_ref().and_then(Recorder::due).map_or(TICK_INTERVAL, |due| due.min(TICK_INTERVAL))
+        let recorder = self.recorder.as_ref().and_then(Recorder::due);
+        [recorder, self.next_timer].into_iter().flatten().fold(TICK_INTERVAL, Duration::min)
     }
 
     /// Takes the frames of `fill`, which returns the time, then passes new rows to the sink.
@@ -372,6 +385,7 @@ impl LiveSink {
         let mut store = shared.store();
         let now = fill(&mut Ingest { store: &mut store, recorder: &mut self.recorder });
         store.advance(now);
+        self.next_timer = store.next_timer().map(|at| at.since(now));
         let now_shown = (store.rows(), store.findings().len());
         if let Some(sink) = &mut self.sink
             && now_shown > self.shown
@@ -387,6 +401,9 @@ impl LiveSink {
             shared.note_recorder(recorder);
         }
         shared.revision.fetch_add(1, Ordering::AcqRel);
+        if let Some(waker) = shared.waker.get() {
+            waker.wake();
+        }
     }
 
     /// Drops old facts, if all of them take more memory than they may. `mark` marks the contents

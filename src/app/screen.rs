@@ -12,6 +12,7 @@ use crate::peers::client::Ruling;
 use crate::sources::record::{Loaded, RecordReadError};
 use crate::tui::{
     ClientAction, Data, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData, TapFigures,
+    WakeReader, Waker, terminal_size, wake_pair,
 };
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
@@ -188,6 +189,15 @@ impl Feed for LiveFeed<'_> {
         revision.wrapping_add(self.turns.get() << 32)
     }
 
+    fn set_waker(&self, waker: Waker) {
+        self.shared.set_waker(waker);
+    }
+
+    fn poll_interval(&self) -> Option<Duration> {
+        let rewound = self.rewound.borrow().as_ref().and_then(Feed::poll_interval);
+        rewound.or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
+    }
+
     fn info(&self) -> Info {
         let store = self.shared.store();
         let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -292,19 +302,27 @@ fn figures(tap: &TapMeter) -> TapFigures {
     TapFigures { added_delay: tap.added_delay(), backlog: tap.backlog() }
 }
 
-/// Converts signals to messages for the screens.
-pub fn messages(signals: Receiver<Signal>) -> io::Result<Receiver<Msg>> {
+/// Converts signals to messages for the screens. The returned reader is woken after each message.
+pub fn messages(signals: Receiver<Signal>) -> io::Result<(Receiver<Msg>, WakeReader)> {
     let (send, receive) = channel();
+    let (waker, wake) = wake_pair()?;
     std::thread::Builder::new().name("messages".into()).spawn(move || {
         for signal in signals {
             let message = match signal {
                 Signal::Stop => Msg::Stop,
                 Signal::Suspend => Msg::Suspend,
+                Signal::Resize => {
+                    terminal_size().map_or(Msg::Changed, |(width, height)| Msg::Resize(width, height))
+                }
             };
-            if send.send(message).is_err() {
+            let is_read = send.send(message).is_ok();
+            waker.wake();
+            if !is_read {
                 return;
             }
         }
+        drop(send);
+        waker.wake();
     })?;
-    Ok(receive)
+    Ok((receive, wake))
 }

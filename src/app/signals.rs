@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator::Signals;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +13,8 @@ pub enum Signal {
     Stop,
     /// SIGTSTP: return the terminal to the shell.
     Suspend,
+    /// SIGWINCH: the terminal has another size.
+    Resize,
 }
 
 /// The first signal that ended the process; 0 before.
@@ -27,20 +29,24 @@ pub fn cause() -> Option<&'static str> {
     }
 }
 
-/// Catches the signals that end a run from now on, and with `screens` the one that suspends it.
+/// Catches the signals that end a run from now on, and with `screens` those about the terminal.
 pub fn watch(screens: bool) -> io::Result<Receiver<Signal>> {
     let mut caught = vec![SIGINT, SIGTERM, SIGHUP];
     if screens {
-        caught.push(SIGTSTP);
+        caught.extend([SIGTSTP, SIGWINCH]);
     }
     let mut signals = Signals::new(caught)?;
     let (send, receive) = channel();
     std::thread::Builder::new().name("signals".into()).spawn(move || {
         for signal in signals.forever() {
-            if signal != SIGTSTP {
-                let _ = ENDED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
-            }
-            let signal = if signal == SIGTSTP { Signal::Suspend } else { Signal::Stop };
+            let signal = match signal {
+                SIGTSTP => Signal::Suspend,
+                SIGWINCH => Signal::Resize,
+                signal => {
+                    let _ = ENDED.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+                    Signal::Stop
+                }
+            };
             if send.send(signal).is_err() {
                 return;
             }

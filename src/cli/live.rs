@@ -481,6 +481,7 @@ pub(super) fn until_stopped(signals: &std::sync::mpsc::Receiver<Signal>, mut don
         match signals.recv_timeout(OUTPUT_CHECK_INTERVAL) {
             Err(RecvTimeoutError::Timeout) if done() => return,
             Err(RecvTimeoutError::Timeout) => {}
+            Ok(Signal::Resize) => {}
             Ok(Signal::Stop | Signal::Suspend) | Err(RecvTimeoutError::Disconnected) => return,
         }
     }

@@ -22,6 +22,7 @@ pub(super) fn run(
 ) -> Result<(), CliError> {
     let style = io.style(global);
     let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
+    let (messages, wake) = messages(signals).map_err(failed)?;
     let options = tui::Options {
         theme: Theme {
             color: style.color && flags.theme != ThemeWord::Mono,
@@ -33,7 +34,8 @@ pub(super) fn run(
         screen,
         slow_link: flags.slow_link,
         multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
-        messages: messages(signals).map_err(failed)?,
+        messages,
+        wake,
     };
     tui::run(feed, options).map_err(failed)
 }

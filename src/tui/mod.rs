@@ -32,9 +32,10 @@ pub use shell::overlay::Overlay;
 pub use shell::painter::{Painter, blank};
 pub use shell::run::{Options, run, terminal_size};
 pub use shell::settle::search;
-pub use shell::turn::Screens;
+pub use shell::turn::{Screens, Wait};
 pub use shell::update::update;
 pub use shell::view::view;
+pub use shell::wake::{WakeReader, Waker, wake_pair};
 #[cfg(test)]
 pub use tests::drawn_text as drawn;
 pub use widgets::theme::Theme;

@@ -96,6 +96,19 @@ impl Terminal {
         }
     }
 
+    /// Returns how often threads of the program began to wait.
+    #[cfg(target_os = "linux")]
+    fn waits(&self) -> u64 {
+        let id = self.child.process_id().expect("a process");
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
+        let waits = |thread: std::io::Result<std::fs::DirEntry>| {
+            let status = std::fs::read_to_string(thread.ok()?.path().join("status")).ok()?;
+            let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+            line.trim().parse::<u64>().ok()
+        };
+        threads.filter_map(waits).sum()
+    }
+
     /// Resizes the terminal as a window manager does.
     fn resize(&self, columns: u16, rows: u16) {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen_mut().set_size(rows, columns);
@@ -359,6 +372,9 @@ impl Feed for Panics {
         assert!(!self.at.exists(), "a defect of ours");
         0
     }
+    fn poll_interval(&self) -> Option<Duration> {
+        Some(Duration::from_millis(20))
+    }
     fn info(&self) -> Info {
         Info { source: "before the panic".into(), ..Info::default() }
     }
@@ -377,6 +393,7 @@ fn run_panicking_screens(at: PathBuf) {
     let feed = Panics { at, store, bodies: Decoded(Schema::builtin()) };
     // The sender stays alive to the end.
     let (_send, messages) = mpsc::channel();
+    let (_waker, wake) = tui::wake_pair().expect("a pipe");
     let options = tui::Options {
         theme: Theme::default(),
         zone: jiff::tz::TimeZone::UTC,
@@ -385,6 +402,7 @@ fn run_panicking_screens(at: PathBuf) {
         slow_link: false,
         multiplexer: None,
         messages,
+        wake,
     };
     tui::run(&feed, options).expect("a terminal");
 }
@@ -536,4 +554,24 @@ fn snippets_contain_the_bound_port() {
     }
     terminal.press("q");
     assert_eq!(terminal.end(), 0);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn sleeps_while_a_replay_is_paused() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/recordings/v1.xdsrec");
+    let mut terminal = Terminal::start(env!("CARGO_BIN_EXE_xdscope"), &["replay", recording]);
+    terminal.until("1 Overview");
+    terminal.wait_until_idle();
+    let before = terminal.waits();
+    std::thread::sleep(Duration::from_secs(2));
+    assert_eq!(terminal.waits(), before, "threads wake up although nothing changes");
+    // Keys, sizes and signals still arrive.
+    terminal.press("3");
+    terminal.until("[3 Timeline]");
+    terminal.resize(70, 20);
+    terminal.wait("the new size", |screen| screen.contents().lines().all(|line| line.chars().count() <= 70));
+    terminal.signal("TERM");
+    terminal.end();
+    terminal.assert_restored();
 }

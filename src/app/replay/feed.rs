@@ -23,6 +23,9 @@ use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::{Decoded, save_copy};
 
+/// How often to look whether a growing source was read again.
+const RELOAD_INTERVAL: Duration = Duration::from_millis(100);
+
 /// The source of a replay and its settings.
 #[derive(Clone)]
 pub struct Options {
@@ -263,6 +266,14 @@ impl Feed for ReplayFeed {
     fn revision(&self) -> u64 {
         self.tick();
         self.revision.get() + self.applied.as_ref().map_or(0, |file| file.revision())
+    }
+
+    fn poll_interval(&self) -> Option<Duration> {
+        if self.state.borrow().playing.is_some() {
+            return Some(Duration::ZERO);
+        }
+        let reload = self.reload.as_ref().map(|_| RELOAD_INTERVAL);
+        reload.or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
     }
 
     fn info(&self) -> Info {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
 
 use super::error::SeekError;
 use super::{ReplayFeed, saved};
@@ -15,6 +16,9 @@ use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, Seek, StoreData
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{display_safe, size};
+
+/// How often to look how much is read.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(33);
 
 /// A source that another thread opens.
 pub struct Opening<T, E> {
@@ -141,6 +145,10 @@ where
             // Higher than any percentage.
             Stage::Ready(feed) => feed.revision() + 1000,
         }
+    }
+
+    fn poll_interval(&self) -> Option<Duration> {
+        self.with(Feed::poll_interval).unwrap_or(Some(PROGRESS_INTERVAL))
     }
 
     fn info(&self) -> Info {

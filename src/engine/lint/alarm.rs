@@ -54,6 +54,11 @@ impl AlarmQueue {
         self.0.push(Reverse(due));
     }
 
+    /// Returns when the next timer expires.
+    pub(super) fn next(&self) -> Option<Time> {
+        self.0.peek().map(|Reverse(next)| next.at)
+    }
+
     /// Takes out the next timer if `is_due` says that its time has come.
     pub(super) fn pop(&mut self, is_due: impl Fn(Time) -> bool) -> Option<Due> {
         let Reverse(next) = self.0.peek()?;

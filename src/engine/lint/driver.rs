@@ -81,6 +81,11 @@ impl Lint {
         self.fire(store, |due| due <= now);
     }
 
+    /// Returns when the next timer expires; `None` if none runs.
+    pub fn next_timer(&self, store: &Store) -> Option<Time> {
+        self.alarms.next().filter(|_| !store.clock().untimed)
+    }
+
     /// Returns all findings so far, in the order of their first occurrence.
     pub fn findings(&self) -> &[Finding] {
         self.findings.all()

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use crate::wire::event::{Seq, Time};
 
+use crate::tui::shell::wake::Waker;
+
 use super::client_action::ClientAction;
 use super::replay::{Marked, ReplayBar, Seek};
 use super::source::Data;
@@ -60,6 +62,13 @@ pub struct Info {
     pub tap: Option<TapFigures>,
 }
 
+impl Info {
+    /// Whether the source is a recording that is still being read.
+    pub fn is_opening(&self) -> bool {
+        self.mode == Mode::Replay && self.bar.is_none()
+    }
+}
+
 /// The figures of a running tap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapFigures {
@@ -97,6 +106,13 @@ pub trait Feed {
     /// A number that changes whenever the facts or the [`Info`] do.
     fn revision(&self) -> u64;
     fn info(&self) -> Info;
+    /// Makes the source call `waker` whenever its revision changes by itself.
+    fn set_waker(&self, _waker: Waker) {}
+    /// The interval at which the revision may change without a call of the waker; `None` if it
+    /// does not.
+    fn poll_interval(&self) -> Option<Duration> {
+        None
+    }
     /// Moves the time cursor. A live source goes back in its session file, from where it is paused.
     ///
     /// # Errors

@@ -273,6 +273,9 @@ fn follow(model: &mut Model, data: &dyn Data) {
 }
 
 fn pause(model: &mut Model, data: &dyn Data) {
+    if model.common.info.is_opening() {
+        return model.say(replay::OPENING);
+    }
     model.common.paused = match model.common.paused {
         Some(_) => None,
         None => Some(Paused { rows: data.rows(), now: data.now() }),

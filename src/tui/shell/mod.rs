@@ -23,3 +23,4 @@ mod tests;
 pub(super) mod turn;
 pub(super) mod update;
 pub(super) mod view;
+pub(super) mod wake;

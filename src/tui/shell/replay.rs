@@ -27,8 +27,15 @@ pub(super) fn seek_of(command: Command, has_cursor: bool) -> Option<Seek> {
     })
 }
 
+/// Notice while a recording is read.
+pub(super) const OPENING: &str = "the recording is still being read";
+
 /// Moves the time cursor. A live source is paused, and goes back in its session file.
 pub(super) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect> {
+    if model.common.info.is_opening() {
+        model.say(OPENING);
+        return vec![];
+    }
     if model.common.info.bar.is_none() {
         if matches!(seek, Seek::On | Seek::Slower | Seek::Faster | Seek::Problem { on: true, .. }) {
             model.say("this is live: , goes back, and then these work");

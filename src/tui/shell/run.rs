@@ -21,11 +21,14 @@ use super::effect::{Effect, Msg};
 use super::model::Model;
 use super::painter::Painter;
 use super::terminal::Terminal;
-use super::turn::Screens;
+use super::turn::{Screens, Wait};
 use super::update::update;
+use super::wake::{WakeReader, wake_pair};
 
 /// The shortest wait in which crossterm returns what it has read.
 const MIN_WAIT: Duration = Duration::from_millis(1);
+/// The longest wait where keys do not come from stdin: nothing else ends that wait.
+const MAX_KEY_WAIT: Duration = Duration::from_millis(33);
 /// Keys taken in before a frame is drawn.
 const MAX_KEYS_PER_FRAME: usize = 256;
 
@@ -39,8 +42,11 @@ pub struct Options {
     pub slow_link: bool,
     /// The multiplexer around this program, for the clipboard.
     pub multiplexer: Option<Multiplexer>,
-    /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`].
+    /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`], SIGWINCH
+    /// as [`Msg::Resize`].
     pub messages: Receiver<Msg>,
+    /// Woken after each message.
+    pub wake: WakeReader,
 }
 
 /// Shows the screens until the user quits or [`Msg::Stop`] arrives, then restores the terminal.
@@ -48,16 +54,21 @@ pub struct Options {
 /// # Errors
 /// The terminal cannot be read or written, or a panic on another thread restored it.
 pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
-    let terminal = Terminal::take()?;
+    let terminal = Terminal::take(options.wake.waker())?;
     let mut model = Model::new(size()?, options.theme, options.zone);
     model.screen = options.screen;
     model.keys = options.keys;
     model.marks = feed.marks();
     let out = BufWriter::with_capacity(1 << 16, io::stdout());
     let mut screens = Screens::new(model, out, options.slow_link);
-    let stdin = Stdin::of_process();
+    let (waker, changes) = wake_pair()?;
+    feed.set_waker(waker);
+    let input = Input { stdin: Stdin::of_process(), messages: options.wake, changes };
+    let mut are_keys_left = false;
     loop {
-        let Some(mut messages) = keys(stdin, screens.wait())? else { return Ok(()) };
+        let wait = if are_keys_left { Wait::NONE } else { screens.wait(feed) };
+        let Some(mut messages) = input.keys(wait)? else { return Ok(()) };
+        are_keys_left = messages.len() >= MAX_KEYS_PER_FRAME;
         loop {
             match options.messages.try_recv() {
                 Ok(message) => messages.push(message),
@@ -136,31 +147,69 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
 }
 
-/// Waits for a key, and returns all keys that are there; `None` if the terminal is gone.
-fn keys(stdin: Stdin, wait: Duration) -> io::Result<Option<Vec<Msg>>> {
-    let mut messages = Vec::new();
-    let mut wait = wait.max(MIN_WAIT);
-    if stdin == Stdin::Terminal {
+/// Everything that ends a wait.
+struct Input {
+    stdin: Stdin,
+    messages: WakeReader,
+    changes: WakeReader,
+}
+
+impl Input {
+    /// Waits for a key, and returns all keys that are there; `None` if the terminal is gone.
+    fn keys(&self, wait: Wait) -> io::Result<Option<Vec<Msg>>> {
+        let mut left = match self.stdin {
+            Stdin::Terminal => {
+                if self.wait(wait) == Awaited::TerminalGone {
+                    return Ok(None);
+                }
+                MIN_WAIT
+            }
+            Stdin::Other => {
+                wait.timeout.map_or(MAX_KEY_WAIT, |timeout| timeout.clamp(MIN_WAIT, MAX_KEY_WAIT))
+            }
+        };
+        let mut messages = Vec::new();
+        while messages.len() < MAX_KEYS_PER_FRAME && event::poll(left)? {
+            left = MIN_WAIT;
+            match event::read()? {
+                Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
+                Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
+                Event::Paste(text) => messages.push(Msg::Paste(text)),
+                _ => {}
+            }
+        }
+        Ok(Some(messages))
+    }
+
+    /// Waits for input on the terminal, a message or, if wanted, a change.
+    fn wait(&self, wait: Wait) -> Awaited {
+        let mut polled = vec![
+            PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN),
+            PollFd::new(&self.messages, PollFlags::IN),
+        ];
+        if wait.for_changes {
+            polled.push(PollFd::new(&self.changes, PollFlags::IN));
+        }
+        let timeout = wait.timeout.map(|timeout| timeout.max(MIN_WAIT));
+        // A signal may end the wait: the caller waits again.
+        let _ = poll(&mut polled, timeout.and_then(|timeout| Timespec::try_from(timeout).ok()).as_ref());
+        self.messages.reset();
+        if wait.for_changes {
+            self.changes.reset();
+        }
         // crossterm does not report the end of a terminal.
-        let mut polled = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
-        // A signal that ends the wait may be a new size, which crossterm reports.
-        let _ = poll(&mut polled, Timespec::try_from(wait).ok().as_ref());
         let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
-        if polled.iter().any(|polled| polled.revents().intersects(gone)) {
-            return Ok(None);
-        }
-        wait = MIN_WAIT;
+        let is_gone = polled.first().is_some_and(|stdin| stdin.revents().intersects(gone));
+        if is_gone { Awaited::TerminalGone } else { Awaited::Input }
     }
-    while messages.len() < MAX_KEYS_PER_FRAME && event::poll(wait)? {
-        wait = MIN_WAIT;
-        match event::read()? {
-            Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
-            Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
-            Event::Paste(text) => messages.push(Msg::Paste(text)),
-            _ => {}
-        }
-    }
-    Ok(Some(messages))
+}
+
+/// The end of a wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Awaited {
+    /// There may be keys, messages or changes.
+    Input,
+    TerminalGone,
 }
 
 /// The source of keys.

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 use std::panic;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
 
 use crossterm::cursor::Show;
 use crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
@@ -12,8 +12,12 @@ use crossterm::terminal::{
 };
 use crossterm::{execute, queue};
 
+use super::wake::Waker;
+
 /// The terminal is taken over. Static, because the panic hook reads it too.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Wakes the event loop after a panic on another thread.
+static WAKER: Mutex<Option<Waker>> = Mutex::new(None);
 static HOOK: Once = Once::new();
 
 /// The terminal, taken over until dropped.
@@ -21,14 +25,19 @@ static HOOK: Once = Once::new();
 pub(super) struct Terminal(());
 
 impl Terminal {
-    /// Takes over the terminal: alternate screen, raw mode, bracketed paste.
-    pub(super) fn take() -> io::Result<Terminal> {
+    /// Takes over the terminal: alternate screen, raw mode, bracketed paste. `waker` wakes the event
+    /// loop once the terminal is lost.
+    pub(super) fn take(waker: Waker) -> io::Result<Terminal> {
+        *WAKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
         HOOK.call_once(|| {
             let before = panic::take_hook();
             panic::set_hook(Box::new(move |info| {
                 // The message is printed on the restored screen.
                 restore();
                 before(info);
+                if let Some(waker) = WAKER.try_lock().ok().and_then(|waker| waker.clone()) {
+                    waker.wake();
+                }
             }));
         });
         // Set first, so that a failure in the middle is undone too.

@@ -22,12 +22,22 @@ const SLOW_FRAME_INTERVAL: Duration = Duration::from_millis(200);
 const KEY_FRAME_INTERVAL: Duration = Duration::from_millis(8);
 /// The time after a key within which the user is considered to be typing.
 const TYPING_TIMEOUT: Duration = Duration::from_millis(300);
-/// The interval at which ages are updated.
-const TICK_INTERVAL: Duration = Duration::from_secs(1);
 /// The share of a frame that a search gets.
 const SEARCH_TIME: Duration = Duration::from_millis(4);
-/// The interval at which a paused screen looks for signals.
-const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A wait for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The longest wait; `None`: until a key or a message comes.
+    pub timeout: Option<Duration>,
+    /// A change of the facts ends the wait.
+    pub for_changes: bool,
+}
+
+impl Wait {
+    /// Takes the keys that are there.
+    pub(super) const NONE: Wait = Wait { timeout: Some(Duration::ZERO), for_changes: false };
+}
 
 /// The screens of a feed, painted on `W`.
 pub struct Screens<W: Write> {
@@ -42,8 +52,6 @@ pub struct Screens<W: Write> {
     has_key: bool,
     /// The revision of the facts that the model shows.
     revision: Option<u64>,
-    /// The time at which the model was updated to the revision.
-    changed: Instant,
     /// A frame is due.
     is_dirty: bool,
 }
@@ -59,21 +67,23 @@ impl<W: Write> Screens<W> {
             answered: None,
             has_key: true,
             revision: None,
-            changed: Instant::now(),
             is_dirty: true,
         }
     }
 
     /// Returns how long to wait for a key.
-    pub fn wait(&self) -> Duration {
+    pub fn wait(&self, feed: &dyn Feed) -> Wait {
         if self.painted.is_none() {
-            Duration::ZERO
+            Wait::NONE
         } else if self.is_dirty || self.model.is_searching() {
-            Duration::from_millis(2)
+            Wait { timeout: Some(Duration::from_millis(2)), for_changes: false }
         } else if self.model.common.paused.is_some() {
-            PAUSED_POLL_INTERVAL
+            Wait { timeout: None, for_changes: false }
+        } else if self.revision != Some(feed.revision()) {
+            let passed = self.painted.map_or(self.frame, |painted| painted.elapsed());
+            Wait { timeout: Some(self.frame.saturating_sub(passed)), for_changes: false }
         } else {
-            self.frame
+            Wait { timeout: feed.poll_interval().map(|poll| poll.max(self.frame)), for_changes: true }
         }
     }
 
@@ -86,9 +96,9 @@ impl<W: Write> Screens<W> {
     pub fn turn(&mut self, feed: &dyn Feed, mut messages: Vec<Msg>) -> Vec<Effect> {
         self.has_key |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
-        let due = self.revision != Some(now) || self.changed.elapsed() >= TICK_INTERVAL;
-        if due && self.model.common.paused.is_none() && is_over(self.painted, self.frame) {
-            (self.revision, self.changed) = (Some(now), Instant::now());
+        let is_changed = self.revision != Some(now);
+        if is_changed && self.model.common.paused.is_none() && is_over(self.painted, self.frame) {
+            self.revision = Some(now);
             messages.push(Msg::Info(Box::new(feed.info())));
         }
         let mut effects = Vec::new();

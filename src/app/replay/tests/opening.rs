@@ -36,6 +36,10 @@ fn shows_progress_until_the_source_is_open() {
     let text = shown(&model);
     assert!(text.contains("replay session.xdsrec · 25% read") && text.contains("[3 Timeline]"), "{text}");
     assert!(feed.replay(None, Seek::Start).is_err_and(|why| why.to_string().contains("not open yet")));
+    for keys in [" ", ",", "}"] {
+        typed(&feed, &mut model, keys);
+        assert!(model.common.paused.is_none(), "{keys:?} stops the screens before there is a source");
+    }
     read.store(u64::MAX, Ordering::Relaxed);
     typed(&feed, &mut model, "1");
     assert!(shown(&model).contains("All 2.0 kB are read; looking for problems"), "{}", shown(&model));
