@@ -56,10 +56,15 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Gather<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if !self.due {
-            self.due = true;
-            cx.waker().wake_by_ref();
+        if self.due {
+            return Poll::Ready(Ok(()));
         }
+        // h2 flushes whenever it is polled: a wake with nothing to write would never end.
+        if self.leg.buffer().is_empty() {
+            return Pin::new(&mut self.leg).poll_flush(cx);
+        }
+        self.due = true;
+        cx.waker().wake_by_ref();
         Poll::Ready(Ok(()))
     }
 
@@ -132,6 +137,8 @@ mod tests {
         let mut room = [0; 8];
         assert!(Pin::new(&mut gather).poll_read(&mut cx, &mut ReadBuf::new(&mut room)).is_pending());
         assert_eq!(gather.leg.get_ref().0, [b"onetwo"]);
+        assert!(matches!(Pin::new(&mut gather).poll_flush(&mut cx), Poll::Ready(Ok(()))));
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1, "nothing to write");
 
         frame(&mut gather, &mut cx, b"last");
         assert_eq!(woken.0.load(Ordering::Relaxed), 2);
