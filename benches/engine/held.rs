@@ -65,12 +65,13 @@ pub fn run(quick: bool) {
 }
 
 /// Returns the resident memory in bytes.
-fn resident() -> Option<f64> {
+pub fn resident() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok().map(|kib| kib * 1024.0)
 }
 
-fn since(from: f64) -> f64 {
+/// Returns the growth of the resident memory in bytes.
+pub fn since(from: f64) -> f64 {
     resident().unwrap_or(f64::NAN) - from
 }

@@ -2,13 +2,14 @@
 //! same bytes in the same run.
 //!
 //! `cargo bench --bench engine` prints one line per figure. `-- --quick` runs less, to check that
-//! the bench works; `-- held|small|repush|first|scale` runs one group. Bytes are parsed, stored and
+//! the bench works; `-- held|month|small|repush|first|scale` runs one group. Bytes are parsed, stored and
 //! checked by the rules as in a tap, without sockets and recording. Figures are medians over rounds
 //! that alternate with their reference.
 
 #[path = "../clusters/mod.rs"]
 mod clusters;
 mod held;
+mod month;
 mod push;
 mod scale;
 mod small;
@@ -28,8 +29,9 @@ use xdscope::wire::pb::Fields;
 use xdscope::wire::{Frame, FramePayload, Message, MessageShape, Open};
 
 /// Memory is measured first, while the heap is small.
-const GROUPS: [(&str, fn(bool)); 5] = [
+const GROUPS: [(&str, fn(bool)); 6] = [
     ("held", held::run),
+    ("month", month::run),
     ("small", small::run),
     ("repush", push::repeated),
     ("first", push::first),
@@ -70,10 +72,16 @@ struct Engine {
 
 impl Engine {
     fn new(schema: &Arc<Schema>, judged: Judged) -> Engine {
+        Engine::with_budget(schema, judged, Options::default().history)
+    }
+
+    /// `budget`: bytes from which old facts may be dropped.
+    fn with_budget(schema: &Arc<Schema>, judged: Judged, budget: usize) -> Engine {
         let redactor = Arc::new(Redactor::new(schema.clone(), 1));
         let catalog = Catalog::new(1, Some(redactor), Box::new(MemoryBodies::default()));
         let clock = Clock { epoch: Some(1 << 60), untimed: false };
-        let mut store = Store::new(catalog, clock, Options::default());
+        let options = Options { history: budget, ..Options::default() };
+        let mut store = Store::new(catalog, clock, options);
         store.set_meaning(meaning(schema.clone()));
         let options: lint::Options = match judged {
             Judged::Live => bounded(schema),
