@@ -4,6 +4,7 @@
 use std::io::Write as _;
 
 use crate::engine::lint;
+use crate::engine::problems::ProblemKind;
 use crate::engine::store::{MessageKind, RequestClass};
 use crate::present::{explanation, logs, report};
 use crate::wire::text::display_safe;
@@ -137,7 +138,7 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
         }
     }
     for (problem, meaning) in report::PROBLEM_WORDS {
-        if problem.eq_ignore_ascii_case(&word) {
+        if problem.eq_ignore_ascii_case(&word) || problem_json(problem) == word {
             found.push((format!("{problem} (problem)"), meaning));
         }
     }
@@ -150,6 +151,14 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
         found.push((format!("{} (kind of message)", kind.word()), kind_meaning(kind)));
     }
     found
+}
+
+/// Returns how JSON spells the word of a problem.
+fn problem_json(word: &str) -> String {
+    match word {
+        "DIFFERS" => ProblemKind::NotApplied.word().to_owned(),
+        word => word.to_lowercase(),
+    }
 }
 
 /// Describes a class of requests.

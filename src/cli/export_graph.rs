@@ -50,9 +50,10 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let graph = Graph::of(&store, &schema, streams);
     let node = picked.streams.iter().find(|stream| streams.contains(&stream.stream));
     let title = node.map(report::node_name).unwrap_or_default();
+    let now = (!store.clock().untimed).then(|| store.now());
     let text = match args.to {
-        ExportTo::Mermaid => mermaid(&graph, &title),
-        _ => dot(&graph, &title),
+        ExportTo::Mermaid => mermaid(&graph, &title, now),
+        _ => dot(&graph, &title, now),
     };
     match &args.output {
         None => io.stdout.write_all(text.as_bytes())?,

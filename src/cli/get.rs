@@ -336,6 +336,10 @@ impl Get<'_> {
             types.entry(key(&state.type_url)).or_default().streams.insert(state.stream);
         }
         let printed = self.each(&mut |fact| {
+            // A glob is not a resource.
+            if fact.state == ResourceState::Empty {
+                return Ok(());
+            }
             let count = types.entry(key(&fact.type_url)).or_default();
             count.names.insert(fact.name.clone());
             if fact.refused {

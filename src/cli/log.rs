@@ -63,7 +63,11 @@ pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     if printed == 0 && !global.quiet {
         io.flush()?;
         let all = store.rows();
-        io.say(&if all == 0 { "no messages".to_owned() } else { format!("0 of {all} rows match") });
+        io.say(&if all == 0 {
+            "no messages".to_owned()
+        } else {
+            format!("0 of {} match", plural(all as u64, "row"))
+        });
     }
     Ok(Exit::Yes)
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::engine::session::is_glob;
 use crate::engine::store::{ClaimFact, ClaimOutcome, MissingAnswer, ResourceFact, StateFact, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
@@ -112,8 +113,7 @@ impl SubscriptionRows<'_> {
             self.states.iter().map(|state| self.store.claims(state.stream, &state.type_url)).collect();
         let has_claims = claims.iter().any(|claims| !claims.is_empty());
         let mut titles = vec!["NODE", "TYPE", "NAME", "VER", "STATE"];
-        let has_globs = |state: &&StateFact| !self.store.globs(state.stream, &state.type_url).is_empty();
-        let has_globs = self.states.iter().copied().any(|state| has_globs(&state));
+        let has_globs = self.states.iter().any(|state| state.names.iter().any(|name| is_glob(name)));
         titles.extend(has_aliases.then_some("ALIAS OF"));
         titles.extend(has_globs.then_some("MEMBERS"));
         titles.extend(has_causes.then_some("PERHAPS"));
@@ -192,7 +192,9 @@ fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec
         node(state),
         Cell::role(type_label(state.type_url.as_str()), Role::Muted),
         Cell::new(shown_name(name)),
-        Cell::new(fact.and_then(|fact| fact.version.as_deref()).unwrap_or("-")),
+        Cell::new(
+            fact.and_then(|fact| fact.version.as_deref()).filter(|text| !text.is_empty()).unwrap_or("-"),
+        ),
         Cell::role(word, role),
     ]
 }

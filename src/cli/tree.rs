@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::graph::{Graph, NodeState, TrafficGap};
+use crate::engine::graph::{self, Graph, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::ResourceFact;
 use crate::present::authority::authority_text;
@@ -13,7 +13,7 @@ use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
 use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
-use crate::wire::text::{display_safe, type_label};
+use crate::wire::text::{display_safe, shown_name, type_label};
 
 use super::error::CliError;
 use super::get::Get;
@@ -74,12 +74,14 @@ impl Tree<'_> {
         let Tree { get, graph, branches, style, .. } = *self;
         let version = fact.version.as_deref().unwrap_or("-");
         let state = self.with_consequences(fact);
-        let line = format!("{}  {version}  {state}", fact.name);
+        let line = format!("{}  {version}  {state}", shown_name(&fact.name));
         writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
         // Refused content is an overlay on the content in use.
         let used = ResourceFact { content: fact.content_in_use(), ..fact.clone() };
         let body = bodies::resource(get.store, get.schema, &used, FieldNames::Original);
-        let links = body.map(|body| links::links_of(get.schema, &body)).unwrap_or_default();
+        let any = used.content.and_then(|id| get.store.catalog().bytes(id));
+        let links = body.zip(any).map(|(body, any)| graph::links_of(get.schema, &any, &body));
+        let links = links.unwrap_or_default();
         let refused = self.refused_update(fact);
         let lead = if last { "   " } else { branches.through };
         let arrow = style.pick("→", "->");
@@ -97,7 +99,7 @@ impl Tree<'_> {
             let url = link.kind.type_url(ApiVersion::V3);
             let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
             let target = format!("{target}{}", self.gap(fact, link));
-            let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), link.name);
+            let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), shown_name(&link.name));
             let authority = link.authority.as_ref();
             let authority =
                 authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();

@@ -77,7 +77,9 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
         ResourceState::Present | ResourceState::Kept => Role::Ok,
         ResourceState::Waiting => Role::Pending,
         ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
-        ResourceState::Removed | ResourceState::Absent | ResourceState::Released => Role::Muted,
+        ResourceState::Removed | ResourceState::Absent | ResourceState::Empty | ResourceState::Released => {
+            Role::Muted
+        }
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     (format!("{word}{by}"), role)

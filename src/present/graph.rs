@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 
 use crate::engine::graph::{Graph, GraphNode, NodeId, NodeState};
 use crate::engine::nack::RestUse;
-use crate::wire::event::Kind;
-use crate::wire::text::display_safe;
+use crate::engine::store::ResourceState;
+use crate::wire::event::{Kind, Time};
+use crate::wire::text::{display_safe, shown_name};
 
-use super::report::RefusedState;
+use super::report::{RefusedState, gap_duration};
 
 /// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
@@ -18,6 +19,7 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::Refused { .. } | NodeState::Dangling => "red",
         NodeState::RefusedPush { rest: RestUse::Used, .. } => "green",
         NodeState::Warming { .. } | NodeState::Missing { .. } | NodeState::RefusedPush { .. } => "orange",
+        NodeState::Gone(ResourceState::Redirected) => "green",
         NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => "gray",
     }
 }
@@ -43,7 +45,11 @@ fn lines(node: &GraphNode) -> [String; 3] {
     } else {
         state
     };
-    [node.kind.label().to_owned(), display_safe(&node.name).into_owned(), display_safe(&state).into_owned()]
+    [
+        node.kind.label().to_owned(),
+        display_safe(shown_name(&node.name)).into_owned(),
+        display_safe(&state).into_owned(),
+    ]
 }
 
 /// A reference between two nodes.
@@ -98,8 +104,16 @@ impl Overlay<'_> {
     }
 }
 
+/// Returns the texts of routes to clusters that the client cannot use, by edge: `503 since 12s`.
+fn gaps(graph: &Graph, now: Option<Time>) -> HashMap<(NodeId, NodeId), String> {
+    let gaps = graph.gaps.iter();
+    gaps.map(|gap| ((gap.route, gap.cluster), gap_duration(gap, now))).collect()
+}
+
 /// Formats the graph in the Graphviz DOT language. References of refused versions are dashed.
-pub fn dot(graph: &Graph, title: &str) -> String {
+///
+/// Routes to clusters that the client cannot use are red; without `now` they have no age.
+pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
     let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
     let mut out =
         format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
@@ -112,8 +126,11 @@ pub fn dot(graph: &Graph, title: &str) -> String {
         };
         let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
     }
+    let gaps = gaps(graph, now);
     for Edge { from, to, path } in edges(graph) {
-        let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"{}\"];", quoted(&display_safe(path)));
+        let gap = gaps.get(&(from, to)).map(|gap| format!(", label=\"{gap}\", color=red"));
+        let (path, gap) = (quoted(&display_safe(path)), gap.unwrap_or_default());
+        let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"{path}\"{gap}];");
     }
     let overlay = Overlay::of(graph);
     for (id, label) in overlay.labels(graph) {
@@ -129,7 +146,9 @@ pub fn dot(graph: &Graph, title: &str) -> String {
 }
 
 /// Formats the graph as a Mermaid flowchart. References of refused versions are dotted.
-pub fn mermaid(graph: &Graph, title: &str) -> String {
+///
+/// Routes to clusters that the client cannot use have a label; without `now` the label has no age.
+pub fn mermaid(graph: &Graph, title: &str, now: Option<Time>) -> String {
     // Quotes and brackets would end a label, so use entities.
     let escaped = |text: &str| {
         let mut out = String::new();
@@ -148,8 +167,10 @@ pub fn mermaid(graph: &Graph, title: &str) -> String {
         let label = lines(node).map(|line| escaped(&line)).join("<br/>");
         let _ = writeln!(out, "  n{id}[\"{label}\"]:::{}", color(&node.state));
     }
+    let gaps = gaps(graph, now);
     for Edge { from, to, .. } in edges(graph) {
-        let _ = writeln!(out, "  n{from} --> n{to}");
+        let gap = gaps.get(&(from, to)).map(|gap| format!("|\"{gap}\"|")).unwrap_or_default();
+        let _ = writeln!(out, "  n{from} -->{gap} n{to}");
     }
     let overlay = Overlay::of(graph);
     for (id, label) in overlay.labels(graph) {
@@ -177,6 +198,7 @@ pub const KIND_CHAIN: [(Kind, &str); 5] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::graph::TrafficGap;
 
     #[test]
     fn escapes_names_in_labels() {
@@ -198,9 +220,42 @@ mod tests {
         };
         let mut graph = Graph::default();
         graph.nodes.push(node);
-        let (dot, mermaid) = (dot(&graph, "t\"\n}"), mermaid(&graph, "t\nx"));
+        let (dot, mermaid) = (dot(&graph, "t\"\n}", None), mermaid(&graph, "t\nx", None));
         assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
         assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
         assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
+    }
+
+    /// docs/protocol.md#h-11
+    #[test]
+    fn exports_show_routes_to_unusable_clusters() {
+        let node = |kind, name: &str| GraphNode {
+            kind,
+            name: name.into(),
+            state: NodeState::Ready,
+            version: None,
+            in_force: None,
+            stream: None,
+            type_url: None,
+            content: None,
+            refused: None,
+            uses: Vec::new(),
+            users: Vec::new(),
+            warming: None,
+            certificate: None,
+            is_troubled: false,
+        };
+        let mut graph = Graph::default();
+        graph.nodes = vec![node(Kind::Rds, "r"), node(Kind::Cds, "c")];
+        graph.nodes[0].uses.push((1, "routes[0].route.cluster".into()));
+        graph.gaps.push(TrafficGap { route: 0, cluster: 1, since: Some(Time(0)) });
+        let now = Some(Time(12_000_000_000));
+        let dot = dot(&graph, "t", now);
+        assert!(
+            dot.contains("tooltip=\"routes[0].route.cluster\", label=\"503 since 12s\", color=red]"),
+            "{dot}"
+        );
+        let mermaid = mermaid(&graph, "t", None);
+        assert!(mermaid.contains("n0 -->|\"503\"| n1"), "{mermaid}");
     }
 }

@@ -212,7 +212,7 @@ fn is_present(fact: &ResourceFact) -> bool {
     use ResourceState::*;
     match fact.state {
         Present | Kept | Orphan | Redirected => true,
-        Waiting | Removed | Absent | Expired | Released => false,
+        Waiting | Removed | Absent | Empty | Expired | Released => false,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use super::{run, show};
 use crate::cli::Exit;
+use crate::engine::problems::{ProblemKind, Urgency};
+use crate::present::report;
 
 /// `help keys` equals the key map.
 #[test]
@@ -57,6 +59,22 @@ fn explains_states_and_kinds() {
     assert!(row.contains("see  xdscope explain nack-resend-loop"), "{row}");
     for word in ["synced", "stale", "miss", "resend", "orphan"] {
         assert_eq!(run(&["explain", word]).exit, Exit::Yes, "{word}");
+    }
+}
+
+/// Each word of a problem or a state that `status` prints, as text and as JSON.
+#[test]
+fn explains_each_word_of_status() {
+    let mut words: Vec<&str> = ProblemKind::all().map(ProblemKind::word).collect();
+    words.extend(ProblemKind::all().map(|kind| report::problem_kind_word(kind, Urgency::Error).0));
+    words.extend(["APPLIED", "REJECTED"]);
+    let help = run(&["help", "states"]).out;
+    for word in words {
+        let output = run(&["explain", word]);
+        assert_eq!(output.exit, Exit::Yes, "{word}: {}", output.err);
+        let is_listed =
+            |line: &str| line.split_whitespace().next().is_some_and(|known| known.eq_ignore_ascii_case(word));
+        assert!(word == "not_applied" || help.lines().any(is_listed), "{word}: {help}");
     }
 }
 

@@ -139,6 +139,7 @@ impl Graph {
         for _ in 0..most {
             let Some(node) = self.nodes.pop() else { return true };
             self.by_name.remove(&(node.kind, node.name));
+            self.by_spelling.clear();
         }
         self.nodes.is_empty()
     }

@@ -13,6 +13,7 @@
 
 mod build;
 mod gaps;
+mod redirect;
 mod refused;
 mod state;
 #[cfg(test)]
@@ -22,11 +23,11 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::is_structured;
 use crate::engine::session::locators::alternative;
-use crate::engine::store::{ResourceFact, Store, WarmingFact};
+use crate::engine::session::{is_structured, resource_type, respelled};
+use crate::engine::store::{ResourceFact, ResourceState, Store, WarmingFact};
 use crate::engine::structured::MAX_CHAIN;
-use crate::schema::links::{self, Link};
+use crate::schema::links::Link;
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
 use crate::wire::content::BlobId;
@@ -34,6 +35,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
+pub use redirect::links_of;
 pub use refused::{ChangedReference, RefusedUpdate};
 pub use state::{NodeState, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
@@ -110,8 +112,12 @@ impl References {
     /// Looks up the references of contents, such as those in [`Graph::unread`].
     pub fn read(&mut self, store: &Store, schema: &Schema, contents: &[BlobId]) {
         for id in contents {
-            let body = store.catalog().bytes(*id).map(|bytes| schema.any_to_json(&bytes));
-            let links = body.as_ref().map(|body| links::links_of(schema, body)).unwrap_or_default();
+            let bytes = store.catalog().bytes(*id);
+            let body = bytes.as_ref().map(|bytes| schema.any_to_json(bytes));
+            let links = match (&bytes, &body) {
+                (Some(bytes), Some(body)) => links_of(schema, bytes, body),
+                _ => Vec::new(),
+            };
             let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
             self.0.insert(*id, ContentFacts { links: links.into(), certificate });
         }
@@ -129,6 +135,8 @@ pub struct Graph {
     /// The nodes, indexed by [`NodeId`].
     pub nodes: Vec<GraphNode>,
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
+    /// Nodes by the canonical form of their structured names, if it differs.
+    by_spelling: HashMap<(Kind, Arc<str>), NodeId>,
     /// Routes in force to clusters that the client cannot use.
     pub gaps: Vec<TrafficGap>,
     /// Contents that are not in the cache. The graph lacks their edges and certificates.
@@ -164,6 +172,11 @@ pub fn fingerprint(store: &Store, streams: &[StreamId]) -> u64 {
         store.mark(fact.stream, &fact.type_url).hash(&mut hasher);
     }
     hasher.finish()
+}
+
+/// Whether a resource is a list collection, whose entries may be locators.
+fn is_collection(name: &str) -> bool {
+    is_structured(name) && resource_type(name).is_some_and(|kind| kind.ends_with("Collection"))
 }
 
 /// Whether resources of this type refer to other resources, or have certificates.
@@ -220,6 +233,10 @@ impl Graph {
             Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
             Some(_) => {}
             None => {
+                // References may spell a structured name in another way (docs/protocol.md#k-08).
+                if let Some(canonical) = respelled(&node.name) {
+                    self.by_spelling.insert((kind, canonical.into()), self.nodes.len());
+                }
                 self.by_name.insert(key, self.nodes.len());
                 self.nodes.push(node);
             }
@@ -227,7 +244,11 @@ impl Graph {
     }
 
     fn references_of(&mut self, id: NodeId, known: &References) -> Option<Arc<[Link]>> {
-        let node = self.nodes.get_mut(id).filter(|node| is_read(node.kind) && node.state.is_present())?;
+        let is_read = |node: &&mut GraphNode| match node.state {
+            NodeState::Gone(ResourceState::Redirected) => true,
+            _ => node.state.is_present() && (is_read(node.kind) || is_collection(&node.name)),
+        };
+        let node = self.nodes.get_mut(id).filter(is_read)?;
         let content = node.content?;
         if let Some(facts) = known.0.get(&content) {
             node.certificate.clone_from(&facts.certificate);
@@ -282,8 +303,9 @@ impl Graph {
 
     fn find_or_add(&mut self, link: &Link) -> NodeId {
         let key = (link.kind, Arc::from(link.name.as_str()));
-        if let Some(id) = self.by_name.get(&key) {
-            return *id;
+        let spelled = || self.spelled(link.kind, &link.name);
+        if let Some(id) = self.by_name.get(&key).copied().or_else(spelled) {
+            return id;
         }
         let id = self.nodes.len();
         self.by_name.insert(key.clone(), id);
@@ -314,6 +336,16 @@ impl Graph {
     /// Returns the id of a resource.
     pub fn find(&self, kind: Kind, name: &str) -> Option<NodeId> {
         self.by_name.get(&(kind, Arc::from(name))).copied()
+    }
+
+    /// Returns the id of a resource whose structured name is spelled in another way.
+    fn spelled(&self, kind: Kind, name: &str) -> Option<NodeId> {
+        if !is_structured(name) {
+            return None;
+        }
+        let canonical: Arc<str> = respelled(name).map_or_else(|| Arc::from(name), Arc::from);
+        let key = (kind, canonical);
+        self.by_name.get(&key).or_else(|| self.by_spelling.get(&key)).copied()
     }
 
     /// Returns the number of present resources of a type.

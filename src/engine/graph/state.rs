@@ -101,7 +101,7 @@ impl NodeState {
                 | NodeState::Missing { .. }
                 | NodeState::Dangling
                 | NodeState::Warming { .. }
-        ) || matches!(self, NodeState::Gone(state) if *state != ResourceState::Released)
+        ) || matches!(self, NodeState::Gone(state) if !is_in_order(*state))
     }
 
     /// Returns the word for the state, such as `in sync`, `warming` or `dangling`.
@@ -122,6 +122,11 @@ impl NodeState {
     }
 }
 
+/// Whether a resource without content is as it should be.
+fn is_in_order(state: ResourceState) -> bool {
+    matches!(state, ResourceState::Released | ResourceState::Redirected | ResourceState::Empty)
+}
+
 /// Whether resources of a type can outlive the references to them.
 pub fn has_orphans(kind: Kind) -> bool {
     matches!(kind, Kind::Eds | Kind::Rds | Kind::Vhds | Kind::Ecds | Kind::Sds)
@@ -135,7 +140,9 @@ impl Graph {
         let Some(node) = self.nodes.get_mut(id) else { return };
         node.warming = self.warming.remove(&(node.kind, node.name.clone()));
         let is_used = !node.users.is_empty();
-        let is_gone = matches!(node.state, NodeState::Gone(_));
+        let is_redirect = node.state == NodeState::Gone(ResourceState::Redirected);
+        let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
+        let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
         if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
@@ -157,7 +164,7 @@ impl Graph {
         if node.state.is_problem() {
             self.problems.push(id);
         }
-        if node.state.is_present() || node.state.is_problem() {
+        if node.state.is_present() || node.state.is_problem() || is_redirect {
             match node.kind {
                 Kind::Lds => self.roots.push(id),
                 _ if !is_used => self.unreferenced.push(id),

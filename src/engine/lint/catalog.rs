@@ -72,6 +72,7 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         count: 1,
         text: problem.text,
         guess: false,
+        varies: false,
         place: Some(problem.place.into()),
     }
 }

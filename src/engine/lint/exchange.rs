@@ -55,9 +55,10 @@ impl<'a> RequestContext<'a> {
         self.outcome.class == Some(class)
     }
 
-    /// Whether the request is a NACK with an `error_detail`.
+    /// Whether the request is a NACK with an `error_detail`, and not of a response that has its
+    /// verdict.
     pub(super) fn is_nack(&self) -> bool {
-        self.outcome.kind == MessageKind::Nack && !self.outcome.implied
+        self.outcome.kind == MessageKind::Nack && !self.outcome.implied && !self.outcome.is_late_nack()
     }
 
     /// Returns the version of the response whose nonce the request carries.

@@ -62,8 +62,10 @@ pub struct Finding {
     pub last: Time,
     /// Number of occurrences.
     pub count: u64,
-    /// One sentence.
+    /// One sentence, about the first occurrence.
     pub text: String,
+    /// Whether the sentence of another occurrence differs, for example in a nonce.
+    pub varies: bool,
     /// Whether the finding rests on a guess.
     pub guess: bool,
     /// Place in a bootstrap, such as `static_resources.clusters[1]`. Then there is no stream.
@@ -141,6 +143,8 @@ pub(super) struct Findings {
     by_key: HashMap<u64, usize>,
     /// Number of separate findings by rule, stream and type.
     distinct: HashMap<u64, u32>,
+    /// Occurrences that turned out to be harmless, by the index of the finding.
+    withdrawn: HashMap<usize, u64>,
     /// Bytes of texts and names.
     bytes: usize,
 }
@@ -172,6 +176,7 @@ impl Finding {
             last: origin.at,
             count: 1,
             text: draft.text,
+            varies: false,
             guess: draft.guess,
             place: None,
         }
@@ -229,7 +234,13 @@ impl Findings {
                 *distinct += 1;
             }
         }
-        if let Some(known) = self.by_key.get(&key).and_then(|index| self.all.get_mut(*index)) {
+        let index = self.by_key.get(&key).copied();
+        if let Some(known) = index.and_then(|index| self.all.get_mut(index)) {
+            if index.is_some_and(|index| self.withdrawn.contains_key(&index)) {
+                known.severity = severity;
+            }
+            // A note may follow the sentence.
+            known.varies |= !known.text.starts_with(&draft.text);
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
             let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
@@ -239,7 +250,7 @@ impl Findings {
                     known.names.push(name);
                 }
             }
-            return self.by_key.get(&key).copied();
+            return index;
         }
         let names: Vec<Arc<str>> = draft.names.iter().take(max_names).map(|name| text_of(*name)).collect();
         self.bytes += draft.text.len() + names.iter().map(|name| name.len() + NAME_BYTES).sum::<usize>();
@@ -274,6 +285,20 @@ impl Findings {
         };
         finding.severity = Severity::Warn;
         finding.text.push_str(note);
+    }
+
+    /// Takes back an occurrence that turned out to be harmless. A finding without another
+    /// occurrence becomes a note.
+    pub(super) fn withdraw(&mut self, index: usize, note: &str) {
+        let Some(finding) = self.all.get_mut(index) else { return };
+        let withdrawn = self.withdrawn.entry(index).or_default();
+        *withdrawn += 1;
+        if *withdrawn == 1 {
+            finding.text.push_str(note);
+        }
+        if *withdrawn >= finding.count {
+            finding.severity = Severity::Info;
+        }
     }
 
     /// Lowers a finding that turned out to be harmless to info.

@@ -93,6 +93,9 @@ pub(super) struct TrackState {
     /// The finding about a wildcard that names replaced, until a response shows how the server read
     /// the list: `docs/protocol.md#l-06`.
     pub(super) wildcard_finding: Option<usize>,
+    /// The finding about a refusal by version, until the response has a verdict:
+    /// `docs/protocol.md#e-22`.
+    pub(super) implicit_nack: Option<usize>,
     /// When the list of names became empty.
     pub(super) emptied_at: Option<Time>,
     /// Resources that the newest full-state response left out, with their last content.

@@ -25,15 +25,17 @@ pub(super) struct Reading {
     pub(super) about: Option<usize>,
     /// More than one response fits, or it is open whether the request is a verdict at all.
     pub(super) ambiguous: bool,
+    /// The request refuses a response that has its verdict (docs/protocol.md#e-21).
+    pub(super) late: bool,
 }
 
 impl Reading {
     fn none(class: Option<RequestClass>) -> Reading {
-        Reading { class, verdict: Verdict::None, about: None, ambiguous: false }
+        Reading { class, verdict: Verdict::None, about: None, ambiguous: false, late: false }
     }
 
     fn verdict(verdict: Verdict, about: usize, ambiguous: bool) -> Reading {
-        Reading { class: None, verdict, about: Some(about), ambiguous }
+        Reading { class: None, verdict, about: Some(about), ambiguous, late: false }
     }
 }
 
@@ -80,7 +82,7 @@ fn without_response(track: &Track, ask: &Ask) -> Reading {
         return Reading::none(Some(RequestClass::UnknownNonce));
     }
     // The response was sent before the recording, or in a gap (docs/protocol.md#e-11).
-    Reading { class: None, verdict: Verdict::Unseen, about: None, ambiguous: false }
+    Reading { class: None, verdict: Verdict::Unseen, about: None, ambiguous: false, late: false }
 }
 
 fn read_sotw(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
@@ -110,9 +112,13 @@ fn sotw_verdict(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
     if ask.error {
         // The presence of an error decides (docs/protocol.md#e-21). Its version is the one in
         // use, which does not tell responses apart (docs/protocol.md#e-23).
-        return match pending.first() {
-            Some(oldest) => Reading::verdict(Verdict::Nack, *oldest, pending.len() > 1),
-            None => Reading::none(None),
+        return match (pending.first(), candidates.last()) {
+            (Some(oldest), _) => Reading::verdict(Verdict::Nack, *oldest, pending.len() > 1),
+            // The error makes a refusal by version explicit.
+            (None, Some(last)) if is_refused_by_version(track, *last) => {
+                Reading::verdict(Verdict::Nack, *last, false)
+            }
+            (None, last) => Reading { late: is_late(track, last), ..Reading::none(None) },
         };
     }
     let has_version = |at: &usize| track.responses[*at].push.version == ask.version;
@@ -124,9 +130,7 @@ fn sotw_verdict(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
         return Reading::verdict(Verdict::Ack, *oldest, accepted.len() > 1 || says_nothing);
     }
     if let Some(settled) = candidates.iter().copied().rev().find(has_version) {
-        let status = track.responses[settled].status;
-        let in_order = track.frontier.is_none_or(|frontier| settled >= frontier);
-        if matches!(status, Status::Nacked { implied: true, .. }) && in_order {
+        if is_refused_by_version(track, settled) {
             // The client changed its names before its verdict (docs/protocol.md#e-22).
             return Reading::verdict(Verdict::Ack, settled, false);
         }
@@ -143,6 +147,17 @@ fn sotw_verdict(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
     }
 }
 
+/// Whether a response is refused by version only, and the client has answered no newer one.
+fn is_refused_by_version(track: &Track, at: usize) -> bool {
+    let in_order = track.frontier.is_none_or(|frontier| at >= frontier);
+    matches!(track.responses[at].status, Status::Nacked { implied: true, .. }) && in_order
+}
+
+/// Whether a refusal comes after the client has accepted or skipped the response.
+fn is_late(track: &Track, at: Option<&usize>) -> bool {
+    at.is_some_and(|at| matches!(track.responses[*at].status, Status::Acked | Status::Skipped))
+}
+
 fn read_delta(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
     let pending: Vec<usize> = candidates.iter().copied().filter(|at| is_pending(track, at)).collect();
     let says_more = !(ask.names.is_empty() && ask.unsubscribe.is_empty() && ask.claims.is_empty());
@@ -152,7 +167,8 @@ fn read_delta(track: &Track, ask: &Ask, candidates: &[usize]) -> Reading {
         return Reading { ambiguous, ..Reading::none(Some(RequestClass::Spontaneous)) };
     }
     let Some(oldest) = pending.first() else {
-        return Reading::none(Some(RequestClass::SettledNonce));
+        let late = ask.error && is_late(track, candidates.last());
+        return Reading { late, ..Reading::none(Some(RequestClass::SettledNonce)) };
     };
     // docs/protocol.md#f-05
     let (verdict, class) = match ask.error {

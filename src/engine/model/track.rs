@@ -244,6 +244,7 @@ impl Track {
         facts.kind = match reading.verdict {
             Verdict::Nack | Verdict::Implied => MessageKind::Nack,
             Verdict::Unseen if ask.error => MessageKind::Nack,
+            Verdict::None if reading.late => MessageKind::Nack,
             Verdict::Ack | Verdict::Unseen => MessageKind::Ack,
             Verdict::None if news => MessageKind::Subscribe,
             Verdict::None if leaves => MessageKind::Unsubscribe,

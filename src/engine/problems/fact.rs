@@ -51,6 +51,14 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
+    /// Returns all kinds.
+    pub fn all() -> impl Iterator<Item = ProblemKind> {
+        let others =
+            [ProblemKind::Failing, ProblemKind::Owed, ProblemKind::NotApplied, ProblemKind::StillRefused];
+        let rules = [Severity::Error, Severity::Warn].map(ProblemKind::Rule);
+        TypeState::ALL.into_iter().map(ProblemKind::State).chain(others).chain(rules)
+    }
+
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
@@ -178,6 +186,8 @@ pub struct RefusedPush {
     pub resources: Vec<RefusedResource>,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
+    /// The content is that of a file, which no client refuses.
+    pub is_file: bool,
 }
 
 /// A refused resource.

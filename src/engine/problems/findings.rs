@@ -202,6 +202,7 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
     for other in others.filter(|other| (other.rule.id, other.cause) == (lead.rule.id, lead.cause)) {
         (out.first, out.last) = (out.first.min(other.first), out.last.max(other.last));
         out.count += other.count;
+        out.varies |= other.varies || other.text != lead.text;
         messages.extend(&other.messages);
         for name in other.names.iter().take(MAX_NAMES) {
             if out.names.len() < MAX_NAMES && !out.names.contains(name) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::lint::Blame;
 use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
 use crate::engine::store::{Store, TypeState};
-use crate::wire::event::{Seq, Sym, Time, TypeUrl};
+use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
 
 use super::fact::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources,
@@ -71,7 +71,8 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
         is_resent: open.times > 1 && newest().all(|earlier| earlier.version == nack.version),
         in_force: track.version_in_force().map(|version| Arc::from(version.as_str())),
         resources: refused_resources(store, track, open.n),
-        message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
+        message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+        is_file: stream.variant() == Some(Variant::File),
     };
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
     let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
@@ -124,7 +125,7 @@ fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Option<Proble
         first: refused_resource(store, track, name, refusal.version),
         response: refusal.response,
         more: refusals.len() - 1,
-        message: Some(nack.message.clone()).filter(|text| !text.is_empty()),
+        message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
     };
     let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };
     Some(ProblemFact {

@@ -66,7 +66,7 @@ fn sentences_name_who_owes_what() {
     assert_eq!(
         found,
         [
-            word("nack", "CDS 42 refused 2 times since +1.0s; pushed again; 41 in force", 7),
+            word("nack", "client refused CDS 42, 2 times since +1.0s; pushed again; 41 in force", 7),
             word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
             word("miss", "server owes EDS y, asked once (#8)", 8),
             word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
@@ -114,7 +114,7 @@ fn refusal_stays_a_problem_after_the_end() {
         1 close";
     let found = all_problems(text);
     assert_eq!(found[0].0, "nack", "{found:#?}");
-    assert_eq!(found[0].1, "CDS 1 refused; none in force; the stream has closed since");
+    assert_eq!(found[0].1, "client refused CDS 1; none in force; the stream has closed since");
     let reconnected = format!("{text}\nstream 2 ads\n> cds\n< cds v=2 n=b [A~2]\n> cds v=2 n=b");
     assert_eq!(all_problems(&reconnected), [], "the next stream accepted a later version");
 }
@@ -137,7 +137,7 @@ fn rules_about_a_refusal_belong_to_it() {
     );
     let [(word, text, rules)] = found.as_slice() else { panic!("{found:#?}") };
     assert_eq!(word, "nack");
-    assert_eq!(text, "CDS 2 refused 3 times since +1.0s, every 1.0s; pushed again; 1 in force");
+    assert_eq!(text, "client refused CDS 2, 3 times since +1.0s, every 1.0s; pushed again; 1 in force");
     assert!(rules.contains(&"nack-resend-loop"), "{rules:?}");
 }
 
@@ -155,7 +155,7 @@ fn one_slip_of_the_server_is_one_problem_for_all_clients() {
         found.iter().filter(|(.., rules)| rules.contains(&"duplicate-resource-name")).collect();
     let [(word, text, _)] = duplicates.as_slice() else { panic!("{found:#?}") };
     assert_eq!(word, "error");
-    assert!(text.starts_with("A: ") && text.ends_with("on 3 streams"), "{text}");
+    assert!(text.starts_with("server: A: ") && text.ends_with("on 3 streams"), "{text}");
 }
 
 #[test]
@@ -191,4 +191,55 @@ fn worst_problem_comes_first() {
     );
     let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
     assert_eq!(words, ["failing", "miss", "wait"], "{found:#?}");
+}
+
+#[test]
+fn broken_rules_name_the_side() {
+    let found = all_problems(
+        "node n
+         stream 1 sotw eds
+         > names=[foo]
+         < v=1 n=A [foo]
+         > v=1 n=A names=[foo]
+         < v=2 n=A [foo~2]
+         > v=2 n=A names=[foo]
+         < v=3 n=B [foo~3]
+         > v=3 n=B names=[foo]
+         < v=4 n=B [foo~4]
+         > v=4 n=B names=[foo]
+         > v=4 n=X names=[foo]
+        ",
+    );
+    let texts: Vec<&str> = found.iter().map(|(_, text, _)| text.as_str()).collect();
+    let unknown = "client: nonce X was never issued";
+    assert_eq!(texts, [unknown, "server: nonce A was already used; 1 more like it"]);
+}
+
+#[test]
+fn sentences_show_empty_names_and_single_resources() {
+    let found = all_problems(
+        "node n
+         stream 1 ads
+         +0s > eds names=[\"\"]
+         +0s > lds
+         +0s > rds names=[r]
+         +0s < rds v=1 n=r [r]
+         +0s > rds n=r nack=\" \" names=[r]
+         +0s > cds
+         +0s < cds v=1 n=a [A]
+         +0s > cds v=1 n=a
+         +1s < cds v=2 n=b []
+         +1s > cds v=2 n=b
+         advance 20s
+        ",
+    );
+    let texts: Vec<&str> = found.iter().map(|(_, text, _)| text.as_str()).collect();
+    for wanted in [
+        "client refused RDS 1; none in force",
+        "server owes EDS \"\", asked once (#1)",
+        "server: A: empty response deletes the only resource (?)",
+    ] {
+        assert!(texts.contains(&wanted), "{wanted}: {texts:#?}");
+    }
+    assert!(texts.iter().all(|text| text.starts_with("client") || text.starts_with("server")), "{texts:#?}");
 }

@@ -106,7 +106,11 @@ impl Track {
         if has_error {
             // The version is the one in use, so it does not tell responses apart
             // (docs/protocol.md#e-23).
-            return self.oldest_of(Verdict::Nack, pending(), candidates);
+            let newest = candidates.last().copied().filter(|order| self.is_refused_by_version(*order));
+            return match newest.filter(|_| oldest_pending.is_none()) {
+                Some(order) => Answer::about(Some(order), Verdict::Nack, None),
+                None => self.oldest_of(Verdict::Nack, pending(), candidates),
+            };
         }
         let of_version =
             |order: &Order| self.responses.get(*order).is_some_and(|response| response.version == *version);
@@ -118,11 +122,7 @@ impl Track {
             return answer;
         }
         let settled = candidates.iter().copied().rev().find(of_version);
-        let by_version = settled.filter(|order| {
-            let status = self.responses.get(*order).map(|response| response.status);
-            status == Some(Status::NackedByVersion) && Some(*order) >= self.responses.frontier
-        });
-        if let Some(order) = by_version {
+        if let Some(order) = settled.filter(|order| self.is_refused_by_version(*order)) {
             // The client changed its names before it gave its verdict.
             return Answer::about(Some(order), Verdict::Ack, None);
         }
@@ -132,6 +132,12 @@ impl Track {
         let order = settled.or(oldest_pending).or(candidates.last().copied());
         let seq = oldest_pending.and_then(|order| self.responses.get(order)).map(|response| response.seq);
         Answer::about(order, Verdict::None, seq.map(Ambiguity::Verdict))
+    }
+
+    /// Whether a response is refused by version only, and the client has answered no newer one.
+    fn is_refused_by_version(&self, order: Order) -> bool {
+        let status = self.responses.get(order).map(|response| response.status);
+        status == Some(Status::NackedByVersion) && Some(order) >= self.responses.frontier
     }
 
     /// Returns the verdict on the oldest of the pending candidates; none if there are none.

@@ -1,7 +1,7 @@
 //! A request as an answer: its class, its verdict, and the response that it is about.
 
-use super::outcome::Ambiguity;
-use super::responses::Order;
+use super::outcome::{Ambiguity, ReferencedResponse};
+use super::responses::{Order, Status};
 use super::{MessageKind, RequestClass};
 
 /// The verdict that a request gives on a response.
@@ -17,10 +17,12 @@ pub(crate) enum Verdict {
 }
 
 impl Verdict {
+    /// Returns the kind of a request with this verdict. `nacks`: it refuses a response that the
+    /// client has accepted or skipped, or one that is not in the recording.
     pub(crate) fn kind(self, nacks: bool, added: bool, removed: bool) -> MessageKind {
         match self {
             Verdict::Nack | Verdict::Implied => MessageKind::Nack,
-            Verdict::Unseen if nacks => MessageKind::Nack,
+            Verdict::None | Verdict::Unseen if nacks => MessageKind::Nack,
             Verdict::Ack | Verdict::Unseen => MessageKind::Ack,
             Verdict::None if added => MessageKind::Subscribe,
             Verdict::None if removed => MessageKind::Unsubscribe,
@@ -40,6 +42,13 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
+    /// Whether an error in the request refuses a response, though perhaps too late: the client has
+    /// accepted or skipped the response before. An error may be repeated with a refused one.
+    pub(super) fn can_be_nack(&self, about: Option<ReferencedResponse>) -> bool {
+        let is_settled = |about: ReferencedResponse| matches!(about.was, Status::Acked | Status::Skipped);
+        self.verdict != Verdict::None || about.is_some_and(is_settled)
+    }
+
     pub(super) fn unrelated(class: RequestClass) -> Answer {
         Answer { class: Some(class), verdict: Verdict::None, order: None, ambiguous: None }
     }

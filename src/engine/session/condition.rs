@@ -98,7 +98,8 @@ impl Track {
         let state = match slot.state {
             Presence::Again => return waiting(),
             Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
-                return (ResourceState::Absent, Some(by));
+                let is_glob = self.subscription.globs.contains(catalog, name);
+                return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
             }
             // Only a requested name can be absent.
             Presence::Absent(_) if self.covers(catalog, name, Some(slot)) => ResourceState::Removed,
@@ -122,6 +123,12 @@ impl Track {
             }
         };
         (state, None)
+    }
+
+    /// Whether a subscribed glob has a member.
+    pub(crate) fn has_members(&self, catalog: &Catalog, glob: Sym) -> bool {
+        let slots = self.sent.slots(catalog).into_iter().filter(|(_, slot)| slot.is_present());
+        slots.into_iter().any(|(name, _)| self.subscription.globs.of(catalog, name).contains(&glob))
     }
 
     /// Returns why a resource is on the track.

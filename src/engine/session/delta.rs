@@ -27,7 +27,7 @@ impl Track {
         if starts {
             self.starts_here();
         }
-        let nacks = request.error_detail.is_some();
+        let has_error = request.error_detail.is_some();
         let answer = self.delta_answer(request);
         let Answer { class, verdict, order, ambiguous } = answer;
         let mut outcome = RequestOutcome {
@@ -65,6 +65,7 @@ impl Track {
         }
         let news = gained || !request.subscribe.is_empty() || !request.locators_subscribe.is_empty();
         let leaves = !request.unsubscribe.is_empty() || !request.locators_unsubscribe.is_empty();
+        let nacks = has_error && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || leaves);
         self.count_request(ctx, news, outcome.kind);
         outcome

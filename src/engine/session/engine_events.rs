@@ -25,13 +25,26 @@ impl Engine {
         let Some(of) = stream.and_then(|stream| stream.tracks.get(track)) else { return };
         // A client without on-demand routes opens VHDS with an empty request, which is not a
         // wildcard (docs/protocol.md#a-05).
-        let is_wildcard = of.kind != Some(Kind::Vhds) || request.wildcard != Wildcard::Legacy;
-        events.add_request(request, if is_wildcard { request.wildcard } else { Wildcard::None });
+        let is_lazy = of.kind == Some(Kind::Vhds);
+        let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
+        events.add_request(request, wildcard(request.was), wildcard(request.wildcard));
         let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
         self.note_failovers(catalog, events, &names);
         let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
         let asks = !request.first && !request.partial && !names.is_empty();
-        if is_delta && asks && !self.is_caused((index, track), changed_by, at) {
+        if !is_delta || !asks {
+            return;
+        }
+        // A wildcard covers the resources that others refer to, except those with structured names.
+        let is_covered = matches!(wildcard(request.was), Wildcard::Explicit | Wildcard::Legacy);
+        let names: Vec<Sym> = match self.is_caused((index, track), changed_by, at) {
+            false => names,
+            true if is_covered => {
+                names.into_iter().filter(|name| !is_structured(catalog.text(*name))).collect()
+            }
+            true => Vec::new(),
+        };
+        if !names.is_empty() {
             events.add_all(EventKind::OnDemand, &names);
         }
     }

@@ -239,9 +239,8 @@ impl EventList {
 
     /// Adds the events that follow from the effect of a request. `wildcard`: the subscription after
     /// the request.
-    pub(crate) fn add_request(&mut self, request: &RequestOutcome, wildcard: Wildcard) {
+    pub(crate) fn add_request(&mut self, request: &RequestOutcome, was: Wildcard, wildcard: Wildcard) {
         let is_one = |kind: Wildcard| !matches!(kind, Wildcard::None | Wildcard::Unknown);
-        let was = request.was;
         // A wildcard from before the recording may go on.
         if is_one(wildcard) && was != wildcard && was != Wildcard::Unknown {
             self.add_all(EventKind::WildcardEntered(wildcard), &[]);

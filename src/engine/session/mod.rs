@@ -74,7 +74,7 @@ pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
-pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named};
+pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named, resource_type, respelled};
 
 use std::sync::Arc;
 use std::time::Duration;

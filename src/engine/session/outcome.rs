@@ -62,6 +62,11 @@ pub(crate) struct RequestOutcome {
 }
 
 impl RequestOutcome {
+    /// Whether the request refuses a response that has its verdict (docs/protocol.md#e-21).
+    pub(crate) fn is_late_nack(&self) -> bool {
+        self.kind == MessageKind::Nack && self.answers.is_none() && self.referenced.is_some()
+    }
+
     /// Returns the reading of the request that does not count, if there are two.
     pub(crate) fn other_reading(&self) -> Option<OtherReading> {
         Some(match self.ambiguous? {

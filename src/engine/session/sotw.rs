@@ -93,7 +93,7 @@ impl Track {
         outcome.wildcard = self.subscribed.wildcard;
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
-        let nacks = request.error_detail.is_some();
+        let nacks = request.error_detail.is_some() && answer.can_be_nack(outcome.referenced);
         outcome.kind = verdict.kind(nacks, news, lost || !outcome.removed.is_empty());
         // The next response to a poll answers this request (docs/protocol.md#d-03).
         self.count_request(ctx, (news && !stale) || self.polled, outcome.kind);

@@ -249,6 +249,8 @@ pub enum ResourceState {
     Removed,
     /// Does not exist, or was not sent in time.
     Absent,
+    /// A glob collection without members (docs/protocol.md#k-20).
+    Empty,
     /// Its time to live is over.
     Expired,
     /// Refers to another resource name.
@@ -261,12 +263,13 @@ pub enum ResourceState {
 
 impl ResourceState {
     /// All states.
-    pub const ALL: [ResourceState; 9] = [
+    pub const ALL: [ResourceState; 10] = [
         ResourceState::Waiting,
         ResourceState::Present,
         ResourceState::Kept,
         ResourceState::Removed,
         ResourceState::Absent,
+        ResourceState::Empty,
         ResourceState::Expired,
         ResourceState::Redirected,
         ResourceState::Released,
@@ -281,6 +284,7 @@ impl ResourceState {
             ResourceState::Kept => "kept",
             ResourceState::Removed => "removed",
             ResourceState::Absent => "absent",
+            ResourceState::Empty => "empty",
             ResourceState::Expired => "expired",
             ResourceState::Redirected => "redirected",
             ResourceState::Released => "released",

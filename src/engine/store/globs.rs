@@ -26,15 +26,28 @@ impl GlobMembers {
 }
 
 impl Store {
-    /// Returns the subscribed globs of a type that have members, in no particular order.
+    /// Returns the subscribed globs of a type that were answered with members, in no particular
+    /// order.
     ///
-    /// [`Store::resources`] has the others: globs that wait, and those that are empty.
+    /// [`Store::resources`] has the others: globs that wait, and those that the server reported as
+    /// empty.
     pub fn globs(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<ResourceFact> {
         let names = self.glob_names(stream, type_url);
-        names.iter().filter_map(|name| self.resource(stream, type_url, name)).collect()
+        let stream = self.engine.stream(stream);
+        let Some((stream, track)) = stream.and_then(|stream| Some((stream, stream.find(type_url)?))) else {
+            return Vec::new();
+        };
+        let members = self.glob_members(stream.id, type_url);
+        let fact = |text: &Arc<str>| {
+            let name = track.canonical(&self.catalog, named(&self.catalog, text)?);
+            let fact = self.fact_without_hash((stream, track), name, None, self.now);
+            let is_empty = members.get(text).is_none_or(|members| members.total() == 0);
+            Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
+        };
+        names.iter().filter_map(fact).collect()
     }
 
-    /// Returns the names of the subscribed globs of a type that have members.
+    /// Returns the names of the subscribed globs of a type that were answered with members.
     pub(super) fn glob_names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
         let Some(track) = track.filter(|track| !track.subscription.globs.is_empty()) else {

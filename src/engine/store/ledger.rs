@@ -20,6 +20,7 @@ pub(super) fn note(stream: &Stream, outcome: &Outcome, message: &Message) -> Opt
         RequestClass::OlderNonce => NonceNote::Older(nonce()?),
         RequestClass::StaleNonce if request.answers.is_none() => NonceNote::NotNewest(nonce()?),
         RequestClass::SettledNonce => NonceNote::Settled(nonce()?),
+        RequestClass::NewestNonce if request.is_late_nack() => NonceNote::Settled(nonce()?),
         _ => return None,
     };
     Some(RowNote::Nonce(note))

@@ -235,11 +235,12 @@ impl Store {
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {
             let ended = matches!(slot.state, Presence::Removed | Presence::Absent(_));
-            if ended && track.names(&self.catalog, name, Some(slot)) {
+            // A glob without members is empty, and neither missing nor absent
+            // (docs/protocol.md#k-20).
+            let is_glob = || track.subscription.globs.contains(&self.catalog, name);
+            if ended && track.names(&self.catalog, name, Some(slot)) && !is_glob() {
                 absent.push(self.text(name));
-                // A glob without members is not missing (docs/protocol.md#k-20).
-                let is_glob = track.subscription.globs.contains(&self.catalog, name);
-                if slot.blob.is_none() && slot.state != Presence::Removed && !is_glob {
+                if slot.blob.is_none() && slot.state != Presence::Removed {
                     missing.push(self.text(name));
                 }
             }
@@ -271,7 +272,10 @@ impl Store {
         if slot.is_none() && track.waiting.get(name).is_none() && !is_glob {
             return None;
         }
-        Some(self.resource_fact(stream, track, name, slot.as_ref()))
+        let fact = self.resource_fact(stream, track, name, slot.as_ref());
+        let is_answered = is_glob && slot.is_none() && fact.state == ResourceState::Present;
+        let is_empty = is_answered && !track.has_members(&self.catalog, name);
+        Some(if is_empty { ResourceFact { state: ResourceState::Empty, ..fact } } else { fact })
     }
 
     /// Returns the indices of the names whose facts `wanted` accepts. The facts have no content

@@ -217,12 +217,7 @@ const PROBLEM: &[Field] = &[
 
 /// The words of `problem.problem`.
 fn problem_words() -> Vec<&'static str> {
-    let states = TypeState::ALL.iter().map(|state| state.word());
-    let others =
-        [ProblemKind::Failing, ProblemKind::Owed, ProblemKind::NotApplied, ProblemKind::StillRefused];
-    let others = others.map(ProblemKind::word);
-    let rules = [Severity::Error, Severity::Warn].map(Severity::word);
-    states.chain(others).chain(rules).collect()
+    ProblemKind::all().map(ProblemKind::word).collect()
 }
 
 const OTHER_READING: &[Field] = &[

@@ -1,9 +1,9 @@
 use crate::engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
 use crate::wire::event::{Clock, Side};
-use crate::wire::text::{count, period, plural, type_label};
+use crate::wire::text::{count, period, plural, shown_name, type_label};
 
-use super::end_words;
 use super::problem::{shown, time_of_day};
+use super::{end_words, listed_names};
 
 /// Returns who ends the streams of a client, how often and why: `server rejects the stream: 240
 /// times since 14:02:08, every 250ms: UNAUTHENTICATED token expired; last request EDS #12`.
@@ -58,8 +58,10 @@ pub fn owed_at_end(fact: &OwedAtEnd) -> String {
             format!("client owed an answer to {label} {version} (#{at}){more} when the stream closed")
         }
         Debt::Warming(warming) => {
-            let needs = warming.needs.iter().map(|need| format!("{} {}", need.kind.label(), need.name));
-            let resource = format!("{} {}", super::warming::warming_kind(warming.kind), warming.name);
+            let needs =
+                warming.needs.iter().map(|need| format!("{} {}", need.kind.label(), shown_name(&need.name)));
+            let resource =
+                format!("{} {}", super::warming::warming_kind(warming.kind), shown_name(&warming.name));
             let needs = needs.collect::<Vec<_>>().join(", ");
             format!("server owed {needs} for {resource} (#{at}) when the stream closed")
         }
@@ -69,7 +71,7 @@ pub fn owed_at_end(fact: &OwedAtEnd) -> String {
         Debt::Resources { names, more } => {
             let more =
                 if *more > 0 { format!(" and {}", plural(*more as u64, "other")) } else { String::new() };
-            format!("server owed {label} {}{more} (#{at}) when the stream closed", names.join(", "))
+            format!("server owed {label} {}{more} (#{at}) when the stream closed", listed_names(names, 0))
         }
     }
 }

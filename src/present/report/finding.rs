@@ -1,6 +1,6 @@
 use super::Role;
 use crate::engine::lint::{Finding, Severity};
-use crate::wire::text::{shown_name, type_label};
+use crate::wire::text::{count, type_label};
 
 /// Returns the role of texts about a finding of this severity.
 pub fn severity_role(severity: Severity) -> Role {
@@ -32,11 +32,7 @@ const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = String::new();
     if !finding.names.is_empty() {
-        let names: Vec<&str> = finding.names.iter().take(3).map(|name| shown_name(name)).collect();
-        text.push_str(&names.join(", "));
-        if finding.names.len() > 3 {
-            text.push_str(&format!(" and {} more", finding.names.len() - 3));
-        }
+        text.push_str(&super::names(&finding.names, 3));
         text.push_str(": ");
     }
     text.push_str(&finding.text);
@@ -44,7 +40,10 @@ pub fn finding(finding: &Finding, times: &str) -> String {
         text.push_str(" (?)");
     }
     if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
-        text.push_str(&format!(" {times}{}", finding.count));
+        match finding.varies {
+            true => text.push_str(&format!("; {} more like it", count(finding.count - 1))),
+            false => text.push_str(&format!(" {times}{}", count(finding.count))),
+        }
         if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
             text.push_str(&format!(", {rate:.1}/s"));
         }

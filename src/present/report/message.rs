@@ -66,7 +66,10 @@ pub fn delta(since: Duration) -> String {
 
 /// Returns the remark on a message: the error of a NACK, the end of a stream.
 pub fn note(line: &LineFact) -> String {
-    let error = line.error.as_ref().map(|(code, text)| format!("{code}: {text}"));
+    let error = line.error.as_ref().map(|(code, text)| match text.trim() {
+        "" => format!("{code}, without a message"),
+        _ => format!("{code}: {text}"),
+    });
     let stated =
         line.stated.as_ref().map(|counts| format!("initial_resource_versions {}", stated_versions(counts)));
     let note = line.note.as_deref().map(row_note);

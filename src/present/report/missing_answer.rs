@@ -6,7 +6,6 @@ use crate::engine::graph::{self, Graph};
 use crate::engine::store::{MissingAnswer, MissingAnswerCause, StateFact, Store};
 use crate::schema::Schema;
 use crate::wire::event::Kind;
-use crate::wire::text::shown_name;
 
 /// Returns likely reasons for the missing answers of a type, the likeliest first.
 ///
@@ -52,16 +51,10 @@ pub fn missing_answers_of(store: &Store, schema: &Schema, state: &StateFact) -> 
 ///
 /// The question mark says that the reason is a guess.
 pub fn missing_answer(answer: &MissingAnswer) -> String {
-    let mut text: String = match &answer.names[..] {
+    let text: String = match &answer.names[..] {
         [] => "*".into(),
-        names => {
-            let spelled: Vec<&str> = names.iter().take(3).map(|name| shown_name(name)).collect();
-            spelled.join(", ")
-        }
+        names => super::names(names, 3),
     };
-    if answer.names.len() > 3 {
-        text.push_str(&format!(" and {} more", answer.names.len() - 3));
-    }
     format!("{text}: {} (?)", missing_answer_reason(answer))
 }
 

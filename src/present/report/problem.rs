@@ -1,30 +1,37 @@
 //! Words and sentences about problems.
 
-use crate::engine::lint::Severity;
+use crate::engine::lint::{Blame, Severity};
 use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources,
 };
 use crate::engine::store::{RequestSpan, UnreachablePeer};
 use crate::wire::event::{Clock, Kind, Time};
-use crate::wire::text::{count, period, plural, type_label};
+use crate::wire::text::{count, period, plural, shown_name, type_label};
 
-use super::{Role, failing_stream, finding, owed_at_end, state_word};
+use super::{Role, failing_stream, finding, listed_names, owed_at_end, state_word};
 
 /// Words of problems that are not states, and what they mean.
-pub const PROBLEM_WORDS: [(&str, &str); 6] = [
+pub const PROBLEM_WORDS: [(&str, &str); 8] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
     ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
     ("REFUSED", "a resource stays refused although a later response was accepted"),
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
+    ("APPLIED", "for a file: read and valid, as no client acknowledges a file"),
+    ("REJECTED", "for a file: the last update is not valid, and the content before stays in force"),
 ];
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
-    let role = if fact.urgency == Urgency::Error { Role::Bad } else { Role::Warn };
-    match fact.kind {
+    problem_kind_word(fact.kind, fact.urgency)
+}
+
+/// Returns the word and the role of a kind of problem.
+pub fn problem_kind_word(kind: ProblemKind, urgency: Urgency) -> (&'static str, Role) {
+    let role = if urgency == Urgency::Error { Role::Bad } else { Role::Warn };
+    match kind {
         ProblemKind::State(state) => state_word(state),
         ProblemKind::Failing => ("FAILING", role),
         ProblemKind::Owed => ("OWED", role),
@@ -66,7 +73,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Failing(failing) => failing_stream(failing, clock),
         Problem::OwedAtEnd(owed) => owed_at_end(owed),
         Problem::NotApplied(unapplied) => unapplied_resources(&label, unapplied),
-        Problem::Broken(broken) => finding(broken, "×"),
+        Problem::Broken(broken) => broken_rule(fact.blame, &finding(broken, "×")),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
@@ -102,19 +109,37 @@ pub fn next_step(fact: &ProblemFact, source: &str) -> String {
     }
 }
 
-/// `CDS 42 refused 3 times since 14:01:58, every 10s; pushed again; 41 in force`.
+/// `server: reviews: sent again without a change ×3`.
+fn broken_rule(blame: Blame, text: &str) -> String {
+    let side = match blame {
+        Blame::Both => "client and server",
+        side => side.word(),
+    };
+    match text.strip_prefix(side) {
+        Some(rest) if rest.starts_with(' ') => text.to_owned(),
+        _ => format!("{side}: {text}"),
+    }
+}
+
+/// `client refused CDS 42, 3 times since 14:01:58, every 10s; pushed again; 41 in force`.
+///
+/// For a file `file: CDS 42 refused; 41 in force`.
 fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
     let named = refused.resources.first().filter(|_| refused.version.is_empty());
-    let mut text = match named {
-        Some(first) => format!("{label} {} {} refused", first.name, shown(&first.version)),
-        None => format!("{label} {} refused", shown(&refused.version)),
+    let what = match named {
+        Some(first) => format!("{label} {} {}", shown_name(&first.name), shown(&first.version)),
+        None => format!("{label} {}", shown(&refused.version)),
+    };
+    let mut text = match refused.is_file {
+        true => format!("file: {what} refused"),
+        false => format!("client refused {what}"),
     };
     if refused.implied {
         text.push_str(" by version alone");
     }
     if refused.times > 1 {
         let times = count(refused.times);
-        text.push_str(&format!(" {times} times since {}", time_of_day(refused.first, clock)));
+        text.push_str(&format!(", {times} times since {}", time_of_day(refused.first, clock)));
         if let Some(every) = fact.period.filter(|_| !clock.untimed) {
             text.push_str(&format!(", every {}", period(every)));
         }
@@ -133,15 +158,16 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     text
 }
 
-/// `EDS b 2 (#5) is still refused, though a later response was accepted; 1 in force`.
+/// `client still refuses EDS b 2 (#5), though it accepted a later response; 1 in force`.
 fn still_refused(label: &str, refused: &RefusedResources) -> String {
     let RefusedResources { first, response, more, .. } = refused;
     let version = shown(&first.version);
-    let mut text = format!("{label} {} {version} (#{}) is still refused", first.name, response.0);
+    let name = shown_name(&first.name);
+    let mut text = format!("client still refuses {label} {name} {version} (#{})", response.0);
     if *more > 0 {
-        text.push_str(&format!(", with {}", plural(*more as u64, "other")));
+        text.push_str(&format!(" and {}", plural(*more as u64, "other")));
     }
-    text.push_str(", though a later response was accepted");
+    text.push_str(", though it accepted a later response");
     match &first.in_force {
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
@@ -167,10 +193,7 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
     let mut text = format!("server owes {label} ");
     match &owed.names[..] {
         [] => text.push_str("for the wildcard"),
-        names => text.push_str(&names.join(", ")),
-    }
-    if owed.more > 0 {
-        text.push_str(&format!(" and {} more", owed.more));
+        names => text.push_str(&listed_names(names, owed.more as u64)),
     }
     match &owed.requests {
         Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
@@ -178,7 +201,11 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         None => {}
     }
     if let Some((kind, name)) = &owed.needed_by {
-        text.push_str(&format!("; {} {name} waits for it", super::warming::warming_kind(*kind)));
+        text.push_str(&format!(
+            "; {} {} waits for it",
+            super::warming::warming_kind(*kind),
+            shown_name(name)
+        ));
     }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
@@ -188,10 +215,7 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
 
 /// `client accepted CDS ledger, mint and 2 more: 3 missing, 1 with different content`.
 fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
-    let mut text = format!("client accepted {label} {}", unapplied.names.join(", "));
-    if unapplied.more > 0 {
-        text.push_str(&format!(" and {} more", unapplied.more));
-    }
+    let text = format!("client accepted {label} {}", listed_names(&unapplied.names, unapplied.more as u64));
     let parts = [(unapplied.missing, "missing"), (unapplied.differing, "with different content")];
     let parts = parts.iter().filter(|(number, _)| *number > 0);
     let parts: Vec<String> = parts.map(|(number, state)| format!("{} {state}", count(*number))).collect();

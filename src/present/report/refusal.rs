@@ -3,7 +3,7 @@
 use crate::engine::graph::{ChangedReference, RefusedUpdate};
 use crate::engine::nack::{Nack, RestUse};
 use crate::engine::store::{RefusalFact, ResourceFact};
-use crate::wire::text::{Keep, cut};
+use crate::wire::text::{Keep, cut, shown_name};
 
 use super::Role;
 
@@ -98,5 +98,5 @@ fn reason<'a>(nack: &'a Nack, name: &str, is_named: bool) -> Option<&'a str> {
 /// Returns `would add virtual_hosts[0].routes[0].route.cluster → CDS payments`.
 pub fn changed_reference(change: &ChangedReference, arrow: &str) -> String {
     let verb = if change.is_added { "would add" } else { "would drop" };
-    format!("{verb} {} {arrow} {} {}", change.path, change.kind.label(), change.name)
+    format!("{verb} {} {arrow} {} {}", change.path, change.kind.label(), shown_name(&change.name))
 }

@@ -1,3 +1,6 @@
+use std::sync::Arc;
+
+use crate::engine::session::is_glob;
 use crate::engine::store::{ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
 use crate::wire::event::{Time, Variant};
 use crate::wire::text::{count, plural, shown_name};
@@ -19,7 +22,7 @@ pub const STATES: [(TypeState, &str); 10] = [
 ];
 
 /// States of one resource on one stream, and what they mean.
-pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
+pub const RESOURCE_STATES: [(ResourceState, &str); 10] = [
     (ResourceState::Waiting, "requested, not sent yet"),
     (ResourceState::Present, "sent on this stream, and not removed since"),
     (ResourceState::Kept, "sent on an earlier stream, and not again on this one"),
@@ -28,6 +31,7 @@ pub const RESOURCE_STATES: [(ResourceState, &str); 9] = [
         ResourceState::Absent,
         "requested, but does not exist, according to the server or to the client's timer",
     ),
+    (ResourceState::Empty, "a glob collection without members"),
     (ResourceState::Expired, "its time to live has run out"),
     (ResourceState::Redirected, "the server named another resource in its place"),
     (ResourceState::Released, "no longer requested by the client"),
@@ -101,8 +105,8 @@ impl From<&StateFact> for Counts {
     }
 }
 
-/// Returns the word and the count of a state: `NACK×3`, `MISS 1/119`, for files `APPLIED` or
-/// `REJECTED`.
+/// Returns the word and the count of a state: `NACK×3`, `MISS 1/119`, `MISS *` for a wildcard, for
+/// files `APPLIED` or `REJECTED`.
 ///
 /// `times` is the sign before a count.
 pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> String {
@@ -112,6 +116,7 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
         TypeState::Synced if counts.file => "APPLIED".to_owned(),
         TypeState::Nack if counts.file => "REJECTED".to_owned(),
         TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
+        TypeState::Miss if counts.missing == 0 => format!("{word} *"),
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
     }
@@ -123,29 +128,44 @@ pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Tim
 }
 
 /// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`,
-/// `2 names, wildcard unknown`.
+/// `1 name and 3 globs`, `2 names, wildcard unknown`.
 pub fn subscribed(fact: &StateFact) -> String {
-    let names = fact.names.iter().filter(|name| &***name != "*").count() as u64;
+    let names = fact.names.iter().filter(|name| &***name != "*");
+    let (globs, names): (Vec<&Arc<str>>, Vec<_>) = names.partition(|name| is_glob(name));
+    let (globs, names) = (globs.len() as u64, names.len() as u64);
+    let named = match (names, globs) {
+        (names, 0) => plural(names, "name"),
+        (0, globs) => plural(globs, "glob"),
+        (names, globs) => format!("{} and {}", plural(names, "name"), plural(globs, "glob")),
+    };
     let star = match fact.wildcard {
-        Wildcard::None => return plural(names, "name"),
+        Wildcard::None => return named,
         Wildcard::Explicit => "*",
         Wildcard::Legacy => "* (legacy)",
         Wildcard::Ambiguous => "* (ambiguous)",
-        Wildcard::Unknown if names == 0 => return "wildcard unknown".to_owned(),
-        Wildcard::Unknown => return format!("{}, wildcard unknown", plural(names, "name")),
+        Wildcard::Unknown if names + globs == 0 => return "wildcard unknown".to_owned(),
+        Wildcard::Unknown => return format!("{named}, wildcard unknown"),
     };
-    if names == 0 { star.to_owned() } else { format!("{star} and {}", plural(names, "name")) }
+    match (names, globs) {
+        (0, 0) => star.to_owned(),
+        (0, _) | (_, 0) => format!("{star} and {named}"),
+        _ => format!("{star}, {named}"),
+    }
 }
 
 /// Returns the first `most` names and the number of the others: `a, b and 12 more`.
-pub fn names(names: &[std::sync::Arc<str>], most: usize) -> String {
-    let mut shown: Vec<&str> = names.iter().take(most).map(|name| shown_name(name)).collect();
-    let more = names.len().saturating_sub(most);
-    let rest = format!("and {} more", crate::wire::text::count(more as u64));
-    if more > 0 {
-        shown.push(&rest);
+pub fn names(names: &[Arc<str>], most: usize) -> String {
+    let (shown, rest) = names.split_at(names.len().min(most));
+    listed_names(shown, rest.len() as u64)
+}
+
+/// Returns names and the number of others: `a, "" and 12 more`.
+pub fn listed_names<T: AsRef<str>>(names: &[T], more: u64) -> String {
+    let shown = names.iter().map(|name| shown_name(name.as_ref())).collect::<Vec<_>>().join(", ");
+    match more {
+        0 => shown,
+        more => format!("{shown} and {} more", count(more)),
     }
-    shown.join(", ")
 }
 
 #[cfg(test)]

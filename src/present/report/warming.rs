@@ -4,7 +4,7 @@
 use crate::engine::graph::{Graph, GraphNode, NodeState, TrafficGap};
 use crate::engine::store::{NeededResource, WarmingFact};
 use crate::wire::event::{Kind, Time};
-use crate::wire::text::age;
+use crate::wire::text::{age, shown_name};
 
 /// Names of needed resources that a sentence lists; the others are counted.
 const MAX_LISTED_NEEDS: usize = 3;
@@ -13,7 +13,7 @@ const MAX_LISTED_NEEDS: usize = 3;
 ///
 /// Without `now` there is no age.
 pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
-    let mut text = format!("{} {} {}", warming_kind(fact.kind), fact.name, warming_needs(fact));
+    let mut text = format!("{} {} {}", warming_kind(fact.kind), shown_name(&fact.name), warming_needs(fact));
     if let Some(first) = fact.needs.first() {
         if let Some(now) = now {
             text.push_str(&format!(" since {}", age(now.since(first.since))));
@@ -49,7 +49,7 @@ pub(super) fn warming_kind(kind: Kind) -> &'static str {
 pub fn warming_needs(fact: &WarmingFact) -> String {
     let need = |need: &NeededResource| {
         let again = if need.is_resend { " again" } else { "" };
-        format!("{} {}{again}", need.kind.label(), need.name)
+        format!("{} {}{again}", need.kind.label(), shown_name(&need.name))
     };
     let listed: Vec<String> = fact.needs.iter().take(MAX_LISTED_NEEDS).map(need).collect();
     let mut text = format!("waits for {}", listed.join(", "));
@@ -63,10 +63,11 @@ pub fn warming_needs(fact: &WarmingFact) -> String {
 ///
 /// Without `now` there is no age.
 pub fn traffic_gap(graph: &Graph, gap: &TrafficGap, now: Option<Time>) -> String {
-    let text = |node: Option<&GraphNode>| node.map(|node| (node.kind.label(), node.name.clone()));
+    let text =
+        |node: Option<&GraphNode>| node.map(|node| (node.kind.label(), shown_name(&node.name).to_owned()));
     let (label, route) = text(graph.get(gap.route)).unwrap_or_default();
     let cluster = graph.get(gap.cluster);
-    let name = cluster.map(|node| node.name.clone()).unwrap_or_default();
+    let name = cluster.map(|node| shown_name(&node.name).to_owned()).unwrap_or_default();
     let reason = match cluster.map(|node| &node.state) {
         Some(NodeState::Warming { .. }) => "the cluster warms for the first time",
         _ => "the client does not have the cluster, unless it is in the bootstrap",

@@ -169,7 +169,7 @@ pub enum AuthorityLookup {
 impl AuthorityLookup {
     /// Returns the lookup for a name with the `ConfigSource` beside the name. `None` if the name
     /// has no authority.
-    pub(super) fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
+    pub(crate) fn of(name: &str, config: Option<&Value>) -> Option<AuthorityLookup> {
         let authority = name.strip_prefix("xdstp://")?.split('/').next().unwrap_or_default().to_owned();
         let listed = config.and_then(|config| config.get("authorities")).and_then(Value::as_array);
         let is_authority =

@@ -13,6 +13,7 @@ use super::encode;
 use crate::wire::content::{Blob, BlobForm, BlobId, Catalog, List, Wrapper};
 use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
+use crate::wire::text::plural;
 use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, SharedValues};
 
 /// Frames read at a time: few, so that their memory is reused.
@@ -220,8 +221,8 @@ impl SegmentReader {
         let frames = start.frames.saturating_sub(self.now.frames);
         let messages = start.messages.saturating_sub(self.now.messages);
         let (from, to) = (secs(self.now.micros), secs(start.micros));
-        let what =
-            format!("{messages} messages and {} other events are lost", frames.saturating_sub(messages));
+        let others = frames.saturating_sub(messages);
+        let what = format!("{} and {} are lost", plural(messages, "message"), plural(others, "other event"));
         let place = format!("after message {}, between {from} and {to}", self.now.messages);
         let has_room = self.notices.len() < MAX_LOSS_NOTICES;
         match self.damage.take().filter(|_| has_room) {

@@ -280,6 +280,7 @@ mod tests {
             count: 1,
             text: String::new(),
             guess: false,
+            varies: false,
             place: None,
         }
     }

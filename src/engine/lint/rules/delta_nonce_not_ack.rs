@@ -24,7 +24,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 use crate::engine::session::RequestClass;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    if request.has_class(RequestClass::SettledNonce) {
+    // `late-nack` is about a second verdict.
+    if request.has_class(RequestClass::SettledNonce) && !request.outcome.is_late_nack() {
         let text = format!("the response with nonce {} already has a verdict", request.nonce());
         let evidence: Vec<_> = request.outcome.referenced.iter().map(|about| about.seq).collect();
         ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });

@@ -9,12 +9,15 @@
 //! > eds v=X n=B names=[foo]
 //! ```
 //!
+//! A verdict on the response later withdraws the finding: it becomes a note.
+//!
 //! Advice: Accept with the version of the response, or reject with `error_detail`. Send changed
 //! names together with the verdict.
 //!
 //! Reference: xDS protocol, "NACK".
 
 use super::super::prelude::*;
+use crate::engine::session::Status;
 
 pub(super) static RULE: Rule = Rule::new(
     Severity::Warn,
@@ -32,6 +35,16 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
         let text = format!("version {stated} with the nonce of version {version}, but no error_detail");
         let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-        ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+        let draft = FindingDraft { text, evidence: &evidence, ..FindingDraft::default() };
+        ctx.state.implicit_nack = ctx.report(&RULE, draft);
+        return;
+    }
+    // The response has its verdict now: the client changed its names before.
+    let about = request.outcome.referenced.filter(|about| about.was == Status::NackedByVersion);
+    let verdict = about.filter(|about| request.outcome.answers == Some(about.seq));
+    if let (Some(_), Some(finding)) = (verdict, ctx.state.implicit_nack.take()) {
+        let word = if request.is_nack() { "rejected" } else { "accepted" };
+        let seq = ctx.seq.map(|seq| format!(" in #{}", seq.0)).unwrap_or_default();
+        ctx.findings.withdraw(finding, &format!("; {word} with a verdict{seq}"));
     }
 }

@@ -24,7 +24,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
     {
-        let text = format!("empty response deletes all {} resources", response.outcome.removed.len());
+        let text = match response.outcome.removed.len() {
+            1 => "empty response deletes the only resource".to_owned(),
+            all => format!("empty response deletes all {all} resources"),
+        };
         let (blame, names) = (Blame::Server, response.outcome.removed.as_slice());
         ctx.report(&RULE, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
     }

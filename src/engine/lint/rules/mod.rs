@@ -41,6 +41,7 @@ mod full_state_flap;
 mod grpc_client_needs_ads;
 mod implicit_nack;
 mod irv_version_surprise;
+mod late_nack;
 mod lds_cds_emptied;
 mod message_undecodable;
 mod nack;
@@ -146,7 +147,7 @@ use super::check::Check;
 use super::rule::Rule;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 140] = [
+pub(super) static ALL: [(&Rule, &[Check]); 141] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -188,6 +189,7 @@ pub(super) static ALL: [(&Rule, &[Check]); 140] = [
     (&grpc_client_needs_ads::RULE, grpc_client_needs_ads::CHECKS),
     (&implicit_nack::RULE, implicit_nack::CHECKS),
     (&irv_version_surprise::RULE, irv_version_surprise::CHECKS),
+    (&late_nack::RULE, late_nack::CHECKS),
     (&lds_cds_emptied::RULE, lds_cds_emptied::CHECKS),
     (&message_undecodable::RULE, message_undecodable::CHECKS),
     (&nack::RULE, nack::CHECKS),

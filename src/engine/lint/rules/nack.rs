@@ -26,9 +26,13 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let message = request.error().map_or("", |error| &error.message);
     let version = request.answered_version().map_or("", |version| version.as_str());
+    let message = match message.trim() {
+        "" => " without a reason".to_owned(),
+        message => format!(": {message}"),
+    };
     let text = match version {
-        "" => format!("rejected: {message}"),
-        version => format!("version {version} rejected: {message}"),
+        "" => format!("rejected{message}"),
+        version => format!("version {version} rejected{message}"),
     };
     let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
     ctx.report(&RULE, FindingDraft { text, evidence: &evidence, part: version, ..FindingDraft::default() });

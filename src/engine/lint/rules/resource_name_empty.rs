@@ -23,7 +23,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let count = response.scan.nameless.len();
     if count > 0 {
-        let text = format!("{count} of {} resources without a name", response.view.resources.len());
+        let text = format!(
+            "{count} of {} without a name",
+            crate::wire::text::plural(response.view.resources.len() as u64, "resource")
+        );
         ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
     }
 }

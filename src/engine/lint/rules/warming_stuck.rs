@@ -53,7 +53,7 @@ fn check(ctx: &mut RuleContext<'_>) {
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
         if !names.is_empty() {
-            let text = text(batch, is_resend);
+            let text = text(batch);
             ctx.report(
                 &RULE,
                 FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
@@ -63,8 +63,9 @@ fn check(ctx: &mut RuleContext<'_>) {
 }
 
 /// Describes the resources that are waited for: `waits for endpoints`.
-fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>, is_update: bool) -> String {
-    let mut kinds: Vec<Kind> = facts.flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
+fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
+    let needs: Vec<_> = facts.flat_map(|fact| &fact.needs).collect();
+    let mut kinds: Vec<Kind> = needs.iter().map(|need| need.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let words: Vec<&str> = kinds
@@ -77,7 +78,7 @@ fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>, is_update: bool) -> St
             _ => "filter configurations",
         })
         .collect();
-    let needs_resend = is_update && kinds.contains(&Kind::Eds);
+    let needs_resend = needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend);
     let note = if needs_resend { "; Envoy needs them again after an update" } else { "" };
     format!("waits for {}{note}", words.join(" and "))
 }

@@ -90,7 +90,7 @@ impl Verdicts {
         self.open_nacks.push(OpenNack { order, n, at, since: at, times: 1 });
     }
 
-    /// Takes back a NACK by version, whose response the client accepts after all.
+    /// Takes back a NACK by version, whose response the client accepts or refuses explicitly.
     fn retract(&mut self, response: Seq) {
         let is_retracted = |nack: &NackFact| nack.implied && nack.refused == Some(response);
         if let Some(at) = self.nacks.iter().rposition(is_retracted) {
@@ -157,6 +157,11 @@ impl Track {
         self.verdicts.last_at = Some(ctx.at);
         if nack.is_none() && !implied {
             return self.apply_ack(ctx, order);
+        }
+        if self.responses.get(order).is_some_and(|response| response.status == Status::NackedByVersion) {
+            // The error makes the refusal by version explicit.
+            self.verdicts.retract(seq);
+            self.verdicts.open_nacks.retain(|open| open.order != order);
         }
         let mut resources = Vec::new();
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };

@@ -227,7 +227,7 @@ fn tracks_glob_members_and_redirects() {
         r#"{start}< n=2 rm=["xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1"]
          expect state 1 lds resources=0
          expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/foo?t=1" removed
-         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" absent absent_by=server"#
+         expect resource 1 lds "xdstp://a/envoy.config.listener.v3.Listener/my/*?t=1" empty absent_by=server"#
     ));
 }
 

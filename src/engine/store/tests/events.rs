@@ -52,6 +52,31 @@ fn requests_after_an_update_are_not_on_demand() {
 }
 
 #[test]
+fn names_beside_a_wildcard_are_on_demand() {
+    let store = replay(
+        "node n1
+         stream 1 delta-ads
+         > cds sub=[\"*\"]
+         < cds n=1 [a@1]
+         > cds n=1
+         > lds sub=[\"*\"]
+         < lds n=2 [l@1]
+         > lds n=2
+         > cds sub=[late]
+         > cds sub=[\"xdstp://a/envoy.config.cluster.v3.Cluster/x\"]
+         stream 2 delta vhds
+         2 >
+         2 > sub=[\"r/foo.com\"]
+         2 < n=3 [\"r/foo.com\"@1]
+         2 > n=3",
+    );
+    assert_eq!(events(&store, 7), event("on_demand", &["late"]), "the listener needs no named cluster");
+    assert_eq!(events(&store, 8), [], "the listener may refer to a structured name");
+    assert_eq!((events(&store, 9), events(&store, 10)), (vec![], event("on_demand", &["r/foo.com"])));
+    assert_eq!(events(&store, 12), [], "an empty request for virtual hosts is not a wildcard");
+}
+
+#[test]
 fn first_names_and_wildcards_are_not_on_demand() {
     let store = replay("node n1\nstream 1 delta cds\n> sub=[a]\nadvance 60s\n> sub=[\"*\"]\n");
     assert_eq!((events(&store, 1), events(&store, 2)), (vec![], event("wildcard_entered", &[])));

@@ -41,7 +41,7 @@ fn holds(text: &str) {
 
 /// Returns the store after a script.
 #[track_caller]
-fn replay(text: &str) -> Store {
+pub(crate) fn replay(text: &str) -> Store {
     let script = script::parse(text, "test.xds").unwrap_or_else(|error| panic!("{error:?}"));
     let loaded = script::load(&script, &NoCodec).unwrap_or_else(|error| panic!("{error}"));
     let mut store = Store::new(loaded.catalog, loaded.clock, Options::default());

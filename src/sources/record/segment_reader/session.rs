@@ -5,6 +5,7 @@ use super::super::decode::SegmentStart;
 use super::super::header::Header;
 use super::{MIN_BLOB_LIMIT, SegmentReader, secs, time};
 use crate::wire::event::Time;
+use crate::wire::text::plural;
 
 impl SegmentReader {
     /// Names the file in its notices.
@@ -40,8 +41,11 @@ impl SegmentReader {
 
     /// Adds notices about the file.
     fn end_file(&mut self) {
-        let read =
-            format!("{} messages read, the last event at {}", self.now.messages, secs(self.now.micros));
+        let read = format!(
+            "{} read, the last event at {}",
+            plural(self.now.messages, "message"),
+            secs(self.now.micros)
+        );
         if let Some((at, bytes)) = self.damage {
             let text = "the rest is lost";
             self.notices.push(format!("damaged at byte {at} ({bytes} bytes skipped): {text}; {read}"));
@@ -61,15 +65,13 @@ impl SegmentReader {
             None => {}
         }
         if self.malformed > 0 {
-            let text = "are malformed and were skipped";
-            self.notices.push(format!(
-                "{} events {text}: they refer to content that is not in the file",
-                self.malformed
-            ));
+            let events = plural(self.malformed, "malformed event");
+            self.notices.push(format!("skipped {events}: content is not in the file"));
         }
         if !self.lost.is_empty() {
             let text = "that later messages refer to is lost with the damage";
-            self.notices.push(format!("the content of {} resources {text}", self.lost.len()));
+            self.notices
+                .push(format!("the content of {} {text}", plural(self.lost.len() as u64, "resource")));
         }
         if let Some(name) = &self.name {
             for notice in self.notices.iter_mut().skip(self.earlier_notices) {

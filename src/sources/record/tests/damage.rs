@@ -3,6 +3,7 @@ use std::io::Write;
 use super::sample::*;
 use crate::sources::record::{RecordReadError, VERSION, Writer, read};
 use crate::wire::content::{Catalog, MemoryBodies};
+use crate::wire::text::plural;
 use crate::wire::{Frame, FramePayload, GapCause, MessageShape};
 
 fn small() -> (Vec<String>, Vec<u8>) {
@@ -94,7 +95,8 @@ fn damage_costs_one_segment() {
     assert!(lost > 0 && lost < all.len() / 3, "{lost} lost");
     assert!(loaded.notices[0].starts_with("damaged at byte "), "{:?}", loaded.notices);
     assert!(
-        loaded.notices[0].contains(&format!("{lost} messages and 0 other events are lost")),
+        loaded.notices[0]
+            .contains(&format!("{} and 0 other events are lost", plural(lost as u64, "message"))),
         "{:?}",
         loaded.notices
     );
@@ -159,7 +161,7 @@ fn counts_frames_lost_to_full_disk() {
     let FramePayload::Message(lost) = &frames[6].what else { panic!("{:?}", frames[6]) };
     let gap = FramePayload::Gap { messages: 1, bytes: lost.size, cause: GapCause::Lost };
     assert_eq!(format!("{:?}", loaded.frames[6].what), format!("{gap:?}"));
-    assert!(loaded.notices[0].contains("1 messages and 0 other events are lost"), "{:?}", loaded.notices);
+    assert!(loaded.notices[0].contains("1 message and 0 other events are lost"), "{:?}", loaded.notices);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::{Kind, Time};
-use crate::wire::text::{self, cut_name, display_safe, pad, plural};
+use crate::wire::text::{self, cut_name, display_safe, pad, plural, shown_name};
 
 use crate::tui::widgets::text::field;
 
@@ -58,7 +58,10 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
         line.push(span("   problems only (p)", Role::Warn));
     }
     if let Some(node) = screen.view.users_of.and_then(|id| graph.get(id)) {
-        line.push(span(format!("   referrers of {} {} (P)", node.kind.label(), node.name), Role::Warn));
+        line.push(span(
+            format!("   referrers of {} {} (P)", node.kind.label(), shown_name(&node.name)),
+            Role::Warn,
+        ));
     }
     line
 }
@@ -93,7 +96,7 @@ pub(super) fn draw(
         }
     }
     let (title, rest) = layout::split(detail, 1);
-    let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), node.name));
+    let name = screen.node().map(|(_, node)| format!("{} {}", node.kind.label(), shown_name(&node.name)));
     canvas.rule(title, &name.unwrap_or_default(), "Enter resource");
     canvas.lines(rest, &node_lines(screen, common, usize::from(rest.width)), 0);
     cursor
@@ -104,7 +107,7 @@ pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) ->
     match row.what {
         TreeRowKind::Node { id, open } => {
             let Some(node) = screen.graph.get(id) else { return Vec::new() };
-            let mut cells = vec![plain(format!("{} {}", node.kind.label(), node.name))];
+            let mut cells = vec![plain(format!("{} {}", node.kind.label(), shown_name(&node.name)))];
             cells.extend(state(screen, common, id, node, open == Some(false)));
             cells
         }
@@ -312,7 +315,12 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
     for user in node.users.iter().take(4).filter_map(|user| screen.graph.get(*user)) {
         add(
             "used by",
-            &format!("{} {}  {}", user.kind.label(), user.name, field_of(user).unwrap_or_default()),
+            &format!(
+                "{} {}  {}",
+                user.kind.label(),
+                shown_name(&user.name),
+                field_of(user).unwrap_or_default()
+            ),
             Role::Plain,
         );
     }
@@ -327,7 +335,7 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
         .iter()
         .take(6)
         .filter_map(|(to, _)| screen.graph.get(*to))
-        .map(|to| format!("{} {}", to.kind.label(), to.name))
+        .map(|to| format!("{} {}", to.kind.label(), shown_name(&to.name)))
         .collect();
     if !uses.is_empty() {
         let more =

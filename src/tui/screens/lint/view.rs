@@ -120,11 +120,11 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let mut when = time(finding.first);
     if finding.count > 1 {
-        when.push_str(&format!(", last {}, {} times", time(finding.last), finding.count));
+        when.push_str(&format!(", last {}, {}", time(finding.last), plural(finding.count, "time")));
     }
     add("seen", &when);
     add("blame", finding.blame.word());
-    add("names", &finding.names.iter().map(|name| &**name).collect::<Vec<_>>().join(", "));
+    add("names", &report::listed_names(&finding.names, 0));
     for (label, start) in [("why", "Why: "), ("advice", "Advice: "), ("reference", "Reference: ")] {
         add(label, &paragraph(&manual, start));
     }

@@ -335,6 +335,7 @@ impl ResourceDetail {
             }
             Some(ResourceState::Waiting) => "asked for, and not sent yet",
             Some(ResourceState::Absent) => "the server says that it does not exist",
+            Some(ResourceState::Empty) => "a glob has no content of its own, and this one has no members",
             Some(ResourceState::Removed) => "it was removed",
             Some(ResourceState::Expired) => "its time to live has run out",
             Some(ResourceState::Kept) => "held by the client from before this was recorded",

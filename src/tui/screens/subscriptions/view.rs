@@ -97,8 +97,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         _ if fact.is_in_unused_push() => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
         ResourceState::Present if row.members.is_some() => {
             let members = row.members.map(structured::glob_members).unwrap_or_default();
-            span(format!("{} members {members}", glyphs.ok), Role::Ok)
+            span(format!("{} glob, members {members}", glyphs.ok), Role::Ok)
         }
+        ResourceState::Empty => span(format!("{} glob, empty{by}", glyphs.miss), Role::Muted),
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),
@@ -176,7 +177,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let words = usize::from(area.height).saturating_sub(7).max(1);
     for change in screen.changes.iter().rev().take(words) {
-        let names: Vec<&str> = change.names.iter().map(|name| &**name).collect();
+        let names = report::listed_names(&change.names, 0);
         let more = change.added + change.removed > change.names.len() as u64;
         let more = if more { format!(", {}", common.theme.glyphs().cut) } else { String::new() };
         let signs = match (change.added, change.removed) {
@@ -186,7 +187,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
         };
         lines.push(vec![
             span(format!(" {} ", time(change.at)), Role::Muted),
-            plain(format!("#{} {signs}  {}{more}", change.n.0, names.join(", "))),
+            plain(format!("#{} {signs}  {names}{more}", change.n.0)),
         ]);
     }
     if screen.changes.is_empty() {
@@ -276,10 +277,10 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
         add("ttl", ttl.join("; "));
     }
     if *fact.name != *row.name {
-        add("alias of", fact.name.to_string());
+        add("alias of", shown_name(&fact.name).to_owned());
     }
     if !fact.aliases.is_empty() {
-        add("aliases", fact.aliases.iter().map(|alias| &**alias).collect::<Vec<_>>().join(", "));
+        add("aliases", report::listed_names(&fact.aliases, 0));
     }
     if let Some(version) = fact.version.as_deref().filter(|_| missing.is_none()) {
         let accepted =

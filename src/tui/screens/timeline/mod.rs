@@ -19,7 +19,7 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::wire::event::{Dir, Seq, TypeUrl};
-use crate::wire::text::count;
+use crate::wire::text::{count, plural};
 
 pub(crate) use state::TimelineScreen;
 
@@ -133,10 +133,10 @@ impl Screen for TimelineScreen {
             _ => String::new(),
         };
         if index.is_complete() {
-            return format!("{new}{} of {} messages", count(index.len() as u64), count(rows as u64));
+            return format!("{new}{} of {}", count(index.len() as u64), plural(rows as u64, "message"));
         }
         let percent = index.searched() * 100 / rows.max(1);
-        format!("{} of {} messages, searched {percent}%", count(index.len() as u64), count(rows as u64))
+        format!("{} of {}, searched {percent}%", count(index.len() as u64), plural(rows as u64, "message"))
     }
 
     fn hint(&self, common: &Common) -> String {

@@ -84,6 +84,7 @@ fn escapes_hostile_text() {
             in_force: Some(evil.into()),
             resources: Vec::new(),
             message: Some(evil.into()),
+            is_file: false,
         });
         problem.node = Some(evil.into());
     }

@@ -42,6 +42,7 @@ pub fn problems() -> Vec<ProblemFact> {
         in_force: Some("41".into()),
         resources: Vec::new(),
         message: Some(ERROR.into()),
+        is_file: false,
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {

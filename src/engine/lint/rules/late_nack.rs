@@ -1,0 +1,40 @@
+//! A client rejects a response that it has accepted.
+//!
+//! Why: A response gets one verdict. A server that goes by the last request counts the response as
+//! rejected, a server that goes by the first counts it as accepted; xdscope goes by the first.
+//!
+//! Example:
+//! ```text
+//! < cds v=2 n=b [reviews]
+//! > cds v=2 n=b
+//! > cds v=1 n=b nack="connect_timeout: value must be greater than 0s"
+//! ```
+//!
+//! Advice: Send the verdict once the resources are validated, and only once.
+//!
+//! Reference: xDS protocol, "ACK and NACK semantics summary".
+
+use super::super::prelude::*;
+
+pub(super) static RULE: Rule =
+    Rule::new(Severity::Warn, "late-nack", "E-04, E-21, F-05", include_str!("late_nack.rs"));
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+use crate::engine::session::Status;
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(about) = request.outcome.referenced.filter(|about| about.was == Status::Acked) else { return };
+    if !request.outcome.is_late_nack() {
+        return;
+    }
+    let response = request.track.responses.get(about.order);
+    let by = response.and_then(|response| response.settled_by);
+    let by = by.map(|seq| format!(" in #{}", seq.0)).unwrap_or_default();
+    let message = request.error().map_or("", |error| error.message.trim());
+    let colon = if message.is_empty() { "" } else { ": " };
+    let text = format!("rejects the response #{}, which it accepted{by}{colon}{message}", about.seq.0);
+    let evidence: Vec<_> =
+        [Some(about.seq), response.and_then(|response| response.settled_by)].into_iter().flatten().collect();
+    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, ..FindingDraft::default() });
+}
