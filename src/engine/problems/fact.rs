@@ -188,6 +188,8 @@ pub struct RefusedPush {
     pub message: Option<Arc<str>>,
     /// The content is that of a file, which no client refuses.
     pub is_file: bool,
+    /// The nonce fits another response too, so that the refused one is a guess.
+    pub is_guess: bool,
 }
 
 /// A refused resource.
@@ -212,6 +214,8 @@ pub struct RefusedResources {
     pub more: usize,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
+    /// The nonce fits another response too, so that the refused one is a guess.
+    pub is_guess: bool,
 }
 
 /// Resources of a type that wait for others. The server owes those.

@@ -73,6 +73,7 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
         resources: refused_resources(store, track, open.n),
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
+        is_guess: nack.may_refuse.is_some(),
     };
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
     let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
@@ -126,6 +127,7 @@ fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Option<Proble
         response: refusal.response,
         more: refusals.len() - 1,
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+        is_guess: nack.may_refuse.is_some(),
     };
     let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };
     Some(ProblemFact {

@@ -215,6 +215,20 @@ fn broken_rules_name_the_side() {
     assert_eq!(texts, [unknown, "server: nonce A was already used; 1 more like it"]);
 }
 
+/// docs/protocol.md#f-03
+#[test]
+fn refusal_with_a_repeated_nonce_is_a_guess() {
+    let found = all_problems(
+        "node n
+         stream 1 sotw eds
+         > names=[a]
+         < v=1 n=k [a]
+         < v=2 n=k [a~2]
+         > names=[a] n=k nack=\"bad\"",
+    );
+    assert_eq!(found[0].1, "client refused EDS 1 (?); none in force", "{found:#?}");
+}
+
 #[test]
 fn sentences_show_empty_names_and_single_resources() {
     let found = all_problems(

@@ -376,6 +376,8 @@ pub struct RefusalFact {
     pub is_removal: bool,
     /// Whether the client uses the resources that the NACK does not name.
     pub rest: RestUse,
+    /// Whether the nonce of the NACK fits another push too, so that the refused one is a guess.
+    pub is_guess: bool,
     /// The refused version; empty for a removal.
     pub version: Arc<str>,
     /// The refused content. `None` for a removal, and if the source lacks the content.

@@ -375,6 +375,7 @@ impl Store {
             is_named: refusal.is_named,
             is_removal,
             rest: refusal.rest,
+            is_guess: track.verdicts.nack(refusal.nack).is_some_and(|nack| nack.may_refuse.is_some()),
             version: self.text(refusal.version),
             content: refusal.blob.map(|id| self.catalog.entry(id).payload.unwrap_or(id)),
         };

@@ -188,6 +188,22 @@ mod tests {
         assert!(StructuredName::configured(&format!("xdstp://a/{L}/x/*?k=v")).expect("a glob").glob);
     }
 
+    /// docs/protocol.md#k-08, docs/protocol.md#k-27: a locator has its parts decoded.
+    #[test]
+    fn names_of_locators_equal_their_urls() {
+        for id in ["100%25", "a%2Fb", "a%23b", "a%3Fb", "a%20b", "caf%C3%A9", "a:b/c"] {
+            let url = format!("xdstp://a/{L}/{id}?k=x%26y%3Dz");
+            let own = StructuredName::configured(&url).expect("a valid name");
+            assert_eq!(own.name, url, "sent as written");
+            let bytes = locator::encode(&url).expect("a locator");
+            let redirect = locator::uri(&bytes).expect("a URL");
+            let target = StructuredName::found(&redirect).expect("a valid name");
+            let canonical = |name: &str| Name::parse(name).expect("a name").canonical();
+            assert_eq!(canonical(&target.name), canonical(&own.name), "{id}");
+        }
+        assert!(StructuredName::configured(&format!("xdstp://a/{L}/a b")).is_err(), "a space is encoded");
+    }
+
     #[test]
     fn reports_why_name_is_refused() {
         let refused = |url: String| StructuredName::configured(&url).expect_err("an invalid name");

@@ -230,6 +230,7 @@ fn resource_has_fields_in_order() {
             is_named: true,
             is_removal: false,
             rest: RestUse::NotUsed,
+            is_guess: false,
             version: "2".into(),
             content: None,
         }),

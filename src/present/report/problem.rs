@@ -134,6 +134,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         true => format!("file: {what} refused"),
         false => format!("client refused {what}"),
     };
+    if refused.is_guess {
+        text.push_str(" (?)");
+    }
     if refused.implied {
         text.push_str(" by version alone");
     }
@@ -160,10 +163,13 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
 
 /// `client still refuses EDS b 2 (#5), though it accepted a later response; 1 in force`.
 fn still_refused(label: &str, refused: &RefusedResources) -> String {
-    let RefusedResources { first, response, more, .. } = refused;
+    let RefusedResources { first, response, more, is_guess, .. } = refused;
     let version = shown(&first.version);
     let name = shown_name(&first.name);
     let mut text = format!("client still refuses {label} {name} {version} (#{})", response.0);
+    if *is_guess {
+        text.push_str(" (?)");
+    }
     if *more > 0 {
         text.push_str(&format!(" and {}", plural(*more as u64, "other")));
     }

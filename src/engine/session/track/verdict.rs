@@ -79,6 +79,11 @@ impl Verdicts {
         })
     }
 
+    /// Returns a NACK by its number, if it is kept.
+    pub(crate) fn nack(&self, n: Seq) -> Option<&NackFact> {
+        self.nacks.binary_search_by_key(&n, |nack| nack.n).ok().and_then(|at| self.nacks.get(at))
+    }
+
     fn add_open_nack(&mut self, order: Order, n: Seq, at: Time) {
         if self.open_nacks.len() == MAX_NACKS
             && let Some([a, b]) = self.open_nacks.get(..2).and_then(|two| <[OpenNack; 2]>::try_from(two).ok())

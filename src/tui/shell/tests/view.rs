@@ -85,6 +85,7 @@ fn escapes_hostile_text() {
             resources: Vec::new(),
             message: Some(evil.into()),
             is_file: false,
+            is_guess: false,
         });
         problem.node = Some(evil.into());
     }

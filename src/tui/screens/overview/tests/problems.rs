@@ -43,6 +43,7 @@ pub fn problems() -> Vec<ProblemFact> {
         resources: Vec::new(),
         message: Some(ERROR.into()),
         is_file: false,
+        is_guess: false,
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {
