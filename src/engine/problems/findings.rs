@@ -199,7 +199,9 @@ fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
 pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> Finding {
     let mut out = lead.clone();
     let mut messages: BTreeSet<Seq> = out.messages.iter().copied().collect();
-    for other in others.filter(|other| (other.rule.id, other.cause) == (lead.rule.id, lead.cause)) {
+    for other in others
+        .filter(|other| (other.rule.id, other.blame, other.cause) == (lead.rule.id, lead.blame, lead.cause))
+    {
         (out.first, out.last) = (out.first.min(other.first), out.last.max(other.last));
         out.count += other.count;
         out.varies |= other.varies || other.text != lead.text;
@@ -218,7 +220,8 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
 fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<ProblemFact> {
     let of = |index: &usize| findings.get(*index);
     let lead = group.first().and_then(of).filter(|lead| lead.severity > Severity::Info)?;
-    let alike = || group.iter().filter_map(of).filter(|of| of.rule.id == lead.rule.id);
+    let alike =
+        || group.iter().filter_map(of).filter(|of| (of.rule.id, of.blame) == (lead.rule.id, lead.blame));
     let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
     let merged = merged(lead, alike().skip(1));
     let urgency = if lead.severity == Severity::Error { Urgency::Error } else { Urgency::Warning };

@@ -23,10 +23,11 @@ enum Shared<'a> {
     Message(Seq, &'a Arc<str>),
 }
 
-/// A rule, the way in which it was broken, and a type.
+/// A rule, the side that broke it, the way in which it was broken, and a type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct RuleUse<'a> {
     rule: &'static str,
+    blame: Blame,
     cause: Option<&'static str>,
     type_url: &'a TypeUrl,
     place: Option<&'a Arc<str>>,
@@ -44,6 +45,7 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
     for (index, finding) in findings.iter().enumerate() {
         let of_rule = RuleUse {
             rule: finding.rule.id,
+            blame: finding.blame,
             cause: finding.cause,
             type_url: &finding.type_url,
             place: finding.place.as_ref(),

@@ -215,6 +215,19 @@ fn broken_rules_name_the_side() {
     assert_eq!(texts, [unknown, "server: nonce A was already used; 1 more like it"]);
 }
 
+#[test]
+fn one_rule_broken_by_both_sides_is_two_problems() {
+    let found = all_problems(
+        "node n
+         stream 1 delta lds
+         > sub=[\"xdstp://a/envoy.config.listener.v3.Listener/x#alt=q\"]
+         < n=1 [\"xdstp://a/envoy.config.listener.v3.Listener/x#alt=r\"@1]
+         > n=1",
+    );
+    let sides: Vec<&str> = found.iter().filter_map(|(_, text, _)| text.split(':').next()).collect();
+    assert!(sides.contains(&"client") && sides.contains(&"server"), "{found:#?}");
+}
+
 /// docs/protocol.md#f-03
 #[test]
 fn refusal_with_a_repeated_nonce_is_a_guess() {
