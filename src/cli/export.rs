@@ -84,12 +84,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         }
         if let Some(path) = &args.output {
             let all = store.messages();
-            io.say(&format!(
-                "{} of {} written to {}",
-                numbers.len(),
-                plural(all as u64, "message"),
-                path.display()
-            ));
+            io.say(&format!("{} of {} written to {}", numbers.len(), plural(all, "message"), path.display()));
         }
     }
     Ok(Exit::Yes)
