@@ -62,6 +62,8 @@ pub struct Finding {
     pub last: Time,
     /// Number of occurrences.
     pub count: u64,
+    /// When the state ended that the finding is about. `None` if it lasts, and for a single event.
+    pub over: Option<Time>,
     /// One sentence.
     pub text: String,
     /// Whether the finding rests on a guess.
@@ -171,6 +173,7 @@ impl Finding {
             first: origin.at,
             last: origin.at,
             count: 1,
+            over: None,
             text: draft.text,
             guess: draft.guess,
             place: None,
@@ -231,6 +234,9 @@ impl Findings {
         }
         if let Some(known) = self.by_key.get(&key).and_then(|index| self.all.get_mut(*index)) {
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
+            if known.over.take().is_some() {
+                known.text = draft.text;
+            }
             let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
                 let name = text_of(*name);
@@ -256,8 +262,24 @@ impl Findings {
         }
     }
 
-    /// Ends a finding. Adds the note if the finding occurred once.
+    /// Ends a finding, and adds the note.
     pub(super) fn end(&mut self, index: usize, at: Time, note: &str) {
+        if let Some(finding) = self.all.get_mut(index) {
+            finding.over = Some(at);
+            finding.text.push_str(note);
+        }
+    }
+
+    /// Ends a finding, and replaces its text.
+    pub(super) fn finish(&mut self, index: usize, at: Time, text: &str) {
+        if let Some(finding) = self.all.get_mut(index) {
+            finding.over = Some(at);
+            finding.text = text.to_owned();
+        }
+    }
+
+    /// Adds a note to a finding that occurred once.
+    pub(super) fn note(&mut self, index: usize, at: Time, note: &str) {
         if let Some(finding) = self.all.get_mut(index) {
             finding.last = finding.last.max(at);
             if finding.count == 1 {

@@ -5,26 +5,28 @@ use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources,
 };
-use crate::engine::store::{RequestSpan, UnreachablePeer};
+use crate::engine::store::{RequestSpan, UnreachablePeer, WarmingUser};
 use crate::wire::event::{Clock, Kind, Time};
-use crate::wire::text::{count, period, plural, type_label};
+use crate::wire::text::{count, period, plural, shown_name, type_label};
 
 use super::{Role, failing_stream, finding, owed_at_end, state_word};
 
 /// Words of problems that are not states, and what they mean.
-pub const PROBLEM_WORDS: [(&str, &str); 6] = [
+pub const PROBLEM_WORDS: [(&str, &str); 7] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
     ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
     ("REFUSED", "a resource stays refused although a later response was accepted"),
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
+    ("over", "a rule was broken, and the consequence has ended"),
 ];
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
     let role = if fact.urgency == Urgency::Error { Role::Bad } else { Role::Warn };
     match fact.kind {
+        _ if fact.urgency == Urgency::Over => ("over", Role::Muted),
         ProblemKind::State(state) => state_word(state),
         ProblemKind::Failing => ("FAILING", role),
         ProblemKind::Owed => ("OWED", role),
@@ -177,11 +179,24 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         None if owed.is_first => text.push_str(", nothing sent yet"),
         None => {}
     }
-    if let Some((kind, name)) = &owed.needed_by {
-        text.push_str(&format!("; {} {name} waits for it", super::warming::warming_kind(*kind)));
-    }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
+    }
+    if let Some(user) = &owed.needed_by {
+        text.push_str(&needed_by(user));
+    }
+    text
+}
+
+/// `; needed by cluster ledger, which warms, and 2 more`.
+fn needed_by(user: &WarmingUser) -> String {
+    let kind = super::warming::warming_kind(user.kind);
+    let mut text = format!("; needed by {kind} {}, which warms", shown_name(&user.name));
+    if user.more > 0 {
+        text.push_str(&format!(", and {} more", count(user.more as u64)));
+    }
+    if let Some(withheld) = user.withheld {
+        text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
 }

@@ -23,6 +23,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
+use super::super::lasting::{Lasting, LastingState};
+use super::super::state::MAX_NAMES;
 use crate::engine::store::WarmingFact;
 use crate::wire::event::{Kind, Seq, Sym};
 
@@ -52,18 +54,28 @@ fn check(ctx: &mut RuleContext<'_>) {
         let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
-        if !names.is_empty() {
-            let text = text(batch, is_resend);
-            ctx.report(
-                &RULE,
-                FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
-            );
-        }
+        let Some(since) = batch.clone().map(|fact| fact.since).min() else { continue };
+        let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
+        let state = LastingState::Warming(needs.take(MAX_NAMES).collect());
+        let (what, note) = (needed(batch.clone()), note(batch, is_resend));
+        let past = Some(format!("waited for {what} for {{}}{note}"));
+        let found = FindingDraft::new(Blame::Server, format!("waits for {what}{note}"), &names);
+        ctx.report_lasting(
+            &RULE,
+            FindingDraft { evidence: &evidence, ..found },
+            Lasting { state, since, past },
+        );
     }
 }
 
-/// Describes the resources that are waited for: `waits for endpoints`.
-fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>, is_update: bool) -> String {
+/// Returns why Envoy waits for endpoints that it has.
+fn note<'a>(mut facts: impl Iterator<Item = &'a WarmingFact>, is_update: bool) -> &'static str {
+    let needs_endpoints = facts.any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds));
+    if is_update && needs_endpoints { "; Envoy needs them again after an update" } else { "" }
+}
+
+/// Describes the resources that are waited for: `endpoints and secrets`.
+fn needed<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
     let mut kinds: Vec<Kind> = facts.flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -77,7 +89,5 @@ fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>, is_update: bool) -> St
             _ => "filter configurations",
         })
         .collect();
-    let needs_resend = is_update && kinds.contains(&Kind::Eds);
-    let note = if needs_resend { "; Envoy needs them again after an update" } else { "" };
-    format!("waits for {}{note}", words.join(" and "))
+    words.join(" and ")
 }

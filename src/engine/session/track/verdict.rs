@@ -158,6 +158,7 @@ impl Track {
         if nack.is_none() && !implied {
             return self.apply_ack(ctx, order);
         }
+        self.restore_ttls(order);
         let mut resources = Vec::new();
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
@@ -199,6 +200,7 @@ impl Track {
         if response.status == Status::NackedByVersion {
             self.verdicts.retract(seq);
         }
+        self.confirm_ttls(order);
         let is_newest = self.verdicts.newest_ack.is_none_or(|ack| ack <= order);
         if let Some(body) = self.responses.settle(order, Status::Acked, ctx.seq) {
             self.accept(ctx, &body, order, is_newest);
