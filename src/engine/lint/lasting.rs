@@ -12,7 +12,7 @@ use super::rule::Rule;
 use super::state::MAX_NAMES;
 use crate::engine::session::{DroppedStreams, SymSet, Track, is_needed, key, mark_key};
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Sym, Time, Variant};
+use crate::wire::event::{Kind, Sym, Time, Variant};
 
 /// Lasting findings that are followed.
 const MAX_FOLLOWED: usize = 1024;
@@ -61,8 +61,13 @@ pub(super) struct LastingFindings {
 }
 
 impl LastingFindings {
-    fn is_empty(&self) -> bool {
-        self.followed.is_empty()
+    /// Whether a finding is about the stream, or about resources that may wait for others of the
+    /// type.
+    fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
+        let is_concerned = |of: &Followed| {
+            of.place.0 == stream || (is_needed(kind) && matches!(of.state, LastingState::Warming(_)))
+        };
+        self.followed.iter().any(is_concerned)
     }
 
     fn follow(&mut self, followed: Followed) {
@@ -138,7 +143,7 @@ impl RuleContext<'_> {
 
     /// Ends findings about names that a request gives up.
     pub(super) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
-        if !self.source_state.lasting.is_empty() {
+        if self.source_state.lasting.may_concern(self.stream_index, None) {
             let outcome = request.outcome;
             let mut names = outcome.removed.clone();
             // A refused cluster does not warm.
@@ -149,7 +154,8 @@ impl RuleContext<'_> {
 
     /// Ends findings about names that a response answers.
     pub(super) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
-        if !self.source_state.lasting.is_empty() {
+        let kind = response.track.kind;
+        if self.source_state.lasting.may_concern(self.stream_index, kind) {
             let mut names = mentioned(self.catalog(), response);
             let is_file = self.stream.variant() == Some(Variant::File);
             names.extend(is_file.then_some(Sym::EMPTY));
@@ -160,6 +166,9 @@ impl RuleContext<'_> {
     /// Ends all findings about a stream that has closed.
     pub(super) fn end_lasting_of_stream(&mut self) {
         let stream = self.stream_index;
+        if !self.source_state.lasting.may_concern(stream, None) {
+            return;
+        }
         let over = self.source_state.lasting.take_over(|followed| followed.place.0 == stream);
         over.into_iter().for_each(|over| self.end_lasting(&over, "the stream ended after {}"));
     }

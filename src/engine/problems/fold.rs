@@ -10,7 +10,7 @@ use crate::wire::event::{Seq, StreamId, TypeUrl};
 const MAX_COMPARED_NAMES: usize = 32;
 
 /// Rules about a file whose content is not in use.
-const FILE_RULES: [&str; 3] = ["fs-parse-error", "fs-partial-write", "fs-update-rejected"];
+const FILE_RULES: [&str; 2] = ["fs-parse-error", "fs-update-rejected"];
 
 /// Findings with one cause: indices, the most severe first and, among equal ones, the oldest first.
 pub type FindingGroup = Vec<usize>;

@@ -13,7 +13,7 @@ use crate::wire::event::{DenseHash, Sym, Time};
 use super::Track;
 
 /// Earlier times to live that are kept; of more, the oldest are forgotten.
-const MAX_EARLIER: usize = 1 << 16;
+const MAX_EARLIER: usize = 1 << 14;
 
 /// The time to live of a resource before a response that the client may still refuse.
 #[derive(Clone, Debug)]
