@@ -6,6 +6,7 @@ mod empty;
 mod export;
 mod get;
 mod info;
+mod lasting;
 mod log;
 mod places;
 mod reference;

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::graph::{self, Graph, NodeState, TrafficGap};
+use crate::engine::graph::{self, Graph, GraphNode, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::ResourceFact;
 use crate::present::authority::authority_text;
@@ -156,10 +156,17 @@ impl Tree<'_> {
 /// Describes a referenced resource as the stream knows it.
 fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
     if link.name.ends_with('*') {
-        let names = get.store.resource_names(stream, url);
-        return format!("{} known", names.iter().filter(|name| link.matches_name(name)).count());
+        let is_known = |node: &&GraphNode| {
+            node.kind == link.kind && node.stream.is_some() && link.matches_name(&node.name)
+        };
+        return format!("{} known", graph.nodes.iter().filter(is_known).count());
     }
-    match get.store.resource(stream, url, &link.name) {
+    // The client may have another stream for the type.
+    let on_other = || {
+        let node = graph.find(link.kind, &link.name).and_then(|id| graph.get(id))?;
+        get.store.resource(node.stream?, node.type_url.as_ref()?, &node.name)
+    };
+    match get.store.resource(stream, url, &link.name).or_else(on_other) {
         Some(fact) => with_graph(graph, &fact),
         None => match state(graph, link.kind, &link.name) {
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),

@@ -43,6 +43,11 @@ fn problem_count(line: &str) -> Option<usize> {
     if word == "no" { Some(0) } else { word.replace(',', "").parse().ok() }
 }
 
+/// Whether a problem is neither in time nor over.
+fn is_wrong(problem: &Value) -> bool {
+    ["warning", "error"].contains(&problem["urgency"].as_str().unwrap_or_default())
+}
+
 fn output(verb: &str, path: &str, flags: &[&str]) -> Output {
     let args: Vec<String> = [verb, path].iter().chain(flags).map(|arg| (*arg).to_owned()).collect();
     run(&args)
@@ -63,7 +68,7 @@ fn disagreements(path: &str) -> Vec<String> {
     let objects = objects(&json.out);
     let of = |kind: &str| objects.iter().filter(|object| object["object"] == kind).collect::<Vec<_>>();
     let problems = of("problem");
-    let expected = problems.iter().filter(|problem| problem["urgency"] != "pending").count();
+    let expected = problems.iter().filter(|problem| is_wrong(problem)).count();
     let mut check = |view: &'static str, found: Option<usize>| {
         if found.unwrap_or(0) != expected {
             wrong.push(format!("{view} says {found:?} of {expected} problems"));
@@ -103,7 +108,7 @@ fn disagreements(path: &str) -> Vec<String> {
 fn sentences_differ(problems: &[&Value], table: &str, overview: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     // Both list a limited number of lines.
-    for problem in problems.iter().filter(|problem| problem["urgency"] != "pending").take(5) {
+    for problem in problems.iter().filter(|problem| is_wrong(problem)).take(5) {
         let text = problem["text"].as_str().unwrap_or_default();
         let start: String = text.chars().take(60).collect();
         for (view, shown) in [("status", table), ("Overview", overview)] {

@@ -266,8 +266,8 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
             http_of(chain)["rds"] = json!({ "route_config_name": route, "config_source": source() });
         })
     };
-    let scene_waits = |scene: &Scene, state: &str, name: &str, text: &str| {
-        let (_, recording) = scene.wait_for_warming("lds", state, &[name]);
+    let scene_waits = |scene: &Scene, name: &str, text: &str| {
+        let (_, recording) = scene.wait_for_warming("lds", "warming", &[name]);
         assert_eq!(scene.warming_listeners(), names(&[name]), "Envoy says so too");
         let status = recording.text("status", &[]);
         assert!(status.contains(&format!("listener {name} waits for {text} since")), "{status}");
@@ -281,11 +281,11 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
     // A new listener, then an updated one, with routes that the server does not send.
     let base = listener("in", "r-in", Variant::Ads);
     scene.set(LISTENER, "2", vec![base.clone(), routed("more", "r-more")]);
-    scene_waits(&scene, "synced", "more", "RDS r-more");
+    scene_waits(&scene, "more", "RDS r-more");
     scene.set(ROUTE, "2", vec![route("r-in", "echo"), route("r-more", "echo")]);
     scene_is_warm(&scene);
     scene.set(LISTENER, "3", vec![base.clone(), routed("more", "r-next")]);
-    scene_waits(&scene, "warming", "more", "RDS r-next");
+    scene_waits(&scene, "more", "RDS r-next");
     let routes = || ["r-in", "r-more", "r-next"].map(|name| route(name, "echo")).to_vec();
     scene.set(ROUTE, "3", routes());
     scene_is_warm(&scene);
@@ -297,7 +297,7 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
         chain["transport_socket"] = json!({ "name": "tls", "typed_config": tls });
     });
     scene.set(LISTENER, "4", vec![base.clone(), safe]);
-    scene_waits(&scene, "synced", "safe", "SDS own");
+    scene_waits(&scene, "safe", "SDS own");
     let pair = Ca::new(scene.world.folder(), "ca").issue("own", &["own.test"]);
     let pem = |path: &Path| fs::read_to_string(path).expect("PEM");
     scene.set(SECRET, "1", vec![secret("own", &pem(&pair.cert), &pem(&pair.key))]);
@@ -309,7 +309,7 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
         http_of(chain)["http_filters"] = json!([{ "name": "router", "config_discovery": discovery }]);
     });
     scene.set(LISTENER, "5", vec![base.clone(), filtered]);
-    scene_waits(&scene, "synced", "filtered", "ECDS router");
+    scene_waits(&scene, "filtered", "ECDS router");
     let router = json!({ "name": "router", "typed_config": { "@type": ROUTER } });
     scene.set(EXTENSION, "1", vec![router]);
     scene_is_warm(&scene);
@@ -327,7 +327,7 @@ fn listeners_wait_for_routes_secrets_filters_and_scopes() {
         });
     });
     scene.set(LISTENER, "6", vec![base, scoped]);
-    scene_waits(&scene, "synced", "scoped", "SRDS *");
+    scene_waits(&scene, "scoped", "SRDS *");
     let scope = json!({
         "name": "s",
         "route_configuration_name": "r-in",

@@ -76,6 +76,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         since: Time(1),
         asked: None,
         is_resend: false,
+        is_owed: true,
     };
     WarmingFact {
         stream: StreamId(1),

@@ -71,6 +71,7 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         last: Time::ZERO,
         count: 1,
         text: problem.text,
+        over: None,
         guess: false,
         varies: false,
         place: Some(problem.place.into()),

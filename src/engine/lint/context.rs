@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::alarm::{Alarm, AlarmQueue, Due};
 use super::finding::{FindingDraft, FindingOrigin, Findings, Restated};
+use super::lasting::{Lasting, LastingState};
 use super::options::Options;
 use super::rule::Rule;
 use super::state::{SourceState, StreamState, TrackState, set_earlier};
@@ -43,15 +44,35 @@ pub(super) struct OverdueName {
     pub(super) requested_in: Seq,
     /// Whether the client had the resource at the time of the request.
     pub(super) was_present: bool,
+    /// When the name was requested first.
+    pub(super) since: Time,
+}
+
+/// Overdue names, as a finding reports them.
+pub(super) struct OverdueNames {
+    pub(super) names: Vec<Sym>,
+    /// The requests, each once.
+    pub(super) requests: Vec<Seq>,
+    /// When the first of the names was requested.
+    pub(super) since: Time,
+}
+
+impl OverdueNames {
+    /// The state of the names, which ends with their answers.
+    pub(super) fn lasting(&self) -> Lasting {
+        Lasting { state: LastingState::Unanswered, since: self.since, past: None }
+    }
 }
 
 impl OverdueName {
-    /// Splits overdue names into names and requests, each request once.
-    pub(super) fn split(overdue: impl Iterator<Item = OverdueName>) -> (Vec<Sym>, Vec<Seq>) {
+    /// Gathers overdue names. Returns `None` without any.
+    pub(super) fn gather(overdue: impl Iterator<Item = OverdueName>) -> Option<OverdueNames> {
+        let overdue: Vec<OverdueName> = overdue.collect();
+        let since = overdue.iter().map(|overdue| overdue.since).min()?;
         let (names, mut requests): (Vec<_>, Vec<_>) =
-            overdue.map(|overdue| (overdue.name, overdue.requested_in)).unzip();
+            overdue.into_iter().map(|overdue| (overdue.name, overdue.requested_in)).unzip();
         requests.dedup();
-        (names, requests)
+        Some(OverdueNames { names, requests, since })
     }
 }
 
@@ -199,12 +220,13 @@ impl<'a> RuleContext<'a> {
         // `request-name-empty` covers the empty name.
         let overdue =
             track.waiting.iter().filter(|(name, pending)| *name != Sym::EMPTY && is_due(pending.since));
-        // A lost response may have answered the request.
-        let overdue = overdue.filter(|(_, pending)| self.has_all_since(pending.last));
+        // A lost response may have answered the request. An alternative makes up for the resource.
+        let overdue = overdue.filter(|(_, pending)| !pending.is_served && self.has_all_since(pending.last));
         let overdue = overdue.map(|(name, pending)| OverdueName {
             name,
             requested_in: pending.last,
             was_present: pending.has_resource,
+            since: pending.since,
         });
         overdue.collect()
     }

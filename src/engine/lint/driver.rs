@@ -185,6 +185,7 @@ impl Lint {
             }),
             (SessionEvent::Close, _) => self.run(store, position, |checks, ctx| {
                 checks.close.iter().for_each(|check| check(ctx));
+                ctx.end_lasting_of_stream();
             }),
             (SessionEvent::Passed(dir), _) => {
                 let dir = *dir;
@@ -208,6 +209,7 @@ impl Lint {
                     checks.check_names(ctx, Blame::Client, &requested_names(ctx, &request));
                     checks.request.iter().for_each(|check| check(ctx, &request));
                     ctx.note_request(&request);
+                    ctx.settle_lasting_of_request(&request);
                 }
                 SessionEvent::Response(outcome) => {
                     let scan = ResponseScan::new(ctx.catalog(), track, message, &mut ctx.state.clean_list);
@@ -215,6 +217,7 @@ impl Lint {
                     checks.check_names(ctx, Blame::Server, &delivered_names(ctx, &response));
                     checks.response.iter().for_each(|check| check(ctx, &response));
                     ctx.note_response(&response);
+                    ctx.settle_lasting_of_response(&response);
                 }
                 _ => {}
             }

@@ -62,6 +62,8 @@ pub struct Finding {
     pub last: Time,
     /// Number of occurrences.
     pub count: u64,
+    /// When the state ended that the finding is about. `None` if it lasts, and for a single event.
+    pub over: Option<Time>,
     /// One sentence, about the first occurrence.
     pub text: String,
     /// Whether the sentence of another occurrence differs, for example in a nonce.
@@ -175,6 +177,7 @@ impl Finding {
             first: origin.at,
             last: origin.at,
             count: 1,
+            over: None,
             text: draft.text,
             varies: false,
             guess: draft.guess,
@@ -242,6 +245,9 @@ impl Findings {
             // A note may follow the sentence.
             known.varies |= !known.text.starts_with(&draft.text);
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
+            if known.over.take().is_some() {
+                known.text = draft.text;
+            }
             let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
                 let name = text_of(*name);
@@ -267,8 +273,24 @@ impl Findings {
         }
     }
 
-    /// Ends a finding. Adds the note if the finding occurred once.
+    /// Ends a finding, and adds the note.
     pub(super) fn end(&mut self, index: usize, at: Time, note: &str) {
+        if let Some(finding) = self.all.get_mut(index) {
+            finding.over = Some(at);
+            finding.text.push_str(note);
+        }
+    }
+
+    /// Ends a finding, and replaces its text.
+    pub(super) fn finish(&mut self, index: usize, at: Time, text: &str) {
+        if let Some(finding) = self.all.get_mut(index) {
+            finding.over = Some(at);
+            finding.text = text.to_owned();
+        }
+    }
+
+    /// Adds a note to a finding that occurred once.
+    pub(super) fn note(&mut self, index: usize, at: Time, note: &str) {
         if let Some(finding) = self.all.get_mut(index) {
             finding.last = finding.last.max(at);
             if finding.count == 1 {

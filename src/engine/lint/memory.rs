@@ -41,6 +41,7 @@ impl Lint {
     fn mark(&self, used: &mut UsedContent) {
         self.streams.values().for_each(|stream| stream.mark(used));
         self.source.graphs.mark(used);
+        self.source.lasting.mark(used);
     }
 
     /// Forgets what was derived from contents that are not used.
@@ -86,6 +87,7 @@ impl TrackState {
 impl SourceState {
     fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.graphs.drop_streams(dropped);
+        self.lasting.drop_streams(dropped);
         let sessions = &dropped.sessions;
         self.structured_contents.retain(|_, (_, session)| sessions.contains(session));
         self.plane_contents.retain(|resource, _| sessions.contains(&resource.session));

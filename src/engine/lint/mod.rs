@@ -19,6 +19,7 @@ mod cost_tests;
 mod driver;
 mod exchange;
 mod finding;
+mod lasting;
 mod memory;
 mod node;
 mod note_request;

@@ -28,6 +28,10 @@ impl RuleContext<'_> {
         if let Some(body) = request.sotw().filter(|_| outcome.first) {
             state.stated_version = Some(body.version_info.clone());
         }
+        // The timers of resources from the stream before go on.
+        if let Some(first) = track.deadlines.values().min().copied().filter(|_| outcome.first) {
+            self.arm(Alarm::Ttl, first);
+        }
         self.restore_references(request);
         let state = &mut *self.state;
         note_verdict(state, request);

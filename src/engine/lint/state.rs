@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::Alarm;
+use super::lasting::LastingFindings;
 use super::node::NodeDigests;
 use super::references::ReferenceGraphs;
 use crate::engine::session::{Name, SymMap, SymSet};
@@ -285,6 +286,8 @@ pub(super) struct SourceState {
     pub(super) deliveries: HashMap<(Sym, BlobId), Vec<Delivery>>,
     /// Receivers, by session and direction, that accepted a message above the limit.
     pub(super) large_receivers: Vec<(usize, Dir)>,
+    /// Findings about states that may end.
+    pub(super) lasting: LastingFindings,
 }
 
 impl SourceState {

@@ -152,10 +152,12 @@ impl Track {
         now: u64,
     ) -> (ResourceState, Option<AbsentBy>) {
         let owed = self.owed.iter().find(|owed| owed.name == name);
+        // Nothing is waited for once the stream has ended.
+        let ended = self.ended.unwrap_or(now);
         let waiting = |owed: Option<&Owed>| match owed {
             Some(owed) if owed.held && known.is_none() => (ResourceState::Kept, None),
             // docs/protocol.md#e-46
-            Some(owed) if now - owed.at >= MISSING_AFTER => (ResourceState::Absent, Some(AbsentBy::Timer)),
+            Some(owed) if ended - owed.at >= MISSING_AFTER => (ResourceState::Absent, Some(AbsentBy::Timer)),
             _ => (ResourceState::Waiting, None),
         };
         let Some(known) = known else { return waiting(owed) };

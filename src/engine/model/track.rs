@@ -122,6 +122,8 @@ pub(super) struct Track {
     pub(super) unseen_nacks: Vec<UnseenNack>,
     /// The last request for something new, until a response comes (docs/protocol.md#e-03).
     pub(super) unanswered: Option<u64>,
+    /// When the stream ended.
+    pub(super) ended: Option<u64>,
 }
 
 /// The facts of one request.
@@ -170,6 +172,7 @@ impl Track {
             accepted_unseen: false,
             unseen_nacks: Vec::new(),
             unanswered: None,
+            ended: None,
         }
     }
 

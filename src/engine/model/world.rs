@@ -84,7 +84,9 @@ impl World {
                 MessageFacts::None
             }
             StepEvent::Close => {
-                self.streams[step.stream].closed = true;
+                let stream = &mut self.streams[step.stream];
+                stream.closed = true;
+                stream.tracks.iter_mut().for_each(|track| track.ended = Some(self.now));
                 MessageFacts::None
             }
         }

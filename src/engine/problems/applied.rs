@@ -44,6 +44,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         findings: Vec::new(),
         lasts: true,
         closed: None,
+        over: None,
         problem: Problem::NotApplied(unapplied),
     })
 }

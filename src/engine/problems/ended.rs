@@ -30,6 +30,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             findings: Vec::new(),
             lasts: true,
             closed: Some(failing.last),
+            over: None,
             problem: Problem::Failing(Box::new(failing)),
         }
     };
@@ -69,6 +70,7 @@ fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
         findings: Vec::new(),
         lasts: true,
         closed: Some(owed.closed),
+        over: None,
         problem: Problem::OwedAtEnd(Box::new(owed)),
     }
 }

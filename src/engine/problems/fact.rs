@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::RequestSpan;
-use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact};
-use crate::wire::event::{Kind, Seq, StreamId, Time, TypeUrl};
+use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact, WarmingUser};
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Urgency {
+    /// A broken rule whose consequence has ended.
+    Over,
     /// An answer or a resource that is still in time: nothing is wrong yet.
     Pending,
     /// A problem that may need action.
@@ -21,11 +23,12 @@ pub enum Urgency {
 
 impl Urgency {
     /// All urgencies.
-    pub const ALL: [Urgency; 3] = [Urgency::Pending, Urgency::Warning, Urgency::Error];
+    pub const ALL: [Urgency; 4] = [Urgency::Over, Urgency::Pending, Urgency::Warning, Urgency::Error];
 
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
         match self {
+            Urgency::Over => "over",
             Urgency::Pending => "pending",
             Urgency::Warning => "warning",
             Urgency::Error => "error",
@@ -107,6 +110,8 @@ pub struct ProblemFact {
     pub lasts: bool,
     /// When the stream closed, if it has.
     pub closed: Option<Time>,
+    /// When the consequence of a broken rule ended, if it has.
+    pub over: Option<Time>,
     /// The defect.
     pub problem: Problem,
 }
@@ -129,7 +134,7 @@ impl ProblemFact {
         }
     }
 
-    /// Whether something is wrong, and not merely in time.
+    /// Whether something is wrong, and neither in time nor over.
     pub fn is_wrong(&self) -> bool {
         self.urgency > Urgency::Pending
     }
@@ -242,8 +247,8 @@ pub struct OwedResources {
     pub is_first: bool,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
-    /// Type and name of a resource that warms until the first name arrives.
-    pub needed_by: Option<(Kind, Arc<str>)>,
+    /// The resource that warms until the first name arrives.
+    pub needed_by: Option<WarmingUser>,
 }
 
 /// Accepted resources that a dump of the client lacks, or has with other content.

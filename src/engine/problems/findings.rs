@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
+use crate::engine::session::Track;
 use crate::engine::store::{Debt, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
@@ -158,12 +159,17 @@ impl Causes {
         let facts = store.warming_of_track(stream, track).into_iter();
         let mut needs = facts.filter(|fact| finding.names.contains(&fact.name)).flat_map(|fact| fact.needs);
         needs.find_map(|need| {
-            let owed = stream.tracks_shown().find(|track| {
-                let name = crate::engine::session::named(store.catalog(), &need.name);
-                let request = name.and_then(|name| track.waiting.get(name));
-                track.kind == Some(need.kind) && request.is_some_and(|request| !request.has_resource)
-            })?;
-            self.waiting.get(&(finding.stream, owed.type_url.clone())).copied()
+            let name = crate::engine::session::named(store.catalog(), &need.name)?;
+            let is_owed = |track: &&Track| {
+                let request = track.waiting.get(name);
+                let is_waiting = request.is_some_and(|request| request.is_owed());
+                track.kind == Some(need.kind) && (is_waiting || track.subscription.wildcard_owed.is_some())
+            };
+            let mut carriers = store.engine().open_of_kind(stream, need.kind);
+            carriers.find_map(|(_, carrier)| {
+                let owed = carrier.tracks_shown().find(is_owed)?;
+                self.waiting.get(&(carrier.id, owed.type_url.clone())).copied()
+            })
         })
     }
 }
@@ -173,10 +179,11 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     let Some(track) = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url)) else {
         return false;
     };
-    let mut names = finding.names.iter().take(MAX_NAMES);
-    names.any(|name| {
+    // Of a finding that lasts, any name may still be missing.
+    let searched = if finding.over.is_some() { MAX_NAMES } else { finding.names.len() };
+    finding.names.iter().take(searched).any(|name| {
         let known = crate::engine::session::named(store.catalog(), name);
-        known.and_then(|name| track.waiting.get(name)).is_some_and(|request| !request.has_resource)
+        known.and_then(|name| track.waiting.get(name)).is_some_and(|request| request.is_owed())
     })
 }
 
@@ -224,7 +231,15 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         || group.iter().filter_map(of).filter(|of| (of.rule.id, of.blame) == (lead.rule.id, lead.blame));
     let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
     let merged = merged(lead, alike().skip(1));
-    let urgency = if lead.severity == Severity::Error { Urgency::Error } else { Urgency::Warning };
+    // Notes do not keep a problem open.
+    let rated = || group.iter().filter_map(of).filter(|of| of.severity > Severity::Info);
+    let over =
+        if rated().all(|of| of.over.is_some()) { rated().filter_map(|of| of.over).max() } else { None };
+    let urgency = match lead.severity {
+        _ if over.is_some() => Urgency::Over,
+        Severity::Error => Urgency::Error,
+        _ => Urgency::Warning,
+    };
     let period = if store.clock().untimed { None } else { period(merged.count, merged.first, merged.last) };
     Some(ProblemFact {
         kind: ProblemKind::Rule(lead.severity),
@@ -243,6 +258,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         findings: group,
         lasts: false,
         closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
+        over,
         problem: Problem::Broken(Box::new(merged)),
     })
 }

@@ -9,6 +9,9 @@ use crate::wire::event::{Seq, StreamId, TypeUrl};
 /// Names of a finding that are compared with those of others.
 const MAX_COMPARED_NAMES: usize = 32;
 
+/// Rules about a file whose content is not in use.
+const FILE_RULES: [&str; 2] = ["fs-parse-error", "fs-update-rejected"];
+
 /// Findings with one cause: indices, the most severe first and, among equal ones, the oldest first.
 pub type FindingGroup = Vec<usize>;
 
@@ -21,6 +24,8 @@ enum Shared<'a> {
     ServerRule(RuleUse<'a>, Option<&'a Arc<str>>),
     /// Several rules about one name in one message.
     Message(Seq, &'a Arc<str>),
+    /// Rules about the content of one file.
+    Content(Seq),
 }
 
 /// A rule, the side that broke it, the way in which it was broken, and a type.
@@ -55,6 +60,9 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
         let is_server = finding.blame != Blame::Client;
         if is_server && finding.names.is_empty() {
             join(Shared::ServerRule(of_rule, None));
+        }
+        if FILE_RULES.contains(&finding.rule.id) {
+            finding.messages.iter().for_each(|message| join(Shared::Content(*message)));
         }
         for name in finding.names.iter().take(MAX_COMPARED_NAMES) {
             if is_server {

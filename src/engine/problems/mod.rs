@@ -80,6 +80,7 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
 /// Returns the sort key of a problem: the worst first, then the newest.
 fn rank(problem: &ProblemFact) -> impl Ord + use<> {
     let class = match problem.kind {
+        _ if problem.urgency == Urgency::Over => 10,
         _ if problem.urgency == Urgency::Pending => 9,
         ProblemKind::State(TypeState::Down) => 0,
         ProblemKind::Failing if problem.urgency == Urgency::Error => 0,

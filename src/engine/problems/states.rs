@@ -37,6 +37,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
         findings: Vec::new(),
         lasts: true,
         closed: None,
+        over: None,
         problem: Problem::Unreachable(peer),
     };
     peers.map(problem).collect()
@@ -49,9 +50,10 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
         store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
     for (stream, track) in tracks {
         out.extend(refused(store, stream, track).or_else(|| still_refused(store, stream, track)));
-        match warming(store, stream, track) {
-            Some(warming) => out.push(warming),
-            None => out.extend(unanswered(store, stream, track)),
+        let condition = track.condition(store.now(), store.limits());
+        match store.with_warming(stream, track, condition).state {
+            TypeState::Warming => out.extend(warming(store, stream, track)),
+            _ => out.extend(unanswered(store, stream, track)),
         }
         out.extend(owed(store, stream, track));
     }
@@ -157,18 +159,13 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
 
 fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     let limits = Limits { store };
-    let waited = || track.waiting.iter().filter(|(_, request)| !request.has_resource);
+    let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
     let Some((_, first)) = waited().min_by_key(|(_, request)| request.since) else {
         let (at, n) = track.subscription.wildcard_owed?;
         let limit = limits.left(at);
-        let owed = OwedResources {
-            names: Vec::new(),
-            more: 0,
-            requests: None,
-            is_first: true,
-            limit,
-            needed_by: None,
-        };
+        let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));
+        let owed =
+            OwedResources { names: Vec::new(), more: 0, requests: None, is_first: true, limit, needed_by };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
     let state = limits.state(first.since);
@@ -180,10 +177,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
         is_first: track.traffic.pushes == 0,
         limit: limits.left(first.since),
-        needed_by: track.kind.and_then(|kind| {
-            let first = names.first().filter(|_| state == TypeState::Miss)?;
-            store.warming_on(stream, kind, *first)
-        }),
+        needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, names.first().copied())),
     };
     let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
     let start = Start { state, at: first.since, n: first.first };
@@ -191,12 +185,11 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
     Some(if messages.is_empty() { owed } else { ProblemFact { messages, ..owed } })
 }
 
+/// Returns the problem of resources that warm for more than missing resources, which are problems
+/// of their own.
 fn warming(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let condition = track.condition(store.now(), store.limits());
-    if store.with_warming(stream, track, condition).state != TypeState::Warming {
-        return None;
-    }
     let mut warming = store.warming_of_track(stream, track);
+    warming.retain(|fact| !fact.is_told_by_needs());
     let more = warming.len().checked_sub(1)?;
     let first = warming.swap_remove(0);
     let start = Start { state: TypeState::Warming, at: first.since, n: first.response };
@@ -257,6 +250,7 @@ fn fact(stream: &Stream, track: &Track, start: Start, problem: Problem) -> Probl
         findings: Vec::new(),
         lasts: true,
         closed: stream.closed.as_ref().map(|(at, _)| *at),
+        over: None,
         problem,
     }
 }

@@ -81,10 +81,13 @@ impl Track {
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
         let request = self.waiting.get(name);
+        // Nothing is waited for once the stream has ended.
+        let ended = self.ended.map_or(now, |at| now.min(at));
         let waiting = || match request {
             Some(request) if request.has_resource && slot.is_none() => (ResourceState::Kept, None),
+            Some(request) if request.is_served => (ResourceState::Waiting, None),
             Some(request)
-                if limits.resource_timeout.is_some_and(|limit| now.since(request.since) >= limit) =>
+                if limits.resource_timeout.is_some_and(|limit| ended.since(request.since) >= limit) =>
             {
                 (ResourceState::Absent, Some(AbsentBy::Timer))
             }
@@ -108,7 +111,7 @@ impl Track {
             Presence::Expired => ResourceState::Expired,
             Presence::Released => ResourceState::Released,
             Presence::Present | Presence::Kept => {
-                let over = self.deadlines.get(&name).is_some_and(|at| *at <= now);
+                let over = self.deadlines.get(&name).is_some_and(|at| *at <= self.ttl_clock(now));
                 let redirects =
                     slot.blob.is_some_and(|id| catalog.text(catalog.entry(id).type_url) == LOCATOR);
                 match slot.state {

@@ -8,8 +8,8 @@ use super::answer::changes_names;
 use super::answer_verdict::Answer;
 use super::claims::{Claim, Claims, MAX_LEFT_NAMES};
 use super::outcome::RequestOutcome;
+use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
-use super::sotw::Prior;
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::{Context, MessageKind, Wildcard};
@@ -283,6 +283,7 @@ impl Track {
             let again = ResourceEntry { state: Presence::Again, blob: None, ..slot };
             self.sent.put(ctx.catalog, *name, if is_newest { slot } else { again });
         }
+        self.carry_ttls(ctx, &prior);
     }
 }
 

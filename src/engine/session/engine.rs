@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::content::{BlobForm, BlobId, Catalog};
-use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
 
 use super::compare::{Compare, key};
@@ -11,7 +11,6 @@ use super::events::EventList;
 use super::failing::Failures;
 use super::names::NameRuns;
 use super::outcome::{Outcome, SessionEvent};
-use super::sotw::Prior;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
@@ -119,6 +118,10 @@ impl Engine {
     /// Time after which a requested resource counts as missing.
     pub(super) fn resource_timeout(&self) -> Option<Duration> {
         self.resource_timeout
+    }
+
+    pub(super) fn semantics(&self) -> Option<&super::DynSemantics> {
+        self.semantics.as_deref()
     }
 
     pub(super) fn needs(&self) -> &Needs {
@@ -276,6 +279,7 @@ impl Engine {
             FramePayload::End(end) => {
                 if stream.closed.is_none() {
                     stream.closed = Some((*at, End::clone(end)));
+                    stream.tracks.iter_mut().for_each(|track| track.ended = Some(*at));
                     self.failures.closed(index, stream);
                     self.index.close(index, stream);
                     if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(&session))
@@ -333,19 +337,6 @@ impl Engine {
         if let Some(stream) = self.streams.get_mut(index) {
             stream.reconnect_of = before;
         }
-    }
-
-    /// Returns what the client had of a type at the end of its newest earlier stream with the type.
-    fn prior(&self, index: usize, type_url: &TypeUrl) -> Option<Prior> {
-        let stream = self.streams.get(index)?;
-        let found = self.before(stream).find_map(|before| before.find(type_url))?;
-        if found.accepted.count() == 0
-            && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
-        {
-            // The client has resources from before the recording.
-            return None;
-        }
-        Some(Prior { accepted: found.accepted.clone(), sent: found.sent.clone() })
     }
 
     /// Searches new blobs and strings of the catalog for special ones.
@@ -409,6 +400,9 @@ impl Engine {
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
         let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
+        if dir == Dir::Req && first {
+            self.take_over(index, &type_url, at);
+        }
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
         let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
@@ -446,11 +440,13 @@ impl Engine {
         if let SessionEvent::Request(request) = &outcome.what {
             let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
+            self.note_served(catalog, place, &request.added);
         } else {
             self.note_plane_change(catalog, &mut events, (index, message), plane_before, (seq, at));
         }
         outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
+            self.note_alternatives(catalog, (index, track_index), response);
             let sent = message.resources().map_or(&[][..], |list| list.blobs());
             response.needed_again = self.needed_again(catalog, (index, track_index), sent);
             self.warm(catalog, (index, track_index), response, (seq, at));
@@ -471,6 +467,9 @@ impl Engine {
         let kind = track.kind;
         if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind)) {
             track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
+        }
+        if let Some(semantics) = self.semantics.as_deref().filter(|_| kind == Some(Kind::Srds)) {
+            track.read_scopes(catalog, (&self.needs, semantics), response);
         }
         if is_needed(kind) {
             for index in self.client_of(index) {
@@ -525,7 +524,7 @@ impl Engine {
     /// Returns a stream and the streams beside it, to read what warms.
     pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
         let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
-        WarmingView { catalog, needs: &self.needs, streams: streams.collect() }
+        WarmingView::new(catalog, &self.needs, streams.collect())
     }
 
     /// Counts a message, and binds its stream to the node of a request.

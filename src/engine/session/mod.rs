@@ -10,6 +10,7 @@
 
 #![warn(missing_docs)]
 
+mod alternatives;
 mod answer;
 mod answer_verdict;
 mod claims;
@@ -29,6 +30,7 @@ pub(crate) mod locators;
 mod names;
 mod not_kept;
 mod outcome;
+mod prior;
 mod refusals;
 mod resource_set;
 mod responses;
@@ -73,7 +75,7 @@ pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
-pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
+pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, is_needed};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named, resource_type, respelled};
 
 use std::sync::Arc;

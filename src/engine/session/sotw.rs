@@ -7,19 +7,11 @@ use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
 use super::names::NameSet;
 use super::outcome::RequestOutcome;
+use super::prior::Prior;
 use super::resource_set::ResourceSet;
 use super::subscription::SubscribedNames;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
-
-/// Resources of a type at the end of the previous stream of the session.
-#[derive(Default)]
-pub(crate) struct Prior {
-    /// Resources that the client had accepted.
-    pub(crate) accepted: ResourceSet,
-    /// Resources that the server had sent.
-    pub(crate) sent: ResourceSet,
-}
 
 /// The names of a request.
 #[derive(Clone, Copy)]
@@ -200,10 +192,10 @@ impl Track {
         name_request.has_resource = !starts && !request.version_info.is_empty();
         if let Some(prior) = prior {
             let kept = {
-                let track = &*self;
-                prior
-                    .accepted
-                    .carry(ctx.catalog, |catalog, name, slot| track.covers(catalog, name, Some(slot)))
+                let (track, at, timed) = (&*self, ctx.at, ctx.timed);
+                prior.accepted.carry(ctx.catalog, |catalog, name, slot| {
+                    track.covers(catalog, name, Some(slot)) && !(timed && prior.is_expired(name, at))
+                })
             };
             self.leave_behind(ctx, &prior, kept.count(), claims);
             if claims {
@@ -214,6 +206,7 @@ impl Track {
                 let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
                 let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
                 self.bring(ctx, sent, kept);
+                self.carry_ttls(ctx, &prior);
             }
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.

@@ -235,6 +235,12 @@ impl Stream {
         self.position(type_url).and_then(|index| self.tracks.get(index))
     }
 
+    /// Returns the track of a type, to change it.
+    pub(super) fn find_mut(&mut self, type_url: &TypeUrl) -> Option<&mut Track> {
+        let index = self.position(type_url)?;
+        self.tracks.get_mut(index)
+    }
+
     /// The tracks of known kinds, in order of their first messages.
     pub(crate) fn known_tracks(&self) -> impl Iterator<Item = &Track> {
         self.known_tracks.iter().inspect(|_| visits::count()).filter_map(|index| self.tracks.get(*index))

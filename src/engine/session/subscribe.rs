@@ -17,6 +17,7 @@ impl Track {
             askings_before: self.traffic.askings,
             count: 1,
             has_resource: false,
+            is_served: false,
         }
     }
 

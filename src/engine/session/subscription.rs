@@ -52,6 +52,15 @@ pub(crate) struct NameRequest {
     /// The client has the resource and requests it again: it is not missing
     /// (docs/protocol.md#e-36, docs/protocol.md#f-14).
     pub(crate) has_resource: bool,
+    /// The client has an alternative of the resource (docs/protocol.md#k-29).
+    pub(crate) is_served: bool,
+}
+
+impl NameRequest {
+    /// Whether the server owes the resource: the client has neither the resource nor an alternative.
+    pub(crate) fn is_owed(&self) -> bool {
+        !self.has_resource && !self.is_served
+    }
 }
 
 /// The requests for a name that was not sent since, as facts show them.
@@ -119,6 +128,14 @@ impl PendingNames {
         self.single.get(&name).copied()
     }
 
+    /// Records whether the client has an alternative of a resource that it waits for.
+    pub(super) fn serve(&mut self, name: Sym, is_served: bool) {
+        if self.get(name).is_some_and(|request| request.is_served != is_served) {
+            self.spread();
+            self.single.get_mut(&name).into_iter().for_each(|request| request.is_served = is_served);
+        }
+    }
+
     /// Removes a name that was sent, removed or released.
     pub(crate) fn remove(&mut self, name: Sym) -> Option<NameRequest> {
         self.get(name)?;
@@ -178,10 +195,10 @@ impl PendingNames {
     /// overdue.
     pub(crate) fn owed(&self, limit: Option<Time>) -> Owed {
         let mut owed = Owed::default();
-        if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| !request.has_resource) {
+        if let Some((names, request)) = self.shared.as_ref().filter(|(_, request)| request.is_owed()) {
             owed.count(request, limit, names.len() as u64);
         }
-        for request in self.single.values().filter(|request| !request.has_resource) {
+        for request in self.single.values().filter(|request| request.is_owed()) {
             owed.count(request, limit, 1);
         }
         owed

@@ -1,6 +1,7 @@
 mod in_force;
 mod parts;
 mod response;
+mod ttl;
 mod verdict;
 
 pub(crate) use parts::{Carried, ReportedError, Subscription, Traffic};
@@ -64,6 +65,12 @@ pub(crate) struct Track {
     pub(crate) deadlines: IndexMap<Sym, Time, DenseHash>,
     /// The times to live of present resources, and how they changed.
     pub(crate) ttls: SymMap<TtlRecord>,
+    /// Times to live before responses without a verdict, in the order of the responses.
+    earlier_ttls: Vec<ttl::EarlierTtl>,
+    /// When the stream ended.
+    pub(crate) ended: Option<Time>,
+    /// When a later stream of the client took over the type, after the end.
+    pub(crate) replaced: Option<Time>,
     /// Errors that the server has reported, by the name of the resource.
     pub(crate) errors: SymMap<ReportedError>,
     /// Whether the server ever reported a name as missing.
@@ -100,7 +107,8 @@ impl Track {
         self.refused.mark(used);
         self.carried.mark(used);
         self.warming.mark(used);
-        let ttls = self.deadlines.keys().chain(self.ttls.keys());
+        let earlier = self.earlier_ttls.iter().map(|earlier| &earlier.name);
+        let ttls = self.deadlines.keys().chain(self.ttls.keys()).chain(earlier);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let names = aliases.chain(ttls).chain(self.errors.keys()).chain(&self.unrequested);
         names.for_each(|name| mark_key(used, *name));

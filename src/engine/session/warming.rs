@@ -4,26 +4,31 @@
 //! every resource that it needs was delivered; an updated cluster of an Envoy needs its endpoints
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
+use crate::wire::pb::Fields;
 
+use super::alternatives::Alternatives;
 use super::names::{NameRuns, SymSet};
 use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
-use super::{DynSemantics, ResponseOutcome, locators, xdstp};
+use super::{DynSemantics, ResponseOutcome, locators};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;
-/// Alternatives that are kept.
-const MAX_ALTERNATIVES: usize = 1 << 12;
+/// Routes of scopes that a listener waits for, as far as they are listed.
+const MAX_SCOPE_ROUTES: usize = 16;
+/// The field `on_demand` of a scope.
+const ON_DEMAND: u32 = 4;
 
 /// A resource, by type and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -34,9 +39,6 @@ pub(crate) struct ResourceKey {
 
 /// The resources that each content waits for, by payload.
 type NeedsByContent = HashMap<BlobId, Arc<[ResourceKey]>, DenseHash>;
-
-/// First names by their alternative, in canonical form (docs/protocol.md#k-29).
-type Alternatives = HashMap<String, String>;
 
 /// A cache of the resources that contents wait for, and of the alternatives that they state.
 ///
@@ -53,13 +55,15 @@ fn needed_kinds(kind: Option<Kind>) -> &'static [Kind] {
     match kind {
         Some(Kind::Cds) => &[Kind::Eds, Kind::Sds],
         Some(Kind::Lds) => &[Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds],
+        // Not for itself: a listener waits for the routes of its scopes.
+        Some(Kind::Srds) => &[Kind::Rds],
         _ => &[],
     }
 }
 
 /// Whether resources of the type wait for others.
 pub(crate) fn can_warm(kind: Option<Kind>) -> bool {
-    !needed_kinds(kind).is_empty()
+    matches!(kind, Some(Kind::Cds | Kind::Lds))
 }
 
 /// Whether resources of other types wait for resources of the type.
@@ -82,18 +86,17 @@ impl Needs {
 
     /// Returns the canonical name that a name is an alternative of.
     pub(crate) fn primary_of(&self, alternative: &str) -> Option<String> {
-        let canonical = xdstp::Name::parse(alternative)?.canonical();
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).get(&canonical).cloned()
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).primary_of(alternative)
+    }
+
+    /// Returns the canonical alternatives of a name.
+    pub(super) fn alternatives_of(&self, primary: &str) -> Vec<String> {
+        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of(primary)
     }
 
     /// Records the alternative that a reference states.
-    fn note_alternative(&self, reference: &str) {
-        let Some(alternative) = locators::alternative(reference) else { return };
-        let names = xdstp::Name::parse(reference).zip(xdstp::Name::parse(&alternative));
-        let mut known = self.alternatives.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some((primary, alternative)) = names.filter(|_| known.len() < MAX_ALTERNATIVES) {
-            known.insert(alternative.canonical(), primary.canonical());
-        }
+    pub(super) fn note_alternative(&self, reference: &str) {
+        self.alternatives.write().unwrap_or_else(PoisonError::into_inner).note(reference);
     }
 
     /// Returns the needs of a content of this type, and reads them if they are unknown.
@@ -109,8 +112,9 @@ impl Needs {
         }
         let any = catalog.bytes(payload).unwrap_or_default();
         let mut needs: Vec<ResourceKey> = Vec::new();
-        for found in semantics.references(&any) {
-            self.note_alternative(&found.name);
+        let is_lazy = kind == Some(Kind::Srds) && is_on_demand(&any);
+        let references = if is_lazy { Vec::new() } else { semantics.references(&any) };
+        for found in references {
             let is_file = found.source == Some(SourceKind::Path);
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
             // a whole.
@@ -137,6 +141,12 @@ impl Needs {
     }
 }
 
+/// Whether the client requests the routes of a scope only once a request needs them.
+fn is_on_demand(any: &[u8]) -> bool {
+    let fields = Fields::new(locators::value(any)).map_while(Result::ok);
+    fields.filter(|field| field.number == ON_DEMAND).last().is_some_and(|field| field.varint() != 0)
+}
+
 /// A resource that warms, with the batch that it belongs to.
 pub(crate) struct WarmingName<'a> {
     pub(crate) name: Sym,
@@ -155,6 +165,8 @@ pub(crate) struct MissingNeed {
     pub(crate) asked: Option<Seq>,
     /// The client has the resource, and needs it once more.
     pub(crate) is_resend: bool,
+    /// The server owes the client the resource, whether or not another one waits for it.
+    pub(crate) is_owed: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -163,6 +175,8 @@ pub(crate) struct WarmingView<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) needs: &'a Needs,
     pub(crate) streams: Vec<&'a Stream>,
+    /// The routes that the scopes of the client refer to.
+    scope_routes: OnceCell<Vec<ResourceKey>>,
 }
 
 /// State of a resource of a batch.
@@ -182,11 +196,35 @@ enum NeedState {
     Missing(MissingNeed),
 }
 
+impl<'a> WarmingView<'a> {
+    pub(crate) fn new(catalog: &'a Catalog, needs: &'a Needs, streams: Vec<&'a Stream>) -> WarmingView<'a> {
+        WarmingView { catalog, needs, streams, scope_routes: OnceCell::new() }
+    }
+}
+
 impl WarmingView<'_> {
     /// Returns the warming resources of a track of the client, those that wait longest first.
     pub(crate) fn names<'t>(&self, track: &'t Track) -> impl Iterator<Item = WarmingName<'t>> {
+        self.names_if(track, |_| true)
+    }
+
+    /// Returns the warming resources of a track with these names.
+    pub(crate) fn names_among<'t>(
+        &self,
+        track: &'t Track,
+        names: &SymSet,
+    ) -> impl Iterator<Item = WarmingName<'t>> {
+        self.names_if(track, |name| names.contains(&name))
+    }
+
+    fn names_if<'t>(
+        &self,
+        track: &'t Track,
+        is_wanted: impl Fn(Sym) -> bool,
+    ) -> impl Iterator<Item = WarmingName<'t>> {
         let batches = track.warming.batches.iter();
         let names = batches.flat_map(|batch| batch.names().iter().map(move |name| (batch, *name)));
+        let names = names.filter(move |(_, name)| is_wanted(*name));
         let mut seen = SymSet::default();
         names.filter_map(move |(batch, name)| match self.state(track, batch, name) {
             BatchState::Warming(needs) if seen.insert(name) => Some(WarmingName { name, batch, needs }),
@@ -222,11 +260,15 @@ impl WarmingView<'_> {
             return BatchState::Over;
         }
         let (mut missing, mut is_over) = (Vec::new(), true);
+        let mut add = |state: NeedState| match state {
+            NeedState::Met => {}
+            NeedState::Unasked => is_over = false,
+            NeedState::Missing(need) => missing.push(need),
+        };
         for need in self.needs.of(self.catalog, slot.blob).iter() {
-            match self.need_state(*need, batch, is_refused) {
-                NeedState::Met => {}
-                NeedState::Unasked => is_over = false,
-                NeedState::Missing(need) => missing.push(need),
+            add(self.need_state(*need, batch, is_refused));
+            if need.kind == Kind::Srds {
+                self.scope_routes().iter().for_each(|route| add(self.need_state(*route, batch, false)));
             }
         }
         match missing.is_empty() {
@@ -241,15 +283,43 @@ impl WarmingView<'_> {
         tracks.filter(move |track| track.kind == Some(kind))
     }
 
+    /// Returns the first routes of scopes that the client does not have (docs/protocol.md#h-03).
+    fn scope_routes(&self) -> &[ResourceKey] {
+        self.scope_routes.get_or_init(|| {
+            let mut routes: Vec<ResourceKey> = Vec::new();
+            let is_present = |route: &ResourceKey| {
+                self.tracks_of(route.kind).any(|track| track.sent.is_present(self.catalog, route.name))
+            };
+            for track in self.tracks_of(Kind::Srds) {
+                let scopes = track.sent.slots(self.catalog).into_iter();
+                for (_, scope) in scopes.filter(|(_, scope)| scope.is_present()) {
+                    let missing = self.needs.of(self.catalog, scope.blob);
+                    let missing =
+                        missing.iter().filter(|route| !is_present(route) && !routes.contains(route));
+                    let missing: Vec<ResourceKey> = missing.copied().collect();
+                    routes.extend(missing);
+                    if routes.len() >= MAX_SCOPE_ROUTES {
+                        return routes;
+                    }
+                }
+            }
+            routes
+        })
+    }
+
     /// Returns the state of the need for scopes, which any response of their type meets.
     fn scopes_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
         if self.tracks_of(key.kind).any(|track| track.traffic.pushes > 0) {
             return NeedState::Met;
         }
-        let asked = self.tracks_of(key.kind).find_map(|track| track.traffic.last_request);
-        match asked {
-            Some(asked) => {
-                NeedState::Missing(MissingNeed { key, since: batch.at, asked: Some(asked), is_resend: false })
+        let request = |track: &Track| {
+            let is_owed = track.subscription.wildcard_owed.is_some() || !track.waiting.is_empty();
+            Some((track.traffic.last_request?, is_owed))
+        };
+        match self.tracks_of(key.kind).find_map(request) {
+            Some((asked, is_owed)) => {
+                let (since, asked) = (batch.at, Some(asked));
+                NeedState::Missing(MissingNeed { key, since, asked, is_resend: false, is_owed })
             }
             None => NeedState::Unasked,
         }
@@ -284,7 +354,8 @@ impl WarmingView<'_> {
         let repeat = covering.traffic.last_request.filter(|n| *n > batch.seq && !covering.is_verdict(*n));
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
-        NeedState::Missing(MissingNeed { key, since, asked, is_resend })
+        let is_owed = request.is_some_and(|request| request.is_owed());
+        NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
@@ -310,6 +381,21 @@ impl Track {
     fn is_verdict(&self, n: Seq) -> bool {
         let acked = self.verdicts.in_force.as_ref().map(|known| known.n);
         acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
+    }
+
+    /// Reads what the scopes of a response refer to.
+    pub(super) fn read_scopes(
+        &self,
+        catalog: &mut Catalog,
+        (needs, semantics): (&Needs, &DynSemantics),
+        outcome: &ResponseOutcome,
+    ) {
+        for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
+            let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
+            if let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) {
+                needs.read(catalog, semantics, self.kind, payload);
+            }
+        }
     }
 
     /// Starts batches for the resources of a response that need others.

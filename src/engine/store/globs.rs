@@ -71,11 +71,11 @@ impl Store {
     /// Counts the members of each subscribed glob of a type, in one pass over its resources.
     pub fn glob_members(&self, stream: StreamId, type_url: &TypeUrl) -> HashMap<Arc<str>, GlobMembers> {
         let stream = self.engine.stream(stream);
-        let track = stream.and_then(|stream| Some((stream, stream.find(type_url)?)));
-        let Some((stream, track)) = track.filter(|(_, track)| !track.subscription.globs.is_empty()) else {
+        let track = stream.and_then(|stream| stream.find(type_url));
+        let Some(track) = track.filter(|track| !track.subscription.globs.is_empty()) else {
             return HashMap::new();
         };
-        let (catalog, now) = (&self.catalog, stream.clock(self.now));
+        let (catalog, now) = (&self.catalog, self.now);
         let globs = track.subscription.globs.names();
         let mut counts: HashMap<Sym, GlobMembers> =
             globs.map(|name| (name, GlobMembers::default())).collect();

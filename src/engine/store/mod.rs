@@ -43,8 +43,9 @@ pub use snapshot::{StreamsSnapshot, Waited};
 pub use unreachable::UnreachablePeer;
 pub use versions::{AcceptedFact, Verdict, VerdictFact, VersionFact, Versions};
 pub use view::StateView;
-pub use warming::{NeededResource, WarmingFact};
+pub use warming::{NeededResource, WarmingFact, WarmingUser};
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -288,12 +289,22 @@ impl Store {
         self.engine.streams().iter().map(|stream| stream.gaps).sum()
     }
 
-    /// Returns a stream and the open streams with an equal node id.
+    /// Returns a stream and the open streams with an equal node id. With a closed stream, returns
+    /// also the closed streams that were open beside it and that no later stream continues.
     pub fn streams_of_client(&self, stream: StreamId) -> Vec<StreamId> {
-        let own = self.engine.stream(stream).and_then(|of| of.node_id.as_deref());
-        let is_own = |of: &Stream| own.is_some() && of.closed.is_none() && of.node_id.as_deref() == own;
-        let same = |of: &&Stream| of.id == stream || is_own(of);
-        self.engine.streams().iter().filter(same).map(|of| of.id).collect()
+        let Some(own) = self.engine.stream(stream) else { return Vec::new() };
+        let Some(node) = own.node_id.as_deref() else { return vec![stream] };
+        let streams = || self.engine.streams().iter().filter(|of| of.node_id.as_deref() == Some(node));
+        let continued: HashSet<StreamId> = streams().filter_map(|of| of.reconnect_of).collect();
+        let is_beside = |of: &Stream| match (&of.closed, &own.closed) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some((ended, _)), Some((own_ended, _))) => {
+                let overlaps = of.opened < *own_ended && own.opened < *ended;
+                overlaps && !continued.contains(&of.id)
+            }
+        };
+        streams().filter(|of| of.id == stream || is_beside(of)).map(|of| of.id).collect()
     }
 
     /// Returns one stream.

@@ -63,7 +63,7 @@ impl Store {
             for track in stream.tracks_shown() {
                 let warming = self.warming_owed(stream, track);
                 let is_withheld = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld);
-                out.extend(warming.map(|(owed, _)| owed));
+                out.extend(warming.and_then(|(owed, _)| owed));
                 out.extend(self.verdict_owed(stream, track).filter(|_| !is_withheld));
                 out.extend(self.resources_owed(stream, track));
             }
@@ -81,17 +81,21 @@ impl Store {
     }
 
     /// Returns what the server owes to warming resources, and whether the client withheld its
-    /// verdict until then.
-    fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(OwedAtEnd, bool)> {
+    /// verdict until then. Missing resources are debts of their own.
+    fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {
         let (closed, _) = stream.closed.as_ref()?;
         let condition = self.with_warming(stream, track, track.condition(*closed, self.limits));
         if condition.state != TypeState::Warming {
             return None;
         }
-        let first = self.warming_of_track(stream, track).into_iter().next()?;
-        let (since, at, is_withheld) = (first.since, first.response, first.withheld.is_some());
-        let debt = Debt::Warming(Box::new(first));
-        Some((self.owed_answer(stream, track, (since, at), debt)?, is_withheld))
+        let warming = self.warming_of_track(stream, track);
+        let is_withheld = warming.first()?.withheld.is_some();
+        let first = warming.into_iter().find(|fact| !fact.is_told_by_needs());
+        let owed = first.and_then(|first| {
+            let asked = (first.since, first.response);
+            self.owed_answer(stream, track, asked, Debt::Warming(Box::new(first)))
+        });
+        Some((owed, is_withheld))
     }
 
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
@@ -102,7 +106,7 @@ impl Store {
     }
 
     fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
-        let waited = || track.waiting.iter().filter(|(_, request)| !request.has_resource);
+        let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
         let oldest = waited().min_by_key(|(_, request)| request.since);
         let Some((_, first)) = oldest else {
             let asked = track.subscription.wildcard_owed?;

@@ -161,7 +161,7 @@ impl Store {
             missing: owed.names,
             overdue: owed.overdue,
             names: track.subscribed.names.len() as u64,
-            resources: track.in_use(&self.catalog, now, self.limits),
+            resources: track.in_use(&self.catalog, self.now, self.limits),
             refused: track.refused.named() as u64,
             refused_unnamed: track.refused.unnamed() as u64,
         }
@@ -199,7 +199,7 @@ impl Store {
             }),
             missing,
             absent,
-            resources: track.in_use(&self.catalog, now, self.limits),
+            resources: track.in_use(&self.catalog, self.now, self.limits),
             newest_accepted: track.verdicts.newest_accepted,
             refused: track.refused.named() as u64,
             refused_unnamed: track.refused.unnamed() as u64,
@@ -228,9 +228,10 @@ impl Store {
             |since: Time| self.limits.resource_timeout.is_some_and(|limit| now.since(since) >= limit);
         let has_outdated =
             |name: Sym| matches!(track.carried.claims.get(name), Some((_, ClaimOutcome::Kept)));
-        let waited = track.waiting.iter().filter(|(name, request)| {
-            !request.has_resource && (is_late(request.since) || !has_outdated(*name))
-        });
+        let waited = track
+            .waiting
+            .iter()
+            .filter(|(name, request)| request.is_owed() && (is_late(request.since) || !has_outdated(*name)));
         let mut missing: Vec<_> = waited.map(|(name, _)| self.text(name)).collect();
         let mut absent = Vec::new();
         for (name, slot) in track.sent.exceptions() {
@@ -323,7 +324,6 @@ impl Store {
         slot: Option<&ResourceEntry>,
         now: Time,
     ) -> ResourceFact {
-        let now = stream.clock(now);
         let (state, absent_by) = track.resource_state(&self.catalog, name, slot, now, self.limits);
         let entry = slot.and_then(|slot| slot.blob).map(|blob| self.catalog.entry(blob));
         let content = entry.and_then(|entry| entry.payload).or(slot.and_then(|slot| slot.blob));
@@ -346,13 +346,17 @@ impl Store {
             state,
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
             refusal,
-            in_force: track.in_force(&self.catalog, name).map(|entry| self.in_force_fact(&entry)),
+            // The client drops a resource at the end of its time to live (docs/protocol.md#g-02).
+            in_force: track
+                .in_force(&self.catalog, name)
+                .filter(|_| state != ResourceState::Expired)
+                .map(|entry| self.in_force_fact(&entry)),
             absent_by,
             origin: track.origin(&self.catalog, name, slot),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),
             ttl_deadline: track.deadlines.get(&name).copied(),
-            ttl_left: track.deadlines.get(&name).map(|deadline| deadline.since(now)),
+            ttl_left: track.deadlines.get(&name).map(|deadline| deadline.since(track.ttl_clock(now))),
             ttl: track.ttls.get(&name).map(|record| Box::new(TtlFact::from(record))),
             error: track.errors.get(&name).map(|error| {
                 let is_present = slot.is_some_and(ResourceEntry::is_present);

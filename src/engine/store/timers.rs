@@ -15,7 +15,7 @@ impl Store {
     }
 
     fn last_timer_of(&self, track: &Track) -> Option<Time> {
-        let names = track.waiting.iter().filter(|(_, request)| !request.has_resource);
+        let names = track.waiting.iter().filter(|(_, request)| request.is_owed());
         let names = names.map(|(_, request)| request.since);
         let wildcard = track.subscription.wildcard_owed.map(|(at, _)| at);
         let requested = names.chain(wildcard).max();

@@ -68,7 +68,7 @@ impl StateView<'_> {
 
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.
     pub fn resources(&self) -> u64 {
-        self.track.in_use(&self.store.catalog, self.stream.clock(self.store.now), self.store.limits)
+        self.track.in_use(&self.store.catalog, self.store.now, self.store.limits)
     }
 
     /// Whether `see` accepts the version in force or the offered one.
@@ -100,7 +100,7 @@ impl StateView<'_> {
         if track.subscribed.names.iter().any(&mut sees) {
             return true;
         }
-        let mut missing = track.waiting.iter().filter(|(_, request)| !request.has_resource);
+        let mut missing = track.waiting.iter().filter(|(_, request)| request.is_owed());
         if missing.any(|(name, _)| sees(name)) {
             return true;
         }

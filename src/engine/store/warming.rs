@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::session::{Condition, MissingNeed, Stream, Track, WarmingName, WarmingView};
+use crate::engine::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingName, WarmingView};
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
@@ -50,6 +50,28 @@ pub struct NeededResource {
     pub asked: Option<Seq>,
     /// Whether the client has the resource, and needs it once more because of the update.
     pub is_resend: bool,
+    /// Whether the server owes the resource even if nothing waited for it.
+    pub is_owed: bool,
+}
+
+/// A resource that warms until a missing resource arrives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarmingUser {
+    /// Type of the resource: cluster or listener.
+    pub kind: Kind,
+    /// Name of the resource.
+    pub name: Arc<str>,
+    /// The response without a verdict that the client withholds until the warming is over.
+    pub withheld: Option<Seq>,
+    /// How many more resources warm until then.
+    pub more: usize,
+}
+
+impl WarmingFact {
+    /// Whether the problems of the missing resources say all that the server owes.
+    pub(crate) fn is_told_by_needs(&self) -> bool {
+        self.needs.iter().all(|need| need.is_owed)
+    }
 }
 
 impl Store {
@@ -100,16 +122,46 @@ impl Store {
         view.names(track).map(fact).collect()
     }
 
-    /// Returns the type and name of a warming resource of the stream that waits for `name`.
-    pub(crate) fn warming_on(&self, stream: &Stream, kind: Kind, name: Sym) -> Option<(Kind, Arc<str>)> {
-        let mut tracks = stream.tracks_shown().filter(|track| !track.warming.is_empty()).peekable();
-        tracks.peek()?;
+    /// Returns those of the named resources of a track that still warm.
+    pub(crate) fn still_warming(&self, (stream, track): (usize, usize), names: &SymSet) -> SymSet {
+        let Some(stream) = self.engine.streams().get(stream) else { return SymSet::default() };
+        let Some(track) = stream.tracks.get(track).filter(|_| stream.closed.is_none()) else {
+            return SymSet::default();
+        };
         let view = self.warming_view(stream);
-        let is_needed = |need: &MissingNeed| need.key.kind == kind && need.key.name == name;
-        tracks.find_map(|track| {
-            let warming = view.names(track).find(|warming| warming.needs.iter().any(is_needed))?;
-            Some((track.kind?, self.text(warming.name)))
-        })
+        view.names_among(track, names).map(|warming| warming.name).collect()
+    }
+
+    /// Returns the first resource of the client that warms until `name` arrives; without a name,
+    /// until any resource of the type does.
+    pub(crate) fn warming_for(&self, stream: &Stream, kind: Kind, name: Option<Sym>) -> Option<WarmingUser> {
+        let is_needed =
+            |need: &MissingNeed| need.key.kind == kind && name.is_none_or(|name| need.key.name == name);
+        let mut found: Option<WarmingUser> = None;
+        for user in [Kind::Cds, Kind::Lds] {
+            for (_, stream) in self.engine.open_of_kind(stream, user) {
+                let is_user = |track: &&Track| track.kind == Some(user) && !track.warming.is_empty();
+                let mut tracks = stream.known_tracks().filter(is_user).peekable();
+                if tracks.peek().is_none() {
+                    continue;
+                }
+                let view = self.warming_view(stream);
+                for track in tracks {
+                    let names = view.names(track);
+                    for warming in names.filter(|warming| warming.needs.iter().any(is_needed)) {
+                        match &mut found {
+                            Some(known) => known.more += 1,
+                            None => {
+                                let withheld = track.withheld_since(warming.batch.seq);
+                                let name = self.text(warming.name);
+                                found = Some(WarmingUser { kind: user, name, withheld, more: 0 });
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        found
     }
 
     fn needed_resource(&self, need: &MissingNeed) -> NeededResource {
@@ -119,23 +171,19 @@ impl Store {
             since: need.since,
             asked: need.asked,
             is_resend: need.is_resend,
+            is_owed: need.is_owed,
         }
     }
 
     /// Replaces the state of a type whose resources warm, if the state would blame the client for
-    /// its withheld verdict, or would hide that an update is not in use yet.
+    /// its withheld verdict, or would hide that a resource is not in use yet.
     pub(crate) fn with_warming(&self, stream: &Stream, track: &Track, condition: Condition) -> Condition {
         let can_hide = matches!(condition.state, TypeState::Stale | TypeState::Sent | TypeState::Synced);
         if track.warming.is_empty() || !can_hide {
             return condition;
         }
         let shows = |warming: &WarmingName<'_>| {
-            let is_withheld = || track.withheld_since(warming.batch.seq).is_some();
-            match condition.state {
-                TypeState::Stale => is_withheld(),
-                TypeState::Sent => warming.batch.is_update || is_withheld(),
-                _ => warming.batch.is_update,
-            }
+            condition.state != TypeState::Stale || track.withheld_since(warming.batch.seq).is_some()
         };
         let view = self.warming_view(stream);
         match view.names(track).find(shows) {

@@ -197,7 +197,12 @@ const EVENT: &[Field] = &[
 ];
 const PROBLEM: &[Field] = &[
     field(Always, "problem", Words(problem_words), "state of the type, or kind of the problem"),
-    field(Always, "urgency", words!(Urgency), "pending: still in time, nothing is wrong yet"),
+    field(
+        Always,
+        "urgency",
+        words!(Urgency),
+        "pending: still in time, nothing is wrong yet; over: a broken rule whose consequence has ended",
+    ),
     field(Always, "blame", words!(Blame), "side that caused it, or owes the answer"),
     field(Always, "stream", Count, "number of the stream; of several, the first"),
     field(Always, "streams", Count, "number of streams"),
@@ -206,6 +211,7 @@ const PROBLEM: &[Field] = &[
     field(Always, "since", Time, "when it began"),
     field(Maybe, "last", Time, "when it occurred last, if more than once"),
     field(Maybe, "closed", Time, "when the stream closed, if it has"),
+    field(Maybe, "over", Time, "when the consequence of the broken rule ended, if it has"),
     field(Always, "count", Count, "number of occurrences"),
     field(Maybe, "period_ms", Number, "mean interval of the occurrences in milliseconds, from the third on"),
     field(Maybe, "at", Count, "number of the message to look at"),
@@ -607,6 +613,7 @@ const FINDING: &[Field] = &[
     field(Always, "messages", List(&Count), "numbers of messages that show it, with the first and the last"),
     field(Always, "first", Time, "first occurrence"),
     field(Always, "last", Time, "last occurrence"),
+    field(Maybe, "over", Time, "when the state ended that it is about, if it has"),
     field(Always, "count", Count, "number of occurrences"),
     field(Always, "text", Text, "description"),
     field(Always, "guess", Bool, "whether the finding is uncertain"),

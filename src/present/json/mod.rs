@@ -392,6 +392,7 @@ pub fn finding(finding: &Finding, group: Option<u64>, clock: &Clock) -> Value {
     out.put("messages", finding.messages.iter().map(|seq| seq.0).collect::<Vec<u64>>());
     out.put("first", time(finding.first, clock));
     out.put("last", time(finding.last, clock));
+    out.some("over", finding.over.map(|at| time(at, clock)));
     out.put("count", finding.count);
     out.put("text", finding.text.as_str());
     out.put("guess", finding.guess);
@@ -415,6 +416,7 @@ pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Va
     out.put("since", time(problem.since, clock));
     out.some("last", problem.last.map(|at| time(at, clock)));
     out.some("closed", problem.closed.map(|at| time(at, clock)));
+    out.some("over", problem.over.map(|at| time(at, clock)));
     out.put("count", problem.count);
     let period = problem.period.filter(|_| !clock.untimed);
     out.some("period_ms", period.map(|period| period.as_nanos() as f64 / 1e6));

@@ -5,14 +5,14 @@ use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources,
 };
-use crate::engine::store::{RequestSpan, UnreachablePeer};
+use crate::engine::store::{RequestSpan, UnreachablePeer, WarmingUser};
 use crate::wire::event::{Clock, Kind, Time};
 use crate::wire::text::{count, period, plural, shown_name, type_label};
 
 use super::{Role, failing_stream, finding, listed_names, owed_at_end, state_word};
 
 /// Words of problems that are not states, and what they mean.
-pub const PROBLEM_WORDS: [(&str, &str); 8] = [
+pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("FAILING", "the streams of a client end with errors, and none has been healthy since"),
     ("OWED", "the stream closed before a request or a response was answered"),
     ("DIFFERS", "a dump of the client lacks what it accepted, or has other content (--applied)"),
@@ -21,6 +21,7 @@ pub const PROBLEM_WORDS: [(&str, &str); 8] = [
     ("WARN", "a rule of severity warn was broken"),
     ("APPLIED", "for a file: read and valid, as no client acknowledges a file"),
     ("REJECTED", "for a file: the last update is not valid, and the content before stays in force"),
+    ("over", "a rule was broken, and the consequence has ended"),
 ];
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
@@ -32,6 +33,7 @@ pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
 pub fn problem_kind_word(kind: ProblemKind, urgency: Urgency) -> (&'static str, Role) {
     let role = if urgency == Urgency::Error { Role::Bad } else { Role::Warn };
     match kind {
+        _ if urgency == Urgency::Over => ("over", Role::Muted),
         ProblemKind::State(state) => state_word(state),
         ProblemKind::Failing => ("FAILING", role),
         ProblemKind::Owed => ("OWED", role),
@@ -206,15 +208,24 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         None if owed.is_first => text.push_str(", nothing sent yet"),
         None => {}
     }
-    if let Some((kind, name)) = &owed.needed_by {
-        text.push_str(&format!(
-            "; {} {} waits for it",
-            super::warming::warming_kind(*kind),
-            shown_name(name)
-        ));
-    }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
+    }
+    if let Some(user) = &owed.needed_by {
+        text.push_str(&needed_by(user));
+    }
+    text
+}
+
+/// `; needed by cluster ledger, which warms, and 2 more`.
+fn needed_by(user: &WarmingUser) -> String {
+    let kind = super::warming::warming_kind(user.kind);
+    let mut text = format!("; needed by {kind} {}, which warms", shown_name(&user.name));
+    if user.more > 0 {
+        text.push_str(&format!(", and {} more", count(user.more as u64)));
+    }
+    if let Some(withheld) = user.withheld {
+        text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }
     text
 }

@@ -15,7 +15,7 @@ pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Wait, "requested, nothing sent yet"),
     (TypeState::Miss, "requested, not sent within --resource-timeout"),
-    (TypeState::Warming, "updated, and not in use until the server has sent what it refers to"),
+    (TypeState::Warming, "sent, and not in use until the server has sent what it refers to"),
     (TypeState::Idle, "not subscribed"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
     (TypeState::Down, "the server or the client cannot be reached"),

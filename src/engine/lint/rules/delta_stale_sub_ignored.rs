@@ -26,7 +26,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
         ctx,
         &RULE,
-        "subscribed with an old nonce and never answered",
+        "subscribed with an old nonce, and not answered",
         |ctx, name| ctx.state.added_by_stale_requests.contains(&name),
     );
 }

@@ -49,10 +49,9 @@ pub(super) fn unanswered(
     let Some(track) = ctx.current_track().filter(|_| delta) else { return };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| about(ctx, overdue.name));
-    let (names, evidence) = OverdueName::split(overdue);
-    if !names.is_empty() {
-        let text = text.to_owned();
-        let (blame, names, evidence) = (Blame::Server, names.as_slice(), evidence.as_slice());
-        ctx.report(rule, FindingDraft { blame, text, names, evidence, ..FindingDraft::default() });
-    }
+    let Some(overdue) = OverdueName::gather(overdue) else { return };
+    let text = format!("{text} within {}s", ctx.options.timers.answer.as_secs());
+    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
+    let found = FindingDraft { evidence: &overdue.requests, ..found };
+    ctx.report_lasting(rule, found, overdue.lasting());
 }

@@ -31,6 +31,7 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 
+use super::super::lasting::{Lasting, LastingState};
 use crate::wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -38,20 +39,22 @@ fn check(ctx: &mut RuleContext<'_>) {
     let at = ctx.at;
     let due = |since: crate::wire::event::Time| at.since(since) >= limit;
     let overdue = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
-    let mut overdue: Vec<_> =
-        overdue.map(|(name, (_, seq))| (*name, *seq)).filter(|(_, seq)| ctx.has_all_since(*seq)).collect();
+    let overdue = overdue.map(|(name, (since, seq))| (*name, *since, *seq));
+    let mut overdue: Vec<_> = overdue.filter(|(.., seq)| ctx.has_all_since(*seq)).collect();
     overdue.sort_unstable();
+    let first = overdue.iter().map(|(_, since, _)| *since).min();
     ctx.state.unsubscribed_under_wildcard.retain(|_, (since, _)| !due(*since));
     if let Some(next) = ctx.state.unsubscribed_under_wildcard.values().map(|(since, _)| *since).min() {
         ctx.arm(Alarm::Reclassify, next.after(limit));
     }
-    let (names, mut evidence): (Vec<_>, Vec<_>) = overdue.into_iter().unzip();
+    let (names, mut evidence): (Vec<_>, Vec<_>) =
+        overdue.into_iter().map(|(name, _, seq)| (name, seq)).unzip();
     evidence.dedup();
-    if names.is_empty() {
-        return;
-    }
-    let text = "unsubscribed under a wildcard, but neither sent again nor removed".to_owned();
+    let Some(since) = first else { return };
+    let limit = limit.as_secs();
+    let text = format!("unsubscribed under a wildcard, but neither sent again nor removed within {limit}s");
     let severity = (ctx.profile() != Profile::Current).then_some(Severity::Info);
     let (blame, names, evidence) = (Blame::Server, names.as_slice(), evidence.as_slice());
-    ctx.report(&RULE, FindingDraft { blame, text, names, evidence, severity, ..FindingDraft::default() });
+    let found = FindingDraft { blame, text, names, evidence, severity, ..FindingDraft::default() };
+    ctx.report_lasting(&RULE, found, Lasting { state: LastingState::Unclassified, since, past: None });
 }

@@ -20,6 +20,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 
+use super::super::lasting::Lasting;
 use crate::wire::event::Variant;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
@@ -32,5 +33,6 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
         true => "not a DiscoveryResponse in any supported format".to_owned(),
         false => format!("not a DiscoveryResponse: {reason}"),
     };
-    ctx.report(&RULE, FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() });
+    let found = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
+    ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
 }

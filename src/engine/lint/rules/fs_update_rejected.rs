@@ -22,6 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check_message), Check::Response(check_response)];
 
+use super::super::lasting::Lasting;
 use crate::engine::session::key;
 use crate::schema::list_violations;
 use crate::wire::event::Variant;
@@ -35,10 +36,9 @@ fn check_message(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     }
     if ctx.stream_state.has_valid_content {
         let text = "the update cannot be read; the previous content stays in force".to_owned();
-        ctx.report(
-            &RULE,
-            FindingDraft { blame: Blame::Server, text, cause: Some("unreadable"), ..FindingDraft::default() },
-        );
+        let found = FindingDraft { blame: Blame::Server, text, ..FindingDraft::default() };
+        let found = FindingDraft { cause: Some("unreadable"), ..found };
+        ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
     }
 }
 
@@ -60,7 +60,8 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         if ctx.stream_state.has_valid_content {
             let text = format!("the update {what}; the previous content stays in force");
             let cause = Some("message");
-            ctx.report(&RULE, FindingDraft { cause, ..FindingDraft::new(Blame::Server, text, &names) });
+            let found = FindingDraft { cause, ..FindingDraft::new(Blame::Server, text, &names) };
+            ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at));
         }
         return;
     }
@@ -84,9 +85,11 @@ fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             "the update breaks a constraint of the API; the previous content stays in force: {broken}"
         );
         let cause = Some("constraint");
-        ctx.report(
-            &RULE,
-            FindingDraft { cause, guess: !is_rejected, ..FindingDraft::new(Blame::Server, text, &bad) },
-        );
+        let found =
+            FindingDraft { cause, guess: !is_rejected, ..FindingDraft::new(Blame::Server, text, &bad) };
+        match is_rejected {
+            true => ctx.report_lasting(&RULE, found, Lasting::unused_file(ctx.at)),
+            false => drop(ctx.report(&RULE, found)),
+        }
     }
 }

@@ -40,10 +40,9 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.exist, ctx.state.existence_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| !overdue.was_present && never_sent(overdue.name));
-    let (names, evidence) = OverdueName::split(overdue);
-    if !names.is_empty() {
-        let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
-        let found = FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) };
-        ctx.report(&RULE, FindingDraft { guess: true, ..found });
-    }
+    let Some(overdue) = OverdueName::gather(overdue) else { return };
+    let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
+    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
+    let found = FindingDraft { evidence: &overdue.requests, guess: true, ..found };
+    ctx.report_lasting(&RULE, found, overdue.lasting());
 }

@@ -40,11 +40,11 @@ fn check(ctx: &mut RuleContext<'_>) {
     };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let overdue = overdue.into_iter().filter(|overdue| was_sent(overdue.name) && !is_kept(overdue.name));
-    let (names, evidence) = OverdueName::split(overdue);
-    if !names.is_empty() {
-        let text = "requested, sent before the request, and not sent again".to_owned();
-        let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
-        let found = FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) };
-        ctx.report(&RULE, FindingDraft { severity, ..found });
-    }
+    let Some(overdue) = OverdueName::gather(overdue) else { return };
+    let limit = ctx.options.timers.answer.as_secs();
+    let text = format!("requested, sent before the request, and not sent again within {limit}s");
+    let severity = (ctx.profile() == Profile::P002).then_some(Severity::Info);
+    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
+    let found = FindingDraft { evidence: &overdue.requests, severity, ..found };
+    ctx.report_lasting(&RULE, found, overdue.lasting());
 }

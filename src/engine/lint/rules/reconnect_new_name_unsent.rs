@@ -27,6 +27,8 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
+use super::super::context::OverdueName;
+
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx
         .current_track()
@@ -37,16 +39,13 @@ fn check(ctx: &mut RuleContext<'_>) {
     let Some(prior) = ctx.previous_track(&track.type_url) else { return };
     let overdue = ctx.overdue_names(track, ctx.options.timers.answer, ctx.state.answers_checked_until);
     let first = ctx.stream.first_request;
-    let new = overdue.iter().filter(|overdue| {
+    let new = overdue.into_iter().filter(|overdue| {
         Some(overdue.requested_in) == first && !prior.subscribed.names.contains(overdue.name)
     });
-    let names: Vec<_> = new.map(|overdue| overdue.name).collect();
-    if !names.is_empty() {
-        let text = "new after the reconnect, but never sent".to_owned();
-        let evidence: Vec<_> = first.into_iter().collect();
-        ctx.report(
-            &RULE,
-            FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
-        );
-    }
+    let Some(overdue) = OverdueName::gather(new) else { return };
+    let text =
+        format!("new after the reconnect, but not sent within {}s", ctx.options.timers.answer.as_secs());
+    let found = FindingDraft::new(Blame::Server, text, &overdue.names);
+    let found = FindingDraft { evidence: &overdue.requests, ..found };
+    ctx.report_lasting(&RULE, found, overdue.lasting());
 }

@@ -53,6 +53,8 @@ fn close(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         }
         open
     });
+    // Another window may keep the finding open.
+    closed.retain(|(finding, _)| windows.iter().all(|window| window.finding != *finding));
     ctx.source_state.graphs.windows = windows;
     for (finding, since) in closed {
         let note = format!("; the cluster arrived after {:.1}s", at.since(since).as_secs_f64());

@@ -23,6 +23,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 
 use super::super::context::{MAX_EXACT_NAMES, MIN_TIMER_INTERVAL};
+use super::super::lasting::{Lasting, LastingState};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
@@ -44,9 +45,9 @@ fn check(ctx: &mut RuleContext<'_>) {
         let slot = track.sent.get(ctx.catalog(), *name).filter(|slot| slot.is_present());
         slot.is_some_and(|slot| track.is_current(&slot))
     };
-    let names: Vec<_> = over.into_iter().map(|(name, _)| name).filter(is_expired).collect();
-    if !names.is_empty() {
-        let text = "TTL expired without a refresh".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
-    }
+    let over: Vec<_> = over.into_iter().filter(|(name, _)| is_expired(name)).collect();
+    let Some(since) = over.iter().map(|(_, deadline)| *deadline).min() else { return };
+    let names: Vec<_> = over.into_iter().map(|(name, _)| name).collect();
+    let found = FindingDraft::new(Blame::Server, "TTL expired without a refresh".to_owned(), &names);
+    ctx.report_lasting(&RULE, found, Lasting { state: LastingState::Expired, since, past: None });
 }

@@ -23,6 +23,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
+use super::super::lasting::{Lasting, LastingState};
+use super::super::state::MAX_NAMES;
 use crate::engine::store::WarmingFact;
 use crate::wire::event::{Kind, Seq, Sym};
 
@@ -47,25 +49,35 @@ fn check(ctx: &mut RuleContext<'_>) {
         ctx.arm(Alarm::Warming, next);
     }
     ctx.state.warming_checked_until = due.iter().map(|fact| fact.response).max().max(checked);
-    for is_resend in [false, true] {
-        let batch = due.iter().filter(|fact| fact.is_update == is_resend);
+    for is_update in [false, true] {
+        let batch = due.iter().filter(|fact| fact.is_update == is_update);
         let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
-        if !names.is_empty() {
-            let text = text(batch);
-            ctx.report(
-                &RULE,
-                FindingDraft { evidence: &evidence, ..FindingDraft::new(Blame::Server, text, &names) },
-            );
-        }
+        let Some(since) = batch.clone().map(|fact| fact.since).min() else { continue };
+        let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
+        let state = LastingState::Warming(needs.take(MAX_NAMES).collect());
+        let (what, note) = (needed(batch.clone()), note(batch));
+        let past = Some(format!("waited for {what} for {{}}{note}"));
+        let found = FindingDraft::new(Blame::Server, format!("waits for {what}{note}"), &names);
+        ctx.report_lasting(
+            &RULE,
+            FindingDraft { evidence: &evidence, ..found },
+            Lasting { state, since, past },
+        );
     }
 }
 
-/// Describes the resources that are waited for: `waits for endpoints`.
-fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
-    let needs: Vec<_> = facts.flat_map(|fact| &fact.needs).collect();
-    let mut kinds: Vec<Kind> = needs.iter().map(|need| need.kind).collect();
+/// Returns why Envoy waits for endpoints that it has.
+fn note<'a>(mut facts: impl Iterator<Item = &'a WarmingFact>) -> &'static str {
+    let is_resend =
+        facts.any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
+    if is_resend { "; Envoy needs them again after an update" } else { "" }
+}
+
+/// Describes the resources that are waited for: `endpoints and secrets`.
+fn needed<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
+    let mut kinds: Vec<Kind> = facts.flat_map(|fact| fact.needs.iter().map(|need| need.kind)).collect();
     kinds.sort_unstable();
     kinds.dedup();
     let words: Vec<&str> = kinds
@@ -78,7 +90,5 @@ fn text<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
             _ => "filter configurations",
         })
         .collect();
-    let needs_resend = needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend);
-    let note = if needs_resend { "; Envoy needs them again after an update" } else { "" };
-    format!("waits for {}{note}", words.join(" and "))
+    words.join(" and ")
 }

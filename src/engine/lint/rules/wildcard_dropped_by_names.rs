@@ -65,5 +65,5 @@ fn check_reading(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         false => "; this server sends the names only",
     };
     ctx.state.wildcard_finding = None;
-    ctx.findings.end(finding, ctx.at, note);
+    ctx.findings.note(finding, ctx.at, note);
 }

@@ -49,8 +49,13 @@ impl Track {
         // client waits for it.
         let is_listed =
             |name: &Sym| self.sent.get(catalog, *name).is_some() || self.waiting.get(*name).is_some();
-        let is_kept =
-            |name: &Sym| is_listed(name) && self.in_force(catalog, *name).is_some() && !is_counted(name);
+        // The client drops a resource at the end of its time to live.
+        let is_expired = |name: &Sym| {
+            let slot = self.sent.get(catalog, *name);
+            self.resource_state(catalog, *name, slot.as_ref(), now, limits).0 == ResourceState::Expired
+        };
+        let is_in_use = |name: &Sym| self.in_force(catalog, *name).is_some() && !is_expired(name);
+        let is_kept = |name: &Sym| is_listed(name) && is_in_use(name) && !is_counted(name);
         let kept = self.refused.removed_names().filter(is_kept).count() as u64;
         let count = present.saturating_sub(unused) + kept;
         self.counted_in_use.set(Some((messages, count)));

@@ -1,11 +1,10 @@
 //! Effects of responses on the resources of a track.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::engine::session::claims::ClaimOutcome;
 use crate::engine::session::compare::{hollow, is_all_hollow, key};
-use crate::engine::session::events::{EventKind, MatchedVersion, TtlChange};
+use crate::engine::session::events::{EventKind, MatchedVersion};
 use crate::engine::session::names::SymSet;
 use crate::engine::session::outcome::{Hollow, ResponseOutcome};
 use crate::engine::session::resource_set::{Change, IncomingResponse, Presence, ResourceEntry};
@@ -52,20 +51,6 @@ struct AppliedResources {
 }
 
 impl Track {
-    /// Marks resources as expired whose time to live is over (docs/protocol.md#g-02).
-    fn expire(&mut self, ctx: &mut Context<'_>) {
-        if self.deadlines.is_empty() || !ctx.timed {
-            return;
-        }
-        let over: Vec<Sym> =
-            self.deadlines.iter().filter(|(_, at)| **at <= ctx.at).map(|(n, _)| *n).collect();
-        for name in over {
-            if let Some(slot) = self.sent.get(ctx.catalog, name).filter(ResourceEntry::is_present) {
-                self.sent.put(ctx.catalog, name, ResourceEntry { state: Presence::Expired, ..slot });
-            }
-        }
-    }
-
     /// Applies a response.
     ///
     /// One that was read from a file has no client to answer it: it is applied or rejected
@@ -344,14 +329,6 @@ impl Track {
         self.carried.claims.get(name).is_some_and(|(_, outcome)| outcome != ClaimOutcome::LeftBehind)
     }
 
-    /// Clears what is known of a name that is not present any more.
-    fn forget(&mut self, name: Sym) {
-        self.waiting.remove(name);
-        self.deadlines.shift_remove(&name);
-        self.ttls.remove(&name);
-        self.unrequested.remove(&name);
-    }
-
     /// Handles an entry without a payload: a heartbeat if its version is the last one sent, else a
     /// resource that does not exist (docs/protocol.md#g-11).
     fn without_payload(
@@ -423,26 +400,6 @@ impl Track {
         }
     }
 
-    /// Starts or stops the timer of a resource (docs/protocol.md#g-02, docs/protocol.md#g-05).
-    fn set_deadline(&mut self, ctx: &mut Context<'_>, name: Sym, ttl: Option<i64>, is_heartbeat: bool) {
-        let ttl = ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
-        let ttl = ttl.map(Duration::from_nanos);
-        match ttl {
-            Some(ttl) => {
-                self.deadlines.insert(name, ctx.at.after(ttl));
-            }
-            None => {
-                self.deadlines.shift_remove(&name);
-            }
-        }
-        if ttl.is_none() && !self.ttls.contains_key(&name) {
-            return;
-        }
-        let change = TtlChange { n: ctx.seq, at: ctx.at, ttl };
-        let event = self.ttls.entry(name).or_default().set(change, is_heartbeat);
-        event.into_iter().for_each(|event| ctx.events.add(event, name));
-    }
-
     /// Records which resources of a response did not exist before, or are overdue
     /// (docs/protocol.md#e-48).
     fn note_appearances(&self, ctx: &mut Context<'_>, list: &List) {
@@ -456,7 +413,7 @@ impl Track {
             _ => None,
         };
         let overdue = |name: Sym| {
-            let request = self.waiting.get(name).filter(|request| !request.has_resource)?;
+            let request = self.waiting.get(name).filter(|request| request.is_owed())?;
             is_late(request.since).then_some(AbsentBy::Timer)
         };
         let appearance = |id: &BlobId| {

@@ -168,6 +168,7 @@ impl Track {
             self.verdicts.retract(seq);
             self.verdicts.open_nacks.retain(|open| open.order != order);
         }
+        self.restore_ttls(order);
         let mut resources = Vec::new();
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
@@ -209,6 +210,7 @@ impl Track {
         if response.status == Status::NackedByVersion {
             self.verdicts.retract(seq);
         }
+        self.confirm_ttls(order);
         let is_newest = self.verdicts.newest_ack.is_none_or(|ack| ack <= order);
         if let Some(body) = self.responses.settle(order, Status::Acked, ctx.seq) {
             self.accept(ctx, &body, order, is_newest);

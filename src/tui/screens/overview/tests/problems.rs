@@ -28,6 +28,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         findings: Vec::new(),
         lasts: true,
         closed: None,
+        over: None,
         problem,
     }
 }

@@ -1,0 +1,90 @@
+//! Tests of problems that have one cause, that are over, and that an alternative ends.
+
+use super::{CallOutput, Exit, objects, run};
+
+const SCRIPTS: &str = "tests/fixtures/scripts";
+
+fn status(script: &str) -> CallOutput {
+    run(&["status", &format!("{SCRIPTS}/{script}.xds")])
+}
+
+/// docs/protocol.md#h-02
+#[test]
+fn cluster_without_endpoints_is_one_problem() {
+    for script in ["S-41", "S-41b"] {
+        let CallOutput { out, exit, .. } = status(script);
+        assert!(out.starts_with("1 problem\n") && exit == Exit::No, "{out}");
+        assert!(
+            out.contains("server owes EDS c, asked once (#4); needed by cluster c, which warms\n"),
+            "{out}"
+        );
+        assert!(out.contains("WARMING 20s") && out.contains("MISS 1/2 20s"), "{out}");
+        let lint = run(&["lint", &format!("{SCRIPTS}/{script}.xds")]);
+        assert!(
+            lint.out.contains("warming-stuck") && lint.err.contains("1 problem: 1 warning"),
+            "{}",
+            lint.err
+        );
+    }
+}
+
+/// docs/protocol.md#h-03
+#[test]
+fn listener_waits_for_routes_of_its_scopes() {
+    let path = &format!("{SCRIPTS}/S-41c.xds");
+    let tree = run(&["get", path, "lds", "-o", "tree", "--at", "#7"]).out;
+    assert!(tree.contains("warming: listener l waits for RDS r since"), "{tree}");
+}
+
+/// A rule stays broken for `lint`; `status` tells what lasts.
+#[test]
+fn late_resources_are_no_problem_any_more() {
+    let path = &format!("{SCRIPTS}/S-42.xds");
+    let CallOutput { out, exit, .. } = run(&["status", path]);
+    assert!(out.starts_with("no problems\n") && exit == Exit::Yes, "{out}");
+    let lint = run(&["lint", path]);
+    assert!(lint.out.contains("c: waited for endpoints for 40.0s\n"), "{}", lint.out);
+    let text = "x: subscribed, but neither sent nor removed within 15s; came after 30.0s\n";
+    assert!(lint.out.contains(text), "{}", lint.out);
+    assert!(lint.out.contains("c: not delivered within 15s; came after 40.0s (?)"), "{}", lint.out);
+    assert_eq!(lint.exit, Exit::No);
+    let problems = objects(&["status", path, "-o", "jsonl"]);
+    let problems: Vec<_> = problems.iter().filter(|object| object["object"] == "problem").collect();
+    assert_eq!(problems.len(), 2);
+    assert!(problems.iter().all(|of| of["urgency"] == "over" && of["over"].is_number()), "{problems:#?}");
+    let findings = objects(&["lint", path, "-o", "jsonl"]);
+    assert!(findings.iter().all(|finding| finding["over"].is_number()), "{findings:#?}");
+}
+
+#[test]
+fn resource_of_another_stream_is_found_in_the_tree() {
+    let tree = run(&["get", &format!("{SCRIPTS}/S-41b.xds"), "cds", "-o", "tree"]).out;
+    assert!(tree.contains("EDS d  present") && !tree.contains("neither requested nor sent"), "{tree}");
+}
+
+/// docs/protocol.md#k-29
+#[test]
+fn name_with_an_alternative_is_not_owed() {
+    let CallOutput { out, .. } = status("S-44b");
+    assert!(!out.contains("OWED") && out.starts_with("1 problem\nFAILING"), "{out}");
+}
+
+/// docs/protocol.md#c-05
+#[test]
+fn unreadable_file_is_one_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file.xds");
+    std::fs::write(&path, "stream 1 file cds\n< v=1 [c]\n+5s < raw=ffff\n").unwrap();
+    let path = path.to_str().unwrap();
+    let CallOutput { out, .. } = run(&["status", path]);
+    assert!(out.starts_with("1 problem\nERROR"), "{out}");
+    assert!(run(&["lint", path]).out.contains("; also fs-update-rejected"), "{out}");
+    std::fs::write(path, "stream 1 file cds\n< v=1 [c]\n+5s < raw=ffff\n+7s < v=2 [c]\n").unwrap();
+    assert!(run(&["status", path]).out.starts_with("no problems\n"));
+    let lint = run(&["lint", path]);
+    assert!(
+        lint.out.contains("; the file was valid again after 2.0s") && lint.exit == Exit::No,
+        "{}",
+        lint.out
+    );
+}

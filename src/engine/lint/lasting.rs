@@ -1,0 +1,261 @@
+//! Findings about a state that lasts: names without an answer, expired or warming resources.
+//!
+//! Such a finding is over once the state has ended for all of its names. Its text says so then.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::RuleContext;
+use super::exchange::{RequestContext, ResponseContext};
+use super::finding::FindingDraft;
+use super::rule::Rule;
+use super::state::MAX_NAMES;
+use crate::engine::session::{DroppedStreams, SymSet, Track, is_needed, key, mark_key};
+use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::event::{Kind, Sym, Time, Variant};
+
+/// Lasting findings that are followed.
+const MAX_FOLLOWED: usize = 1024;
+
+/// The state that a finding is about.
+#[derive(Clone, Debug)]
+pub(super) enum LastingState {
+    /// The names were requested and have no answer.
+    Unanswered,
+    /// The names were unsubscribed under a wildcard, and the server has not said what they are.
+    Unclassified,
+    /// The resources have expired.
+    Expired,
+    /// The resources warm, until these have arrived.
+    Warming(SymSet),
+    /// The content of a file is not in use.
+    UnusedFile,
+}
+
+/// A finding about a state that may end.
+#[derive(Clone, Debug)]
+struct Followed {
+    finding: usize,
+    /// Indices of the stream and the track.
+    place: (usize, usize),
+    /// The node id of the client.
+    client: Arc<str>,
+    state: LastingState,
+    since: Time,
+    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    past: Option<String>,
+    /// The names for which the state lasts.
+    names: SymSet,
+    /// Whether the server sent the resources of all other names.
+    has_come: bool,
+    /// Whether the client gave up a name.
+    is_given_up: bool,
+}
+
+/// Findings about states that may end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LastingFindings {
+    followed: Vec<Followed>,
+    /// Number of names of all of them, at the time of their report.
+    names: usize,
+}
+
+impl LastingFindings {
+    /// Whether a finding is about the stream, or about resources that may wait for others of the
+    /// type.
+    fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
+        let is_concerned = |of: &Followed| {
+            of.place.0 == stream || (is_needed(kind) && matches!(of.state, LastingState::Warming(_)))
+        };
+        self.followed.iter().any(is_concerned)
+    }
+
+    fn follow(&mut self, followed: Followed) {
+        let names = followed.names.len();
+        if self.followed.len() < MAX_FOLLOWED && self.names + names <= MAX_NAMES {
+            self.names += names;
+            self.followed.push(followed);
+        }
+    }
+
+    /// Takes out the findings for which the function returns true, and those of them that no other
+    /// state keeps open.
+    fn take_over(&mut self, mut is_over: impl FnMut(&mut Followed) -> bool) -> Vec<Followed> {
+        let mut over = Vec::new();
+        for mut followed in std::mem::take(&mut self.followed) {
+            match is_over(&mut followed) {
+                true => over.push(followed),
+                false => self.followed.push(followed),
+            }
+        }
+        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+        over.retain(|over| self.followed.iter().all(|other| other.finding != over.finding));
+        over
+    }
+
+    /// Marks the names as used.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        for followed in &self.followed {
+            followed.names.iter().for_each(|name| mark_key(used, *name));
+            if let LastingState::Warming(needs) = &followed.state {
+                needs.iter().for_each(|name| mark_key(used, *name));
+            }
+        }
+    }
+
+    /// Forgets findings whose streams were dropped.
+    pub(super) fn drop_streams(&mut self, dropped: &DroppedStreams) {
+        self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
+    }
+}
+
+impl Lasting {
+    /// The content of a file is not in use from now on.
+    pub(super) fn unused_file(since: Time) -> Lasting {
+        Lasting { state: LastingState::UnusedFile, since, past: None }
+    }
+}
+
+/// A state that a finding is about, since a time.
+pub(super) struct Lasting {
+    pub(super) state: LastingState,
+    pub(super) since: Time,
+    /// The text once the state is over, with `{}` for its duration; the default text without one.
+    pub(super) past: Option<String>,
+}
+
+impl RuleContext<'_> {
+    /// Reports a finding about a state that may end.
+    pub(super) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
+        let Lasting { state, since, past } = lasting;
+        let names: SymSet = match state {
+            LastingState::UnusedFile => [Sym::EMPTY].into_iter().collect(),
+            _ => draft.names.iter().copied().collect(),
+        };
+        let Some(finding) = self.report(rule, draft) else { return };
+        // A file that cannot be read has no type.
+        let track = self.track_index.unwrap_or_default();
+        let (place, client) = ((self.stream_index, track), self.client());
+        let (has_come, is_given_up) = (true, false);
+        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
+        self.source_state.lasting.follow(followed);
+    }
+
+    /// Ends findings about names that a request gives up.
+    pub(super) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
+        if self.source_state.lasting.may_concern(self.stream_index, None) {
+            let outcome = request.outcome;
+            let mut names = outcome.removed.clone();
+            // A refused cluster does not warm.
+            names.extend(request.is_nack().then_some(Sym::EMPTY));
+            self.settle_lasting(request.track, &names);
+        }
+    }
+
+    /// Ends findings about names that a response answers.
+    pub(super) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
+        let kind = response.track.kind;
+        if self.source_state.lasting.may_concern(self.stream_index, kind) {
+            let mut names = mentioned(self.catalog(), response);
+            let is_file = self.stream.variant() == Some(Variant::File);
+            names.extend(is_file.then_some(Sym::EMPTY));
+            self.settle_lasting(response.track, &names);
+        }
+    }
+
+    /// Ends all findings about a stream that has closed.
+    pub(super) fn end_lasting_of_stream(&mut self) {
+        let stream = self.stream_index;
+        if !self.source_state.lasting.may_concern(stream, None) {
+            return;
+        }
+        let over = self.source_state.lasting.take_over(|followed| followed.place.0 == stream);
+        over.into_iter().for_each(|over| self.end_lasting(&over, "the stream ended after {}"));
+    }
+
+    /// Ends findings whose state is over after a message of a track about these names.
+    fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
+        let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
+        let place = (self.stream_index, index);
+        let client = if is_needed(track.kind) { Some(self.client()) } else { None };
+        let (store, at) = (self.store, self.at);
+        let over = self.source_state.lasting.take_over(|followed| {
+            if let LastingState::Warming(needs) = &followed.state {
+                let is_needed = client.as_ref() == Some(&followed.client)
+                    && mentioned.iter().any(|name| needs.contains(name));
+                if is_needed || followed.place == place {
+                    followed.names = store.still_warming(followed.place, &followed.names);
+                }
+            } else if matches!(followed.state, LastingState::UnusedFile) {
+                let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
+                followed.names.retain(|_| !is_used);
+            } else if followed.place == place {
+                followed.settle(store.catalog(), track, mentioned, at);
+            }
+            followed.names.is_empty()
+        });
+        for over in over {
+            let note = match (over.is_given_up, over.has_come) {
+                _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
+                (true, _) => "the client gave up after {}",
+                (false, true) => "came after {}",
+                (false, false) => "answered after {}",
+            };
+            self.end_lasting(&over, note);
+        }
+    }
+
+    fn end_lasting(&mut self, over: &Followed, note: &str) {
+        let duration = seconds(self.at.since(over.since));
+        match &over.past {
+            Some(past) => self.findings.finish(over.finding, self.at, &past.replace("{}", &duration)),
+            None => self.findings.end(over.finding, self.at, &format!("; {}", note.replace("{}", &duration))),
+        }
+    }
+}
+
+impl Followed {
+    /// Removes the names whose state has ended with a message about `mentioned`.
+    fn settle(&mut self, catalog: &Catalog, track: &Track, mentioned: &[Sym], at: Time) {
+        let is_over = |name: Sym| match self.state {
+            LastingState::Unanswered => track.waiting.get(name).is_none(),
+            LastingState::Expired => track.deadlines.get(&name).is_none_or(|deadline| *deadline > at),
+            _ => true,
+        };
+        let scans_all = self.names.len() <= mentioned.len() && matches!(self.state, LastingState::Unanswered);
+        let over: Vec<Sym> = match scans_all {
+            true => self.names.iter().copied().filter(|name| is_over(*name)).collect(),
+            false => mentioned.iter().copied().filter(|n| self.names.contains(n) && is_over(*n)).collect(),
+        };
+        for name in over {
+            self.names.remove(&name);
+            let known = track.canonical(catalog, name);
+            let slot = track.sent.get(catalog, known);
+            self.has_come &= slot.is_some_and(|slot| slot.is_present());
+            self.is_given_up |= !track.covers(catalog, known, slot.as_ref());
+        }
+    }
+}
+
+/// Returns the names that a response sends, removes or reports as missing, with aliases and globs.
+fn mentioned(catalog: &Catalog, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let track = response.track;
+    let mut names: Vec<Sym> = Vec::new();
+    for id in response.view.resources.blobs() {
+        let name = key(catalog, *id);
+        names.push(catalog.first_spelling(name));
+        let aliases = catalog.entry(*id).aliases.iter();
+        names.extend(aliases.map(|alias| catalog.first_spelling(*alias)));
+        names.extend(track.subscription.globs.of(catalog, name));
+    }
+    let errors = response.view.resource_errors.iter().map(|error| error.name);
+    let others = response.view.removed.iter().copied().chain(errors);
+    names.extend(others.map(|name| catalog.first_spelling(name)));
+    names.extend(response.outcome.removed.iter().copied());
+    names
+}
+
+/// `40.0s`.
+fn seconds(duration: Duration) -> String {
+    format!("{:.1}s", duration.as_secs_f64())
+}
