@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::rule::{Rule, Severity};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
@@ -62,6 +63,8 @@ pub struct Finding {
     pub last: Time,
     /// Number of occurrences.
     pub count: u64,
+    /// The shortest and the longest interval between occurrences.
+    pub intervals: Option<(Duration, Duration)>,
     /// One sentence.
     pub text: String,
     /// Whether the finding rests on a guess.
@@ -71,10 +74,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Occurrences per second, if the finding is a loop.
+    /// Occurrences per second, if the finding is a loop that lasts a second or more.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.last.since(self.first).as_secs_f64();
-        (self.count > 2 && secs > 0.0).then(|| (self.count - 1) as f64 / secs)
+        (self.count > 2 && secs >= 1.0).then(|| (self.count - 1) as f64 / secs)
     }
 }
 
@@ -171,6 +174,7 @@ impl Finding {
             first: origin.at,
             last: origin.at,
             count: 1,
+            intervals: None,
             text: draft.text,
             guess: draft.guess,
             place: None,
@@ -180,6 +184,9 @@ impl Finding {
     /// Counts another occurrence.
     fn repeat(&mut self, at: Time, messages: impl Iterator<Item = Seq>) {
         self.count += 1;
+        let interval = at.since(self.last);
+        let (shortest, longest) = self.intervals.unwrap_or((interval, interval));
+        self.intervals = Some((shortest.min(interval), longest.max(interval)));
         self.last = self.last.max(at);
         for seq in messages {
             if self.messages.len() >= MAX_EVIDENCE {

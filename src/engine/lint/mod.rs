@@ -20,7 +20,6 @@ mod driver;
 mod exchange;
 mod finding;
 mod memory;
-mod node;
 mod note_request;
 mod note_response;
 mod options;

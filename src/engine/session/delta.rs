@@ -8,8 +8,8 @@ use super::answer::changes_names;
 use super::answer_verdict::Answer;
 use super::claims::{Claim, Claims, MAX_LEFT_NAMES};
 use super::outcome::RequestOutcome;
+use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
-use super::sotw::Prior;
 use super::subscription::NameRequest;
 use super::track::Track;
 use super::{Context, MessageKind, Wildcard};
@@ -45,6 +45,7 @@ impl Track {
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
         };
         self.use_nonce(&request.response_nonce, &answer);
         self.apply_answer(
@@ -257,6 +258,7 @@ impl Track {
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
         self.bring(ctx, sent, accepted);
+        self.bring_warming(ctx, &prior);
         for (name, version) in claims {
             let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
             let sent = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::wire::Message;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, Sym, Time};
+use crate::wire::{Message, NodeInfo};
 
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
+use super::node::differences;
 use super::{RequestOutcome, Track, Wildcard, is_structured};
 
 impl Engine {
@@ -27,6 +28,10 @@ impl Engine {
         // wildcard (docs/protocol.md#a-05).
         let is_wildcard = of.kind != Some(Kind::Vhds) || request.wildcard != Wildcard::Legacy;
         events.add_request(request, if is_wildcard { request.wildcard } else { Wildcard::None });
+        let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
+        if !changes.is_empty() {
+            events.add_all(EventKind::NodeChanged, &changes);
+        }
         let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
         self.note_failovers(catalog, events, &names);
         let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
@@ -34,6 +39,17 @@ impl Engine {
         if is_delta && asks && !self.is_caused((index, track), changed_by, at) {
             events.add_all(EventKind::OnDemand, &names);
         }
+    }
+
+    /// Returns the fields in which the node of a request differs from the one before.
+    pub(super) fn node_changes(
+        &self,
+        catalog: &Catalog,
+        before: Option<&NodeInfo>,
+        message: &Message,
+    ) -> Vec<&'static str> {
+        let nodes = before.zip(message.node());
+        nodes.map_or_else(Vec::new, |(before, node)| differences(catalog, &self.node_digests, before, node))
     }
 
     /// Adds the alternatives among requested names.

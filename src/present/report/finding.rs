@@ -46,7 +46,8 @@ pub fn finding(finding: &Finding, times: &str) -> String {
     if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
         text.push_str(&format!(" {times}{}", finding.count));
         if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
-            text.push_str(&format!(", {rate:.1}/s"));
+            let decimals = usize::from(rate < 10.0);
+            text.push_str(&format!(", {rate:.decimals$}/s"));
         }
     }
     text

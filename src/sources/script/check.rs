@@ -278,6 +278,7 @@ mod tests {
             first: crate::wire::event::Time::ZERO,
             last: crate::wire::event::Time::ZERO,
             count: 1,
+            intervals: None,
             text: String::new(),
             guess: false,
             place: None,
