@@ -8,6 +8,7 @@ use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{ResourceState, Store, TypeState};
 use crate::sources::{self, Limit};
+use crate::wire::event::StreamId;
 
 use super::args::{Global, SourceArgs, WaitArgs};
 use super::client::{ClientSetup, Waiting, broken, listed};
@@ -49,8 +50,13 @@ impl Condition {
     /// recording, any stream).
     fn holds(&self, store: &Store) -> (BTreeSet<String>, BTreeSet<String>) {
         let mut nodes: BTreeMap<String, bool> = BTreeMap::new();
-        let lasting = |problem: &ProblemFact| problem.lasts.then_some(problem.stream);
-        let troubled: BTreeSet<_> = match self {
+        let node_of = |stream: StreamId| store.stream(stream).and_then(|fact| Some(fact.node?.id.clone()));
+        let lasting = |problem: &ProblemFact| {
+            let is_lasting = problem.lasts && problem.is_wrong();
+            is_lasting.then(|| node_of(problem.stream).unwrap_or_default())
+        };
+        // A node with a problem that `status` reports is not in sync, on whatever stream.
+        let troubled: BTreeSet<String> = match self {
             Condition::Synced => problems(store, &[]).iter().filter_map(lasting).collect(),
             _ => BTreeSet::new(),
         };
@@ -60,9 +66,7 @@ impl Condition {
             let node = state.node.as_deref().unwrap_or_default().to_owned();
             let word = state.last_state.unwrap_or(state.state);
             let one = match self {
-                Condition::Synced => {
-                    matches!(word, TypeState::Synced | TypeState::Idle) && !troubled.contains(&state.stream)
-                }
+                Condition::Synced => matches!(word, TypeState::Synced | TypeState::Idle),
                 Condition::Nack => word == TypeState::Nack,
                 Condition::State(filter) => filter.state(state, store),
                 Condition::Resource(filter) => {
@@ -78,6 +82,7 @@ impl Condition {
             let so_far = nodes.entry(node).or_insert(all);
             *so_far = if all { *so_far && one } else { *so_far || one };
         }
+        nodes.extend(troubled.into_iter().map(|node| (node, false)));
         let known = nodes.keys().cloned().collect();
         (nodes.into_iter().filter(|(_, holds)| *holds).map(|(node, _)| node).collect(), known)
     }

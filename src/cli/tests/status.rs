@@ -127,8 +127,42 @@ fn resource_stays_refused_after_ack_of_later_response() {
 #[test]
 fn server_owes_what_warmed_when_stream_closed() {
     let output = run(&["status", "tests/fixtures/cli/closed-while-warming.xds"]);
-    let text = "server owed EDS c for cluster c (#7) when the stream closed";
+    let text = "UNAVAILABLE gone; last request EDS #6; server owed EDS c for cluster c (#7)\n";
     assert!(output.out.contains(text) && !output.out.contains("client owed"), "{}", output.out);
+    assert!(output.out.starts_with("1 problem\nFAILING "), "{}", output.out);
+}
+
+/// docs/protocol.md#h-05
+#[test]
+fn cluster_goes_on_warming_after_a_reconnect() {
+    let output = run(&["get", "tests/fixtures/cli/reconnected-while-warming.xds", "-o", "tree"]);
+    assert!(output.out.contains("warming"), "{}", output.out);
+    let output = run(&["status", "tests/fixtures/cli/reconnected-while-warming.xds"]);
+    assert!(output.out.contains("FAILING"), "the server owes endpoints: {}", output.out);
+    let waits = "n1: cluster d waits for EDS d since 5s (asked in #8): the server owes it";
+    assert!(output.out.contains(waits), "{}", output.out);
+}
+
+/// A reconnect to a server that owes nothing and stays silent.
+#[test]
+fn wait_and_status_agree_on_a_reconnect() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("reconnect.xds");
+    let path = file.to_str().unwrap();
+    let start = "node n\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n+60s 1 close status=14 \"gone\"\n\
+                 +61s stream 2 ads\n";
+    for (rest, exit) in [
+        ("> cds v=1\nadvance 5s\n", Exit::No),
+        ("> cds v=1\nadvance 16s\n", Exit::Yes),
+        ("> cds\nadvance 5s\n", Exit::No),
+        ("", Exit::No),
+    ] {
+        std::fs::write(&file, format!("{start}{rest}")).unwrap();
+        let status = run(&["status", path]);
+        assert_eq!(status.exit, exit, "{rest:?}: {}", status.out);
+        let waited = run(&["wait", path, "synced", "--timeout", "10ms"]).exit;
+        assert_eq!(waited == Exit::Yes, exit == Exit::Yes, "{rest:?}: {waited:?}");
+    }
 }
 
 /// docs/protocol.md#e-07

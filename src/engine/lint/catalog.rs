@@ -70,6 +70,7 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         first: Time::ZERO,
         last: Time::ZERO,
         count: 1,
+        intervals: None,
         text: problem.text,
         over: None,
         guess: false,

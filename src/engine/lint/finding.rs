@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::rule::{Rule, Severity};
 use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
@@ -64,6 +65,8 @@ pub struct Finding {
     pub count: u64,
     /// When the state ended that the finding is about. `None` if it lasts, and for a single event.
     pub over: Option<Time>,
+    /// The shortest and the longest interval between occurrences.
+    pub intervals: Option<(Duration, Duration)>,
     /// One sentence, about the first occurrence.
     pub text: String,
     /// Whether the sentence of another occurrence differs, for example in a nonce.
@@ -75,10 +78,10 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Occurrences per second, if the finding is a loop.
+    /// Occurrences per second, if the finding is a loop that lasts a second or more.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.last.since(self.first).as_secs_f64();
-        (self.count > 2 && secs > 0.0).then(|| (self.count - 1) as f64 / secs)
+        (self.count > 2 && secs >= 1.0).then(|| (self.count - 1) as f64 / secs)
     }
 }
 
@@ -178,6 +181,7 @@ impl Finding {
             last: origin.at,
             count: 1,
             over: None,
+            intervals: None,
             text: draft.text,
             varies: false,
             guess: draft.guess,
@@ -188,6 +192,9 @@ impl Finding {
     /// Counts another occurrence.
     fn repeat(&mut self, at: Time, messages: impl Iterator<Item = Seq>) {
         self.count += 1;
+        let interval = at.since(self.last);
+        let (shortest, longest) = self.intervals.unwrap_or((interval, interval));
+        self.intervals = Some((shortest.min(interval), longest.max(interval)));
         self.last = self.last.max(at);
         for seq in messages {
             if self.messages.len() >= MAX_EVIDENCE {

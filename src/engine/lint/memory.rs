@@ -53,7 +53,6 @@ impl Lint {
 
 impl StreamState {
     fn mark(&self, used: &mut UsedContent) {
-        self.node.iter().filter_map(|node| node.blob).for_each(|blob| used.blob(blob));
         self.tracks().for_each(|track| track.mark(used));
     }
 }
@@ -109,7 +108,6 @@ impl SourceState {
             is_used && contents.iter().all(|(_, blob)| used.has_blob(*blob))
         });
         self.constraint_violations.retain(|blob, _| used.has_blob(*blob));
-        self.node_digests.retain(|blob| used.has_blob(blob));
         self.deliveries.retain(|(name, blob), deliveries| {
             let is_used = |delivery: &super::state::Delivery| used.has_name(delivery.version);
             used.has_blob(*blob) && used.has_name(*name) && deliveries.iter().all(is_used)

@@ -21,7 +21,6 @@ mod exchange;
 mod finding;
 mod lasting;
 mod memory;
-mod node;
 mod note_request;
 mod note_response;
 mod options;

@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use super::alarm::Alarm;
 use super::lasting::LastingFindings;
-use super::node::NodeDigests;
 use super::references::ReferenceGraphs;
 use crate::engine::session::{Name, SymMap, SymSet};
 use crate::schema::Violation;
-use crate::wire::NodeInfo;
 use crate::wire::content::{BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Dir, Kind, Seq, StreamId, Sym, Time, VersionInfo};
 
@@ -168,8 +166,6 @@ pub(super) struct StreamState {
     tracks: Vec<Option<Box<TrackState>>>,
     /// Timers of the stream as a whole.
     armed: [Option<Time>; Alarm::COUNT],
-    /// The newest node sent on the stream.
-    pub(super) node: Option<Arc<NodeInfo>>,
     /// REST: pending polls with their track, oldest first: `docs/protocol.md#d-03`.
     pub(super) open_polls: VecDeque<(Option<usize>, Seq)>,
     /// A file: the newest content, if that was unreadable.
@@ -278,8 +274,6 @@ pub(super) struct SourceState {
     pub(super) constraint_violations: HashMap<BlobId, Option<Arc<[Violation]>>, DenseHash>,
     /// The last list of each type whose references and constraints were read.
     pub(super) inspected: HashMap<Option<Kind>, Arc<List>>,
-    /// Digests of nodes: `docs/protocol.md#e-06`.
-    pub(super) node_digests: NodeDigests,
     /// First names by their alternative, in canonical form: `docs/protocol.md#k-29`.
     pub(super) alternatives: HashMap<String, String>,
     /// Deliveries of structured names, by name and payload: `docs/protocol.md#k-30`.

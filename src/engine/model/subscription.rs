@@ -3,7 +3,7 @@
 use crate::engine::session::Wildcard;
 
 use super::script::{Ask, Text};
-use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Track, Wants};
+use super::track::{Fate, Known, Owed, RequestFacts, Response, Stamp, Status, Track, Wants};
 
 const STAR: Text = "*";
 
@@ -129,13 +129,21 @@ impl Track {
         let is_verdict = !ask.nonce.is_empty() && self.responses.iter().any(has_nonce);
         let claims = !ask.version.is_empty() && !is_verdict;
         let mut held = !starts && !ask.version.is_empty();
+        let mut is_outdated = false;
         if claims {
             match prior {
                 Some(prior) => {
-                    let accepted = prior.accepted();
-                    let kept: Vec<Known> =
-                        accepted.into_iter().filter(|known| self.wants.covers(known.name)).collect();
-                    if !kept.is_empty() {
+                    let known = match starts {
+                        true => prior.at_version(ask.version),
+                        false => prior.accepted(),
+                    };
+                    let mut kept: Vec<Known> =
+                        known.into_iter().filter(|known| self.wants.covers(known.name)).collect();
+                    is_outdated = starts && prior.is_other(ask.version);
+                    if is_outdated {
+                        kept.iter_mut()
+                            .for_each(|known| (known.version, known.content) = (ask.version, None));
+                    } else if !kept.is_empty() {
                         self.wildcard_owed = None;
                     }
                     // Responses of this stream say more than those of the stream before.
@@ -156,10 +164,39 @@ impl Track {
         }
         for name in self.wants.names.clone() {
             self.unrequested.retain(|other| *other != name);
-            if !self.find(name).is_some_and(Known::is_present) {
+            if is_outdated || !self.find(name).is_some_and(Known::is_present) {
                 self.owe(stamp, name, held);
             }
         }
+    }
+
+    /// The version in force at the end of a stream, if it is known.
+    fn last_version(&self) -> Option<Text> {
+        let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
+        let version = accepted.map_or(self.reported, |response| response.push.version);
+        let is_known = self.nonces_known && (accepted.is_some() || !version.is_empty());
+        is_known.then_some(version)
+    }
+
+    /// The version of the newest response, unless the client has refused it.
+    fn newest_version(&self) -> Option<Text> {
+        let newest = self.responses.last()?;
+        (!matches!(newest.status, Status::Nacked { .. })).then_some(newest.push.version)
+    }
+
+    /// The resources of a client that states a version in its first request on the next stream
+    /// (docs/protocol.md#e-02).
+    fn at_version(&self, version: Text) -> Vec<Known> {
+        if self.newest_version() == Some(version) && self.last_version() != Some(version) {
+            return self.known.iter().filter(|known| known.is_present()).copied().collect();
+        }
+        self.accepted()
+    }
+
+    /// Whether a client with the version has something else than this stream has shown.
+    fn is_other(&self, version: Text) -> bool {
+        let known = self.last_version();
+        known.is_some() && known != Some(version) && self.newest_version() != Some(version)
     }
 
     /// A name joins the subscription. `covered`: a wildcard may have covered it before; `unsure`:

@@ -90,6 +90,8 @@ pub(super) struct Track {
     pub(super) delta: bool,
     /// Messages before the first recorded one may be missing.
     pub(super) partial: bool,
+    /// SotW: the version in the newest request.
+    pub(super) reported: Text,
     pub(super) requests: usize,
     pub(super) responses: Vec<Response>,
     /// The newest response whose nonce the client has used (docs/protocol.md#e-09).
@@ -154,6 +156,7 @@ impl Track {
             kind,
             delta,
             partial,
+            reported: "",
             requests: 0,
             responses: Vec::new(),
             frontier: None,
@@ -230,6 +233,7 @@ impl Track {
         if self.delta {
             self.change_delta_names(stamp, ask, prior, &mut facts);
         } else {
+            self.reported = ask.version;
             self.replace_names(stamp, ask, stale, prior, &mut facts);
         }
         let is_wild = |wants: &Wants| !matches!(wants.wildcard, Wildcard::None | Wildcard::Unknown);

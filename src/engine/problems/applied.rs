@@ -37,6 +37,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         period: None,
         stream: state.stream,
         streams: 1,
+        has_twin: false,
         node: state.node.clone(),
         type_url: state.type_url.clone(),
         at: state.newest_accepted,

@@ -1,8 +1,10 @@
 //! Problems of closed streams: streams that fail, refusals and answers owed when a stream closed.
 
+use std::collections::HashSet;
+
 use crate::engine::lint::Blame;
 use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure};
-use crate::wire::event::{Side, TypeUrl};
+use crate::wire::event::{Side, StreamId, TypeUrl};
 
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
 use super::states;
@@ -10,19 +12,20 @@ use super::states;
 /// Returns the clients whose streams fail.
 pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
     let problem = |failing: FailingStream| {
-        let is_error = failing.failure != StreamFailure::Cut && !failing.is_graceful;
+        let is_error = matches!(failing.failure, StreamFailure::Rejected | StreamFailure::Lost);
         let last_request = failing.last_request.as_ref().map(|(n, _)| *n);
         let address = failing.peer.as_deref().or(failing.server.as_deref());
         ProblemFact {
             kind: ProblemKind::Failing,
-            urgency: if is_error { Urgency::Error } else { Urgency::Warning },
-            blame: if failing.by() == Side::Client { Blame::Client } else { Blame::Server },
+            urgency: if is_error && !failing.is_graceful { Urgency::Error } else { Urgency::Warning },
+            blame: if failing.at_fault() == Side::Client { Blame::Client } else { Blame::Server },
             since: failing.first,
             last: (failing.count > 1).then_some(failing.last),
             count: failing.count,
             period: failing.period,
             stream: failing.stream,
             streams: failing.count,
+            has_twin: false,
             node: failing.node.clone().or_else(|| address.map(Into::into)),
             type_url: TypeUrl::default(),
             at: last_request,
@@ -38,13 +41,15 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
 }
 
 /// Returns refusals and missing answers of the newest closed stream of each client, unless a later
-/// stream was answered.
-pub(super) fn of_closed_streams(store: &Store) -> Vec<ProblemFact> {
+/// stream was answered, or the end of the stream is one of the `failing` ones.
+pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<ProblemFact> {
+    let failing: HashSet<StreamId> = failing.iter().map(|problem| problem.stream).collect();
     let mut out = Vec::new();
     for stream in store.unreplaced_streams() {
         out.extend(stream.tracks_shown().filter_map(|track| states::refused(store, stream, track)));
     }
-    out.extend(store.owed_at_end().into_iter().map(owed_at_end));
+    let owed = store.owed_at_end().into_iter().filter(|owed| !failing.contains(&owed.stream));
+    out.extend(owed.map(owed_at_end));
     out
 }
 
@@ -63,6 +68,7 @@ fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
         period: None,
         stream: owed.stream,
         streams: 1,
+        has_twin: false,
         node: owed.node.clone(),
         type_url: owed.type_url.clone(),
         at: Some(owed.at),

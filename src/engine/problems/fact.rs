@@ -90,12 +90,15 @@ pub struct ProblemFact {
     pub last: Option<Time>,
     /// Number of occurrences: refusals, ends of streams, broken rules.
     pub count: u64,
-    /// The interval between the occurrences, from the third on.
+    /// The interval between the occurrences, if it is regular, from the third on.
     pub period: Option<Duration>,
     /// The stream; for an unreachable peer the newest attempt.
     pub stream: StreamId,
     /// Number of streams on which the same rule was broken in the same way.
     pub streams: u64,
+    /// Whether the node has such a problem on another stream too, so that the node alone does not
+    /// tell them apart.
+    pub has_twin: bool,
     /// The node id; for an unreachable peer the address.
     pub node: Option<Arc<str>>,
     /// Empty if the problem is about a whole stream.

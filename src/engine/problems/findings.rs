@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::Track;
-use crate::engine::store::{Debt, Store};
+use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
@@ -32,8 +32,29 @@ const STREAM_REJECTED: &str = "stream-rejected";
 /// The rule about resources that warm for too long.
 const WARMING_STUCK: &str = "warming-stuck";
 
+/// Returns the mean interval between occurrences, oldest first, if there are three or more and the
+/// intervals are about equal.
+pub(super) fn period(times: &[Time]) -> Option<Duration> {
+    let intervals = times.iter().zip(times.iter().skip(1)).map(|(before, after)| after.since(*before));
+    let (shortest, longest) =
+        intervals.fold((Duration::MAX, Duration::ZERO), |(min, max), one| (min.min(one), max.max(one)));
+    let (first, last) = (times.first()?, times.last()?);
+    is_regular(shortest, longest).then(|| mean(times.len() as u64, *first, *last)).flatten()
+}
+
+/// Returns the mean interval of a finding, if the intervals are about equal.
+fn period_of(finding: &Finding) -> Option<Duration> {
+    let (shortest, longest) = finding.intervals?;
+    is_regular(shortest, longest).then(|| mean(finding.count, finding.first, finding.last)).flatten()
+}
+
+/// Whether intervals between these two are a period.
+fn is_regular(shortest: Duration, longest: Duration) -> bool {
+    longest.saturating_sub(shortest) * 5 <= longest
+}
+
 /// Returns the mean interval between `count` occurrences, from the third on.
-pub(super) fn period(count: u64, first: Time, last: Time) -> Option<Duration> {
+fn mean(count: u64, first: Time, last: Time) -> Option<Duration> {
     let intervals = u32::try_from(count.checked_sub(1)?).ok().filter(|intervals| *intervals > 1)?;
     Some(last.since(first) / intervals).filter(|period| !period.is_zero())
 }
@@ -97,15 +118,14 @@ impl Causes {
                         causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
                     }
                 }
-                Problem::OwedAtEnd(owed) if matches!(owed.debt, Debt::Warming(_)) => {
-                    causes.warming.entry(fact.stream).or_default().push(at);
-                }
-                Problem::Owed(_) | Problem::OwedAtEnd(_) => {
+                Problem::OwedAtEnd(owed) => causes.add_owed(owed, at),
+                Problem::Owed(_) => {
                     causes.waiting.entry((fact.stream, fact.type_url.clone())).or_insert(at);
                 }
                 Problem::Warming(_) => causes.warming.entry(fact.stream).or_default().push(at),
                 Problem::Failing(failing) => {
                     causes.failing.insert(failing.first_stream, at);
+                    failing.owed.iter().for_each(|owed| causes.add_owed(owed, at));
                 }
                 Problem::Unreachable(peer) => {
                     causes.failing.insert(peer.first_stream, at);
@@ -117,6 +137,16 @@ impl Causes {
             }
         }
         causes
+    }
+
+    /// Adds an answer that was owed when a stream closed.
+    fn add_owed(&mut self, owed: &OwedAtEnd, at: usize) {
+        match owed.debt {
+            Debt::Warming(_) => self.warming.entry(owed.stream).or_default().push(at),
+            _ => {
+                self.waiting.entry((owed.stream, owed.type_url.clone())).or_insert(at);
+            }
+        }
     }
 
     /// Returns the problem that has the cause of a finding.
@@ -189,16 +219,22 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
 
 /// Whether a finding is about the warming resource of a problem, or a resource that it needs.
 fn is_warming(problem: &ProblemFact, finding: &Finding) -> bool {
-    let first = match &problem.problem {
-        Problem::Warming(warming) => &warming.first,
-        Problem::OwedAtEnd(owed) => match &owed.debt {
-            Debt::Warming(first) => first,
-            _ => return false,
-        },
-        _ => return false,
+    let of_debt = |owed: &OwedAtEnd| match &owed.debt {
+        Debt::Warming(first) => is_about(first, finding),
+        _ => false,
     };
-    let needed = first.needs.iter().map(|need| &need.name);
-    let involved: HashSet<&str> = needed.chain([&first.name]).map(|name| &**name).collect();
+    match &problem.problem {
+        Problem::Warming(warming) => is_about(&warming.first, finding),
+        Problem::OwedAtEnd(owed) => of_debt(owed),
+        Problem::Failing(failing) => failing.owed.iter().any(of_debt),
+        _ => false,
+    }
+}
+
+/// Whether a finding is about a warming resource, or a resource that it needs.
+fn is_about(warming: &WarmingFact, finding: &Finding) -> bool {
+    let needed = warming.needs.iter().map(|need| &need.name);
+    let involved: HashSet<&str> = needed.chain([&warming.name]).map(|name| &**name).collect();
     finding.names.iter().any(|name| involved.contains(&**name))
 }
 
@@ -212,6 +248,7 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
         (out.first, out.last) = (out.first.min(other.first), out.last.max(other.last));
         out.count += other.count;
         out.varies |= other.varies || other.text != lead.text;
+        out.intervals = None;
         messages.extend(&other.messages);
         for name in other.names.iter().take(MAX_NAMES) {
             if out.names.len() < MAX_NAMES && !out.names.contains(name) {
@@ -240,7 +277,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         Severity::Error => Urgency::Error,
         _ => Urgency::Warning,
     };
-    let period = if store.clock().untimed { None } else { period(merged.count, merged.first, merged.last) };
+    let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
         kind: ProblemKind::Rule(lead.severity),
         urgency,
@@ -250,6 +287,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         count: merged.count,
         period,
         stream: lead.stream,
+        has_twin: false,
         streams: streams.len() as u64,
         node: lead.node.clone(),
         type_url: lead.type_url.clone(),

@@ -22,11 +22,12 @@ pub use fact::{
 pub use findings::merged;
 pub use fold::{FindingGroup, group};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::engine::applied::AppliedState;
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::store::{Store, TypeState};
+use crate::wire::event::StreamId;
 
 /// Messages that a problem lists as evidence.
 pub(crate) const MAX_EVIDENCE: usize = 16;
@@ -36,14 +37,37 @@ pub(crate) const MAX_EVIDENCE: usize = 16;
 /// `findings` are all findings of the rules about the source.
 /// [`ProblemFact::findings`] are indices into it.
 pub fn problems(store: &Store, findings: &[Finding]) -> Vec<ProblemFact> {
-    let mut out = states::unreachable(store);
-    out.extend(ended::failing(store));
+    let mut out = ended::failing(store);
+    let closed = ended::of_closed_streams(store, &out);
+    out.extend(states::unreachable(store));
     out.extend(states::of_open_streams(store));
-    out.extend(ended::of_closed_streams(store));
+    out.extend(closed);
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
     out.sort_by_key(rank);
+    mark_twins(&mut out);
     out
+}
+
+/// Marks problems that a node has on several streams.
+fn mark_twins(problems: &mut [ProblemFact]) {
+    let key = |problem: &ProblemFact| {
+        let rule = match &problem.problem {
+            Problem::Broken(finding) => finding.rule.id,
+            _ => "",
+        };
+        Some((problem.node.clone()?, problem.kind.word(), rule, problem.type_url.clone()))
+    };
+    let mut streams: HashMap<_, HashSet<StreamId>> = HashMap::new();
+    for problem in problems.iter() {
+        if let Some(key) = key(problem) {
+            streams.entry(key).or_default().insert(problem.stream);
+        }
+    }
+    for problem in problems {
+        let streams = key(problem).and_then(|key| streams.get(&key));
+        problem.has_twin = streams.is_some_and(|streams| streams.len() > 1);
+    }
 }
 
 /// Returns the problems of a source like [`problems`], and the differences to what its clients have

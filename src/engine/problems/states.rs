@@ -30,6 +30,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
         period: None,
         stream: peer.stream,
         streams: 1,
+        has_twin: false,
         node: Some(peer.address.clone()),
         type_url: TypeUrl::default(),
         at: None,
@@ -78,12 +79,14 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
         is_guess: nack.may_refuse.is_some(),
     };
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
+    let mut times: Vec<Time> = newest().map(|nack| nack.at).collect();
+    times.reverse();
     let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
     Some(ProblemFact {
         blame: Blame::Both,
         last: (open.times > 1).then_some(open.at),
         count: open.times,
-        period: findings::period(open.times, open.since, open.at),
+        period: findings::period(&times),
         messages: sorted(evidence.take(MAX_EVIDENCE).collect()),
         ..fact(stream, track, start, Problem::Refused(refused))
     })
@@ -243,6 +246,7 @@ fn fact(stream: &Stream, track: &Track, start: Start, problem: Problem) -> Probl
         period: None,
         stream: stream.id,
         streams: 1,
+        has_twin: false,
         node: stream.node_id.clone(),
         type_url: track.type_url.clone(),
         at: Some(start.n),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::engine::lint::{self, Lint};
+use crate::engine::lint::{self, Blame, Lint};
 use crate::engine::store::tests::NoCodec;
 use crate::engine::store::{Options, Store};
 use crate::present::report;
@@ -98,10 +98,52 @@ fn counts_requests_that_ask_and_not_verdicts() {
 fn missing_resource_stays_a_problem_after_the_end() {
     let text = "node n\nstream 1 ads\n+0s > eds names=[x]\n+16s close status=14 \"bye\"\n+60s stream 2 ads\n";
     let found = all_problems(text);
-    let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
-    assert_eq!(words, ["failing", "owed"], "{found:#?}");
-    assert_eq!(found[1].1, "server owed EDS x (#1) when the stream closed");
-    assert_eq!(found[1].2, ["name-not-delivered"], "the rule about the missing name has this cause");
+    let [(word, text, rules)] = found.as_slice() else { panic!("one cause: {found:#?}") };
+    assert_eq!(word, "failing");
+    assert_eq!(
+        text,
+        "server rejects the stream: UNAVAILABLE bye; last request EDS #1; server owed EDS x (#1)"
+    );
+    assert_eq!(rules, &["name-not-delivered"], "the rule about the missing name has this cause");
+    let closed = all_problems("node n\nstream 1 ads\n+0s > eds names=[x]\n< eds v=1 n=a [y]\n+16s 1 close\n");
+    let owed: Vec<_> = closed.iter().filter(|(word, ..)| word == "owed").map(|(_, text, _)| text).collect();
+    assert_eq!(
+        owed,
+        [
+            "client owed an answer to EDS 1 (#2) when the stream closed",
+            "server owed EDS x (#1) when the stream closed"
+        ]
+    );
+}
+
+#[test]
+fn only_regular_refusals_have_a_period() {
+    let refused = |pauses: &[u32]| {
+        let mut text = "stream 1 ads\n> cds\n< cds v=1 n=a [A]\n> cds v=1 n=a\n".to_owned();
+        for (n, pause) in pauses.iter().enumerate() {
+            text.push_str(&format!(
+                "advance {pause}s\n< cds v=2 n=b{n} [A~2]\n> cds v=1 n=b{n} nack=\"bad\"\n"
+            ));
+        }
+        states(&text).remove(0).1
+    };
+    let start = "CDS 2 refused 4 times since +1.1s";
+    assert_eq!(refused(&[1, 10, 10, 10]), format!("{start}, every 10s; pushed again; 1 in force"));
+    assert_eq!(refused(&[1, 1, 30, 2]), format!("{start}; pushed again; 1 in force"));
+}
+
+#[test]
+fn problems_of_two_streams_of_a_node_are_told_apart() {
+    let stream = |n| format!("stream {n} ads\n{n} > eds names=[x]\n");
+    let (store, findings) = analyse(&format!("node n\n{}{}advance 20s\n", stream(1), stream(2)));
+    let problems = problems(&store, &findings);
+    let misses = problems.iter().filter(|problem| problem.kind.word() == "miss");
+    let mut places: Vec<String> = misses.map(report::problem_place).collect();
+    places.sort();
+    assert_eq!(places, ["n #1 EDS", "n #2 EDS"]);
+    let (store, findings) = analyse(&format!("node n\n{}advance 20s\n", stream(1)));
+    let problems = super::problems(&store, &findings);
+    assert_eq!(report::problem_place(&problems[0]), "n EDS");
 }
 
 #[test]
@@ -269,4 +311,23 @@ fn sentences_show_empty_names_and_single_resources() {
         assert!(texts.contains(&wanted), "{wanted}: {texts:#?}");
     }
     assert!(texts.iter().all(|text| text.starts_with("client") || text.starts_with("server")), "{texts:#?}");
+}
+
+#[test]
+fn client_that_ends_each_stream_after_a_push_is_one_problem() {
+    let stream = |n: u32| format!("stream {n} ads\n> cds\n< cds v=1 n=a [A]\nadvance 2s\n{n} reset client\n");
+    let text = format!("node n\n{}", (1..=4).map(stream).collect::<String>());
+    let (store, findings) = analyse(&text);
+    let rejected: Vec<_> = findings.iter().filter(|finding| finding.rule.id == "stream-rejected").collect();
+    let [rejected] = rejected[..] else { panic!("{rejected:#?}") };
+    assert_eq!((rejected.blame, rejected.severity, rejected.count), (Blame::Client, Severity::Warn, 4));
+    assert_eq!(
+        rejected.text,
+        "client ended 4 streams, each after a push, every 2.0s: RST_STREAM CANCEL (last request: CDS)"
+    );
+    let problems = problems(&store, &findings);
+    let failing: Vec<_> = problems.iter().filter(|problem| problem.kind == ProblemKind::Failing).collect();
+    let [failing] = failing[..] else { panic!("{problems:#?}") };
+    assert_eq!((failing.blame, failing.urgency, failing.count), (Blame::Client, Urgency::Warning, 4));
+    assert!(failing.findings.iter().any(|index| findings[*index].rule.id == "stream-rejected"));
 }

@@ -131,7 +131,7 @@ impl Engine {
         let Some(stream) = self.streams().get(index) else { return };
         let kind = stream.tracks.get(track).and_then(|track| track.kind);
         // The stream of the first name may have ended.
-        let ended = self.failures().clients().filter_map(|ends| ends.unreplaced);
+        let ended = self.failures().clients().filter_map(|(_, ends)| ends.unreplaced);
         let is_own = |index: &usize| {
             let other = self.streams().get(*index);
             stream.node_id.is_some() && other.is_some_and(|other| other.node_id == stream.node_id)

@@ -5,7 +5,7 @@ use crate::wire::event::{Sym, Time};
 
 use super::locators::LOCATOR;
 use super::resource_set::{Presence, ResourceEntry};
-use super::subscription::Owed;
+use super::subscription::{NameRequest, Owed};
 use super::track::Track;
 use super::{AbsentBy, Origin, ResourceState, TypeState};
 
@@ -60,6 +60,12 @@ impl Track {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         };
         Condition { state, since }
+    }
+
+    /// Whether the server has not sent something that the client asked for.
+    pub(crate) fn is_owed(&self) -> bool {
+        let is_new = |(_, request): (Sym, &NameRequest)| !request.has_resource;
+        self.subscription.wildcard_owed.is_some() || self.waiting.iter().any(is_new)
     }
 
     /// Names that the client asked for and was never sent.

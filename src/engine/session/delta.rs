@@ -45,6 +45,7 @@ impl Track {
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
         };
         self.use_nonce(&request.response_nonce, &answer);
         self.apply_answer(
@@ -258,6 +259,7 @@ impl Track {
             (prior.sent.carry(ctx.catalog, wanted), prior.accepted.carry(ctx.catalog, wanted))
         };
         self.bring(ctx, sent, accepted);
+        self.bring_warming(ctx, &prior);
         for (name, version) in claims {
             let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
             let sent = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);

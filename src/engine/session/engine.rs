@@ -4,12 +4,14 @@ use std::time::Duration;
 
 use crate::wire::content::{BlobForm, BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
-use crate::wire::{End, Frame, FramePayload, Message, MessageBody, Open};
+use crate::wire::{End, Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
 use super::compare::{Compare, key};
+use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
 use super::names::NameRuns;
+use super::node::NodeDigests;
 use super::outcome::{Outcome, SessionEvent};
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
@@ -34,6 +36,7 @@ pub(crate) struct Engine {
     /// Types of all streams.
     pub(super) tracks: usize,
     pub(super) runs: NameRuns,
+    pub(super) node_digests: NodeDigests,
     specials: Specials,
     semantics: Option<SharedSemantics>,
     /// The resources that clusters and listeners wait for.
@@ -280,7 +283,12 @@ impl Engine {
                 if stream.closed.is_none() {
                     stream.closed = Some((*at, End::clone(end)));
                     stream.tracks.iter_mut().for_each(|track| track.ended = Some(*at));
-                    self.failures.closed(index, stream);
+                    let limits = Limits {
+                        timed: self.timed,
+                        resource_timeout: self.resource_timeout,
+                        stale_after: None,
+                    };
+                    self.failures.closed(index, stream, limits);
                     self.index.close(index, stream);
                     if let Some(session) = stream.session.and_then(|session| self.sessions.get_mut(&session))
                     {
@@ -376,7 +384,7 @@ impl Engine {
         outcome.what = SessionEvent::Aside;
         self.note_specials(catalog);
         self.note_spellings(catalog, message);
-        self.count(index, message, seq, at);
+        let node_before = self.count(index, message, seq, at);
         let Some(stream) = self.streams.get_mut(index) else { return };
         if matches!(message.body, MessageBody::Undecodable { .. }) {
             stream.undecodable += 1;
@@ -399,7 +407,7 @@ impl Engine {
         let Some(stream) = self.streams.get(index) else { return };
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
-        let prior = if dir == Dir::Req && first { self.prior(index, &type_url) } else { None };
+        let prior = if dir == Dir::Req && first { self.prior(catalog, index, &type_url) } else { None };
         if dir == Dir::Req && first {
             self.take_over(index, &type_url, at);
         }
@@ -437,7 +445,8 @@ impl Engine {
         };
         track.traffic.name_changes += u64::from(renames(&outcome.what, &message.body));
         let mut events = std::mem::take(&mut ctx.events);
-        if let SessionEvent::Request(request) = &outcome.what {
+        if let SessionEvent::Request(request) = &mut outcome.what {
+            request.node_changes = self.node_changes(catalog, node_before.as_deref(), message);
             let place = (index, track_index);
             self.note_request_events((catalog, &mut events), place, request, (changed_by, star), at);
             self.note_served(catalog, place, &request.added);
@@ -527,9 +536,11 @@ impl Engine {
         WarmingView::new(catalog, &self.needs, streams.collect())
     }
 
-    /// Counts a message, and binds its stream to the node of a request.
-    fn count(&mut self, index: usize, message: &Message, seq: Seq, at: Time) {
-        let Some(stream) = self.streams.get_mut(index) else { return };
+    /// Counts a message, and binds its stream to the node of a request. Returns the node before, if
+    /// it has another encoding.
+    fn count(&mut self, index: usize, message: &Message, seq: Seq, at: Time) -> Option<Arc<NodeInfo>> {
+        let stream = self.streams.get_mut(index)?;
+        let mut node_before = None;
         let dir = message.dir();
         stream.count(dir, 1, message.size, at);
         stream.adopt(message.shape);
@@ -543,6 +554,7 @@ impl Engine {
             stream.last_request = Some(seq);
             if let Some(node) = message.node() {
                 stream.node_from.get_or_insert(seq);
+                node_before = stream.note_node(node);
                 if stream.node.is_none() {
                     stream.bind(node);
                     self.index.update(index, stream);
@@ -550,6 +562,7 @@ impl Engine {
             }
             self.join(index);
         }
+        node_before
     }
 }
 

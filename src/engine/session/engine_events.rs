@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::wire::Message;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Seq, Sym, Time};
+use crate::wire::{Message, NodeInfo};
 
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
+use super::node::differences;
 use super::{RequestOutcome, Track, Wildcard, is_structured};
 
 impl Engine {
@@ -28,6 +29,10 @@ impl Engine {
         let is_lazy = of.kind == Some(Kind::Vhds);
         let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
         events.add_request(request, wildcard(request.was), wildcard(request.wildcard));
+        let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
+        if !changes.is_empty() {
+            events.add_all(EventKind::NodeChanged, &changes);
+        }
         let names: Vec<Sym> = request.added.iter().copied().filter(|name| *name != star).collect();
         self.note_failovers(catalog, events, &names);
         let is_delta = stream.and_then(|stream| stream.variant()).is_some_and(|variant| variant.is_delta());
@@ -47,6 +52,17 @@ impl Engine {
         if !names.is_empty() {
             events.add_all(EventKind::OnDemand, &names);
         }
+    }
+
+    /// Returns the fields in which the node of a request differs from the one before.
+    pub(super) fn node_changes(
+        &self,
+        catalog: &Catalog,
+        before: Option<&NodeInfo>,
+        message: &Message,
+    ) -> Vec<&'static str> {
+        let nodes = before.zip(message.node());
+        nodes.map_or_else(Vec::new, |(before, node)| differences(catalog, &self.node_digests, before, node))
     }
 
     /// Adds the alternatives among requested names.

@@ -90,13 +90,14 @@ impl Engine {
     /// Forgets what was derived from contents that are not used.
     pub(crate) fn retain_derived(&self, used: &mut UsedContent) {
         self.needs.retain(used);
+        self.node_digests.retain(|blob| used.has_blob(blob));
     }
 }
 
 impl Stream {
     /// Marks the contents and names of the stream as used.
     fn mark(&self, used: &mut UsedContent) {
-        self.node.iter().filter_map(|node| node.blob).for_each(|blob| used.blob(blob));
+        self.node_blobs().for_each(|blob| used.blob(blob));
         self.tracks.iter().for_each(|track| track.mark(used));
     }
 }

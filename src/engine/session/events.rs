@@ -68,11 +68,14 @@ pub enum EventKind {
     /// An alternative is requested. The names are the first name and the alternative
     /// (docs/protocol.md#k-29).
     Failover,
+    /// The node differs from the one before on the stream. The names are the fields that differ
+    /// (docs/protocol.md#e-06).
+    NodeChanged,
 }
 
 impl EventKind {
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 12] = [
+    pub const WORDS: [&'static str; 13] = [
         "wildcard_entered",
         "wildcard_dropped",
         "phantom_unsubscription",
@@ -85,6 +88,7 @@ impl EventKind {
         "control_plane_changed",
         "type_order",
         "failover",
+        "node_changed",
     ];
 
     /// The word in the JSON contract.
@@ -102,6 +106,7 @@ impl EventKind {
             plane,
             order,
             failover,
+            node,
         ] = EventKind::WORDS;
         match self {
             EventKind::WildcardEntered(_) => entered,
@@ -116,6 +121,7 @@ impl EventKind {
             EventKind::ControlPlaneChanged => plane,
             EventKind::TypeOrder => order,
             EventKind::Failover => failover,
+            EventKind::NodeChanged => node,
         }
     }
 
@@ -147,6 +153,7 @@ impl EventKind {
             EventKind::ControlPlaneChanged => put.number(9),
             EventKind::TypeOrder => put.number(10),
             EventKind::Failover => put.number(11),
+            EventKind::NodeChanged => put.number(12),
         }
     }
 
@@ -165,6 +172,7 @@ impl EventKind {
             9 => EventKind::ControlPlaneChanged,
             10 => EventKind::TypeOrder,
             11 => EventKind::Failover,
+            12 => EventKind::NodeChanged,
             _ => return None,
         })
     }
@@ -320,6 +328,7 @@ mod tests {
             EventKind::ControlPlaneChanged,
             EventKind::TypeOrder,
             EventKind::Failover,
+            EventKind::NodeChanged,
         ];
         kinds.extend(Wildcard::ALL.map(EventKind::WildcardEntered));
         kinds.extend(Wildcard::ALL.map(EventKind::WildcardDropped));

@@ -6,13 +6,12 @@ use std::time::Duration;
 use crate::wire::event::{Code, Side, Time};
 use crate::wire::{End, Open};
 
+use super::condition::Limits;
+use super::end_series::{EndCause, EndSeries, MIN_ALIKE, alike, count_cause, is_keepalive_timeout};
 use super::stream::Stream;
 
 /// Ends of streams that are compared with each other.
 const MAX_COMPARED_ENDS: usize = 8;
-
-/// Intervals that must be alike before they count as a period.
-const MIN_ALIKE: usize = 3;
 
 /// Shortest silence before an end that can be an idle timeout.
 const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +50,7 @@ impl EndKind {
             (None, Some(0)) => EndKind::Graceful,
             (None, Some(_)) => EndKind::Error,
             (None, None) if note.starts_with("GOAWAY NO_ERROR") => EndKind::Graceful,
-            (None, None) if by_client && !note.starts_with("keepalive") => EndKind::Clean,
+            (None, None) if by_client && !is_keepalive_timeout(end.note.as_deref()) => EndKind::Clean,
             (None, None) if end.by.is_none() && note.is_empty() => EndKind::Clean,
             (None, None) => EndKind::Error,
         }
@@ -96,26 +95,13 @@ impl StreamKey {
 /// Ends with an error since the newest stream that was answered.
 #[derive(Clone, Debug)]
 pub(crate) struct FailureRun {
-    /// Index of the first stream of the run.
-    pub(crate) first_stream: usize,
-    pub(crate) first: Time,
-    /// Index of the newest stream of the run.
-    pub(crate) newest: usize,
-    pub(crate) last: Time,
-    pub(crate) count: u64,
+    pub(crate) series: EndSeries,
     /// Streams of the run that ended before a response, and too early for a maximum age.
     pub(crate) rejected: u64,
     /// Whether no end of the run was an error.
     pub(crate) is_graceful: bool,
-    /// The newest intervals between ends.
-    gaps: VecDeque<Duration>,
-}
-
-impl FailureRun {
-    /// The interval between the ends, if it is regular.
-    pub(crate) fn period(&self) -> Option<Duration> {
-        alike(self.gaps.iter().copied(), 0.2).map(|alike| alike.mean)
-    }
+    /// Whether the newest stream was answered, or needed no answer.
+    pub(crate) is_served: bool,
 }
 
 /// The end of a stream that was answered.
@@ -137,19 +123,20 @@ pub(crate) struct Cuts {
     pub(crate) first_stream: usize,
     /// Index of the newest stream.
     pub(crate) newest: usize,
+    /// The causes with their numbers, in order of their first occurrence.
+    pub(crate) causes: Vec<(EndCause, u64)>,
     compared: VecDeque<Cut>,
 }
 
 impl Cuts {
     /// The age at which the streams ended, if it is regular.
     pub(crate) fn age(&self) -> Option<Duration> {
-        alike(self.compared.iter().map(|cut| cut.age), 0.05).map(|alike| alike.mean)
+        alike(self.compared.iter().map(|cut| cut.age), 0.05)
     }
 
     /// The time from the last message to the end, if it is regular.
     pub(crate) fn idle(&self) -> Option<Duration> {
-        let alike = alike(self.compared.iter().map(|cut| cut.idle), 0.05)?;
-        (alike.mean >= MIN_IDLE_TIMEOUT).then_some(alike.mean)
+        alike(self.compared.iter().map(|cut| cut.idle), 0.05).filter(|idle| *idle >= MIN_IDLE_TIMEOUT)
     }
 
     /// Whether the cuts are a fault, and not a maximum connection age.
@@ -172,24 +159,13 @@ impl Cuts {
     }
 }
 
-/// The mean of values that are about equal.
-struct Alike {
-    mean: Duration,
-}
-
-fn alike(values: impl Iterator<Item = Duration>, tolerance: f64) -> Option<Alike> {
-    let values: Vec<f64> = values.map(|value| value.as_secs_f64()).collect();
-    let (min, max) = values.iter().fold((f64::MAX, 0.0_f64), |(min, max), v| (min.min(*v), max.max(*v)));
-    let is_regular = values.len() >= MIN_ALIKE && max > 0.0 && max - min <= tolerance * max;
-    let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
-    is_regular.then(|| Alike { mean: Duration::from_secs_f64(mean) })
-}
-
 /// The ends of the streams of one client.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StreamEnds {
     pub(crate) run: Option<FailureRun>,
     pub(crate) cuts: Cuts,
+    /// Streams in a row that the client ended while it owed an answer to a response.
+    pub(crate) aborts: Option<EndSeries>,
     /// Open streams that were answered.
     pub(crate) healthy: u32,
     /// Index of the newest stream that was answered.
@@ -207,49 +183,58 @@ impl StreamEnds {
     }
 
     fn close(&mut self, index: usize, closed: &ClosedStream<'_>) {
-        let ClosedStream { stream, at, end } = *closed;
+        let ClosedStream { stream, at, end, limits } = *closed;
         let kind = EndKind::of(end);
         if !stream.tracks.is_empty() {
             self.unreplaced = Some(index);
         }
-        let is_answered = stream.is_answered();
-        if is_answered {
+        let age = at.since(stream.opened);
+        let is_served = stream.is_answered() || (limits.timed && self.is_settled(stream, at, limits));
+        if is_served {
             self.cut(index, closed, kind);
             self.run = None;
         }
+        if kind == EndKind::Clean && end.by == Some(Side::Client) && stream.owes_verdict() {
+            self.aborts.get_or_insert_with(|| EndSeries::new(index, at)).add(index, at, age, end);
+        } else if is_served {
+            self.aborts = None;
+        }
         let is_failure = match kind {
             EndKind::Error => true,
-            EndKind::Graceful => !is_answered,
-            EndKind::Clean => !is_answered && end.by == Some(Side::Client) && stream.requests > 0,
+            EndKind::Graceful => !is_served,
+            EndKind::Clean => !is_served && end.by == Some(Side::Client) && stream.requests > 0,
         };
         if !is_failure {
             return;
         }
         let run = self.run.get_or_insert_with(|| FailureRun {
-            first_stream: index,
-            first: at,
-            newest: index,
-            last: at,
-            count: 0,
+            series: EndSeries::new(index, at),
             rejected: 0,
             is_graceful: true,
-            gaps: VecDeque::new(),
+            is_served,
         });
-        if run.count > 0 {
-            run.gaps.push_back(at.since(run.last));
-            if run.gaps.len() > MAX_COMPARED_ENDS {
-                run.gaps.pop_front();
-            }
-        }
-        (run.newest, run.last, run.count) = (index, at, run.count + 1);
-        let may_be_old = is_bare(end) && at.since(stream.opened) >= MIN_CONNECTION_AGE;
-        run.rejected += u64::from(!is_answered && !may_be_old);
+        run.series.add(index, at, age, end);
+        let may_be_old = is_bare(end) && age >= MIN_CONNECTION_AGE;
+        run.rejected += u64::from(!is_served && !may_be_old);
         run.is_graceful &= kind != EndKind::Error;
+        run.is_served = is_served;
+    }
+
+    /// Whether a stream without a response is healthy: the server owes nothing, because the client
+    /// has stated versions that are current (docs/protocol.md#e-19), and the stream has outlived
+    /// those that failed, or the time limit for an answer is over.
+    pub(crate) fn is_settled(&self, stream: &Stream, now: Time, limits: Limits) -> bool {
+        if stream.requests == 0 || stream.is_owed() {
+            return false;
+        }
+        let outlived = self.run.as_ref().map(|run| run.series.outlived_at());
+        let least = [outlived, limits.resource_timeout].into_iter().flatten().min();
+        !limits.timed || least.is_some_and(|least| now.since(stream.opened) > least)
     }
 
     /// Compares the end of an answered stream with those before.
     fn cut(&mut self, index: usize, closed: &ClosedStream<'_>, kind: EndKind) {
-        let ClosedStream { stream, at, end } = *closed;
+        let ClosedStream { stream, at, end, .. } = *closed;
         let age = at.since(stream.opened);
         if age > self.cuts.outlived_at() && self.cuts.count > 0 {
             self.cuts = Cuts::default();
@@ -265,6 +250,7 @@ impl StreamEnds {
         }
         (cuts.count, cuts.last, cuts.newest) = (cuts.count + 1, at, index);
         let idle = at.since(stream.last_message.unwrap_or(stream.opened));
+        count_cause(&mut cuts.causes, end);
         let may_be_planned = kind == EndKind::Graceful || is_bare(end);
         cuts.compared.push_back(Cut { age, idle, may_be_planned });
         if cuts.compared.len() > MAX_COMPARED_ENDS {
@@ -291,6 +277,7 @@ struct ClosedStream<'a> {
     stream: &'a Stream,
     at: Time,
     end: &'a End,
+    limits: Limits,
 }
 
 /// Failed attempts to reach one server, or of one client, since the last stream.
@@ -336,8 +323,9 @@ impl Failures {
     /// Forgets the ends of clients of which no stream is kept.
     pub(super) fn retain(&mut self, kept: &BTreeSet<usize>) {
         self.by_client.retain(|_, ends| {
-            let run = ends.run.as_ref().map(|run| run.newest);
-            let newest = [run, ends.answered, ends.unreplaced, Some(ends.cuts.newest)];
+            let run = ends.run.as_ref().map(|run| run.series.newest);
+            let aborts = ends.aborts.as_ref().map(|series| series.newest);
+            let newest = [run, aborts, ends.answered, ends.unreplaced, Some(ends.cuts.newest)];
             ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
         });
         self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));
@@ -348,8 +336,8 @@ impl Failures {
         self.open.iter().copied()
     }
 
-    pub(crate) fn clients(&self) -> impl Iterator<Item = &StreamEnds> {
-        self.by_client.values()
+    pub(crate) fn clients(&self) -> impl Iterator<Item = (&StreamKey, &StreamEnds)> {
+        self.by_client.iter()
     }
 
     pub(crate) fn attempts(&self) -> impl Iterator<Item = (&AttemptKey, &FailedAttempts)> {
@@ -380,7 +368,7 @@ impl Failures {
     }
 
     /// Notes the end of a stream.
-    pub(crate) fn closed(&mut self, index: usize, stream: &Stream) {
+    pub(crate) fn closed(&mut self, index: usize, stream: &Stream, limits: Limits) {
         self.open.remove(&index);
         let Some((at, end)) = &stream.closed else { return };
         if stream.open.method == Open::NOTHING {
@@ -400,7 +388,7 @@ impl Failures {
                 ends.healthy -= 1;
             }
         }
-        let closed = ClosedStream { stream, at: *at, end };
+        let closed = ClosedStream { stream, at: *at, end, limits };
         self.by_client.entry(StreamKey::of(stream)).or_default().close(index, &closed);
     }
 
@@ -429,6 +417,6 @@ impl Failures {
 }
 
 /// Whether the ends of a stream say something about xDS.
-fn is_counted(stream: &Stream) -> bool {
+pub(crate) fn is_counted(stream: &Stream) -> bool {
     stream.is_grpc() && !stream.is_unary()
 }

@@ -59,6 +59,9 @@ pub(crate) struct RequestOutcome {
     pub(crate) skipped: Vec<Seq>,
     /// Delta: unsubscribed names that were not subscribed (docs/protocol.md#f-24).
     pub(crate) unknown_unsubscribes: Vec<Sym>,
+    /// The fields in which the node differs from the one before on the stream
+    /// (docs/protocol.md#e-06).
+    pub(crate) node_changes: Vec<&'static str>,
 }
 
 impl RequestOutcome {

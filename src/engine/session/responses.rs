@@ -176,6 +176,11 @@ impl Responses {
         self.items.front()
     }
 
+    /// Returns the newest remembered response with a version.
+    pub(crate) fn newest_with_version(&self, version: &str) -> Option<&Response> {
+        self.items.iter().rev().find(|response| response.version.as_str() == version)
+    }
+
     pub(crate) fn last(&self) -> Option<&Response> {
         self.items.back()
     }

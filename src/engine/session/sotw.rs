@@ -8,7 +8,7 @@ use super::claims::MAX_LEFT_NAMES;
 use super::names::NameSet;
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
-use super::resource_set::ResourceSet;
+use super::resource_set::{Presence, ResourceEntry, ResourceSet};
 use super::subscription::SubscribedNames;
 use super::track::Track;
 use super::{Context, MessageKind, RequestClass, Wildcard};
@@ -60,6 +60,7 @@ impl Track {
             referenced: order.and_then(|order| self.referenced(order)),
             skipped: Vec::new(),
             unknown_unsubscribes: Vec::new(),
+            node_changes: Vec::new(),
         };
         self.use_nonce(&request.response_nonce, &answer);
         if let Some(frontier) = self.responses.frontier {
@@ -191,22 +192,32 @@ impl Track {
         // The server may have sent the resources before the recording began.
         name_request.has_resource = !starts && !request.version_info.is_empty();
         if let Some(prior) = prior {
+            let is_outdated = starts && claims && prior.is_outdated(&request.version_info);
+            let known = match starts && claims {
+                true => prior.at_version(&request.version_info),
+                false => &prior.accepted,
+            };
             let kept = {
                 let (track, at, timed) = (&*self, ctx.at, ctx.timed);
-                prior.accepted.carry(ctx.catalog, |catalog, name, slot| {
+                known.carry(ctx.catalog, |catalog, name, slot| {
                     track.covers(catalog, name, Some(slot)) && !(timed && prior.is_expired(name, at))
                 })
             };
-            self.leave_behind(ctx, &prior, kept.count(), claims);
+            self.leave_behind(ctx, known, kept.count(), claims);
             if claims {
-                if kept.count() > 0 {
-                    self.subscription.wildcard_owed = None;
-                }
                 // A response with full state replaces all resources (docs/protocol.md#e-44).
                 let is_replaced = self.responses.next() > 0 && self.kind.is_some_and(Kind::full_state);
+                let kept = match is_outdated {
+                    true => self.claim_version(ctx, request, &kept),
+                    false => kept,
+                };
+                if kept.count() > 0 && !is_outdated {
+                    self.subscription.wildcard_owed = None;
+                }
                 let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
                 self.bring(ctx, sent, kept);
                 self.carry_ttls(ctx, &prior);
+                self.bring_warming(ctx, &prior);
             }
         } else if claims {
             // The previous stream is unknown, and the client claims to have the resources.
@@ -218,7 +229,9 @@ impl Track {
         for name in self.subscribed.names.iter() {
             self.unrequested.remove(&name);
         }
-        let is_present = |name: &Sym| self.sent.is_present(ctx.catalog, *name);
+        // The server owes the newest version of what the client has at another one.
+        let is_outdated = self.carried.outdated.is_some();
+        let is_present = |name: &Sym| !is_outdated && self.sent.is_present(ctx.catalog, *name);
         let waited: Vec<Sym> = match self.sent.count() {
             0 => self.subscribed.names.iter().collect(),
             _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
@@ -226,12 +239,30 @@ impl Track {
         self.waiting.add_all(waited, name_request, ctx.runs);
     }
 
+    /// Returns resources of the previous stream at the version that the client states instead of
+    /// the one that it had accepted: their contents are unknown.
+    fn claim_version(
+        &mut self,
+        ctx: &mut Context<'_>,
+        request: &SotwRequest,
+        kept: &ResourceSet,
+    ) -> ResourceSet {
+        let version = ctx.catalog.intern(request.version_info.as_str());
+        self.carried.outdated = Some(version);
+        let mut claimed = ResourceSet::default();
+        for (name, _) in &kept.slots(ctx.catalog) {
+            let slot = ResourceEntry { state: Presence::Kept, blob: None, version, order: 0 };
+            claimed.put(ctx.catalog, *name, slot);
+        }
+        claimed
+    }
+
     /// Counts the resources of the previous stream. `kept` of them are requested again.
-    fn leave_behind(&mut self, ctx: &Context<'_>, prior: &Prior, kept: usize, claims: bool) {
-        let left = (prior.accepted.count() - kept) as u64;
-        self.carried.had(prior.accepted.count() as u64, left, claims);
+    fn leave_behind(&mut self, ctx: &Context<'_>, known: &ResourceSet, kept: usize, claims: bool) {
+        let left = (known.count() - kept) as u64;
+        self.carried.had(known.count() as u64, left, claims);
         if left > 0 {
-            let slots = prior.accepted.slots(ctx.catalog).into_iter();
+            let slots = known.slots(ctx.catalog).into_iter();
             let left = slots
                 .filter(|(name, slot)| slot.is_present() && !self.covers(ctx.catalog, *name, Some(slot)));
             self.carried.left = left.take(MAX_LEFT_NAMES).map(|(name, _)| name).collect();

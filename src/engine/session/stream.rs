@@ -1,6 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::wire::content::BlobId;
 use crate::wire::event::{
     ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
@@ -30,6 +31,8 @@ pub(crate) struct Stream {
     /// The node of the first request that has one (docs/protocol.md#e-05).
     pub(crate) node: Option<Arc<NodeInfo>>,
     pub(crate) node_id: Option<Arc<str>>,
+    /// The node of the newest request that has one.
+    newest_node: Option<Arc<NodeInfo>>,
     pub(crate) control_plane: Option<Arc<str>>,
     /// The first control planes of the stream, with their first responses.
     pub(crate) planes: Vec<PlaneFact>,
@@ -79,6 +82,7 @@ impl Stream {
             opened: at,
             node: None,
             node_id: None,
+            newest_node: None,
             control_plane: None,
             planes: Vec::new(),
             plane_changes: 0,
@@ -119,6 +123,17 @@ impl Stream {
         }
     }
 
+    /// Records the node of a request, and returns the one before, if it has another encoding.
+    pub(super) fn note_node(&mut self, node: &Arc<NodeInfo>) -> Option<Arc<NodeInfo>> {
+        let before = self.newest_node.replace(node.clone()).or_else(|| self.node.clone());
+        before.filter(|before| before.blob.is_none() || before.blob != node.blob)
+    }
+
+    /// The contents of the nodes.
+    pub(super) fn node_blobs(&self) -> impl Iterator<Item = BlobId> {
+        self.node.iter().chain(&self.newest_node).filter_map(|node| node.blob)
+    }
+
     /// Records the control plane of a response, and returns the one before, if it was another.
     pub(crate) fn note_plane(&mut self, plane: &Arc<str>, n: Seq, at: Time) -> Option<Arc<str>> {
         if self.control_plane.as_ref() == Some(plane) {
@@ -154,6 +169,16 @@ impl Stream {
     /// Whether the server has sent a response, or may have sent one before the recording.
     pub(crate) fn is_answered(&self) -> bool {
         self.has_response || self.open.partial
+    }
+
+    /// Whether the server owes a resource that the client requests.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.tracks_shown().any(Track::is_owed)
+    }
+
+    /// Whether the client has not answered a response.
+    pub(crate) fn owes_verdict(&self) -> bool {
+        self.tracks_shown().any(|track| track.responses.pending().next().is_some())
     }
 
     /// The host of the client.

@@ -232,6 +232,19 @@ impl WarmingView<'_> {
         })
     }
 
+    /// Returns the batches of a track with the names that wait for requested resources.
+    pub(super) fn unfinished(&self, track: &Track) -> Vec<WarmingBatch> {
+        let warms = |batch: &WarmingBatch, name| {
+            matches!(self.state(track, batch, name), BatchState::Warming(_)).then_some(name)
+        };
+        let unfinished = |batch: &WarmingBatch| {
+            let names: Arc<[Sym]> = batch.names().iter().filter_map(|name| warms(batch, *name)).collect();
+            WarmingBatch { names, from: 0, ..*batch }
+        };
+        let batches = track.warming.batches.iter().map(unfinished);
+        batches.filter(|batch| !batch.names().is_empty()).collect()
+    }
+
     /// Returns the names of the endpoints of clusters whose warming is not known to be over.
     pub(super) fn endpoints_of_batches(&self) -> SymSet {
         let mut endpoints = SymSet::default();

@@ -55,6 +55,13 @@ impl WarmingBatches {
         self.batches.back().map(|batch| batch.seq)
     }
 
+    /// Adds the names of a batch of the stream before, which still warm.
+    pub(super) fn go_on(&mut self, batch: &WarmingBatch, names: Arc<[Sym]>, at: Time) {
+        if !names.is_empty() {
+            self.push(WarmingBatch { at, names, from: 0, ..*batch });
+        }
+    }
+
     pub(super) fn push(&mut self, batch: WarmingBatch) {
         self.batches.push_back(batch);
         let mut names: usize = self.batches.iter().map(|batch| batch.names().len()).sum();

@@ -11,7 +11,7 @@ pub use crate::engine::session::{
     AbsentBy, ClaimOutcome, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact,
     ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
-use crate::engine::session::{EndKind, NotKept};
+use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout};
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::engine::nack::RestUse;
@@ -316,6 +316,13 @@ pub struct EndFact {
     pub reset: Option<u32>,
     /// The reason, if the connection broke.
     pub note: Option<String>,
+}
+
+impl EndFact {
+    /// Whether the stream ended because a PING was not answered.
+    pub fn is_keepalive_timeout(&self) -> bool {
+        is_keepalive_timeout(self.note.as_deref())
+    }
 }
 
 /// One resource on one stream.

@@ -1,12 +1,18 @@
 //! Streams that the server ends, refuses or loses, while the client has no healthy one.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Cuts, EndKind, FailureRun, Stream, StreamEnds};
+use crate::engine::session::{
+    Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
+};
 use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl};
 
-use super::{EndFact, Store};
+use super::{EndFact, OwedAtEnd, Store};
+
+/// Streams that a client ends after a push before the series is a fault.
+const MIN_ABORTS: u64 = 3;
 
 /// The way in which the streams of a client fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +23,8 @@ pub enum StreamFailure {
     Lost,
     /// Streams are answered, but each is cut off.
     Cut,
+    /// The client ends each stream after a push that it has not answered.
+    Aborted,
 }
 
 /// The streams of a client to one server that end with an error, without a healthy one since.
@@ -48,6 +56,10 @@ pub struct FailingStream {
     pub last: Time,
     /// The interval between the ends, if it is regular.
     pub period: Option<Duration>,
+    /// The newest interval between the ends, if the intervals grow.
+    pub back_off: Option<Duration>,
+    /// How often the streams ended with each cause, if there is more than one.
+    pub causes: Vec<(EndCause, u64)>,
     /// The age at which streams are cut, if it is regular.
     pub cut_age: Option<Duration>,
     /// The silence after which streams are cut, if it is regular.
@@ -58,6 +70,8 @@ pub struct FailingStream {
     pub idle: Option<Duration>,
     /// The last request on the newest stream, and its type.
     pub last_request: Option<(Seq, TypeUrl)>,
+    /// Answers that were owed when the newest stream ended.
+    pub owed: Vec<OwedAtEnd>,
 }
 
 impl FailingStream {
@@ -65,16 +79,38 @@ impl FailingStream {
     pub fn by(&self) -> Side {
         self.end.by.unwrap_or(Side::Server)
     }
+
+    /// The side at fault: the one that ends the streams, or does not answer PINGs.
+    pub fn at_fault(&self) -> Side {
+        match (self.end.is_keepalive_timeout(), self.by()) {
+            (true, Side::Client) => Side::Server,
+            (true, Side::Server) => Side::Client,
+            (false, by) => by,
+        }
+    }
 }
+
+/// The healthy open streams without a response: their indices, by client.
+type SettledStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 
 impl Store {
     /// Returns the clients whose streams fail, the newest failure first.
     ///
-    /// A failure is over when a later stream of the client to that server is answered and, after
-    /// repeated cuts, outlives them.
+    /// A failure is over when a later stream of the client to that server is answered, or lasts
+    /// without owing anything, and, after repeated cuts, outlives them.
     pub fn failing_streams(&self) -> Vec<FailingStream> {
+        let settled = self.settled_streams();
         let clients = self.engine.failures().clients();
-        let mut out: Vec<FailingStream> = clients.filter_map(|ends| self.failing(ends)).collect();
+        let failing = clients.filter_map(|(key, ends)| self.failing(ends, settled.get(key).copied()));
+        let mut out: Vec<FailingStream> = failing.collect();
+        if out.is_empty() {
+            return out;
+        }
+        let mut owed: HashMap<StreamId, Vec<OwedAtEnd>> = HashMap::new();
+        for answer in self.owed_at_end() {
+            owed.entry(answer.stream).or_default().push(answer);
+        }
+        out.iter_mut().for_each(|failing| failing.owed = owed.remove(&failing.stream).unwrap_or_default());
         out.sort_by_key(|failing| std::cmp::Reverse((failing.last, failing.stream)));
         out
     }
@@ -83,30 +119,64 @@ impl Store {
     pub(crate) fn failure_at(&self, stream: &Stream) -> Option<FailingStream> {
         let ends = self.engine.failures().of(stream)?;
         let is_own = |failing: &FailingStream| failing.stream == stream.id;
-        self.cut(&ends.cuts).filter(is_own).or_else(|| self.rejected(ends).filter(is_own))
+        let cut = || self.cut(&ends.cuts).filter(is_own);
+        let aborted = || self.aborted(ends).filter(is_own);
+        cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own))
     }
 
-    fn failing(&self, ends: &StreamEnds) -> Option<FailingStream> {
-        let healthy_since = ends.answered.filter(|_| ends.healthy > 0);
-        let healthy = healthy_since.and_then(|index| self.engine.streams().get(index));
-        let Some(healthy) = healthy else { return self.cut(&ends.cuts).or_else(|| self.rejected(ends)) };
+    /// Returns the newest open stream of each client that has no response and needs none.
+    pub(super) fn settled_streams(&self) -> SettledStreams<'_> {
+        let failures = self.engine.failures();
+        let mut out = SettledStreams::new();
+        for index in failures.open_streams() {
+            let Some(stream) = self.engine.streams().get(index) else { continue };
+            if stream.has_response || stream.is_owed() || !is_counted(stream) {
+                continue;
+            }
+            let key = StreamKey::of(stream);
+            if failures.of(stream).is_some_and(|ends| ends.is_settled(stream, self.now, self.limits)) {
+                out.insert(key, (index, stream));
+            }
+        }
+        out
+    }
+
+    fn failing(&self, ends: &StreamEnds, settled: Option<(usize, &Stream)>) -> Option<FailingStream> {
+        let answered = ends.answered.filter(|_| ends.healthy > 0);
+        let answered = answered.and_then(|index| Some((index, self.engine.streams().get(index)?)));
+        let ended = [
+            ends.run.as_ref().map(|run| run.series.newest),
+            ends.aborts.as_ref().map(|aborts| aborts.newest),
+            (ends.cuts.count > 0).then_some(ends.cuts.newest),
+        ];
+        let settled = settled.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
+        let Some((_, healthy)) = answered.or(settled) else {
+            return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
+        };
         let age = self.now.since(healthy.opened);
-        self.cut(&ends.cuts).filter(|_| self.limits.timed && age <= ends.cuts.outlived_at())
+        let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age <= ends.cuts.outlived_at());
+        cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict()))
     }
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
         let run = ends.run.as_ref()?;
-        let newest = self.engine.streams().get(run.newest)?;
+        let FailureRun { series, rejected, is_graceful, is_served } = run;
+        let newest = self.engine.streams().get(series.newest)?;
         // A client that ends one stream itself may just have been stopped.
         let end = EndKind::of(&newest.closed.as_ref()?.1);
-        if end == EndKind::Clean && run.count < 2 {
+        if end == EndKind::Clean && series.count < 2 {
             return None;
         }
-        let FailureRun { first_stream, first, last, count, rejected, is_graceful, .. } = *run;
-        let failure = if newest.is_answered() { StreamFailure::Lost } else { StreamFailure::Rejected };
-        let period = run.period().filter(|_| self.limits.timed);
-        let series = Series { first_stream, first, last, count, rejected, is_graceful, period };
-        Some(FailingStream { failure, ..self.failing_stream(newest, series) })
+        let failure = if *is_served { StreamFailure::Lost } else { StreamFailure::Rejected };
+        let (rejected, is_graceful) = (*rejected, *is_graceful);
+        Some(FailingStream { failure, rejected, is_graceful, ..self.of_series(newest, series) })
+    }
+
+    /// Returns the streams that the client ended after a push.
+    fn aborted(&self, ends: &StreamEnds) -> Option<FailingStream> {
+        let series = ends.aborts.as_ref().filter(|series| series.count >= MIN_ABORTS)?;
+        let newest = self.engine.streams().get(series.newest)?;
+        Some(FailingStream { failure: StreamFailure::Aborted, ..self.of_series(newest, series) })
     }
 
     fn cut(&self, cuts: &Cuts) -> Option<FailingStream> {
@@ -114,53 +184,69 @@ impl Store {
             return None;
         }
         let newest = self.engine.streams().get(cuts.newest)?;
-        let Cuts { first_stream, first, last, count, .. } = *cuts;
-        let series =
-            Series { first_stream, first, last, count, rejected: 0, is_graceful: false, period: None };
         Some(FailingStream {
             failure: StreamFailure::Cut,
+            first_stream: self.stream_id(cuts.first_stream).unwrap_or(newest.id),
+            count: cuts.count,
+            first: cuts.first,
+            last: cuts.last,
+            causes: several(&cuts.causes),
             cut_age: cuts.age(),
             cut_idle: cuts.idle(),
-            ..self.failing_stream(newest, series)
+            ..self.failing_stream(newest)
         })
     }
 
-    fn failing_stream(&self, newest: &Stream, series: Series) -> FailingStream {
-        let Series { first_stream, first, last, count, rejected, is_graceful, period } = series;
-        let closed = newest.closed.as_ref().map(|(at, _)| *at).filter(|_| self.limits.timed);
+    fn of_series(&self, newest: &Stream, series: &EndSeries) -> FailingStream {
+        FailingStream {
+            first_stream: self.stream_id(series.first_stream).unwrap_or(newest.id),
+            count: series.count,
+            first: series.first,
+            last: series.last,
+            period: series.period().filter(|_| self.limits.timed),
+            back_off: series.back_off().filter(|_| self.limits.timed),
+            causes: several(&series.causes),
+            ..self.failing_stream(newest)
+        }
+    }
+
+    fn stream_id(&self, index: usize) -> Option<StreamId> {
+        self.engine.streams().get(index).map(|stream| stream.id)
+    }
+
+    /// Returns the facts of the newest stream that ended.
+    fn failing_stream(&self, newest: &Stream) -> FailingStream {
+        let at = newest.closed.as_ref().map(|(at, _)| *at);
+        let closed = at.filter(|_| self.limits.timed);
         let of_type = |n: &Seq| newest.tracks.iter().find(|track| track.traffic.last_request == Some(*n));
         let type_of = |n: Seq| of_type(&n).map(|track| track.type_url.clone()).unwrap_or_default();
         FailingStream {
             failure: StreamFailure::Rejected,
             stream: newest.id,
-            first_stream: self.engine.streams().get(first_stream).map_or(newest.id, |first| first.id),
+            first_stream: newest.id,
             node: newest.node_id.clone(),
             peer: newest.open.peer.clone(),
             server: newest.open.server.clone(),
             end: newest.closed.as_ref().map(|(_, end)| EndFact::from(end)).unwrap_or_default(),
-            is_graceful,
-            count,
-            rejected,
-            first,
-            last,
-            period,
+            is_graceful: false,
+            count: 1,
+            rejected: 0,
+            first: at.unwrap_or_default(),
+            last: at.unwrap_or_default(),
+            period: None,
+            back_off: None,
+            causes: Vec::new(),
             cut_age: None,
             cut_idle: None,
             age: closed.filter(|_| !newest.open.partial).map(|at| at.since(newest.opened)),
             idle: closed.zip(newest.last_message).map(|(at, message)| at.since(message)),
             last_request: newest.last_request.map(|n| (n, type_of(n))),
+            owed: Vec::new(),
         }
     }
 }
 
-/// Ends that count as one failure.
-struct Series {
-    /// Index of the first stream.
-    first_stream: usize,
-    first: Time,
-    last: Time,
-    count: u64,
-    rejected: u64,
-    is_graceful: bool,
-    period: Option<Duration>,
+/// Returns the causes if there is more than one.
+fn several(causes: &[(EndCause, u64)]) -> Vec<(EndCause, u64)> {
+    if causes.len() > 1 { causes.to_vec() } else { Vec::new() }
 }

@@ -19,8 +19,7 @@ pub enum MissingAnswerCause {
     /// The resource was sent on this stream before and released since (docs/protocol.md#e-36,
     /// docs/protocol.md#f-14).
     AlreadySent,
-    /// Delta: the client states an older version of the resource than the server sent before
-    /// (docs/protocol.md#f-17).
+    /// The client states another version than the server sent before (docs/protocol.md#f-17).
     OutdatedClaim,
     /// No cluster of the client refers to the endpoint assignment.
     UnknownToCds,
@@ -189,6 +188,8 @@ impl<'a> Look<'a> {
         }
         if self.left_out.is_some() {
             Some(MissingAnswerCause::NotSuperset)
+        } else if self.track.carried.outdated.is_some() && self.track.traffic.pushes == 0 {
+            Some(MissingAnswerCause::OutdatedClaim)
         } else if self.same_version {
             Some(MissingAnswerCause::SameVersion)
         } else {

@@ -29,7 +29,7 @@ mod view;
 mod warming;
 
 pub use crate::engine::session::{
-    EndKind, EventKind, MatchedVersion, RequestSpan, SchemaSemantics, SharedSemantics, TtlChange,
+    EndCause, EndKind, EventKind, MatchedVersion, RequestSpan, SchemaSemantics, SharedSemantics, TtlChange,
 };
 pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use facts::*;

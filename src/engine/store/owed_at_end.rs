@@ -1,8 +1,9 @@
 //! Answers still owed when a stream closed, unless a later stream of the client was answered.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{Stream, Track};
+use crate::engine::session::{Stream, StreamKey, Track, is_counted};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::{EndFact, Store, TypeState, WarmingFact};
@@ -56,11 +57,17 @@ pub enum Debt {
 
 impl Store {
     /// Returns the answers still owed on the newest closed stream of each client, unless a later
-    /// stream of the client was answered.
+    /// stream of the client was answered, or asks for the type again.
     pub fn owed_at_end(&self) -> Vec<OwedAtEnd> {
+        let open = self.newest_open_streams();
         let mut out = Vec::new();
         for stream in self.unreplaced_streams() {
-            for track in stream.tracks_shown() {
+            let later = open.get(&StreamKey::of(stream)).filter(|later| later.opened >= stream.opened);
+            let is_restated = |track: &&Track| {
+                let restated = later.and_then(|later| later.find(&track.type_url));
+                restated.is_some_and(|track| track.traffic.requests > 0)
+            };
+            for track in stream.tracks_shown().filter(|track| !is_restated(track)) {
                 let warming = self.warming_owed(stream, track);
                 let is_withheld = warming.as_ref().is_some_and(|(_, is_withheld)| *is_withheld);
                 out.extend(warming.and_then(|(owed, _)| owed));
@@ -71,11 +78,17 @@ impl Store {
         out
     }
 
+    /// Returns the newest open stream of each client.
+    fn newest_open_streams(&self) -> HashMap<StreamKey, &Stream> {
+        let open = self.engine.open_streams().filter(|stream| is_counted(stream));
+        open.map(|stream| (StreamKey::of(stream), stream)).collect()
+    }
+
     /// Returns the newest closed stream with requests of each client, in the order of openings,
     /// unless a later stream of the client was answered.
     pub(crate) fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
-        let mut indices: Vec<usize> =
-            self.engine.failures().clients().filter_map(|ends| ends.unreplaced).collect();
+        let clients = self.engine.failures().clients();
+        let mut indices: Vec<usize> = clients.filter_map(|(_, ends)| ends.unreplaced).collect();
         indices.sort_unstable();
         indices.into_iter().filter_map(|index| self.engine.streams().get(index))
     }

@@ -226,8 +226,14 @@ impl Store {
     fn missing_and_absent(&self, track: &Track, now: Time) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let is_late =
             |since: Time| self.limits.resource_timeout.is_some_and(|limit| now.since(since) >= limit);
-        let has_outdated =
-            |name: Sym| matches!(track.carried.claims.get(name), Some((_, ClaimOutcome::Kept)));
+        let is_kept = |name: Sym| {
+            let slot = track.sent.get(&self.catalog, name);
+            slot.is_some_and(|slot| slot.state == Presence::Kept)
+        };
+        let has_outdated = |name: Sym| {
+            matches!(track.carried.claims.get(name), Some((_, ClaimOutcome::Kept)))
+                || (track.carried.outdated.is_some() && is_kept(name))
+        };
         let waited = track
             .waiting
             .iter()

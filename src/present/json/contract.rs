@@ -213,7 +213,7 @@ const PROBLEM: &[Field] = &[
     field(Maybe, "closed", Time, "when the stream closed, if it has"),
     field(Maybe, "over", Time, "when the consequence of the broken rule ended, if it has"),
     field(Always, "count", Count, "number of occurrences"),
-    field(Maybe, "period_ms", Number, "mean interval of the occurrences in milliseconds, from the third on"),
+    field(Maybe, "period_ms", Number, "mean interval of the occurrences in milliseconds, if it is regular"),
     field(Maybe, "at", Count, "number of the message to look at"),
     field(Always, "messages", List(&Count), "evidence: numbers of messages"),
     field(Always, "rules", TEXTS, "broken rules with the same cause"),

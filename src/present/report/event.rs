@@ -30,6 +30,7 @@ pub fn event(event: &MessageEvent) -> String {
         EventKind::TtlRemoved { from } => format!("TTL removed, was {}: {}", seconds(from), list()),
         EventKind::HeartbeatMatched(version) => format!("heartbeat {}: {}", matched(version), list()),
         EventKind::ControlPlaneChanged => format!("control plane changed from {first} to {second}"),
+        EventKind::NodeChanged => format!("node changed: {}", list()),
         EventKind::Failover => format!("failover from {first} to {second}"),
         EventKind::TypeOrder => {
             let labels: Vec<String> = event.names.iter().map(|url| type_label(url)).collect();

@@ -5,11 +5,16 @@ use crate::wire::text::{count, period, plural, shown_name, type_label};
 use super::problem::{shown, time_of_day};
 use super::{end_words, listed_names};
 
+/// Answers owed at the end of a failing stream that its sentence lists.
+const MAX_LISTED_DEBTS: usize = 2;
+
 /// Returns who ends the streams of a client, how often and why: `server rejects the stream: 240
 /// times since 14:02:08, every 250ms: UNAUTHENTICATED token expired; last request EDS #12`.
 pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
-    let who = if fact.by() == Side::Client { "client" } else { "server" };
+    let who = if fact.at_fault() == Side::Client { "client" } else { "server" };
     let mut text = match fact.failure {
+        StreamFailure::Aborted => return aborted_streams(fact),
+        _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
         StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
         StreamFailure::Rejected => format!("{who} rejects the stream"),
         StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
@@ -19,16 +24,61 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
         text.push_str(&format!(": {}", cut_point(fact)));
     } else if fact.count > 1 {
         text.push_str(&format!(": {} times since {}", count(fact.count), time_of_day(fact.first, clock)));
-        if let Some(every) = fact.period {
-            text.push_str(&format!(", every {}", period(every)));
-        }
+        text.push_str(&pace(fact));
     }
+    text.push_str(&ends(fact));
+    text
+}
+
+/// `client ended 12 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS
+/// #23`.
+fn aborted_streams(fact: &FailingStream) -> String {
+    let times = count(fact.count);
+    format!("client ended {times} streams, each after a push{}{}", pace(fact), ends(fact))
+}
+
+/// Returns the interval between ends: `, every 250ms`, `, with back-off, last after 16s`.
+fn pace(fact: &FailingStream) -> String {
+    match (fact.period, fact.back_off) {
+        (Some(every), _) => format!(", every {}", period(every)),
+        (None, Some(last)) => format!(", with back-off, last after {}", period(last)),
+        (None, None) => String::new(),
+    }
+}
+
+/// Returns how often the streams ended with each cause, if there is more than one: `3
+/// UNAUTHENTICATED, 2 UNAVAILABLE`.
+fn causes(fact: &FailingStream) -> Option<String> {
+    let counted = fact.causes.iter().map(|(cause, times)| format!("{} {cause}", count(*times)));
+    let counted: Vec<String> = counted.collect();
+    (!counted.is_empty()).then(|| counted.join(", "))
+}
+
+/// Returns the causes, the last request, and what was owed.
+fn ends(fact: &FailingStream) -> String {
+    let mut text = String::new();
     let end = end_words(&fact.end);
-    if !end.is_empty() {
-        text.push_str(&format!(": {end}"));
+    match causes(fact) {
+        Some(causes) if end.is_empty() => text.push_str(&format!(": {causes}")),
+        Some(causes) => text.push_str(&format!(": {causes}; last {end}")),
+        None if end.is_empty() => {}
+        None => text.push_str(&format!(": {end}")),
     }
     if let Some((n, type_url)) = &fact.last_request {
         text.push_str(&format!("; last request {} #{}", type_label(type_url.as_str()), n.0));
+    }
+    // The last request tells that it has no answer.
+    let is_last = |owed: &&OwedAtEnd| fact.last_request.as_ref().is_some_and(|(n, _)| *n == owed.at);
+    let is_wildcard =
+        |owed: &&OwedAtEnd| matches!(&owed.debt, Debt::Resources { names, .. } if names.is_empty());
+    let owed: Vec<&OwedAtEnd> =
+        fact.owed.iter().filter(|owed| !(is_last(owed) && is_wildcard(owed))).collect();
+    for owed in owed.iter().take(MAX_LISTED_DEBTS) {
+        text.push_str(&format!("; {}", owed_answer(owed)));
+    }
+    match owed.len().saturating_sub(MAX_LISTED_DEBTS) as u64 {
+        0 => {}
+        more => text.push_str(&format!("; {} more owed", count(more))),
     }
     text
 }
@@ -49,13 +99,18 @@ fn cut_point(fact: &FailingStream) -> String {
 /// Returns the answer that was owed when a stream closed: `client owed an answer to CDS 3 (#12)
 /// when the stream closed`.
 pub fn owed_at_end(fact: &OwedAtEnd) -> String {
+    format!("{} when the stream closed", owed_answer(fact))
+}
+
+/// `client owed an answer to CDS 3 (#12)`.
+fn owed_answer(fact: &OwedAtEnd) -> String {
     let label = type_label(fact.type_url.as_str());
     let at = fact.at.0;
     match &fact.debt {
         Debt::Verdict { version, responses } => {
             let more = if *responses > 1 { format!(" and {} more", responses - 1) } else { String::new() };
             let version = shown(version);
-            format!("client owed an answer to {label} {version} (#{at}){more} when the stream closed")
+            format!("client owed an answer to {label} {version} (#{at}){more}")
         }
         Debt::Warming(warming) => {
             let needs =
@@ -63,15 +118,15 @@ pub fn owed_at_end(fact: &OwedAtEnd) -> String {
             let resource =
                 format!("{} {}", super::warming::warming_kind(warming.kind), shown_name(&warming.name));
             let needs = needs.collect::<Vec<_>>().join(", ");
-            format!("server owed {needs} for {resource} (#{at}) when the stream closed")
+            format!("server owed {needs} for {resource} (#{at})")
         }
         Debt::Resources { names, .. } if names.is_empty() => {
-            format!("server owed {label} for the wildcard (#{at}) when the stream closed")
+            format!("server owed {label} for the wildcard (#{at})")
         }
         Debt::Resources { names, more } => {
             let more =
                 if *more > 0 { format!(" and {}", plural(*more as u64, "other")) } else { String::new() };
-            format!("server owed {label} {}{more} (#{at}) when the stream closed", listed_names(names, 0))
+            format!("server owed {label} {}{more} (#{at})", listed_names(names, 0))
         }
     }
 }

@@ -45,7 +45,8 @@ pub fn finding(finding: &Finding, times: &str) -> String {
             false => text.push_str(&format!(" {times}{}", count(finding.count))),
         }
         if let Some(rate) = finding.rate().filter(|rate| *rate >= 0.1) {
-            text.push_str(&format!(", {rate:.1}/s"));
+            let decimals = usize::from(rate < 10.0);
+            text.push_str(&format!(", {rate:.decimals$}/s"));
         }
     }
     text

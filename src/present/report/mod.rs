@@ -31,7 +31,7 @@ pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers,
 pub use not_kept::not_kept;
 pub use problem::{
     PROBLEM_WORDS, next_step, problem, problem_count, problem_kind_word, problem_node, problem_place,
-    problem_word,
+    problem_stream, problem_word,
 };
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
 pub use refusal::{RefusedState, changed_reference, refused_update};

@@ -49,9 +49,15 @@ pub fn problem_node(fact: &ProblemFact) -> String {
     fact.node.as_deref().map_or_else(|| format!("#{}", fact.stream.0), str::to_owned)
 }
 
-/// Returns the node and the type of a problem: `edge-gw-1 CDS`.
+/// Returns the stream of a problem that the node has on several streams, after its node: ` #7`.
+pub fn problem_stream(fact: &ProblemFact) -> String {
+    if fact.has_twin && fact.node.is_some() { format!(" #{}", fact.stream.0) } else { String::new() }
+}
+
+/// Returns the node and the type of a problem, and the stream if the node has such a problem on
+/// several: `edge-gw-1 CDS`, `edge-gw-1 #7 CDS`.
 pub fn problem_place(fact: &ProblemFact) -> String {
-    let node = problem_node(fact);
+    let node = problem_node(fact) + &problem_stream(fact);
     match fact.type_url.is_empty() {
         true => node,
         false => format!("{node} {}", type_label(fact.type_url.as_str())),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::pings::UnansweredPings;
 use super::rest::{PollConnection, PollOutput, RestTracks};
 use super::unidentified::{Identification, UnidentifiedStream};
 use super::{ConnId, ConnectStep, StreamEvent, TapCopy, TapEvent};
@@ -63,6 +64,7 @@ struct ObservedConnection {
     last_message_at: Time,
     /// The times of the newest PING from client and server.
     last_pings_at: [Time; 2],
+    pings: UnansweredPings,
     /// Bytes of messages since the memory of unfinished messages was checked.
     unchecked_bytes: usize,
     /// Messages whose bodies did not fit into the queue, by HTTP/2 stream number and direction.
@@ -125,6 +127,7 @@ impl Pipeline {
                 polls: None,
                 last_message_at: at,
                 last_pings_at: [at; 2],
+                pings: UnansweredPings::default(),
                 unchecked_bytes: 0,
                 skimmed: BTreeMap::new(),
             };
@@ -331,6 +334,7 @@ impl ConnectionContext<'_> {
                 }
             }
             Event::Missing { stream: Some(number), dir, messages, bytes, .. } => {
+                self.connection.pings.answered(dir);
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     stream.drop_incomplete(dir);
                 }
@@ -338,8 +342,13 @@ impl ConnectionContext<'_> {
                     self.assembler.missing(self.at, id, dir, (messages, bytes), self.out);
                 }
             }
-            Event::Missing { stream: None, dir, bytes, .. } => self.missing_anywhere(dir, bytes),
+            Event::Missing { stream: None, dir, bytes, .. } => {
+                // The answer to a PING may be among the missing bytes.
+                self.connection.pings.answered(dir);
+                self.missing_anywhere(dir, bytes);
+            }
             Event::Data { stream: number, dir, bytes } => {
+                self.connection.pings.answered(dir);
                 if let Some(stream) = self.connection.unidentified.get_mut(&number) {
                     let known = stream.data(dir, bytes);
                     return self.identify(number, known);
@@ -367,7 +376,7 @@ impl ConnectionContext<'_> {
             Event::End { stream: number, end } => {
                 self.identify(number, Identification::NotXds);
                 self.report_skimmed(|(stream, _), _| *stream == number);
-                let end = self.catalog.clean_end(end);
+                let end = self.connection.pings.explain(self.catalog.clean_end(end), self.at);
                 if let Some(id) = self.connection.streams.remove(&number) {
                     self.assembler.end(self.at, id, end, self.out);
                 }
@@ -377,7 +386,11 @@ impl ConnectionContext<'_> {
                     self.assembler.streams_not_followed(self.at, id, streams, self.out);
                 }
             }
-            Event::Ping { dir } => self.ping(dir),
+            Event::Ping { dir } => {
+                self.connection.pings.sent(dir, self.at);
+                self.ping(dir);
+            }
+            Event::PingAnswer { dir } => self.connection.pings.answered(dir),
             // The ends of the streams tell what a GOAWAY did.
             Event::GoAway { .. } => {}
             Event::Opaque { why } => {

@@ -279,6 +279,7 @@ mod tests {
             last: crate::wire::event::Time::ZERO,
             count: 1,
             over: None,
+            intervals: None,
             text: String::new(),
             guess: false,
             varies: false,

@@ -116,6 +116,11 @@ pub enum Event<'a> {
         /// Direction.
         dir: Dir,
     },
+    /// A side answered a PING.
+    PingAnswer {
+        /// Direction.
+        dir: Dir,
+    },
     /// The connection is shutting down.
     GoAway {
         /// The side that shuts down.
@@ -425,7 +430,11 @@ impl ConnectionObserver {
                 out(Event::Ping { dir });
                 return Ok(());
             }
-            // SETTINGS, PING acknowledgements, WINDOW_UPDATE, PRIORITY and unknown frames are
+            PING => {
+                out(Event::PingAnswer { dir });
+                return Ok(());
+            }
+            // SETTINGS, WINDOW_UPDATE, PRIORITY and unknown frames are
             // irrelevant to messages. The size of the header table needs no SETTINGS: encoders
             // announce it in their blocks.
             _ => return Ok(()),

@@ -65,6 +65,7 @@ impl Seen {
             Event::Missing { stream, dir, bytes, .. } => format!("{stream:?} {} missing {bytes}", dir.word()),
             Event::NotFollowed { streams } => format!("{streams} streams not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
+            Event::PingAnswer { dir } => format!("{} ping answer", dir.word()),
             Event::GoAway { by, code, debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { why } => format!("opaque {why}"),
         };
@@ -113,12 +114,13 @@ fn session() -> Vec<(Dir, Vec<u8>)> {
     vec![(Dir::Req, client), (Dir::Resp, server)]
 }
 
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "1 open /a.B/C true",
     "3 open /a.B/C true",
     "1 req first",
     "1 req second",
     "req ping",
+    "req ping answer",
     "3 req over two frames",
     "1 resp answer",
     "1 end server reset 8",

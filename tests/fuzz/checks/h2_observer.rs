@@ -88,6 +88,7 @@ impl Seen {
             Event::Begun { .. } | Event::Missing { .. } => panic!("all of it was there: {event:?}"),
             Event::NotFollowed { streams } => format!("{streams} not followed"),
             Event::Ping { dir } => format!("{} ping", dir.word()),
+            Event::PingAnswer { dir } => format!("{} ping answer", dir.word()),
             Event::GoAway { by, code, ref debug } => format!("goaway {} {code} {debug}", by.word()),
             Event::Opaque { ref why } => {
                 self.opaque = true;

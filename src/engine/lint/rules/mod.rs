@@ -69,6 +69,7 @@ mod payload_undecodable;
 mod pgv_violation;
 mod reconnect_new_name_unsent;
 mod reconnect_version_dropped;
+mod reconnect_version_surprise;
 mod regular_stream_age;
 mod relay_leak;
 mod relay_version_rewritten;
@@ -147,7 +148,7 @@ use super::check::Check;
 use super::rule::Rule;
 
 /// All rules with their checks, by id.
-pub(super) static ALL: [(&Rule, &[Check]); 141] = [
+pub(super) static ALL: [(&Rule, &[Check]); 142] = [
     (&ack_skipped::RULE, ack_skipped::CHECKS),
     (&ads_multiple_streams::RULE, ads_multiple_streams::CHECKS),
     (&ads_type_url_missing::RULE, ads_type_url_missing::CHECKS),
@@ -217,6 +218,7 @@ pub(super) static ALL: [(&Rule, &[Check]); 141] = [
     (&pgv_violation::RULE, pgv_violation::CHECKS),
     (&reconnect_new_name_unsent::RULE, reconnect_new_name_unsent::CHECKS),
     (&reconnect_version_dropped::RULE, reconnect_version_dropped::CHECKS),
+    (&reconnect_version_surprise::RULE, reconnect_version_surprise::CHECKS),
     (&regular_stream_age::RULE, regular_stream_age::CHECKS),
     (&relay_leak::RULE, relay_leak::CHECKS),
     (&relay_version_rewritten::RULE, relay_version_rewritten::CHECKS),

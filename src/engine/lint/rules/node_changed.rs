@@ -22,11 +22,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(node) = request.message.node() else { return };
-    let before = ctx.stream_state.node.replace(node.clone()).or_else(|| ctx.stream.node.clone());
-    let Some(before) = before else { return };
-    let fields =
-        super::super::node::differences(ctx.catalog(), &mut ctx.source_state.node_digests, &before, node);
+    let fields = &request.outcome.node_changes;
     if !fields.is_empty() {
         let text = format!("node differs from the previous one on the stream: {}", fields.join(", "));
         ctx.report(&RULE, FindingDraft { text, ..FindingDraft::default() });

@@ -5,7 +5,8 @@
 //!
 //! Severity: `error` if streams end with an error before a response; `warn` if each stream is
 //! answered first, if no end is an error, or if the client gives up itself. Streams that end at one
-//! age, without an error, are a maximum connection age: `regular-stream-age`.
+//! age, without an error, are a maximum connection age: `regular-stream-age`. A client that ends
+//! each stream after a push, without an answer, is at fault itself.
 //!
 //! Example:
 //! ```text
@@ -20,7 +21,9 @@
 //! Advice: Read the code and the text of the status. UNAUTHENTICATED and PERMISSION_DENIED: renew
 //! the token or certificate of the client. UNIMPLEMENTED: the server does not offer the method.
 //! UNAVAILABLE or a refused connection: the server or a proxy before the server is down. A cut
-//! after a fixed silence is an idle timeout: raise the timeout of the proxy, or send keepalives.
+//! after a fixed silence is an idle timeout: raise the timeout of the proxy, or send keepalives. A
+//! client that ends each stream after a push cannot read the response: see the log of the client,
+//! and its limit on the size of messages.
 //!
 //! Reference: gRPC documentation, "Status codes and their use in gRPC".
 
@@ -53,17 +56,22 @@ fn check(ctx: &mut RuleContext<'_>) {
     let Some(failing) = ctx.store.failure_at(ctx.stream) else { return };
     let is_outage = failing.end.code.is_none_or(|code| code == UNAVAILABLE);
     let least = if is_outage { MIN_OUTAGES } else { MIN_REJECTIONS };
-    if failing.failure != StreamFailure::Cut && failing.rejected < least {
+    let is_answered = matches!(failing.failure, StreamFailure::Cut | StreamFailure::Aborted);
+    if !is_answered && failing.rejected < least {
         return;
     }
-    let by = failing.by();
-    let is_warning = failing.failure == StreamFailure::Cut || failing.is_graceful || by == Side::Client;
+    let by = failing.at_fault();
+    let is_warning = is_answered || failing.is_graceful || by == Side::Client;
     let evidence: Vec<_> = failing.last_request.iter().map(|(n, _)| *n).collect();
     let draft = FindingDraft {
         blame: if by == Side::Client { Blame::Client } else { Blame::Server },
         evidence: &evidence,
         severity: is_warning.then_some(Severity::Warn),
-        cause: Some(if failing.failure == StreamFailure::Cut { "cut" } else { "rejected" }),
+        cause: Some(match failing.failure {
+            StreamFailure::Cut => "cut",
+            StreamFailure::Aborted => "aborted",
+            StreamFailure::Rejected | StreamFailure::Lost => "rejected",
+        }),
         ..FindingDraft::default()
     };
     let restated = Restated { text: text(&failing), first: failing.first, count: failing.count };
@@ -103,18 +111,27 @@ fn text(failing: &FailingStream) -> String {
             format!("streams are cut off {times} × at an age of {}", period(age))
         }
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
+        (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
+        _ if failing.end.is_keepalive_timeout() => format!("{times} streams end with an unanswered PING"),
         _ if failing.by() == Side::Client => format!("client gives up {times} streams without a response"),
         _ if failing.rejected > 0 && failing.rejected < failing.count => {
             format!("{times} streams end with an error, {} before a response", count(failing.rejected))
         }
         _ => format!("{times} streams end before a response"),
     };
-    if let Some(every) = failing.period {
-        text.push_str(&format!(", every {}", period(every)));
+    match (failing.period, failing.back_off) {
+        (Some(every), _) => text.push_str(&format!(", every {}", period(every))),
+        (None, Some(last)) => text.push_str(&format!(", with back-off, last after {}", period(last))),
+        (None, None) => {}
     }
+    let causes = failing.causes.iter().map(|(cause, times)| format!("{} {cause}", count(*times)));
+    let causes: Vec<String> = causes.collect();
     let reason = reason(&failing.end);
-    if !reason.is_empty() {
-        text.push_str(&format!(": {reason}"));
+    match (causes.is_empty(), reason.is_empty()) {
+        (true, true) => {}
+        (true, false) => text.push_str(&format!(": {reason}")),
+        (false, true) => text.push_str(&format!(": {}", causes.join(", "))),
+        (false, false) => text.push_str(&format!(": {}; last {reason}", causes.join(", "))),
     }
     if let Some((_, type_url)) = &failing.last_request {
         text.push_str(&format!(" (last request: {})", type_label(type_url.as_str())));

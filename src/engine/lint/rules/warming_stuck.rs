@@ -70,8 +70,7 @@ fn check(ctx: &mut RuleContext<'_>) {
 
 /// Returns why Envoy waits for endpoints that it has.
 fn note<'a>(mut facts: impl Iterator<Item = &'a WarmingFact>) -> &'static str {
-    let is_resend =
-        facts.any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
+    let is_resend = facts.any(|fact| fact.needs.iter().any(|need| need.kind == Kind::Eds && need.is_resend));
     if is_resend { "; Envoy needs them again after an update" } else { "" }
 }
 

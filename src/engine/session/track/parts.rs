@@ -78,6 +78,9 @@ pub(crate) struct Carried {
     /// The version that the client claims in its first request when no stream before this one is
     /// known: the client has what it asks for.
     pub(crate) claimed_version: Option<Sym>,
+    /// SotW: the version that the client claims in its first request, if the stream before neither
+    /// had it in force nor sent it last.
+    pub(crate) outdated: Option<Sym>,
 }
 
 impl Carried {
@@ -85,7 +88,7 @@ impl Carried {
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.claims.mark(used);
         used.run(&self.left);
-        used.names(&self.claimed_version);
+        used.names(self.claimed_version.iter().chain(&self.outdated));
     }
 
     /// SotW: counts the resources of the stream before. The client did not request `left` of them

@@ -436,7 +436,8 @@ impl Track {
                 self.subscribed.wildcard = Wildcard::Legacy;
             }
         }
-        if ctx.specials.any() || self.waiting.has_requested_again() {
+        let waits_again = self.waiting.has_requested_again() || self.carried.outdated.is_some();
+        if ctx.specials.any() || waits_again {
             self.delivered_specials(ctx, list);
         }
         self.waiting.remove_all(&change.added);

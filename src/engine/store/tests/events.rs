@@ -156,3 +156,19 @@ fn errors_of_resources_end_when_they_arrive() {
     assert_eq!(error(&store), None);
     assert_eq!(events(&store, 4), event("came_into_existence", &["q"]));
 }
+
+#[test]
+fn another_node_on_a_stream_is_an_event() {
+    let store = replay(
+        "node n1 cluster=a
+         stream 1 ads
+         > cds
+         > lds
+         > eds names=[x] node={cluster: b}
+         > rds names=[r] node={cluster: b}
+         > cds node={id: n2, cluster: b}",
+    );
+    assert_eq!(events(&store, 3), event("node_changed", &["cluster"]));
+    assert_eq!(events(&store, 4), []);
+    assert_eq!(events(&store, 5), event("node_changed", &["id"]));
+}

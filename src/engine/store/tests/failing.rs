@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::replay;
 use crate::engine::store::{Debt, FailingStream, StreamFailure};
-use crate::wire::event::{Clock, Code, StreamId};
+use crate::wire::event::{Clock, Code, Side, StreamId};
 
 fn one(text: &str) -> FailingStream {
     let mut found = replay(text).failing_streams();
@@ -68,6 +68,103 @@ fn clean_end_is_not_a_failure() {
     assert!(ended("close status=0").failing_streams().is_empty());
     assert!(ended("reset client").failing_streams().is_empty());
     assert_eq!(ended("reset server").failing_streams().len(), 1);
+}
+
+/// A stream whose response was accepted, and that ends with UNAVAILABLE after 60 s; a later stream
+/// opens 1 s after that.
+const LOST: &str = "node edge
+    stream 1 ads
+    > cds
+    < cds v=1 n=a [A]
+    > cds v=1 n=a
+    +60s 1 close status=14 \"bye\"
+    +61s stream 2 ads
+    ";
+
+#[test]
+fn ends_with_a_silent_stream_that_is_owed_nothing() {
+    let failing = |text: &str| replay(&format!("{LOST}{text}")).failing_streams().len();
+    assert_eq!(failing("> cds v=1\nadvance 10s"), 1, "the time limit for an answer is not over");
+    assert_eq!(failing("> cds v=1\nadvance 16s"), 0);
+    assert_eq!(failing("> cds\nadvance 16s"), 1, "the server owes everything");
+    assert_eq!(failing("> cds v=1\n> eds names=[x]\nadvance 16s"), 1, "the server owes an endpoint");
+    assert_eq!(failing("> cds v=7\nadvance 16s"), 1, "the server owes the newest version");
+    assert_eq!(failing("> cds v=7\n< cds v=1 n=b [A]\nadvance 16s"), 0, "the server has sent it");
+    assert_eq!(failing("advance 16s"), 1, "nothing was asked for");
+    let delta = LOST.replace("ads", "delta cds").replace("cds v=1 n=a [A]", "n=a [A@1]");
+    let delta = delta.replace("> cds v=1 n=a", "> n=a").replace("> cds", "> sub=[A]").replace("< cds", "<");
+    let failing = |text: &str| replay(&format!("{delta}{text}")).failing_streams().len();
+    assert_eq!(failing("> sub=[A] irv={A:1}\nadvance 16s"), 0);
+    assert_eq!(failing("> sub=[A]\nadvance 16s"), 1);
+}
+
+#[test]
+fn silent_stream_outlives_short_ones() {
+    let text = rejected(5, "close status=14 \"refused\"");
+    let back = |claim: &str, wait: &str| {
+        let store =
+            replay(&format!("stream 90 ads\n{text}+2s stream 91 ads\n91 > eds {claim}\nadvance {wait}"));
+        store.failing_streams().len()
+    };
+    assert_eq!(back("v=1 names=[]", "150ms"), 1);
+    assert_eq!(back("v=1 names=[]", "250ms"), 0);
+    assert_eq!(back("names=[x]", "250ms"), 1);
+}
+
+#[test]
+fn end_of_a_silent_stream_is_no_rejection() {
+    let text = format!("{LOST}> cds v=1\n+200s 2 close status=14 \"bye\"\n");
+    let fact = one(&text);
+    assert_eq!((fact.failure, fact.count, fact.rejected), (StreamFailure::Lost, 1, 0));
+}
+
+#[test]
+fn client_that_ends_each_stream_after_a_push_fails() {
+    let stream = |n: u32, end: &str| {
+        let at = n * 2;
+        format!("+{at}s stream {n} ads\n> cds\n< cds v=1 n=a [A]\n+{}ms {n} {end}\n", at * 1000 + 100)
+    };
+    let text = |times: u32, end: &str| (1..=times).map(|n| stream(n, end)).collect::<String>();
+    let text = |times, end: &str| format!("node edge\n{}", text(times, end));
+    assert!(replay(&text(2, "reset client")).failing_streams().is_empty());
+    let failing = text(5, "reset client");
+    let fact = one(&failing);
+    assert_eq!((fact.failure, fact.count, fact.at_fault()), (StreamFailure::Aborted, 5, Side::Client));
+    assert_eq!(
+        sentence(&fact),
+        "client ended 5 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS #9; \
+         client owed an answer to CDS 1 (#10)"
+    );
+    let open = format!("{failing}+12s stream 6 ads\n> cds\n< cds v=1 n=b [A]\n");
+    assert_eq!(one(&open).count, 5);
+    assert!(replay(&format!("{open}> cds v=1 n=b\n")).failing_streams().is_empty());
+}
+
+#[test]
+fn ends_are_counted_by_code() {
+    let mut text = "node edge\n".to_owned();
+    for n in 1..=6 {
+        let end = if n % 2 == 1 { "status=16 \"expired\"" } else { "status=14 \"gone\"" };
+        text.push_str(&format!("+{n}s stream {n} ads\n> cds\n{n} close {end}\n"));
+    }
+    assert_eq!(
+        sentence(&one(&text)),
+        "server rejects the stream: 6 times since +1.0s, every 1.0s: 3 UNAUTHENTICATED, 3 UNAVAILABLE; last \
+         UNAVAILABLE gone; last request CDS #6"
+    );
+}
+
+#[test]
+fn growing_intervals_are_a_back_off() {
+    let mut text = "node edge\n".to_owned();
+    for (n, at) in [0, 1, 3, 7, 15, 31].into_iter().enumerate() {
+        text.push_str(&format!("+{at}s stream {0} ads\n> cds\n{0} close status=14 \"gone\"\n", n + 1));
+    }
+    let fact = one(&text);
+    assert_eq!((fact.period, fact.back_off), (None, Some(Duration::from_secs(16))));
+    assert!(
+        sentence(&fact).contains(": 6 times since +0.0s, with back-off, last after 16s: UNAVAILABLE gone")
+    );
 }
 
 /// Answered streams with `messages` more pushes 10 s apart, cut 300 s after the last message.
@@ -155,4 +252,29 @@ fn counts_many_short_streams() {
     let store = replay(&rejected(20_000, "close status=14 \"refused\""));
     assert_eq!(store.failing_streams()[0].count, 20_000);
     assert!(crate::engine::problems::problems(&store, &[]).iter().all(|problem| problem.closed.is_some()));
+}
+
+#[test]
+fn side_that_does_not_answer_a_ping_is_at_fault() {
+    let mut fact = one(&rejected(4, "reset server"));
+    fact.end.note = Some("keepalive: no answer to a PING in 20s".to_owned());
+    (fact.end.by, fact.end.reset) = (Some(Side::Client), None);
+    assert_eq!((fact.by(), fact.at_fault()), (Side::Client, Side::Server));
+    assert!(sentence(&fact).starts_with("server does not answer PINGs: 4 times since +0.3s, every 250ms:"));
+}
+
+#[test]
+fn restated_types_owe_nothing_at_the_end() {
+    let text = "node edge
+        stream 1 ads
+        > cds
+        < cds v=1 n=a [A]
+        > eds names=[foo]
+        1 close
+        stream 2 ads
+        > cds v=1
+        ";
+    let owed = |text: &str| replay(text).owed_at_end().len();
+    assert_eq!(owed(text), 1, "the endpoint");
+    assert_eq!(owed(&format!("{text}> eds names=[foo]")), 0, "the later stream owes it");
 }

@@ -33,14 +33,15 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
 /// The symbol, word, age, node and sentence of a problem.
 fn problem_line(common: &Common, problem: &ProblemFact, width: usize) -> StyledLine {
     let glyphs = common.theme.glyphs();
-    let names = if width < 100 { 12 } else { 16 };
+    let names: usize = if width < 100 { 12 } else { 16 };
     let (word, role) = report::problem_word(problem);
     let symbol = match problem.state() {
         Some(state) => theme::state_mark(state, glyphs).symbol,
         None => "!",
     };
-    let node = report::problem_node(problem);
-    let node = text::cut_name(&text::display_safe(&node), names, glyphs.cut).into_owned();
+    let (node, stream) = (report::problem_node(problem), report::problem_stream(problem));
+    let room = names.saturating_sub(stream.len());
+    let node = text::cut_name(&text::display_safe(&node), room, glyphs.cut).into_owned() + &stream;
     let sentence = report::problem(problem, &common.clock);
     let sentence = if glyphs.times == "x" { sentence.replace('×', "x") } else { sentence };
     vec![

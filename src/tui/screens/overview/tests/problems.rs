@@ -21,6 +21,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         period: None,
         stream: StreamId(1),
         streams: 1,
+        has_twin: false,
         node: Some(Arc::from("edge-gw-1")),
         type_url: url(Kind::Cds),
         at: Some(Seq(n)),

@@ -1,6 +1,7 @@
 //! Comparison of nodes: `docs/protocol.md#e-06`.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use twox_hash::XxHash3_128;
 
@@ -29,29 +30,31 @@ const METADATA_FIELD: u32 = 3;
 
 /// Digests of nodes by their content.
 ///
-/// Each encoding of a node is read once, because some clients send 60 KB with every request.
+/// Each encoding of a node is read once, because some clients send 60 KB with every request. Clones
+/// share the digests, because a content never changes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct NodeDigests(HashMap<BlobId, NodeDigest, DenseHash>);
+pub(super) struct NodeDigests(Arc<Mutex<HashMap<BlobId, NodeDigest, DenseHash>>>);
 
 /// Maximum number of nodes to remember.
 const MAX_NODES: usize = 4096;
 
 impl NodeDigests {
     /// Forgets the nodes that `is_used` does not accept.
-    pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
-        self.0.retain(|blob, _| is_used(*blob));
+    pub(super) fn retain(&self, is_used: impl Fn(BlobId) -> bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|blob, _| is_used(*blob));
     }
 
-    fn of(&mut self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
+    fn of(&self, catalog: &Catalog, blob: Option<BlobId>) -> Option<NodeDigest> {
         let blob = blob?;
-        if let Some(known) = self.0.get(&blob) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = known.get(&blob) {
             return Some(*known);
         }
         let digest = NodeDigest::of(&catalog.bytes(blob)?);
-        if self.0.len() == MAX_NODES {
-            self.0.clear();
+        if known.len() == MAX_NODES {
+            known.clear();
         }
-        self.0.insert(blob, digest);
+        known.insert(blob, digest);
         Some(digest)
     }
 }
@@ -68,7 +71,7 @@ fn digest(message: &[u8], includes: impl Fn(&WireField<'_>) -> bool) -> u128 {
 /// Returns the names of the fields in which two nodes differ.
 pub(super) fn differences(
     catalog: &Catalog,
-    digests: &mut NodeDigests,
+    digests: &NodeDigests,
     a: &NodeInfo,
     b: &NodeInfo,
 ) -> Vec<&'static str> {
@@ -150,8 +153,8 @@ mod tests {
         let one = node(&mut catalog, &[("a", "x"), ("b", "y")]);
         let other = node(&mut catalog, &[("b", "y"), ("a", "x")]);
         let third = node(&mut catalog, &[("a", "y"), ("b", "x")]);
-        let mut digests = NodeDigests::default();
-        let mut differences = |a, b| differences(&catalog, &mut digests, a, b);
+        let digests = NodeDigests::default();
+        let differences = |a, b| differences(&catalog, &digests, a, b);
         assert!(differences(&one, &other).is_empty());
         assert_eq!(differences(&one, &third), ["metadata"]);
         let renamed = NodeInfo { id: "n2".into(), ..one.clone() };

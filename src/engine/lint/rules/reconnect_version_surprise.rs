@@ -1,0 +1,54 @@
+//! A client reconnects with a version that it neither accepted last nor was sent last.
+//!
+//! Why: The first request of a later stream carries the newest version that the client has seen. An
+//! older version shows that the client has lost an update. A version that was never sent comes from
+//! another server, or from a cache of the client.
+//!
+//! Example:
+//! ```text
+//! stream 1 sotw eds
+//! > names=[foo]
+//! < v=1 n=A [foo]
+//! > v=1 n=A names=[foo]
+//! < v=2 n=B [foo~2]
+//! > v=2 n=B names=[foo]
+//! 1 close
+//! stream 2 sotw eds
+//! > v=1 names=[foo]
+//! ```
+//!
+//! Advice: Keep the newest accepted version of each type per server. The server must send its
+//! newest version again.
+//!
+//! Reference: xDS protocol, "ACK/NACK and resource type instance version".
+
+use super::super::prelude::*;
+
+pub(super) static RULE: Rule = Rule::new(
+    Severity::Info,
+    "reconnect-version-surprise",
+    "E-02",
+    include_str!("reconnect_version_surprise.rs"),
+);
+
+pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
+
+fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    if !request.outcome.first || !ctx.is_grpc() {
+        return;
+    }
+    let Some(stated) = request.track.carried.outdated else { return };
+    let Some(prior) = ctx.previous_track(&request.track.type_url) else { return };
+    let stated = ctx.catalog().text(stated);
+    let sent = prior.responses.newest_with_version(stated).map(|response| response.seq);
+    let known = prior.version_in_force().map_or("none", |version| version.as_str());
+    let kind = if sent.is_some() { "an older version" } else { "a version that was not sent" };
+    let text = format!(
+        "reconnected with {}, {kind}, but acknowledged {} before",
+        crate::wire::text::shown_name(stated),
+        crate::wire::text::shown_name(known)
+    );
+    let acked = prior.verdicts.in_force.as_ref().map(|known| known.n);
+    let evidence: Vec<_> = sent.into_iter().chain(acked).collect();
+    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, guess: true, ..FindingDraft::default() });
+}
