@@ -27,6 +27,7 @@ use std::collections::HashSet;
 use crate::engine::applied::AppliedState;
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::store::{Store, TypeState};
+use crate::wire::event::StreamId;
 
 /// Messages that a problem lists as evidence.
 pub(crate) const MAX_EVIDENCE: usize = 16;
@@ -75,6 +76,30 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
         (lead.map(|of| std::cmp::Reverse(of.severity)), lead.map(|of| of.first), group.first().copied())
     });
     groups
+}
+
+/// Returns the number of problems, without answers that are still in time.
+///
+/// Those come last in the list of [`problems`].
+pub fn count_wrong(problems: &[ProblemFact]) -> usize {
+    problems.iter().filter(|problem| problem.is_wrong()).count()
+}
+
+/// Returns the findings about some streams or nodes, as indices in order.
+///
+/// A stream that ends before its first request has no node: its findings are about the client whose
+/// problem has their cause.
+pub fn findings_about(
+    problems: &[ProblemFact],
+    findings: &[Finding],
+    is_selected: impl Fn(StreamId, Option<&str>) -> bool,
+) -> Vec<usize> {
+    let own = problems.iter().filter(|problem| is_selected(problem.stream, problem.node.as_deref()));
+    let with_cause: HashSet<usize> = own.flat_map(|problem| &problem.findings).copied().collect();
+    let is_about = |(index, finding): &(usize, &Finding)| {
+        with_cause.contains(index) || is_selected(finding.stream, finding.node.as_deref())
+    };
+    findings.iter().enumerate().filter(is_about).map(|(index, _)| index).collect()
 }
 
 /// Returns the sort key of a problem: the worst first, then the newest.

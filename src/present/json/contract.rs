@@ -280,7 +280,12 @@ const STATE: &[Field] = &[
     field(Always, "state", words!(TypeState), "state; `xdscope help states` explains the states"),
     field(Maybe, "last_state", words!(TypeState), "state of a closed stream before it closed"),
     field(Always, "since", Time, "when the state began"),
-    known(Always, "in_force", Text, "last version that was acknowledged on this stream"),
+    known(
+        Always,
+        "in_force",
+        Text,
+        "version that the client uses: acknowledged last on this stream, or stated in its requests",
+    ),
     known(Always, "offered", Text, "version of the newest response"),
     known(Always, "reported", Text, "version_info of the newest request"),
     known(Always, "nonce", Text, "newest nonce issued"),
