@@ -65,7 +65,9 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let folded = source::fold(&source, global, io, begin)?.with_messages()?;
     let (store, lint) = folded.facts.into_parts();
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
-    let wanted = lint.findings().iter().filter(|f| wanted(args, &picked, f));
+    let all = problems::problems(&store, lint.findings());
+    let about = problems::findings_about(&all, lint.findings(), |stream, _| picked.has(stream)).into_iter();
+    let wanted = about.filter_map(|at| lint.findings().get(at)).filter(|finding| wanted(args, finding));
     let mut findings: Vec<Finding> = wanted.cloned().collect();
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.severity), finding.first, finding.at));
     let mut problems = problems::problems(&store, &findings);
@@ -185,9 +187,9 @@ fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> l
     }
 }
 
-fn wanted(args: &LintArgs, picked: &Picked, finding: &Finding) -> bool {
+fn wanted(args: &LintArgs, finding: &Finding) -> bool {
     let rule = args.rule.is_empty() || args.rule.iter().any(|id| id == finding.rule.id);
-    rule && finding.severity >= severity(args.severity) && picked.has(finding.stream)
+    rule && finding.severity >= severity(args.severity)
 }
 
 /// Writes each rule with the first sentence of its manual.

@@ -184,7 +184,6 @@ const STATE_COLUMN: usize = 4;
 /// Formats a requested name and the resource of that name, if any.
 fn name_cells(state: &StateFact, name: &str, fact: Option<&ResourceFact>) -> Vec<Cell> {
     let (word, role) = match fact {
-        Some(fact) if fact.is_missing() => ("missing".to_owned(), Role::Warn),
         Some(fact) => resource_state(fact),
         None => ("waiting".to_owned(), Role::Pending),
     };

@@ -73,6 +73,9 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
     if let Some(refused) = report::RefusedState::of(fact) {
         return (refused.text(), refused.role);
     }
+    if fact.is_missing() {
+        return ("missing".to_owned(), Role::Warn);
+    }
     let role = match fact.state {
         ResourceState::Present | ResourceState::Kept => Role::Ok,
         ResourceState::Waiting => Role::Pending,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::problems::{FindingGroup, ProblemFact};
+use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
@@ -75,6 +75,32 @@ impl Sorts {
     }
 }
 
+/// The problem that was chosen last, in the one list that all screens walk.
+#[derive(Clone, Debug, Default)]
+pub struct ProblemCursor {
+    at: Option<usize>,
+    identity: Option<ProblemIdentity>,
+}
+
+/// The parts of a problem that do not change while the problem lasts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProblemIdentity {
+    kind: ProblemKind,
+    stream: StreamId,
+    type_url: TypeUrl,
+    rule: Option<&'static str>,
+}
+
+impl ProblemIdentity {
+    fn of(fact: &ProblemFact) -> ProblemIdentity {
+        let rule = match &fact.problem {
+            Problem::Broken(broken) => Some(broken.rule.id),
+            _ => None,
+        };
+        ProblemIdentity { kind: fact.kind, stream: fact.stream, type_url: fact.type_url.clone(), rule }
+    }
+}
+
 /// When facts about all streams are read again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RefreshPolicy {
@@ -111,7 +137,9 @@ pub struct Common {
     pub notice: Option<String>,
     pub now: Time,
     pub clock: Clock,
+    /// The problems, the worst first, and answers that are still in time.
     pub problems: Vec<ProblemFact>,
+    pub problem: ProblemCursor,
     /// The findings by cause, as indices.
     pub finding_groups: Vec<FindingGroup>,
     /// The stream in scope, else the one selected on Overview.
@@ -139,6 +167,7 @@ impl Common {
             now: Time::ZERO,
             clock: Clock::default(),
             problems: Vec::new(),
+            problem: ProblemCursor::default(),
             finding_groups: Vec::new(),
             current_stream: None,
             refresh: RefreshPolicy::default(),
@@ -165,6 +194,57 @@ impl Common {
     /// The current stream, else the first one of the source.
     pub fn stream_or_first(&self, data: &dyn Data) -> Option<StreamId> {
         self.current_stream.or_else(|| data.stream_ids().first().copied())
+    }
+
+    /// The number of problems, without answers that are still in time.
+    pub fn problem_count(&self) -> usize {
+        count_wrong(&self.problems)
+    }
+
+    /// The index of the chosen problem.
+    pub fn problem_index(&self) -> usize {
+        self.problem.at.unwrap_or(0).min(self.problems.len().saturating_sub(1))
+    }
+
+    /// The chosen problem.
+    pub fn chosen_problem(&self) -> Option<&ProblemFact> {
+        self.problems.get(self.problem_index())
+    }
+
+    /// Chooses a problem, or the nearest one.
+    pub fn choose_problem(&mut self, at: usize) {
+        let at = at.min(self.problems.len().saturating_sub(1));
+        let identity = self.problems.get(at).map(ProblemIdentity::of);
+        self.problem = ProblemCursor { at: Some(at), identity };
+    }
+
+    /// Chooses the next problem in the list, or the previous one. Returns `None` if there is none.
+    ///
+    /// Answers that are still in time are no problems. The first problem comes first.
+    pub fn step_problem(&mut self, forward: bool) -> Option<usize> {
+        let count = self.problem_count();
+        let to = match (self.problem.at, forward) {
+            (None, _) => 0,
+            (Some(at), true) => at + 1,
+            (Some(at), false) => at.min(count).checked_sub(1)?,
+        };
+        if to >= count {
+            return None;
+        }
+        self.choose_problem(to);
+        Some(to)
+    }
+
+    /// Takes a new list of problems. The chosen one stays chosen.
+    pub fn set_problems(&mut self, problems: Vec<ProblemFact>) {
+        self.problems = problems;
+        let Some((at, identity)) = self.problem.at.zip(self.problem.identity.as_ref()) else { return };
+        let same =
+            self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::of(fact) == *identity);
+        match same.map(|(index, _)| index).min_by_key(|index| index.abs_diff(at)) {
+            Some(index) => self.problem.at = Some(index),
+            None => self.problem.at = Some(at.min(self.problems.len().saturating_sub(1))),
+        }
     }
 
     /// The age of an event at the moment that is shown.

@@ -20,6 +20,8 @@ const MAX_SEARCHED_BYTES: u64 = 1 << 20;
 const MAX_SHOWN_BYTES: u64 = 4 << 20;
 /// Maximum number of faulty resources with content.
 const MAX_RESOURCES: usize = 3;
+/// Maximum number of earlier streams of the client that are searched for an accepted content.
+const MAX_EARLIER_STREAMS: usize = 4;
 
 /// The ACK that ended a series of NACKs.
 pub type Recovery = AcceptedFact;
@@ -68,6 +70,8 @@ pub struct RefusedResource {
     pub refused: Option<Value>,
     /// The newest content that the client accepted before.
     pub good: Option<(VersionFact, Value)>,
+    /// The earlier stream of the client on which that was; `None` for the stream of the NACK.
+    pub good_stream: Option<StreamId>,
 }
 
 /// The rejected response in a store.
@@ -210,11 +214,18 @@ fn refused_resource(
     let named = NamedFields::read(&last.message, &push.names, &name.value);
     let broken = content.map(|content| BrokenConstraints::of(push.store, push.schema, content, Some(&named)));
     let pushed = last.refused.unwrap_or(last.n);
-    let good = push.store.versions(stream, push.type_url, &name.value).into_iter().find(|version| {
-        version.first < pushed && version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted)
-    });
-    let good =
-        good.and_then(|version| Some((version.clone(), push.tree(version.content?, MAX_SHOWN_BYTES)?)));
+    let good_on = |stream: StreamId| {
+        let versions = push.store.versions(stream, push.type_url, &name.value).into_iter();
+        let mut accepted = versions.filter(|version| {
+            version.first < pushed && version.verdict.is_some_and(|by| by.verdict == Verdict::Accepted)
+        });
+        let version = accepted.next()?;
+        let body = push.tree(version.content?, MAX_SHOWN_BYTES)?;
+        Some((stream, (version, body)))
+    };
+    let earlier = push.store.earlier_streams(stream).into_iter();
+    let good = [stream].into_iter().chain(earlier.take(MAX_EARLIER_STREAMS)).find_map(good_on);
+    let good_stream = good.as_ref().map(|(on, _)| *on).filter(|on| *on != stream);
     // A rule explains the NACK only if the text names its field.
     let stated_field = fault.as_ref().filter(|(field, _)| !field.guessed);
     let rules = stated_field.zip(refused.as_ref());
@@ -225,6 +236,7 @@ fn refused_resource(
         rules,
         broken: broken.unwrap_or_default(),
         refused,
-        good,
+        good: good.map(|(_, good)| good),
+        good_stream,
     }
 }

@@ -101,6 +101,30 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
     groups
 }
 
+/// Returns the number of problems, without answers that are still in time.
+///
+/// Those come last in the list of [`problems`].
+pub fn count_wrong(problems: &[ProblemFact]) -> usize {
+    problems.iter().filter(|problem| problem.is_wrong()).count()
+}
+
+/// Returns the findings about some streams or nodes, as indices in order.
+///
+/// A stream that ends before its first request has no node: its findings are about the client whose
+/// problem has their cause.
+pub fn findings_about(
+    problems: &[ProblemFact],
+    findings: &[Finding],
+    is_selected: impl Fn(StreamId, Option<&str>) -> bool,
+) -> Vec<usize> {
+    let own = problems.iter().filter(|problem| is_selected(problem.stream, problem.node.as_deref()));
+    let with_cause: HashSet<usize> = own.flat_map(|problem| &problem.findings).copied().collect();
+    let is_about = |(index, finding): &(usize, &Finding)| {
+        with_cause.contains(index) || is_selected(finding.stream, finding.node.as_deref())
+    };
+    findings.iter().enumerate().filter(is_about).map(|(index, _)| index).collect()
+}
+
 /// Returns the sort key of a problem: the worst first, then the newest.
 fn rank(problem: &ProblemFact) -> impl Ord + use<> {
     let class = match problem.kind {

@@ -163,9 +163,10 @@ pub struct StateFact {
     pub last_state: Option<TypeState>,
     /// When the state began.
     pub since: Time,
-    /// The version that the client has accepted last.
+    /// The version that the client uses: the one that it has accepted last on the stream, or that
+    /// a SotW client states in its requests.
     pub in_force: Option<Arc<str>>,
-    /// The request that accepted this version, and its time.
+    /// The request that accepted this version, and its time; `None` if the client only states it.
     pub in_force_since: Option<(Seq, Time)>,
     /// The version of the newest response.
     pub offered: Option<Arc<str>>,

@@ -307,6 +307,12 @@ impl Store {
         streams().filter(|of| of.id == stream || is_beside(of)).map(|of| of.id).collect()
     }
 
+    /// Returns the newest streams of the same client that began before a stream, newest first.
+    pub fn earlier_streams(&self, stream: StreamId) -> Vec<StreamId> {
+        let stream = self.engine.stream(stream);
+        stream.into_iter().flat_map(|of| self.engine.before(of)).map(|of| of.id).collect()
+    }
+
     /// Returns one stream.
     pub fn stream(&self, stream: StreamId) -> Option<StreamFact> {
         self.engine.stream(stream).map(|stream| self.stream_fact(stream))

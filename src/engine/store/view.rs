@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::session::{Presence, Stream, Track};
-use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, VersionInfo};
 
 use super::{Store, SummaryFact, TypeState};
 
@@ -73,7 +73,7 @@ impl StateView<'_> {
 
     /// Whether `see` accepts the version in force or the offered one.
     pub fn any_version(&self, see: &mut dyn FnMut(&str) -> bool) -> bool {
-        let in_force = self.track.verdicts.in_force.as_ref().map(|known| known.version.as_str());
+        let in_force = self.track.version_in_force().map(VersionInfo::as_str);
         let offered = self.track.responses.last().map(|response| response.version.as_str());
         in_force.into_iter().chain(offered).any(see)
     }

@@ -10,10 +10,10 @@ use crate::engine::store::{
     AbsentBy, ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState,
     TypeState, Wildcard,
 };
-use crate::wire::GapCause;
-use crate::wire::event::{Dir, Side, Variant};
+use crate::wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
+use stream::{CERTIFICATE, STREAM};
 
 use Presence::{Always, Maybe, Messages, Requests, Responses};
 use Shape::{Any, Bool, Count, Integer, List, Number, Object, Text, Time, Words};
@@ -82,6 +82,7 @@ macro_rules! words {
 }
 
 // After the macro, which it uses.
+mod stream;
 mod warming;
 mod xdstp;
 
@@ -280,7 +281,12 @@ const STATE: &[Field] = &[
     field(Always, "state", words!(TypeState), "state; `xdscope help states` explains the states"),
     field(Maybe, "last_state", words!(TypeState), "state of a closed stream before it closed"),
     field(Always, "since", Time, "when the state began"),
-    known(Always, "in_force", Text, "last version that was acknowledged on this stream"),
+    known(
+        Always,
+        "in_force",
+        Text,
+        "version that the client uses: acknowledged last on this stream, or stated in its requests",
+    ),
     known(Always, "offered", Text, "version of the newest response"),
     known(Always, "reported", Text, "version_info of the newest request"),
     known(Always, "nonce", Text, "newest nonce issued"),
@@ -394,116 +400,6 @@ const REFUSED_VERSION: &[Field] =
 
 const ACK_MS: &[Field] =
     &[field(Always, "p50", Number, "median"), field(Always, "p99", Number, "99th percentile")];
-
-const STREAM: &[Field] = &[
-    field(Always, "stream", Count, "number of the stream"),
-    known(Always, "node", Text, "node id, once known"),
-    field(Always, "method", Text, "gRPC method path"),
-    field(Maybe, "variant", words!(Variant), "transport variant; absent if the stream is not xDS"),
-    known(Always, "peer", Text, "address of the client"),
-    known(Always, "server", Text, "address of the server"),
-    field(Maybe, "node_from", Count, "number of the request that states the node"),
-    field(Maybe, "control_plane", Text, "identifier of the newest control plane"),
-    field(
-        Maybe,
-        "control_planes",
-        List(&Object(PLANE)),
-        "first 16 control planes in order, if there were several",
-    ),
-    field(Maybe, "control_plane_changes", Count, "number of changes of the control plane"),
-    field(Maybe, "node_info", Object(NODE), "`status`, `info`: node of the client"),
-    field(Maybe, "file_format", Text, "format of the content of a file: YAML, JSON, …"),
-    field(Maybe, "tls", Object(TLS), "legs with TLS"),
-    field(Always, "opened", Time, "time of the opening, null if it was not recorded"),
-    field(Maybe, "closed", Time, "when it ended"),
-    field(Maybe, "end", Object(END), "how it ended"),
-    field(Maybe, "reconnect_of", Count, "the previous stream of the client"),
-    field(Maybe, "account", Object(ACCOUNT), "what became of the resources that the client had before"),
-    field(Always, "messages", Count, "number of messages"),
-    field(Always, "bytes_in", Count, "bytes from client to server"),
-    field(Always, "bytes_out", Count, "bytes from server to client"),
-    field(Always, "gaps", Count, "messages lost in the copy, or too large to be kept"),
-    field(Maybe, "not_kept", List(&Object(NOT_KEPT)), "what exceeds a limit and is not kept"),
-    field(Maybe, "keepalive", Object(KEEPALIVE), "HTTP/2 keepalive PINGs of one side"),
-];
-
-const NOT_KEPT: &[Field] = &[
-    field(Always, "what", words!(GapCause), "what there is too much of"),
-    field(Always, "messages", Count, "number of messages; of streams if `what` is `streams`"),
-    field(Always, "bytes", Count, "number of bytes"),
-];
-
-const PLANE: &[Field] = &[
-    field(Always, "identifier", Text, "control_plane.identifier"),
-    field(Always, "n", Count, "number of the first response"),
-    field(Always, "time", Time, "time of the response"),
-];
-
-const NODE: &[Field] = &[
-    field(Always, "id", Text, "id"),
-    field(Always, "cluster", Text, "cluster"),
-    field(Always, "region", Text, "locality.region"),
-    field(Always, "zone", Text, "locality.zone"),
-    field(Always, "sub_zone", Text, "locality.sub_zone"),
-    field(Always, "user_agent", Text, "user_agent_name"),
-    field(Always, "user_agent_version", Text, "version of the user agent"),
-    field(Always, "client_features", TEXTS, "client_features"),
-    field(Always, "metadata", Any, "metadata, with the names of the API"),
-    field(Always, "extensions", Any, "extensions"),
-];
-
-const ACCOUNT: &[Field] = &[
-    field(Always, "claimed", Count, "resources that the client claimed to have: the sum of the next four"),
-    field(Always, "kept", Count, "claimed, and not mentioned by the server"),
-    field(Always, "resent", Count, "claimed, and sent again by the server"),
-    field(Always, "removed", Count, "claimed, and removed by the server"),
-    field(Always, "left_behind", Count, "claimed, and not subscribed by the client"),
-    field(Always, "unclaimed", Count, "had on the stream before, and neither claimed nor requested again"),
-    field(Always, "left", List(&Object(LEFT)), "the first resources that were left behind or not claimed"),
-];
-
-const LEFT: &[Field] = &[
-    field(Always, "type", Text, "short word of the type (cds), or its URL as sent"),
-    field(Always, "name", Text, "name"),
-];
-
-const KEEPALIVE: &[Field] = &[
-    known(Always, "by", words!(Side), "side that sends them"),
-    field(Always, "every", Number, "interval in seconds"),
-    field(Always, "last", Time, "time of the newest"),
-];
-
-const END: &[Field] = &[
-    known(Always, "by", words!(Side), "side that ended it"),
-    field(Maybe, "code", Integer, "gRPC code"),
-    field(Maybe, "message", Text, "gRPC message"),
-    field(Maybe, "reset", Count, "HTTP/2 error code"),
-];
-
-const TLS: &[Field] = &[
-    field(Maybe, "client", Object(LEG), "from the client to the tap"),
-    field(Maybe, "server", Object(LEG), "from the tap to the server"),
-    field(Maybe, "not_kept", Text, "what mutual TLS loses between them"),
-];
-
-const LEG: &[Field] = &[
-    known(Always, "version", Text, "TLS version"),
-    known(Always, "alpn", Text, "negotiated protocol"),
-    known(Always, "sni", Text, "requested server name"),
-    known(Always, "server_certificate", Object(CERTIFICATE), "certificate as presented"),
-    known(Always, "client_certificate", Object(CERTIFICATE), "certificate as presented"),
-    field(Always, "client_certificate_asked", Bool, "whether the server requested a client certificate"),
-    field(Always, "verified", Bool, "whether the certificates were verified"),
-];
-
-const CERTIFICATE: &[Field] = &[
-    field(Always, "subject", Text, "subject"),
-    field(Always, "names", TEXTS, "subject alternative names"),
-    field(Always, "issuer", Text, "issuer"),
-    field(Always, "not_before", Text, "RFC 3339"),
-    field(Always, "not_after", Text, "RFC 3339"),
-    field(Always, "serial", Text, "serial number in hex"),
-];
 
 const RESOURCE: &[Field] = &[
     field(Always, "stream", Count, "number of the stream"),

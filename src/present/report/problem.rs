@@ -3,7 +3,7 @@
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
-    Urgency, WarmingResources,
+    Urgency, WarmingResources, count_wrong,
 };
 use crate::engine::store::{RequestSpan, UnreachablePeer, WarmingUser};
 use crate::wire::event::{Clock, Kind, Time};
@@ -91,7 +91,7 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
 
 /// Returns the number of problems: `no problems`, `1 problem`, `12 problems`.
 pub fn problem_count(problems: &[ProblemFact]) -> String {
-    match problems.iter().filter(|problem| problem.is_wrong()).count() as u64 {
+    match count_wrong(problems) as u64 {
         0 => "no problems".to_owned(),
         n => plural(n, "problem"),
     }

@@ -65,8 +65,8 @@ commands! {
     Help "help" "help" "show the keys, filter words and states of this screen";
     Notice "notice" "notice" "show again what this recording lacks: damaged, cut short, beyond --memory";
     Pause "pause" "pause" "pause the screen, or go on (capture goes on); play a recording";
-    NextProblem "next-problem" "next problem" "go to the next problem: stuck, stale, missing, refused";
-    PreviousProblem "previous-problem" "problem" "go to the previous problem";
+    NextProblem "next-problem" "next problem" "open the next problem of the list on Overview; in a recording go to the next one in time";
+    PreviousProblem "previous-problem" "problem" "open the previous problem of the list";
     NextNack "next-nack" "next NACK" "go to the next NACK: a rejected push";
     PreviousNack "previous-nack" "previous NACK" "go to the previous NACK: a rejected push";
     Resources "screen resources" "resources" "open Resources: what is configured, since when, and what does a field mean?";
@@ -74,7 +74,7 @@ commands! {
     Subscriptions "screen subs" "subscriptions" "open Subs: which names are subscribed to, and which are missing?";
     Graph "screen graph" "graph" "open Graph: what refers to what, what is warming, what is dangling?";
     Lint "screen lint" "lint" "open Lint: which rules of the protocol or of good practice were broken?";
-    ProblemsOnly "problems-only" "problems only" "show only branches with a problem, or all";
+    ProblemsOnly "problems-only" "not ready" "show only branches with a resource that is not ready, or all";
     ExplainRule "explain-rule" "explain" "show the manual of the rule, or the finding again";
     HideRule "hide-rule" "hide rule" "hide the findings of this rule; on an empty list show all again";
     NextType "next-type" "type" "narrow to the next type";

@@ -52,6 +52,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Screen(S::Overview), "z", Unfold),
     key(C::Screen(S::Overview), "d", Diff),
     key(C::Screen(S::Overview), "D", DiffMarked),
+    key(C::Screen(S::Overview), "\\", FullScreen),
     shown(C::Screen(S::Overview), "r", Record),
     shown(C::Screen(S::Stream), "d", Diff),
     shown(C::Screen(S::Stream), "z", Unfold),

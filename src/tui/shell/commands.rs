@@ -8,7 +8,7 @@ use crate::tui::screens::screen::{Outcome, Screen, movement};
 
 use super::effect::Effect;
 use super::model::Model;
-use super::navigation::{back, go, open, return_point};
+use super::navigation::{back, go, open, open_next_problem, return_point};
 use super::overlay::Overlay;
 use super::view::help;
 use super::{client_action, compare, copy, find, goto, replay};
@@ -108,7 +108,10 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         }
         Command::Diff => compare::diff_selected(model, data),
         Command::DiffMarked => compare::diff_marked(model, data),
-        Command::NextProblem | Command::PreviousProblem | Command::NextNack | Command::PreviousNack => {
+        Command::NextProblem | Command::PreviousProblem => {
+            open_next_problem(model, data, command == Command::NextProblem);
+        }
+        Command::NextNack | Command::PreviousNack => {
             go(model, ScreenId::Timeline, data);
             timeline_command(model, command, data);
         }

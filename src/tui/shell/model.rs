@@ -44,6 +44,8 @@ pub struct Model {
     pub find: Option<Find>,
     /// The way back, the nearest screen last.
     pub return_points: Vec<ReturnPoint>,
+    /// The place that the problem chosen last has opened.
+    pub problem_place: Option<ReturnPoint>,
     pub marks: BTreeMap<char, Marked>,
     /// Commands run from the palette, oldest first.
     pub history: Vec<String>,
@@ -61,6 +63,7 @@ impl Model {
             overlays: Vec::new(),
             find: None,
             return_points: Vec::new(),
+            problem_place: None,
             marks: BTreeMap::new(),
             history: Vec::new(),
             problems_at: None,
@@ -96,11 +99,6 @@ impl Model {
             Some(_) => false,
             None => self.active().has_text_focus(&self.common),
         }
-    }
-
-    /// The number of problems, without answers that are still in time.
-    pub fn urgent(&self) -> usize {
-        self.common.problems.iter().filter(|problem| problem.is_wrong()).count()
     }
 
     /// The stream in scope, else the one selected on Overview.

@@ -1,10 +1,12 @@
 //! Navigation between screens.
 
+use crate::present::report;
 use crate::tui::common::{Pane, Scope};
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::diff::DiffTarget;
 use crate::tui::screens::screen::{Destination, Screen};
+use crate::tui::screens::shared::problem_place;
 use crate::wire::event::Seq;
 
 use super::model::{Model, ReturnPoint};
@@ -81,6 +83,30 @@ pub(super) fn open(model: &mut Model, destination: Destination, from: ReturnPoin
         }
     }
     model.return_points.push(from);
+}
+
+/// Opens the place of the next problem in the list. `Esc` leads back to where the walk began.
+pub(super) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: bool) {
+    let Some(at) = model.common.step_problem(forward) else {
+        let none = model.common.problem_count() == 0;
+        return model.say(if none { "no problems" } else { "no further problem this way" });
+    };
+    let Some(problem) = model.common.problems.get(at) else { return };
+    let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
+    let sentence = report::problem(problem, &model.common.clock);
+    let count = model.common.problem_count();
+    let notice = format!("problem {} of {count}: {place} {word}: {sentence}", at + 1);
+    let destination = problem_place::of(problem);
+    let from = return_point(model);
+    let is_walk = model.problem_place.as_ref() == Some(&from);
+    // A type that was narrowed to would hide the place.
+    model.common.scope.type_url = None;
+    open(model, destination, from, data);
+    if is_walk {
+        model.return_points.pop();
+    }
+    model.problem_place = Some(return_point(model));
+    model.say(notice);
 }
 
 /// Shows Diff, with a way back to `from`.

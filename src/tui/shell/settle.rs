@@ -33,7 +33,7 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         let table = &model.screens.overview.table;
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
-            model.common.problems = data.problems();
+            model.common.set_problems(data.problems());
             model.common.finding_groups = findings_by_cause(&model.common.problems, data.findings());
         }
         model.screens.lint.count(&model.common, data);

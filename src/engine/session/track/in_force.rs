@@ -13,7 +13,12 @@ impl Track {
     /// client states in its requests (docs/protocol.md#e-20).
     pub(crate) fn version_in_force(&self) -> Option<&VersionInfo> {
         let accepted = self.verdicts.in_force.as_ref().map(|known| &known.version);
-        accepted.or_else(|| self.traffic.reported_version.as_ref().filter(|version| !version.is_empty()))
+        let refused = self.verdicts.open_nack().and_then(|_| self.verdicts.nacks.iter().next_back());
+        // Some clients state the version that they refuse.
+        let is_in_use = |version: &&VersionInfo| {
+            !version.is_empty() && refused.is_none_or(|nack| *nack.version != *version.as_str())
+        };
+        accepted.or_else(|| self.traffic.reported_version.as_ref().filter(is_in_use))
     }
 
     /// Returns the resource that the client uses under a name: accepted, or taken over from a

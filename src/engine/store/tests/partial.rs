@@ -7,7 +7,7 @@ fn ignores_unknown_nonces_until_one_is_known() {
          partial 1
          > v=7 n=old names=[foo]
          expect message 1 ack class= answers= partial=true
-         expect state 1 eds in_force= reported=7
+         expect state 1 eds in_force=7 reported=7
          > v=7 n=older names=[foo]
          expect message 2 class=
          < v=8 n=new [foo]

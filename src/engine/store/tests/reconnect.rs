@@ -17,7 +17,7 @@ fn ignores_nonce_of_previous_stream() {
         "{S01}> v=X n=A names=[foo bar]
          expect message 4 subscribe class=initial answers=
          expect state 1 eds closed last_state=synced in_force=X
-         expect state 2 eds synced reported=X in_force= offered= missing=[]
+         expect state 2 eds synced reported=X in_force=X offered= missing=[]
          expect resource 2 eds foo kept version=X acked_version=X"
     ));
 }
@@ -26,7 +26,7 @@ fn ignores_nonce_of_previous_stream() {
 fn keeps_resources_after_reconnect() {
     holds(&format!(
         "{S01}> v=X names=[foo bar baz]
-         expect state 2 eds wait missing=[baz] in_force=
+         expect state 2 eds wait missing=[baz] in_force=X
          expect resource 2 eds foo kept
          expect resource 2 eds baz waiting
          advance 15s
@@ -48,7 +48,7 @@ fn trusts_claim_on_first_recorded_stream() {
     holds(
         "stream 1 sotw eds
          > v=7 names=[foo bar]
-         expect state 1 eds synced missing=[] in_force= reported=7 resources=2
+         expect state 1 eds synced missing=[] in_force=7 reported=7 resources=2
          expect resource 1 eds foo kept version=7
          advance 20s
          expect state 1 eds synced missing=[]

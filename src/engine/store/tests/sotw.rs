@@ -164,6 +164,17 @@ fn detects_older_nonce() {
 }
 
 #[test]
+fn stated_version_is_not_in_force_if_it_is_refused() {
+    holds(
+        "stream 1 sotw cds
+         > v= n=
+         < v=1 n=a [x]
+         > v=1 n=a nack=\"bad\"
+         expect state 1 cds nack in_force= reported=1",
+    );
+}
+
+#[test]
 fn detects_nonce_of_other_type() {
     let to_step_5 = "node n
          stream 1 ads
@@ -192,7 +203,7 @@ fn detects_nonce_of_other_type() {
     holds(&format!(
         "{to_step_5}> eds v=X n=A names=[foo bar]
          expect message 6 repeat class=unknown_nonce answers=
-         expect state 1 eds sent pending=[B] in_force="
+         expect state 1 eds sent pending=[B] in_force=X"
     ));
 }
 

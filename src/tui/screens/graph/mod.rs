@@ -43,20 +43,6 @@ impl GraphScreen {
         self.selected = None;
     }
 
-    fn next_problem(&mut self, common: &mut Common, forward: bool) {
-        let current = self.position().unwrap_or(0);
-        let is_bad = |at: &usize| self.rows.get(*at).is_some_and(|row| self.has_problem(row));
-        let found = if forward {
-            (current + 1..self.rows.len()).find(is_bad)
-        } else {
-            (0..current).rev().find(is_bad)
-        };
-        match found {
-            Some(at) => self.select(at),
-            None => common.say("no further problem this way"),
-        }
-    }
-
     /// Opens the selected resource. Rows that are not resources fold.
     fn open(&mut self, common: &mut Common, data: &dyn Data) -> Outcome {
         let Some((_, node)) = self.node() else {
@@ -95,7 +81,7 @@ impl GraphScreen {
         self.view.problems = !self.view.problems;
         self.lay_out();
         if self.rows.is_empty() {
-            common.say("no branch has a problem; p shows all again");
+            common.say("every resource is ready; p shows all again");
         }
     }
 }
@@ -122,8 +108,6 @@ impl Screen for GraphScreen {
             }
             Command::ProblemsOnly => self.toggle_problems_only(common),
             Command::Parents => self.toggle_referrers(common),
-            Command::NextProblem => self.next_problem(common, true),
-            Command::PreviousProblem => self.next_problem(common, false),
             Command::Open => return self.open(common, data),
             Command::Timeline => return self.open_messages(data),
             Command::Resources if self.node().is_some() => return self.open(common, data),

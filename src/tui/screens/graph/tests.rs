@@ -70,6 +70,16 @@ fn shows_dangling_and_warming_resources() {
     assert!(screen.contains("fraud-check") && !screen.contains("CDS cart"), "{screen}");
 }
 
+/// A problem is an entry of one list, which the title counts.
+#[test]
+fn counts_no_problems_of_its_own() {
+    let source = ScriptedStore::gateway();
+    let shown = screen(&source.data(), "8", 120, 40);
+    let problems: Vec<&str> = shown.lines().filter(|line| line.contains(" problems")).collect();
+    assert_eq!(problems.len(), 1, "{shown}");
+    assert!(shown.lines().nth(4).is_some_and(|line| line.contains(" not ready")), "{shown}");
+}
+
 #[test]
 fn shows_references_and_referrers() {
     let source = ScriptedStore::gateway();

@@ -42,20 +42,21 @@ pub(super) fn summary(screen: &GraphScreen) -> String {
     out
 }
 
-/// `1 listener → 1 route → 119 clusters → 118 endpoints   2 problems`.
+/// `1 listener → 1 route → 119 clusters → 118 endpoints   2 not ready`.
+///
+/// A problem is an entry of the list on Overview, not a resource.
 fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     let graph = &screen.graph;
     let to = format!(" {} ", common.theme.glyphs().to);
     let parts = KIND_CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
-    let problems = graph.problems().count() as u64;
     let mut line = vec![plain(format!(" {}", parts.join(&to)))];
-    match problems {
-        0 => line.push(span("   no problem", Role::Ok)),
-        n => line.push(span(format!("   {}", plural(n, "problem")), Role::Warn)),
+    match graph.problems().count() as u64 {
+        0 => line.push(span("   all ready", Role::Ok)),
+        n => line.push(span(format!("   {} not ready", text::count(n)), Role::Warn)),
     }
     if screen.view.problems {
-        line.push(span("   problems only (p)", Role::Warn));
+        line.push(span("   not ready only (p)", Role::Warn));
     }
     if let Some(node) = screen.view.users_of.and_then(|id| graph.get(id)) {
         line.push(span(

@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::lint::{Finding, Severity};
-use crate::engine::problems::merged;
+use crate::engine::problems::{findings_about, merged};
 use crate::present::report;
 use crate::tui::common::{Common, Scope, Sort};
 use crate::tui::data::{AppliedFilter, Data};
@@ -21,13 +21,16 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::wire::event::StreamId;
 
 #[derive(Clone, Debug, Default)]
 pub struct LintScreen {
     /// Causes of findings of rules that are not hidden, whatever the scope: the count of the tab.
     pub total: usize,
-    /// Findings shown, by severity: errors, warnings, notes.
+    /// Rows by severity: errors, warnings, notes.
     counts: [usize; 3],
+    /// Findings in the rows, if several with one cause are folded.
+    findings: usize,
     /// Indices of the findings shown, in display order.
     rows: Vec<usize>,
     /// The findings that are folded into one with the same cause, by its index.
@@ -107,16 +110,6 @@ impl LintScreen {
         }
     }
 
-    fn next_finding(&mut self, common: &mut Common, by: isize) {
-        let at = self.position().unwrap_or(0);
-        let to = at.saturating_add_signed(by);
-        if to == at || to >= self.rows.len() {
-            common.say("no further finding this way");
-        } else {
-            self.select(to);
-        }
-    }
-
     /// Folds findings that have one cause into the most severe one that is shown.
     fn fold(&mut self, rows: &mut Vec<(usize, &Finding)>, common: &Common) {
         self.folded.clear();
@@ -147,16 +140,20 @@ impl LintScreen {
         let findings = data.findings();
         let filter = common.filter.as_ref();
         let is_shown = |finding: &&Finding| {
-            common.scope.has(finding.stream, &finding.type_url)
+            common.scope.type_url.as_ref().is_none_or(|wanted| *wanted == finding.type_url)
                 && !self.hidden_rules.contains(finding.rule.id)
                 && common.paused.is_none_or(|paused| finding.first <= paused.now)
                 && filter.is_none_or(|applied| matches(data, applied, finding))
         };
-        let mut rows: Vec<(usize, &Finding)> =
-            findings.iter().enumerate().filter(|(_, finding)| is_shown(finding)).collect();
+        let in_scope = in_scope(common, data).into_iter();
+        let mut rows: Vec<(usize, &Finding)> = in_scope
+            .filter_map(|at| Some((at, findings.get(at)?)))
+            .filter(|(_, finding)| is_shown(finding))
+            .collect();
+        self.findings = rows.len();
+        self.fold(&mut rows, common);
         self.counts = Severity::ALL
             .map(|severity| rows.iter().filter(|(_, finding)| finding.severity == severity).count());
-        self.fold(&mut rows, common);
         match common.sorts.of(ScreenId::Lint) {
             Sort::Worst => {
                 rows.sort_by_key(|(at, finding)| (Reverse(finding.severity), Reverse(finding.last), *at));
@@ -190,8 +187,6 @@ impl Screen for LintScreen {
             }
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
             Command::HideRule => self.hide_rule(common, data),
-            Command::NextProblem => self.next_finding(common, 1),
-            Command::PreviousProblem => self.next_finding(common, -1),
             _ => return Outcome::NotHandled,
         }
         Outcome::Done
@@ -271,6 +266,17 @@ impl Screen for LintScreen {
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
         CommandLine::complete(format!("xdscope lint {source}{}", common.stream_flag()))
     }
+}
+
+/// The findings about the client in scope, or all of them.
+fn in_scope(common: &Common, data: &dyn Data) -> Vec<usize> {
+    let findings = data.findings();
+    let Some(stream) = common.scope.stream else { return (0..findings.len()).collect() };
+    let node = data.stream(stream).and_then(|fact| fact.node).map(|node| node.id.clone());
+    let node = node.filter(|node| !node.is_empty());
+    let is_own =
+        |of: StreamId, name: Option<&str>| of == stream || (node.is_some() && name == node.as_deref());
+    findings_about(&common.problems, findings, is_own)
 }
 
 /// Whether a filter matches a finding: its words, a message of its evidence, or the state of its

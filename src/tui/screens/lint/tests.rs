@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::script::{GATEWAY, ScriptedStore};
 use crate::tui::tests::{ASCII, assert_snapshots, drawn_text, screen, screen_in, type_keys, typed};
 
 #[test]
@@ -76,4 +76,32 @@ fn filters_findings() {
     let model = typed(&source.data(), "9/type:rds<enter>");
     let rules: Vec<_> = model.screens.lint.window.iter().map(|finding| finding.type_url.as_str()).collect();
     assert!(!rules.is_empty() && rules.iter().all(|url| url.contains("RouteConfiguration")), "{rules:?}");
+}
+
+/// The finding is on the first stream that failed, the scope is the newest one.
+#[test]
+fn scope_of_a_client_has_the_findings_of_its_problems() {
+    let named = include_str!("../../../../tests/fixtures/lint/stream-rejected.bad.xds");
+    let nameless = "node n1\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n\
+                    +3s 1 close status=16 \"expired\"\n+4s stream 2 ads\n+4s 2 close status=16 \"expired\"\n\
+                    +5s stream 3 ads\n+5s 3 close status=16 \"expired\"\n";
+    for (script, keys) in [(named, "29"), (nameless, "29"), (nameless, "}<enter>9")] {
+        let source = ScriptedStore::of(script);
+        let model = typed(&source.data(), keys);
+        assert!(model.common.scope.stream.is_some(), "{keys}");
+        let rule = model.screens.lint.finding.as_ref().map(|finding| finding.rule.id);
+        assert_eq!(rule, Some("stream-rejected"), "{}", drawn_text(&model));
+        assert!(drawn_text(&model).contains("[9 Lint 1]"), "{}", drawn_text(&model));
+    }
+}
+
+#[test]
+fn empty_scope_names_the_findings_of_others() {
+    let source = ScriptedStore::gateway();
+    let all = typed(&source.data(), "9").screens.lint.total;
+    let healthy = format!("{GATEWAY}node calm\nstream 99 ads\n+70s 99 > lds\n");
+    let source = ScriptedStore::of(&healthy);
+    let shown = screen(&source.data(), "/node:calm<enter>2<esc>9", 100, 30);
+    assert!(shown.contains(&format!("no finding in this scope, {all} findings in others")), "{shown}");
+    assert!(shown.contains(&format!("0 of {all} findings")), "{shown}");
 }

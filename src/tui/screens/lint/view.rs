@@ -9,7 +9,7 @@ use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::wire::text::{display_safe, plural, time_of_day_secs, wrap};
+use crate::wire::text::{count, display_safe, plural, time_of_day_secs, wrap};
 
 use crate::tui::widgets::text::field;
 
@@ -40,8 +40,17 @@ pub(super) fn summary(screen: &LintScreen, common: &Common) -> String {
     let parts = [(errors, "error"), (warnings, "warn"), (notes, "info")];
     let parts: Vec<String> =
         parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
-    let all = plural((errors + warnings + notes) as u64, "finding");
-    let shown = if parts.is_empty() { all } else { format!("{all}: {}", parts.join(", ")) };
+    let (rows, total) = (errors + warnings + notes, screen.total);
+    let mut shown = match rows < total && !screen.is_unfolded {
+        true => format!("{} of {}", count(rows as u64), plural(total as u64, "finding")),
+        false => plural(rows as u64, "finding"),
+    };
+    if screen.findings > rows {
+        shown.push_str(&format!(" (z: {} one by one)", count(screen.findings as u64)));
+    }
+    if !parts.is_empty() {
+        shown.push_str(&format!(": {}", parts.join(", ")));
+    }
     match screen.hidden_rules.len() as u64 {
         0 => shown,
         n => format!("{shown} {} {} hidden", common.theme.glyphs().dot, plural(n, "rule")),
@@ -55,12 +64,16 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     if screen.len() == 0 {
-        let text = match (&common.filter, screen.hidden_rules.is_empty()) {
-            (Some(_), _) => "   no finding matches; Esc clears the filter",
-            (None, false) => "   every rule with a finding is hidden; H shows all again",
-            (None, true) => "   no finding: no rule is broken so far",
+        let text = match (&common.filter, screen.hidden_rules.is_empty(), screen.total as u64) {
+            (Some(_), ..) => "no finding matches; Esc clears the filter".to_owned(),
+            (None, false, 0) => "every rule with a finding is hidden; H shows all again".to_owned(),
+            (None, _, 0) => "no finding: no rule is broken so far".to_owned(),
+            (None, _, n) => format!(
+                "no finding in this scope, {} in others; 1 shows all streams, T all types",
+                plural(n, "finding")
+            ),
         };
-        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        canvas.text(layout::split(layout.body, 1).1, &format!("   {text}"), Role::Muted);
         return None;
     }
     let (list, detail) = parts(screen, common, layout);

@@ -14,7 +14,7 @@ pub struct NackGroup {
     pub stream: StreamId,
     pub node: Option<Arc<str>>,
     pub type_url: TypeUrl,
-    /// The version acknowledged last on the stream.
+    /// The version that the client uses.
     pub in_force: Option<Arc<str>>,
     /// The client still refuses the newest response.
     pub is_open: bool,

@@ -163,8 +163,8 @@ impl Screen for NackScreen {
             Command::Open => return self.open(common, data),
             Command::Resources if self.group().is_some() => return self.open(common, data),
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
-            Command::NextProblem | Command::NextNack => self.next_group(common, 1),
-            Command::PreviousProblem | Command::PreviousNack => self.next_group(common, -1),
+            Command::NextNack => self.next_group(common, 1),
+            Command::PreviousNack => self.next_group(common, -1),
             Command::Timeline => {
                 let Some(Selection { stream, type_url, n }) = self.selection() else {
                     return Outcome::NotHandled;

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::tests::script::{PARTLY_REFUSED, ScriptedStore, resource, selected_resource};
-use crate::tui::tests::{ASCII, assert_snapshots, screen, screen_in, type_keys, typed};
+use crate::tui::tests::{ASCII, assert_snapshots, line, screen, screen_in, type_keys, typed};
 use crate::wire::event::Kind;
 
 #[test]
@@ -104,4 +104,38 @@ fn card_says_what_traffic_sees() {
     assert!(kept.contains("effect    cluster c keeps taking requests with version 1"), "{kept}");
     let missing = refused("");
     assert!(missing.contains("effect    the client has no cluster c"), "{missing}");
+}
+
+/// docs/protocol.md#e-20: a client states the version that it uses.
+#[test]
+fn version_in_force_outlives_a_reconnect() {
+    let sotw = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect.xds"));
+    let shown = screen(&sotw.data(), "6", 130, 40);
+    let good = line(&shown, "last good");
+    assert!(
+        good.contains("reviews 41, acked ") && good.contains(" (#3) on the earlier stream #1"),
+        "{shown}"
+    );
+    assert!(line(&shown, "recovery").contains("none yet; 41 is in force"), "{shown}");
+    assert!(line(&shown, "▸ edge ").contains(" 41 "), "{shown}");
+    let stream = screen(&sotw.data(), "2", 130, 40);
+    assert!(line(&stream, " in force").contains("41   as the client states"), "{stream}");
+
+    let delta =
+        ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused-after-reconnect-delta.xds"));
+    let shown = screen(&delta.data(), "6", 130, 40);
+    let good = line(&shown, "last good");
+    assert!(
+        good.contains("reviews 41, acked ") && good.contains(" (#3) on the earlier stream #1"),
+        "{shown}"
+    );
+    assert!(line(&shown, "recovery").contains("none yet; reviews 41 is in force"), "{shown}");
+}
+
+#[test]
+fn version_in_force_is_known_in_a_part_of_a_session() {
+    let part = include_str!("../../../../tests/fixtures/tui/refused-in-part-of-a-session.xds");
+    let shown = screen(&ScriptedStore::of(part).data(), "6", 130, 40);
+    assert!(line(&shown, "last good").contains("not seen: the client has version 41 from before"), "{shown}");
+    assert!(line(&shown, "recovery").contains("none yet; 41 is in force"), "{shown}");
 }

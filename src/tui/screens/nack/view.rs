@@ -218,7 +218,7 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
         lines.extend(field(&format!(" {label:<9} "), value, role, width));
     };
     for subject in &card.subjects {
-        let (text, role) = last_good(common, subject);
+        let (text, role) = last_good(common, group, subject);
         add("last good", &text, role);
     }
     let numbers = |list: Vec<u64>| list.iter().map(|n| format!("#{n}")).collect::<Vec<_>>().join(" ");
@@ -249,14 +249,20 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
 }
 
 /// The last good version of a resource, and its acknowledgement.
-fn last_good(common: &Common, subject: &RefusedResource) -> (String, Role) {
+fn last_good(common: &Common, group: &NackGroup, subject: &RefusedResource) -> (String, Role) {
     let name = &subject.name.value;
     let Some((version, _)) = &subject.good else {
-        return (format!("none: {name} was never accepted on this stream"), Role::Muted);
+        let stated = group.in_force.as_deref().filter(|version| !version.is_empty());
+        let text = match stated {
+            Some(version) => format!("not seen: the client has version {version} from before"),
+            None => format!("none: no ACK of {name} was seen"),
+        };
+        return (text, Role::Muted);
     };
     let by = version.verdict.filter(|by| by.verdict == Verdict::Accepted);
     let by = by.map(|by| format!(", acked {} (#{})", time_of_day(by.at, common.clock, &common.zone), by.n.0));
-    (format!("{name} {}{}", version.version, by.unwrap_or_default()), Role::Ok)
+    let on = subject.good_stream.map(|stream| format!(" on the earlier stream #{}", stream.0));
+    (format!("{name} {}{}{}", version.version, by.unwrap_or_default(), on.unwrap_or_default()), Role::Ok)
 }
 
 /// The number of refusals, the time between them, and what the server does about them.
@@ -284,8 +290,24 @@ fn recovery(screen: &NackScreen, common: &Common, group: &NackGroup) -> (String,
     if group.is_mended {
         return ("a later version was accepted".to_owned(), Role::Ok);
     }
-    let in_force = group.in_force.as_deref().filter(|version| !version.is_empty());
-    let text =
-        in_force.map_or("nothing is in force on this stream".to_owned(), |v| format!("{v} is in force"));
-    (format!("none yet; {text}"), Role::Bad)
+    (format!("none yet; {}", in_use(screen, group)), Role::Bad)
+}
+
+/// The version that the client uses; on a delta stream, of the resource at fault.
+fn in_use(screen: &NackScreen, group: &NackGroup) -> String {
+    if let Some(version) = group.in_force.as_deref().filter(|version| !version.is_empty()) {
+        return format!("{version} is in force");
+    }
+    let effects = || screen.card.effects.iter();
+    let earlier = effects().find_map(|effect| match &effect.in_use {
+        InUse::Earlier(version) => Some((effect.name.as_deref().unwrap_or_default(), version)),
+        _ => None,
+    });
+    match earlier {
+        Some((name, version)) => format!("{name} {version} is in force").trim_start().to_owned(),
+        None if effects().any(|effect| effect.in_use == InUse::Unknown) => {
+            "what is in force was not recorded".to_owned()
+        }
+        None => "nothing is in force on this stream".to_owned(),
+    }
 }

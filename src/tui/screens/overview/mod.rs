@@ -10,20 +10,23 @@ mod table;
 pub(crate) mod tests;
 mod view;
 
+use std::collections::BTreeSet;
+
 use ratatui::layout::Position;
 
-use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::TypeState;
 use crate::present::report::{self, Row};
-use crate::tui::common::{Common, Pane, Scope};
+use crate::tui::common::{Common, Pane};
 use crate::tui::data::Data;
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::screens::screen::{CommandLine, Comparable, Destination, Outcome, Screen, movement};
-use crate::tui::screens::shared::pushes;
+use crate::tui::screens::screen::{
+    CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
+};
+use crate::tui::screens::shared::{problem_place, pushes};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::text::plain_row;
+use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::wire::event::{Dir, StreamId, TypeUrl};
 use crate::wire::text::{count, plural, size};
 
@@ -31,7 +34,7 @@ pub(crate) use state::OverviewScreen;
 use state::stream_of;
 pub(crate) use table::NodeTable;
 use table::TableKey;
-pub(crate) use view::areas;
+pub(crate) use view::{OverviewAreas, areas};
 
 /// The newest streams of a node whose answers are measured.
 const MAX_MEASURED_STREAMS: usize = 16;
@@ -62,16 +65,12 @@ impl OverviewScreen {
         row.map(|row| row.name.clone())
     }
 
-    fn selected_problem<'a>(&self, common: &'a Common) -> Option<&'a ProblemFact> {
-        common.problems.get(self.problem)
-    }
-
     fn open(&self, common: &mut Common) -> Outcome {
         let target = match common.pane {
             Pane::Main => self
                 .selected_stream()
                 .map(|stream| Destination::Stream { stream, type_url: self.column_type().cloned() }),
-            Pane::Second => self.selected_problem(common).map(evidence),
+            Pane::Second => common.chosen_problem().map(problem_place::of),
         };
         match target {
             Some(target) => Outcome::Open(target),
@@ -79,47 +78,57 @@ impl OverviewScreen {
         }
     }
 
+    /// Looks up the rules that were broken by the cause of the chosen problem.
+    fn load_rules(&mut self, common: &Common, data: &dyn Data) {
+        let indices = common.chosen_problem().into_iter().flat_map(|problem| &problem.findings);
+        let findings = indices.filter_map(|at| data.findings().get(*at));
+        let rules: BTreeSet<&str> = findings.map(|finding| finding.rule.id).collect();
+        self.rules = rules.into_iter().collect();
+    }
+
     /// Moves to the list of problems, or to the next problem.
-    fn next_problem(&mut self, common: &mut Common, by: isize) {
-        if common.problems.is_empty() {
+    fn next_problem(&self, common: &mut Common, forward: bool) {
+        let at = common.problem_index();
+        if common.problem_count() == 0 {
             common.say("no problems");
         } else if common.pane == Pane::Main {
             common.pane = Pane::Second;
-            self.problem = self.problem.min(common.problems.len() - 1);
+            common.choose_problem(at.min(common.problem_count() - 1));
         } else {
-            self.step(by, Pane::Second, common.problems.len());
+            common.choose_problem(at);
+            if common.step_problem(forward).is_none() {
+                common.say("no further problem this way");
+            }
         }
     }
-}
 
-/// Returns where a problem is seen: the NACK of a refusal, the message that broke a rule, else the
-/// state of the type.
-fn evidence(fact: &ProblemFact) -> Destination {
-    let stream = fact.stream;
-    let type_url = Some(fact.type_url.clone()).filter(|type_url| !type_url.is_empty());
-    match fact.problem {
-        Problem::Broken(_) | Problem::OwedAtEnd(_) | Problem::Failing(_) if fact.at.is_some() => {
-            Destination::Messages { scope: Scope { stream: Some(stream), type_url }, n: fact.at }
+    /// Moves the selection in the pane that has the focus, or the text in the full screen.
+    fn step(&mut self, common: &mut Common, by: isize) {
+        match common.pane {
+            _ if common.is_full_screen => self.scroll = self.scroll.saturating_add_signed(by),
+            Pane::Main => self.step_node(by),
+            Pane::Second => common.choose_problem(common.problem_index().saturating_add_signed(by)),
         }
-        Problem::Refused(_) | Problem::StillRefused(_) => match (fact.at, type_url) {
-            (Some(n), Some(type_url)) => Destination::Nack { stream, type_url, n },
-            (_, type_url) => Destination::Stream { stream, type_url },
-        },
-        _ => Destination::Stream { stream, type_url },
+    }
+
+    /// The areas of the screen.
+    fn areas(&self, common: &Common, layout: &Layout) -> OverviewAreas {
+        let (rows, problems, detail) = view::wanted_lines(self, common, layout);
+        areas(layout, rows, problems, detail)
     }
 }
 
 impl Screen for OverviewScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
-            self.step(by, common.pane, common.problems.len());
+            self.step(common, by);
             return Outcome::Done;
         }
         match command {
             Command::Open => return self.open(common),
             // With a time cursor, these move the cursor.
-            Command::NextProblem if !common.has_cursor() => self.next_problem(common, 1),
-            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, -1),
+            Command::NextProblem if !common.has_cursor() => self.next_problem(common, true),
+            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, false),
             Command::Left => self.column = self.column.saturating_sub(1),
             Command::Right => self.column += 1,
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
@@ -138,11 +147,15 @@ impl Screen for OverviewScreen {
             sort: common.sorts.of(ScreenId::Overview),
         };
         self.table.settle(data, common.filter.as_ref(), key, common.refresh);
-        let (rows, problems) = view::wanted_lines(self, common);
-        let areas = areas(layout, rows, problems);
-        let chrome = rows - self.table.rows.len();
-        let height = usize::from(areas.nodes.height).saturating_sub(chrome);
-        self.settle_rows(height, common.problems.len());
+        let chrome = view::node_lines(self, common) - self.table.rows.len();
+        let height = usize::from(self.areas(common, layout).nodes.height).saturating_sub(chrome);
+        self.settle_rows(height);
+        self.load_rules(common, data);
+        if !common.is_full_screen {
+            self.scroll = 0;
+        }
+        let lines = view::detail_lines(self, common, usize::from(layout.body.width)).len();
+        self.scroll = self.scroll.min((lines + 1).saturating_sub(usize::from(layout.body.height)));
         let newest = self.row().map(|row| row.streams.iter().rev().take(MAX_MEASURED_STREAMS));
         let newest: Vec<StreamId> = newest.into_iter().flatten().map(|stream| stream.stream).collect();
         self.ack_ms = data.ack_ms(&newest);
@@ -180,6 +193,20 @@ impl Screen for OverviewScreen {
         self.table.is_behind
     }
 
+    fn has_text_focus(&self, common: &Common) -> bool {
+        common.is_full_screen
+    }
+
+    fn text(&self, common: &Common) -> Option<ScreenText> {
+        let width = common.layout().map_or(0, |layout| usize::from(layout.body.width));
+        let lines = plain_lines(view::detail_lines(self, common, width));
+        Some(ScreenText { lines, at: self.scroll })
+    }
+
+    fn show_line(&mut self, line: usize) {
+        self.scroll = line.saturating_sub(1);
+    }
+
     fn forget(&mut self) {
         self.table = NodeTable::default();
     }
@@ -203,7 +230,7 @@ impl Screen for OverviewScreen {
                 pushes::push_to_compare(data, stream, url)
             }
             Pane::Second => {
-                let problem = self.selected_problem(common)?;
+                let problem = common.chosen_problem()?;
                 match problem.state() {
                     Some(TypeState::Nack) => pushes::push_to_compare(data, problem.stream, &problem.type_url),
                     _ => {
@@ -218,7 +245,7 @@ impl Screen for OverviewScreen {
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         if common.pane == Pane::Second {
-            let problem = self.selected_problem(common)?;
+            let problem = common.chosen_problem()?;
             let place = report::problem_place(problem);
             return Some(format!("{place} {}", report::problem(problem, &common.clock)));
         }
@@ -228,7 +255,7 @@ impl Screen for OverviewScreen {
     fn copy_name(&self, common: &Common) -> Option<String> {
         match common.pane {
             Pane::Main => Some(self.row()?.name.clone()),
-            Pane::Second => Some(self.selected_problem(common)?.node.as_deref()?.to_owned()),
+            Pane::Second => Some(common.chosen_problem()?.node.as_deref()?.to_owned()),
         }
     }
 

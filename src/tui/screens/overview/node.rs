@@ -2,27 +2,19 @@
 
 use std::time::Duration;
 
-use ratatui::layout::Rect;
-
 use crate::engine::store::StreamFact;
 use crate::present::report::Role;
 use crate::tui::common::Common;
 use crate::tui::screens::shared::variant::variant_words;
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
-use crate::tui::widgets::layout;
+use crate::tui::widgets::canvas::{StyledLine, plain, span};
 use crate::wire::text::{latency, pad, plural, size, type_label};
 
 use super::matrix::state;
 use super::state::OverviewScreen;
 
-/// Draws the identity, streams, traffic and types of the selected node.
-pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
-    let Some(row) = screen.row() else { return };
-    let (title, rest) = layout::split(area, 1);
-    if area.height < 2 {
-        return;
-    }
-    canvas.rule(title, &format!("selected: {}", row.name), "");
+/// The identity, streams, traffic and types of the selected node, for `height` lines.
+pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> Vec<StyledLine> {
+    let Some(row) = screen.row() else { return Vec::new() };
     let mut lines = vec![node_line(row.streams.last().map(AsRef::as_ref))];
     lines.extend(row.streams.iter().map(|stream| stream_line(common, stream, row.reconnects)));
     let sum = |f: fn(&StreamFact) -> u64| row.streams.iter().map(|stream| f(stream)).sum::<u64>();
@@ -49,8 +41,7 @@ pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas
         0 => {}
         n => line.push(span(format!("  {} lost here", plural(n, "message")), Role::Bad)),
     }
-    let most = usize::from(rest.height).saturating_sub(1);
-    lines.truncate(most);
+    lines.truncate(height.saturating_sub(1));
     lines.push(line);
     lines.extend(screen.table.types.iter().zip(&row.cells).map(|(url, cell)| {
         let nack = cell.as_ref().and_then(|cell| cell.last_nack);
@@ -58,7 +49,7 @@ pub(super) fn draw(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas
         let label = pad(&type_label(url.as_str()), 8);
         vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref(), false), plain(nack)]
     }));
-    canvas.lines(rest, &lines, 0);
+    lines
 }
 
 /// Formats milliseconds.

@@ -1,17 +1,24 @@
-//! The list of problems and waits.
+//! The list of problems and waits, and all words of the chosen one.
 
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::problems::ProblemFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
-use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout;
 use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, pad, plural};
+use crate::wire::text::{self, count, display_safe, period, time_of_day_secs, type_label, wrap};
 
 use super::state::OverviewScreen;
+
+/// Characters of an error in the list. The detail has all.
+const MAX_QUOTED_CHARS: usize = 300;
+/// Messages of the evidence in the detail.
+const MAX_SHOWN_MESSAGES: usize = 8;
 
 /// A line of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +29,14 @@ pub(super) enum ProblemLine {
     Quote(usize),
 }
 
+impl ProblemLine {
+    fn index(self) -> usize {
+        match self {
+            ProblemLine::Problem(at) | ProblemLine::Quote(at) => at,
+        }
+    }
+}
+
 /// The lines of the list: problems with their errors.
 pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine> {
     common.problems.iter().enumerate().flat_map(|(i, problem)| {
@@ -30,49 +45,56 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
     })
 }
 
-/// The symbol, word, age, node and sentence of a problem.
-fn problem_line(common: &Common, problem: &ProblemFact, width: usize) -> StyledLine {
-    let glyphs = common.theme.glyphs();
-    let names: usize = if width < 100 { 12 } else { 16 };
-    let (word, role) = report::problem_word(problem);
-    let symbol = match problem.state() {
-        Some(state) => theme::state_mark(state, glyphs).symbol,
-        None => "!",
-    };
-    let (node, stream) = (report::problem_node(problem), report::problem_stream(problem));
-    let room = names.saturating_sub(stream.len());
-    let node = text::cut_name(&text::display_safe(&node), room, glyphs.cut).into_owned() + &stream;
-    let sentence = report::problem(problem, &common.clock);
-    let sentence = if glyphs.times == "x" { sentence.replace('×', "x") } else { sentence };
-    vec![
-        span(format!(" {symbol} {} ", pad(word, 7)), role),
-        plain(pad(&common.age(problem.since), 6)),
-        plain(pad(&node, names + 1)),
-        plain(sentence),
+fn columns(narrow: bool) -> [Column; 5] {
+    [
+        column("STATE", 7, 10, Cut::Head, 0),
+        column("AGE", 4, 6, Cut::Head, 0),
+        column("NODE", 8, if narrow { 12 } else { 24 }, Cut::Name, 0),
+        column("TYPE", 4, 16, Cut::Name, 0),
+        column("PROBLEM", 20, 400, Cut::Head, 0),
     ]
 }
 
-fn line(common: &Common, line: ProblemLine, width: usize) -> StyledLine {
-    match line {
-        ProblemLine::Problem(at) => {
-            let problem = common.problems.get(at);
-            problem.map_or_else(StyledLine::new, |problem| problem_line(common, problem, width))
-        }
-        ProblemLine::Quote(at) => {
-            let quote = common.problems.get(at).and_then(|problem| problem.quote());
-            let quote = quote.map_or("", |quote| quote);
-            vec![plain(" ".repeat(17)), span(format!("\"{quote}\""), Role::Muted)]
-        }
+/// The sentence of a problem, in the signs of the theme.
+fn sentence(common: &Common, problem: &ProblemFact) -> String {
+    let sentence = report::problem(problem, &common.clock);
+    if common.theme.ascii { sentence.replace('×', "x") } else { sentence }
+}
+
+/// The symbol and word of a problem.
+fn state(common: &Common, problem: &ProblemFact) -> Span {
+    let (word, role) = report::problem_word(problem);
+    let symbol = match problem.state() {
+        Some(state) => theme::state_mark(state, common.theme.glyphs()).symbol,
+        None => "!",
+    };
+    span(format!("{symbol} {word}"), role)
+}
+
+/// The cells of a line, in the order of the columns.
+fn cells(common: &Common, line: ProblemLine) -> StyledLine {
+    let Some(problem) = common.problems.get(line.index()) else { return StyledLine::new() };
+    if let ProblemLine::Quote(_) = line {
+        let quote = problem.quote().map_or("", |quote| quote);
+        let end = quote.char_indices().nth(MAX_QUOTED_CHARS).map_or(quote.len(), |(at, _)| at);
+        let quote = span(format!("\"{}\"", quote.get(..end).unwrap_or_default()), Role::Muted);
+        return vec![plain(""), plain(""), plain(""), plain(""), quote];
     }
+    let label = match problem.type_url.is_empty() {
+        true => "-".to_owned(),
+        false => type_label(problem.type_url.as_str()),
+    };
+    vec![
+        state(common, problem),
+        plain(common.age(problem.since)),
+        plain(report::problem_node(problem) + &report::problem_stream(problem)),
+        plain(label),
+        plain(sentence(common, problem)),
+    ]
 }
 
 /// Draws the list. Returns the position of the selected problem if the list has the focus.
-pub(super) fn draw(
-    screen: &OverviewScreen,
-    common: &Common,
-    canvas: &mut Canvas,
-    area: Rect,
-) -> Option<Position> {
+pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<Position> {
     let (title, list) = layout::split(area, 1);
     if common.problems.is_empty() {
         canvas.rule(title, "problems and waits", "");
@@ -81,24 +103,81 @@ pub(super) fn draw(
     }
     let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let has_focus = common.pane == Pane::Second;
-    let is_selected = |line: &ProblemLine| matches!(line, ProblemLine::Problem(at) | ProblemLine::Quote(at) if *at == screen.problem);
+    let is_selected = |line: &ProblemLine| line.index() == common.problem_index();
     let at = lines.iter().position(is_selected).filter(|_| has_focus).unwrap_or(0);
-    let top = scroll(0, at, usize::from(list.height), lines.len());
-    let remark = match lines.len().saturating_sub(top + usize::from(list.height)) {
-        0 => "} next problem, Enter open".to_owned(),
-        n => format!("{} below, }} next problem", plural(n as u64, "line")),
+    let height = usize::from(list.height).saturating_sub(1);
+    let top = scroll(0, at, height, lines.len());
+    let next = if common.has_cursor() { "Tab j next problem" } else { "} next problem" };
+    let remark = match lines.len().saturating_sub(top + height) {
+        0 => format!("{next}, Enter open"),
+        n => format!("{} below, {next}", text::plural(n as u64, "line")),
     };
     canvas.rule(title, "problems and waits, worst first", &remark);
+    let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
+    let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
+    let columns = columns(area.width < 100);
+    let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
+    let widths = table::widths(&columns, &rows, usize::from(inner.width));
+    canvas.line(inner, &table::titles(&columns, &widths));
     let mut cursor = None;
-    for (row, problem) in list.rows().zip(lines.iter().skip(top)) {
-        canvas.line(row, &line(common, *problem, usize::from(area.width)));
-        if has_focus && is_selected(problem) {
+    for ((area, line), row) in inner.rows().skip(1).zip(&shown).zip(&rows) {
+        canvas.line(area, &table::fit(&columns, &widths, row, common.theme.glyphs()));
+        if has_focus && is_selected(line) {
+            let whole = Rect { x: list.x, width: list.width, ..area };
             if cursor.is_none() {
-                canvas.text(row, canvas.glyphs().selected, Role::Plain);
-                cursor = Some(Position { x: row.x, y: row.y });
+                canvas.text(whole, canvas.glyphs().selected, Role::Plain);
+                cursor = Some(whole.as_position());
             }
-            canvas.select(row);
+            canvas.select(whole);
         }
     }
     cursor
+}
+
+/// The title above the words of the chosen problem.
+pub(super) fn detail_title(common: &Common) -> String {
+    let Some(problem) = common.chosen_problem() else { return "no problem".to_owned() };
+    let (at, count) = (common.problem_index() + 1, common.problem_count());
+    let number = match problem.is_wrong() {
+        true => format!("problem {at} of {count}"),
+        false => "in time".to_owned(),
+    };
+    format!("{number}: {} {}", report::problem_place(problem), report::problem_word(problem).0)
+}
+
+/// All words of the chosen problem.
+pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usize) -> Vec<StyledLine> {
+    let Some(problem) = common.chosen_problem() else { return Vec::new() };
+    let (_, role) = report::problem_word(problem);
+    let mut lines = wrapped(&sentence(common, problem), role, width);
+    let mut add = |label: &str, value: &str| {
+        if !value.is_empty() {
+            lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
+        }
+    };
+    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
+    let mut since = format!("{}, {} ago", time(problem.since), common.age(problem.since));
+    if let (Some(last), 2..) = (problem.last, problem.count) {
+        since.push_str(&format!("; {} times, last {}", count(problem.count), time(last)));
+        if let Some(every) = problem.period.filter(|_| !common.clock.untimed) {
+            since.push_str(&format!(", every {}", period(every)));
+        }
+    }
+    add("since", &since);
+    add("blame", problem.blame.word());
+    let messages = problem.messages.iter().take(MAX_SHOWN_MESSAGES);
+    add("messages", &messages.map(|n| format!("#{}", n.0)).collect::<Vec<_>>().join(" "));
+    add("rules", &screen.rules.join(", "));
+    add("more", &report::next_step(problem, &common.info.rerun));
+    if let Some(quote) = problem.quote() {
+        lines.extend(wrapped(&format!("\"{quote}\""), Role::Bad, width));
+    }
+    lines
+}
+
+/// A text of any length, wrapped.
+fn wrapped(text: &str, role: Role, width: usize) -> Vec<StyledLine> {
+    let (head, more) = bounded(text);
+    let parts = head.split('\n').flat_map(|part| wrap(&display_safe(part), width.saturating_sub(2)));
+    parts.chain(more).map(|line| vec![span(format!(" {line}"), role)]).collect()
 }

@@ -1,7 +1,6 @@
-//! The state of Overview: table, selection, problems.
+//! The state of Overview: table and selection.
 
 use crate::present::report::Row;
-use crate::tui::common::Pane;
 use crate::tui::widgets::list::scroll;
 use crate::wire::event::StreamId;
 
@@ -17,8 +16,10 @@ pub struct OverviewScreen {
     pub marked: Option<StreamId>,
     /// The selected column: 0 is the node, then the types.
     pub column: usize,
-    /// The index of the selected problem.
-    pub problem: usize,
+    /// Lines scrolled in the full screen.
+    pub scroll: usize,
+    /// The rules that were broken by the cause of the chosen problem.
+    pub rules: Vec<&'static str>,
     /// The first row on the screen.
     pub top: usize,
     pub is_unfolded: bool,
@@ -43,29 +44,21 @@ impl OverviewScreen {
         self.table.rows.get(self.position()?)
     }
 
-    /// Moves the selection in the pane that has the focus.
-    pub fn step(&mut self, by: isize, pane: Pane, problems: usize) {
-        match pane {
-            Pane::Main => {
-                let at = self.position().unwrap_or(0).saturating_add_signed(by);
-                let at = at.min(self.table.rows.len().saturating_sub(1));
-                self.selected = self.table.rows.get(at).map(|row| row.key);
-                self.was_moved = true;
-            }
-            Pane::Second => {
-                self.problem = self.problem.saturating_add_signed(by).min(problems.saturating_sub(1));
-            }
-        }
+    /// Moves the selection of the nodes.
+    pub fn step_node(&mut self, by: isize) {
+        let at = self.position().unwrap_or(0).saturating_add_signed(by);
+        let at = at.min(self.table.rows.len().saturating_sub(1));
+        self.selected = self.table.rows.get(at).map(|row| row.key);
+        self.was_moved = true;
     }
 
     /// Keeps selection and scroll offset within the rows.
-    pub fn settle_rows(&mut self, height: usize, problems: usize) {
+    pub fn settle_rows(&mut self, height: usize) {
         let rows = self.table.rows.len();
         if !self.was_moved || self.position().is_none() {
             self.selected = self.table.rows.first().map(|row| row.key);
         }
         self.column = self.column.min(self.table.types.len());
-        self.problem = self.problem.min(problems.saturating_sub(1));
         let at = self.position().unwrap_or(0);
         self.top = scroll(self.top, at, height, rows);
     }

@@ -33,12 +33,6 @@ pub(super) fn update(
         Command::Format => next_format(screen),
         Command::Older | Command::Newer => show_version(screen, common, command == Command::Older),
         Command::Parents => toggle_referrers(screen, common, contents),
-        Command::NextProblem | Command::PreviousProblem => {
-            match screen.tree.next_problem(contents, command == Command::NextProblem) {
-                Some(path) => screen.tree.reveal(path),
-                None => common.say("no further problem this way"),
-            }
-        }
         Command::Open => open(screen, common, contents),
         Command::DiffMarked => return compare_variants(screen, common),
         Command::Back if !common.is_full_screen && back(screen) => {}

@@ -253,21 +253,6 @@ fn cuts_or_wraps_long_lines() {
 }
 
 #[test]
-fn visits_problems_among_resources() {
-    let source = ScriptedStore::gateway();
-    let mut model = typed(&source.data(), "4g");
-    // The cluster ledger-v2 is in the refused push, but in use.
-    for wanted in [resource(Kind::Cds, "reviews"), resource(Kind::Eds, "ledger-v2")] {
-        type_keys(&mut model, &source.data(), "}");
-        assert_eq!(selected_resource(&model), wanted);
-    }
-    type_keys(&mut model, &source.data(), "}");
-    assert!(model.common.notice.is_some());
-    type_keys(&mut model, &source.data(), "{");
-    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
-}
-
-#[test]
 fn resources_opens_at_the_stream_of_the_selection() {
     let source = ScriptedStore::gateway();
     // The newest message is on the second stream, the open NACK on the first.

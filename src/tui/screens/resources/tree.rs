@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::engine::store::{ResourceFact, ResourceState, SummaryFact};
+use crate::engine::store::{ResourceFact, SummaryFact};
 use crate::present::report::type_order;
 use crate::tui::data::{AppliedFilter, Contents, Data};
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
@@ -262,40 +262,6 @@ impl ResourceTree {
         }
         self.selected = Some(place);
         self.unfolds_selected = true;
-    }
-
-    /// The next or previous resource that was refused or not sent. Types without any are skipped.
-    pub fn next_problem(&self, contents: Contents<'_>, forward: bool) -> Option<TreePath> {
-        let stream = self.stream?;
-        let here = self.selected.as_ref()?;
-        let at = self.types.iter().position(|list| list.fact.type_url == here.type_url)?;
-        let bad = |place: &TreePath| {
-            let fact = contents.resource(stream, &place.type_url, place.name.as_deref()?)?;
-            let missing = matches!(fact.state, ResourceState::Waiting | ResourceState::Absent);
-            (fact.refused || fact.is_in_unused_push() || missing).then_some(())
-        };
-        let of = |list: &TypeList, from: usize, to: usize| -> Option<TreePath> {
-            if list.fact.refused + list.fact.refused_unnamed + list.fact.missing == 0 {
-                return None;
-            }
-            let place = |at: usize| {
-                let name = list.get(at).cloned();
-                Some(TreePath { type_url: list.fact.type_url.clone(), name })
-                    .filter(|place| bad(place).is_some())
-            };
-            if forward { (from..to).find_map(place) } else { (from..to).rev().find_map(place) }
-        };
-        let own = self.types.get(at)?;
-        let rank = here.name.as_ref().map(|name| own.rank(name));
-        if forward {
-            let from = rank.map_or(0, |rank| rank.map_or_else(|at| at, |at| at + 1));
-            let rest = self.types.iter().skip(at + 1);
-            of(own, from, own.len()).or_else(|| rest.into_iter().find_map(|list| of(list, 0, list.len())))
-        } else {
-            let to = rank.map_or(0, |rank| rank.unwrap_or_else(|at| at));
-            let mut before = self.types.iter().take(at).rev();
-            of(own, 0, to).or_else(|| before.find_map(|list| of(list, 0, list.len())))
-        }
     }
 
     /// Folds or unfolds a type.

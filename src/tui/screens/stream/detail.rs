@@ -80,7 +80,10 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
             let text = format!("{}   acked {at} (#{})", quoted_if_empty(version), n.0);
             fields.add("in force", &text, Role::Ok);
         }
-        (Some(version), None) => fields.add("in force", quoted_if_empty(version), Role::Ok),
+        (Some(version), None) => {
+            let text = format!("{}   as the client states", quoted_if_empty(version));
+            fields.add("in force", &text, Role::Ok);
+        }
         (None, _) => fields.add("in force", "nothing acknowledged on this stream", Role::Muted),
     }
     let reported = state.reported.as_ref().filter(|reported| Some(*reported) != state.in_force.as_ref());

@@ -113,23 +113,6 @@ impl StreamScreen {
         self.scroll = 0;
     }
 
-    /// Selects the next type of the stream that has a problem.
-    fn next_problem(&mut self, common: &mut Common, forward: bool) {
-        let at = self.position().unwrap_or(0);
-        let is_bad = |i: &usize| {
-            self.states.get(*i).is_some_and(|state| {
-                let mut problems = common.problems.iter();
-                problems.any(|of| of.stream == state.stream && of.type_url == state.type_url)
-            })
-        };
-        let found =
-            if forward { (at + 1..self.states.len()).find(is_bad) } else { (0..at).rev().find(is_bad) };
-        match found {
-            Some(at) => self.select(at),
-            None => common.say("no further problem on this stream this way"),
-        }
-    }
-
     /// Opens the refusal of the selected type, else its messages.
     fn open(&self, common: &mut Common) -> Outcome {
         let Some(state) = self.state() else { return Outcome::say(common, "nothing to open") };
@@ -160,9 +143,6 @@ impl Screen for StreamScreen {
                 self.is_node_open = !self.is_node_open;
                 self.scroll = 0;
             }
-            // With a time cursor, these move the cursor.
-            Command::NextProblem if !common.has_cursor() => self.next_problem(common, true),
-            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, false),
             _ => return Outcome::NotHandled,
         }
         Outcome::Done
@@ -203,7 +183,7 @@ impl Screen for StreamScreen {
     }
 
     fn hint(&self, _common: &Common) -> String {
-        "IN FORCE is the version last acknowledged; OFFERED is the newest version pushed to it".to_owned()
+        "IN FORCE is the version that the client uses; OFFERED is the newest version pushed to it".to_owned()
     }
 
     fn has_resizable_panes(&self) -> bool {

@@ -65,20 +65,6 @@ impl SubscriptionsScreen {
         Outcome::Open(Destination::Messages { scope, n })
     }
 
-    fn next_missing(&mut self, common: &mut Common, forward: bool) {
-        // Missing names come first.
-        let to = if forward { Some(self.at + 1) } else { self.at.checked_sub(1) };
-        let is_second = common.pane == Pane::Second;
-        match to.filter(|to| is_second && *to < self.missing.min(self.len())) {
-            Some(to) => self.choose(to),
-            None if !is_second && self.missing > 0 => {
-                self.choose(0);
-                common.pane = Pane::Second;
-            }
-            None => common.say("no further missing name of this type"),
-        }
-    }
-
     fn load_types(&mut self, store: &Store, stream: StreamId) {
         self.stream = Some(stream);
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
@@ -152,13 +138,10 @@ impl Screen for SubscriptionsScreen {
             return Outcome::Done;
         }
         match command {
-            Command::Open | Command::Resources => return self.open(common, command),
-            Command::Timeline => return self.open_request(),
-            Command::NextProblem => self.next_missing(common, true),
-            Command::PreviousProblem => self.next_missing(common, false),
-            _ => return Outcome::NotHandled,
+            Command::Open | Command::Resources => self.open(common, command),
+            Command::Timeline => self.open_request(),
+            _ => Outcome::NotHandled,
         }
-        Outcome::Done
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {

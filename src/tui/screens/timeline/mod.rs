@@ -47,30 +47,18 @@ impl TimelineScreen {
         Outcome::Done
     }
 
-    /// Selects the next or previous message of a problem, or of a NACK.
-    fn next_problem(&mut self, common: &mut Common, data: &dyn Data, command: Command) {
-        let forward = matches!(command, Command::NextProblem | Command::NextNack);
-        let nacks_only = matches!(command, Command::NextNack | Command::PreviousNack);
-        let row = self.problem_row(common, data, forward, nacks_only);
-        match row {
+    /// Selects the next or previous NACK.
+    fn next_nack(&mut self, common: &mut Common, data: &dyn Data, forward: bool) {
+        match self.nack_row(data, forward) {
             Some(row) => self.show_row(row, common, data),
-            None if nacks_only => common.say("no further NACK this way"),
-            None => common.say("no further problem this way"),
+            None => common.say("no further NACK this way"),
         }
     }
 
-    fn problem_row(
-        &self,
-        common: &Common,
-        data: &dyn Data,
-        forward: bool,
-        nacks_only: bool,
-    ) -> Option<usize> {
+    fn nack_row(&self, data: &dyn Data, forward: bool) -> Option<usize> {
         let current = self.selected?;
-        let nacks = data.nacks().into_iter();
-        let others = common.problems.iter().filter(|_| !nacks_only).filter_map(|problem| problem.at);
         let is_shown = |row: &usize| self.index.get(self.index.rank(*row)) == Some(*row);
-        let rows = nacks.chain(others).filter_map(|n| data.row_of(n)).filter(is_shown);
+        let rows = data.nacks().into_iter().filter_map(|n| data.row_of(n)).filter(is_shown);
         if forward {
             rows.filter(|row| *row > current).min()
         } else {
@@ -94,10 +82,8 @@ impl Screen for TimelineScreen {
             return Outcome::Done;
         }
         match command {
-            Command::NextProblem | Command::PreviousProblem | Command::NextNack | Command::PreviousNack
-                if !common.has_cursor() =>
-            {
-                self.next_problem(common, data, command);
+            Command::NextNack | Command::PreviousNack if !common.has_cursor() => {
+                self.next_nack(common, data, command == Command::NextNack);
             }
             Command::Left | Command::Right => return self.scroll_sideways(command == Command::Right),
             Command::Ladder => self.is_ladder = !self.is_ladder,

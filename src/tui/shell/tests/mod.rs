@@ -4,5 +4,6 @@ mod client_action;
 mod copy;
 mod find;
 mod keys;
+mod problems;
 mod random;
 mod view;

@@ -2,13 +2,13 @@
 
 use ratatui::layout::Rect;
 
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::data::Mode;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
-use crate::wire::text::{self, count, size, time_of_day_secs, type_label};
+use crate::wire::text::{self, count, plural, size, time_of_day_secs, type_label};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
     let [first, second, third] = layout.head;
@@ -57,16 +57,17 @@ fn source(model: &Model, canvas: &mut Canvas, layout: &Layout, area: Rect) {
         right.push(span(format!("{name} (r ends)  "), Role::Warn));
     }
     if info.dropped > 0 {
-        right.push(span(format!("{} lost  ", count(info.dropped)), Role::Bad));
+        let lost = if layout.narrow { count(info.dropped) } else { plural(info.dropped, "message") };
+        right.push(span(format!("{lost} lost  "), Role::Bad));
     }
     if let Some(backlog) = info.tap.and_then(|tap| tap.shown_backlog()) {
-        right.push(span(format!("{} behind  ", size(backlog)), Role::Warn));
+        let words = if layout.narrow { "behind" } else { "not analysed yet" };
+        right.push(span(format!("{} {words}  ", size(backlog)), Role::Warn));
     }
-    match model.urgent() {
+    match model.common.problem_count() {
         0 => {}
         n if layout.narrow => right.push(span(format!("! {n}  "), Role::Warn)),
-        1 => right.push(span("! 1 problem  ", Role::Warn)),
-        n => right.push(span(format!("! {} problems  ", count(n as u64)), Role::Warn)),
+        _ => right.push(span(format!("! {}  ", report::problem_count(&model.common.problems)), Role::Warn)),
     }
     if info.bar.is_none() {
         right.push(plain(time_of_day_secs(model.common.now, model.common.clock, &model.common.zone)));

@@ -1,0 +1,99 @@
+//! The one list of problems, on every screen.
+
+use crate::tui::common::Scope;
+use crate::tui::data::{Info, TapFigures};
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::update::update;
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::story::{info, story};
+use crate::tui::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
+
+const OTHER_SCREENS: [&str; 8] = ["2", "3", "4", "5", "6", "7", "8", "9"];
+
+fn place(model: &Model) -> (ScreenId, Scope) {
+    (model.screen, model.common.scope.clone())
+}
+
+#[test]
+fn next_problem_opens_the_same_place_from_every_screen() {
+    let source = ScriptedStore::gateway();
+    let count = typed(&source.data(), "").common.problem_count();
+    assert!(count > 2);
+    let visit = |from: &str| {
+        let mut model = typed(&source.data(), from);
+        let mut seen = Vec::new();
+        for at in 1..=count {
+            type_keys(&mut model, &source.data(), "}");
+            let notice = model.common.notice.clone().expect("a notice");
+            assert!(notice.starts_with(&format!("problem {at} of {count}: ")), "{notice}");
+            seen.push((place(&model), notice));
+        }
+        type_keys(&mut model, &source.data(), "}");
+        assert_eq!(model.common.notice.as_deref(), Some("no further problem this way"));
+        type_keys(&mut model, &source.data(), "{");
+        assert_eq!(place(&model), seen[count - 2].0);
+        seen
+    };
+    let seen = visit("2");
+    assert_eq!(seen[0].0.0, ScreenId::Nack);
+    for from in OTHER_SCREENS {
+        assert_eq!(visit(from), seen, "{from}");
+    }
+}
+
+#[test]
+fn way_back_leads_to_the_start_of_the_walk() {
+    let source = ScriptedStore::gateway();
+    for from in OTHER_SCREENS {
+        let mut model = typed(&source.data(), from);
+        let before = place(&model);
+        type_keys(&mut model, &source.data(), "}}}<esc>");
+        assert_eq!(place(&model), before, "{from}");
+    }
+}
+
+#[test]
+fn chosen_problem_stays_chosen_when_others_come() {
+    let mut data = story();
+    let mut model = typed(&data, "}}");
+    let chosen = |model: &Model| model.common.chosen_problem().map(|problem| problem.kind);
+    let before = chosen(&model);
+    data.problems.remove(0);
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(chosen(&model), before);
+    type_keys(&mut model, &data, "2}");
+    let node = model.common.chosen_problem().and_then(|problem| problem.node.clone());
+    assert_eq!(node.as_deref(), Some("ratings-v1-77d0"), "the next one, also on another screen");
+    data.problems.clear();
+    type_keys(&mut model, &data, "}");
+    assert_eq!(model.common.notice.as_deref(), Some("no problems"));
+}
+
+#[test]
+fn every_title_tells_lag_and_losses() {
+    let source = ScriptedStore::gateway();
+    let tap = TapFigures { added_delay: None, backlog: 3 << 20 };
+    for keys in ["1"].into_iter().chain(OTHER_SCREENS) {
+        for (width, lag, lost) in
+            [(80, "3.1 MB behind", "7 lost"), (130, "3.1 MB not analysed yet", "7 messages lost")]
+        {
+            let mut model = model(width, 30, PLAIN);
+            model.common.info = Info { tap: Some(tap), dropped: 7, ..info() };
+            type_keys(&mut model, &source.data(), keys);
+            let shown = drawn_text(&model);
+            let title = shown.lines().next().expect("a title");
+            assert!(title.contains(lag) && title.contains(lost), "{keys} {title}");
+        }
+    }
+}
+
+#[test]
+fn title_counts_what_the_list_has() {
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "");
+    let wrong = model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
+    let shown = drawn_text(&model);
+    assert!(line(&shown, "xdscope  ").contains(&format!("! {wrong} problems")), "{shown}");
+}
