@@ -24,8 +24,8 @@ use super::recorder::Recorder;
 use super::recording::{RecorderWorker, Recording};
 use super::spool::Spool;
 
-/// How often the clock moves on without traffic, so that ages and overdue answers show up. Timers of
-/// rules move the clock too.
+/// How often the clock moves on without traffic, so that ages and overdue answers show up.
+/// Timers of rules move the clock too.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Bytes to decode before the store lock is released, whether or not another thread waits.

@@ -74,7 +74,7 @@ impl Track {
     }
 
     /// The refused responses, with the times of their NACKs.
-    fn nacked(&self) -> impl Iterator<Item = (usize, u64)> {
+    pub(super) fn nacked(&self) -> impl Iterator<Item = (usize, u64)> {
         self.responses.iter().enumerate().filter_map(|(order, response)| match response.status {
             Status::Nacked { at, .. } => Some((order, at)),
             _ => None,
@@ -82,7 +82,7 @@ impl Track {
     }
 
     /// A NACK is open until the client accepts a later response (docs/protocol.md#e-26).
-    fn open_nacks(&self) -> (usize, Option<u64>) {
+    pub(super) fn open_nacks(&self) -> (usize, Option<u64>) {
         let is_acked = |order: &usize| self.responses[*order].status == Status::Acked;
         let newest_ack = (0..self.responses.len()).rev().find(is_acked);
         let recorded = self.nacked().filter(|(order, _)| newest_ack.is_none_or(|ack| ack < *order));

@@ -173,9 +173,18 @@ impl Track {
     /// The version in force at the end of a stream, if it is known.
     fn last_version(&self) -> Option<Text> {
         let accepted = self.responses.iter().rev().find(|response| response.status == Status::Acked);
-        let version = accepted.map_or(self.reported, |response| response.push.version);
+        let stated = if self.refused_version() == Some(self.reported) { "" } else { self.reported };
+        let version = accepted.map_or(stated, |response| response.push.version);
         let is_known = self.nonces_known && (accepted.is_some() || !version.is_empty());
         is_known.then_some(version)
+    }
+
+    /// The version that the client refuses at the end of a stream. Some clients state it.
+    fn refused_version(&self) -> Option<Text> {
+        let (order, at) = self.nacked().max_by_key(|(_, at)| *at)?;
+        let is_newest = self.unseen_nacks.iter().all(|nack| nack.at <= at);
+        let is_open = self.open_nacks().0 > 0;
+        (is_newest && is_open).then(|| self.responses[order].push.version)
     }
 
     /// The version of the newest response, unless the client has refused it.

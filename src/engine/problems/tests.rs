@@ -127,7 +127,7 @@ fn only_regular_refusals_have_a_period() {
         }
         states(&text).remove(0).1
     };
-    let start = "CDS 2 refused 4 times since +1.1s";
+    let start = "client refused CDS 2, 4 times since +1.1s";
     assert_eq!(refused(&[1, 10, 10, 10]), format!("{start}, every 10s; pushed again; 1 in force"));
     assert_eq!(refused(&[1, 1, 30, 2]), format!("{start}; pushed again; 1 in force"));
 }

@@ -42,8 +42,8 @@ pub struct Options {
     pub slow_link: bool,
     /// The multiplexer around this program, for the clipboard.
     pub multiplexer: Option<Multiplexer>,
-    /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`], SIGWINCH
-    /// as [`Msg::Resize`].
+    /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`],
+    /// SIGWINCH as [`Msg::Resize`].
     pub messages: Receiver<Msg>,
     /// Woken after each message.
     pub wake: WakeReader,

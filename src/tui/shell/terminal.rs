@@ -25,8 +25,8 @@ static HOOK: Once = Once::new();
 pub(super) struct Terminal(());
 
 impl Terminal {
-    /// Takes over the terminal: alternate screen, raw mode, bracketed paste. `waker` wakes the event
-    /// loop once the terminal is lost.
+    /// Takes over the terminal: alternate screen, raw mode, bracketed paste. `waker` wakes the
+    /// event loop once the terminal is lost.
     pub(super) fn take(waker: Waker) -> io::Result<Terminal> {
         *WAKER.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
         HOOK.call_once(|| {

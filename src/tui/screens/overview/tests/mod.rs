@@ -38,7 +38,7 @@ fn every_word_of_a_problem_can_be_read() {
         let mut model = model(width, height, PLAIN);
         type_keys(&mut model, &source.data(), "}");
         let shown = drawn_text(&model);
-        for part in ["CDS 42 refused; 41 in force", "blame", "problem 1 of 1: edge CDS NACK"] {
+        for part in ["client refused CDS 42; 41 in force", "blame", "problem 1 of 1: edge CDS NACK"] {
             assert!(shown.contains(part), "{width}x{height} {part}\n{shown}");
         }
         assert!(shown.contains("\\ full screen") && !shown.contains("end-of-the-error"), "{shown}");
