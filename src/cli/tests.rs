@@ -7,6 +7,7 @@ mod export;
 mod get;
 mod info;
 mod log;
+mod memory;
 mod places;
 mod reference;
 mod secrets;
