@@ -8,7 +8,7 @@ use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::schema::links;
-use crate::sources::FrameSink;
+use crate::sources::{FrameSink, Timeline};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Time;
@@ -93,7 +93,7 @@ impl Analysis {
 
     /// Drops old facts like [`Lint::drop_old`], if all facts take more than `--memory` allows.
     pub fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
-        if self.memory() <= self.drop_at {
+        if !self.is_full() {
             return None;
         }
         let used = self.lint.drop_old(&mut self.store, mark);
@@ -143,6 +143,18 @@ impl FrameSink for Analysis {
     }
     fn advance(&mut self, now: Time) {
         self.advance(now);
+    }
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        Analysis::drop_old(self, mark)
+    }
+}
+
+impl Timeline for Analysis {
+    fn store(&self) -> &Store {
+        &self.store
+    }
+    fn is_full(&self) -> bool {
+        self.memory() > self.drop_at || self.store.is_history_full()
     }
 }
 

@@ -26,7 +26,7 @@ use super::live::{Ingest, LiveSink, LiveState, Sink};
 use super::recording_file::SessionFile;
 use super::run_config::{RunConfig, StartedRun, since};
 use super::tap::StartError;
-use polls::Polls;
+use polls::{Polls, end_text};
 use verdict::{Passed, Passing};
 
 /// A subscription.
@@ -332,6 +332,13 @@ impl ClientWorker {
             while let Some(passed) = self.passed.take() {
                 keep.batch(|into| self.go_on(passed, into));
             }
+            // A collected run is short, and its frames are read afterwards.
+            if self.kept.is_none() {
+                keep.drop_old(|used| {
+                    self.client.mark(used);
+                    self.assembler.mark(used);
+                });
+            }
         }
         keep.batch(|into| self.end(into));
         keep.finish();
@@ -582,19 +589,4 @@ impl ClientWorker {
             into.take(frame);
         }
     }
-}
-
-/// Describes how a stream ended or a poll failed, with the server's own message.
-fn end_text(end: &End, poll: bool) -> String {
-    let mut out = match (&end.status, &end.note) {
-        (None, Some(note)) if poll => return format!("the poll failed: {note}"),
-        (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
-        (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
-        (None, Some(note)) => return format!("the stream broke: {note}"),
-        (None, None) => "the stream ended".into(),
-    };
-    if let Some(note) = &end.note {
-        out.push_str(&format!("; {note}"));
-    }
-    out
 }

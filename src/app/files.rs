@@ -149,8 +149,9 @@ impl WatchWorker {
             }
             now
         });
+        self.keep.drop_old(|_| {});
         if changed {
-            let words: Vec<String> = bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
+            let words: Vec<String> = self.bad.iter().map(|(name, what)| format!("{name}: {what}")).collect();
             self.keep.shared.set_trouble((!words.is_empty()).then(|| words.join("\n")));
         }
     }

@@ -410,7 +410,11 @@ impl LiveSink {
     /// that are in use outside of the store.
     pub(super) fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) {
         let shared = self.shared.clone();
-        let used = shared.store().drop_old(mark);
+        let recorder = self.recorder.as_ref();
+        let used = shared.store().drop_old(|used| {
+            mark(used);
+            recorder.iter().for_each(|recorder| recorder.mark(used));
+        });
         if let Some((used, recorder)) = used.zip(self.recorder.as_mut()) {
             recorder.forget(&used);
         }

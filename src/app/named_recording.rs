@@ -84,7 +84,7 @@ impl NamedRecording {
         writer.advance(session.end);
         writer.finish().map_err(failed)?;
         let bytes = std::fs::metadata(&path).map_err(failed)?.len();
-        let messages = crate::wire::text::plural(kept.len() as u64, "message");
+        let messages = crate::wire::text::plural(kept, "message");
         Ok(format!("{messages} recorded to {} ({})", path.display(), size(bytes)))
     }
 }

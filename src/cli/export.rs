@@ -1,25 +1,29 @@
 //! `export`: converts a source to another format.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use crate::app::recording_file;
-use crate::engine::filter::RowKind;
+use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::sources::{self, Limit, SchemaCodec, bodies::Contents, record, script};
+use crate::sources::{
+    self, BoundedCatalog, DecodingGaps, FrameSink, Limit, Passes, ReplayPosition, RowSink, SchemaCodec,
+    bodies::Contents, record, script,
+};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Seq, StreamId, Time};
+use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
+use super::frame_writer::{CopyHeader, FrameWriter};
 use super::io::Io;
 use super::json_out::{Objects, add_body};
+use super::progress::Progress;
 use super::select::{self, Picked};
 use super::{offline, refusals, source};
 
@@ -37,57 +41,317 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         );
     }
     let filter = select::filter(args.filter.as_deref(), RowKind::Messages, &io.zone)?;
-    let source = source::open(&args.source, global, io)?.with_messages()?;
-    let unread = sources::decoding_gaps(&source).filter(|_| !args.source.keep_secrets);
-    let from = Limit::of(&args.from, &source.loaded, &io.zone)?;
-    let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
-    let mut frames = source.loaded.frames.clone();
-    let keep_secrets = args.source.keep_secrets || source.loaded.secrets;
-    let name = source.name.clone();
-    let end = source.loaded.end;
-    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &Limit::All);
-    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
-    let contents = Contents { store: &store, schema: &schema };
-    let numbers = record::retain_part(&mut frames, store.catalog(), |frame, n| {
-        let fact = || store.row(store.row_of(n)?);
-        let matches =
-            || filter.is_empty() || fact().is_some_and(|fact| filter.message_with(&fact, &store, &contents));
-        picked.has(frame.stream)
-            && !after(&until, frame, n)
-            && (!sources::is_message(frame) || (!before(&from, frame, n) && matches()))
-    });
-    let end = match until {
-        Limit::All => end,
-        Limit::Time(at) => at.min(end),
-        Limit::Message(_) => frames.last().map_or(end, |frame| frame.at),
-    };
-    let session = Session {
-        name,
-        frames: &frames,
-        numbers: &numbers,
-        catalog: store.catalog(),
-        clock: store.clock(),
-        end,
-        schema: &schema,
-        keep_secrets,
-    };
-    let notices = match &args.output {
-        None => session.write(args.to, &store, &mut *io.stdout)?,
-        Some(path) => to_file(path, args.to, &args.source.source, args.force, io, |out| {
-            session.write(args.to, &store, out)
-        })?,
+    let (mut passes, seen) = source::passes(&args.source, global, io)?;
+    let has_secrets = seen.with_messages()?.has_secrets;
+    let from = source::limit(&mut passes, &args.from, global, io)?;
+    let until = source::limit(&mut passes, &args.until, global, io)?;
+    let is_whole = filter.is_empty()
+        && args.streams.pick().is_none()
+        && args.from == ReplayPosition::Start
+        && until == Limit::All;
+    let mut export = Export { args, filter, from, until, part: None, picked: None };
+    if !is_whole {
+        export.select(&mut passes, global, io)?;
+    }
+    let header =
+        CopyHeader { name: passes.name().to_owned(), keep_secrets: args.source.keep_secrets || has_secrets };
+    let written = match &args.output {
+        None => {
+            let mut out = std::mem::replace(&mut io.stdout, Box::new(io::sink()));
+            let written = export.write(&mut passes, header, &mut *out, global, io);
+            io.stdout = out;
+            written?
+        }
+        Some(path) => {
+            let mut file = OutputFile::create(path, args.to, &args.source.source, args.force, io)?;
+            let written = export.write(&mut passes, header, &mut file, global, io)?;
+            file.finish()?;
+            written
+        }
     };
     io.flush()?;
     if !global.quiet {
-        for notice in notices.into_iter().chain(unread) {
-            io.say(&crate::wire::text::display_safe(&notice));
+        for notice in &written.notices {
+            io.say(&crate::wire::text::display_safe(notice));
         }
         if let Some(path) = &args.output {
-            let all = store.messages();
-            io.say(&format!("{} of {} written to {}", numbers.len(), plural(all, "message"), path.display()));
+            let Written { messages, of, .. } = written;
+            io.say(&format!("{messages} of {} written to {}", plural(of, "message"), path.display()));
         }
     }
     Ok(Exit::Yes)
+}
+
+/// What was written.
+struct Written {
+    /// Messages that were written.
+    messages: u64,
+    /// Messages of the source.
+    of: u64,
+    /// Messages to the user.
+    notices: Vec<String>,
+}
+
+/// The export of the messages that the flags select.
+struct Export<'a> {
+    args: &'a ExportArgs,
+    filter: Filter,
+    from: Limit,
+    until: Limit,
+    /// The selected part; `None` for all of the source.
+    part: Option<record::Part>,
+    /// The selected streams; `None` for all.
+    picked: Option<Picked>,
+}
+
+impl Export<'_> {
+    /// Reads the source once to select messages.
+    fn select(&mut self, passes: &mut Passes, global: &Global, io: &mut Io<'_>) -> Result<(), CliError> {
+        let Export { args, filter, from, until, .. } = &*self;
+        let (timers, schema) = (&args.source.timers, passes.schema().clone());
+        let mut part = record::Part::default();
+        let select = |store: &Store, rows: Range<usize>| {
+            let contents = Contents { store, schema: &schema };
+            for row in rows {
+                let Some((Some(n), _)) = store.kind_of(row) else { continue };
+                let Some((stream, at)) = store.place_of(row).map(|(stream, _)| stream).zip(store.time_of(n))
+                else {
+                    continue;
+                };
+                let matches = || {
+                    let fact = || store.row(row);
+                    filter.is_empty()
+                        || fact().is_some_and(|fact| filter.message_with(&fact, store, &contents))
+                };
+                let node = || {
+                    let node = store.stream(stream)?.node?;
+                    Some(store.catalog().bytes(node.blob?)?.to_vec())
+                };
+                let is_retained = !after(until, at, n) && !before(from, at, n) && matches();
+                part.note(n, (stream, at), is_retained, node);
+            }
+        };
+        let mut progress = Progress::new(&args.source.source, global, io);
+        let folded = passes.fold(&mut progress, |catalog, clock| {
+            let store = sources::store(offline::options(timers), catalog, clock, &schema);
+            RowSink::new(store, select)
+        })?;
+        let store = folded.facts.finish();
+        let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+        passes.give_back(store.into_catalog());
+        self.part = Some(part.finish(|stream| picked.has(stream)));
+        self.picked = Some(picked);
+        Ok(())
+    }
+
+    fn write(
+        self,
+        passes: &mut Passes,
+        header: CopyHeader,
+        out: &mut dyn Write,
+        global: &Global,
+        io: &mut Io<'_>,
+    ) -> Result<Written, CliError> {
+        let schema = passes.schema().clone();
+        let keep_secrets = self.args.source.keep_secrets;
+        let (to, timers) = (self.args.to, &self.args.source.timers);
+        let options = offline::options(timers);
+        let mut progress = Progress::new(&self.args.source.source, global, io);
+        let mut gaps = DecodingGaps::new(&schema);
+        let (folded, mut written) = match to {
+            ExportTo::Jsonl => {
+                let objects = RefCell::new((Objects::new(out, false), Ok(())));
+                let (part, mut messages) = (self.part, 0);
+                let show = |store: &Store, rows: Range<usize>| {
+                    let (objects, result) = &mut *objects.borrow_mut();
+                    for fact in rows.filter_map(|row| store.row(row)) {
+                        let is_part = |part: &record::Part| match fact.n {
+                            Some(n) => part.has_message(fact.stream, n),
+                            None => part.has_stream(fact.stream),
+                        };
+                        if result.is_err() || !part.as_ref().is_none_or(is_part) {
+                            continue;
+                        }
+                        messages += u64::from(fact.n.is_some());
+                        let mut object = super::words::message(&fact, store);
+                        add_body(&mut object, store, &schema, fact.n);
+                        refusals::add_to(&mut object, store, &schema, &fact);
+                        *result = objects.put(&object);
+                    }
+                };
+                let folded = passes.fold(&mut progress, |catalog, clock| GapSink {
+                    facts: RowSink::new(sources::store(options, catalog, clock, &schema), show),
+                    gaps: &mut gaps,
+                })?;
+                let mut of = 0;
+                let folded = folded.map(|sink| of = sink.facts.finish().messages());
+                let (objects, result) = objects.into_inner();
+                result?;
+                objects.finish()?;
+                (folded, Written { messages, of, notices: Vec::new() })
+            }
+            _ => {
+                let json = SchemaCodec(schema.clone());
+                let (to_script, limit) = (to == ExportTo::Script, self.until);
+                let script_out = RefCell::new(None);
+                let mut script_out = script_out.borrow_mut();
+                let folded = passes.fold(&mut progress, |catalog, clock| {
+                    let copy = match to_script {
+                        true => {
+                            *script_out = Some(out);
+                            FrameCopy::Kept(Vec::new())
+                        }
+                        false => {
+                            FrameCopy::Written(FrameWriter::new(to, out, &json, (&catalog, clock), header))
+                        }
+                    };
+                    CopySink {
+                        contents: BoundedCatalog::new(catalog, options.history),
+                        part: self.part,
+                        picked: self.picked,
+                        until: limit,
+                        copy,
+                        gaps: &mut gaps,
+                        passed: Vec::new(),
+                        n: Seq(0),
+                        end: Time::ZERO,
+                        clock,
+                    }
+                })?;
+                let mut written = Ok(Written { messages: 0, of: 0, notices: Vec::new() });
+                let folded = folded.map(|sink| written = sink.finish(script_out.take(), &json));
+                (folded, written?)
+            }
+        };
+        drop(progress);
+        offline::say(&folded.notices, global, io);
+        written.notices.extend(gaps.text().filter(|_| !keep_secrets));
+        Ok(written)
+    }
+}
+
+/// Counts what cannot be decoded, beside other facts.
+struct GapSink<'a, T> {
+    facts: T,
+    gaps: &'a mut DecodingGaps,
+}
+
+impl<T: FrameSink> FrameSink for GapSink<'_, T> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.facts.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        self.gaps.note(&frame, self.facts.catalog_mut());
+        self.facts.handle(frame);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.facts.advance(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        let used = self.facts.drop_old(mark)?;
+        self.gaps.forget(&used);
+        Some(used)
+    }
+}
+
+/// The destination of the frames of a part.
+enum FrameCopy<'a> {
+    Written(FrameWriter<'a>),
+    /// For an arrow script, which is written as a whole.
+    Kept(Vec<Frame>),
+}
+
+/// Copies the frames of a part.
+struct CopySink<'a> {
+    contents: BoundedCatalog,
+    part: Option<record::Part>,
+    picked: Option<Picked>,
+    until: Limit,
+    copy: FrameCopy<'a>,
+    gaps: &'a mut DecodingGaps,
+    passed: Vec<Frame>,
+    /// Number of the last message of the source.
+    n: Seq,
+    end: Time,
+    clock: Clock,
+}
+
+impl CopySink<'_> {
+    fn put(&mut self, frame: Frame) {
+        match &mut self.copy {
+            FrameCopy::Written(writer) => writer.write(&frame, self.contents.catalog()),
+            FrameCopy::Kept(frames) => frames.push(frame),
+        }
+    }
+
+    /// Completes the copy. `out` is for an arrow script.
+    fn finish(self, out: Option<&mut dyn Write>, json: &SchemaCodec) -> Result<Written, CliError> {
+        let (mut notices, of) = (Vec::new(), self.n.0);
+        let messages = self.part.as_ref().map_or(of, record::Part::passed);
+        match self.copy {
+            FrameCopy::Written(writer) => {
+                let end = match self.until {
+                    Limit::All => self.end,
+                    Limit::Time(at) => at.min(self.end),
+                    Limit::Message(_) => writer.last(),
+                };
+                let lost = writer.finish(end)?;
+                if lost > 0 {
+                    notices.push(format!("the content of {} was lost", plural(lost, "message")));
+                }
+            }
+            FrameCopy::Kept(frames) => {
+                let made = script::from_frames(frames.iter(), self.contents.catalog(), self.clock, json);
+                if let Some(out) = out {
+                    out.write_all(script::write(&made.script).as_bytes())?;
+                }
+                notices = made.notices;
+            }
+        }
+        Ok(Written { messages, of, notices })
+    }
+}
+
+impl FrameSink for CopySink<'_> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.contents.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        self.gaps.note(&frame, self.contents.catalog());
+        self.n.0 += u64::from(sources::is_message(&frame));
+        let Some(part) = &mut self.part else { return self.put(frame) };
+        let (picked, until) = (&self.picked, &self.until);
+        let keep = |frame: &Frame, n| {
+            picked.as_ref().is_none_or(|picked| picked.has(frame.stream)) && !after(until, frame.at, n)
+        };
+        let mut passed = std::mem::take(&mut self.passed);
+        part.pass(frame, keep, &mut passed);
+        passed.drain(..).for_each(|frame| self.put(frame));
+        self.passed = passed;
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.end = self.end.max(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        let FrameCopy::Written(writer) = &mut self.copy else { return None };
+        let used = self.contents.drop_old(|used| {
+            mark(used);
+            writer.mark(used);
+        })?;
+        writer.forget(&used);
+        self.gaps.forget(&used);
+        Some(used)
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(&self.copy, FrameCopy::Written(writer) if writer.has_failed())
+    }
 }
 
 /// Writes a file. Refuses to overwrite the source, which would be lost.
@@ -99,19 +363,55 @@ pub(super) fn to_file<T>(
     io: &Io<'_>,
     write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
 ) -> Result<T, CliError> {
-    if offline::find(source, io).is_ok_and(|read| is_same(&read, path)) {
-        let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
-        return Err(error.next("--output OTHER-FILE"));
-    }
-    let failed = |error: io::Error| {
-        let exists = error.kind() == io::ErrorKind::AlreadyExists;
-        let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
-        if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
-    };
-    let mut file = BufWriter::new(create(path, to, force).map_err(failed)?);
+    let mut file = OutputFile::create(path, to, source, force, io)?;
     let written = write(&mut file)?;
-    file.flush().map_err(failed)?;
+    file.finish()?;
     Ok(written)
+}
+
+/// A file that is written.
+pub(super) struct OutputFile {
+    path: PathBuf,
+    file: BufWriter<File>,
+}
+
+impl OutputFile {
+    /// Creates a file. Refuses to overwrite the source, which would be lost.
+    pub(super) fn create(
+        path: &Path,
+        to: ExportTo,
+        source: &str,
+        force: bool,
+        io: &Io<'_>,
+    ) -> Result<OutputFile, CliError> {
+        if offline::find(source, io).is_ok_and(|read| is_same(&read, path)) {
+            let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
+            return Err(error.next("--output OTHER-FILE"));
+        }
+        let file = create(path, to, force).map_err(|error| unwritable(path, error))?;
+        Ok(OutputFile { path: path.to_owned(), file: BufWriter::new(file) })
+    }
+
+    /// Writes what is buffered.
+    pub(super) fn finish(mut self) -> Result<(), CliError> {
+        self.file.flush().map_err(|error| unwritable(&self.path, error))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+fn unwritable(path: &Path, error: io::Error) -> CliError {
+    let exists = error.kind() == io::ErrorKind::AlreadyExists;
+    let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
+    if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
 }
 
 /// Whether two paths name one file.
@@ -136,128 +436,18 @@ pub(super) fn create(path: &Path, to: ExportTo, force: bool) -> io::Result<File>
     options.open(path)
 }
 
-fn before(from: &Limit, frame: &Frame, n: Seq) -> bool {
+fn before(from: &Limit, at: Time, n: Seq) -> bool {
     match from {
         Limit::All => true,
         Limit::Message(first) => n < *first,
-        Limit::Time(first) => frame.at < *first,
+        Limit::Time(first) => at < *first,
     }
 }
 
-fn after(until: &Limit, frame: &Frame, n: Seq) -> bool {
+fn after(until: &Limit, at: Time, n: Seq) -> bool {
     match until {
         Limit::All => false,
         Limit::Message(last) => n > *last,
-        Limit::Time(last) => frame.at > *last,
-    }
-}
-
-/// A session to write.
-pub(super) struct Session<'a> {
-    pub(super) name: String,
-    pub(super) frames: &'a [Frame],
-    /// Numbers of the messages among the frames.
-    pub(super) numbers: &'a BTreeSet<Seq>,
-    pub(super) catalog: &'a Catalog,
-    pub(super) clock: Clock,
-    pub(super) end: Time,
-    pub(super) schema: &'a Arc<Schema>,
-    pub(super) keep_secrets: bool,
-}
-
-impl Session<'_> {
-    /// Writes the session, and describes what could not be written.
-    fn write(&self, to: ExportTo, store: &Store, out: &mut dyn Write) -> Result<Vec<String>, CliError> {
-        match to {
-            ExportTo::Raw => {
-                let lost = self.raw(out)?;
-                if lost > 0 {
-                    return Ok(vec![format!("the content of {} was lost", plural(lost, "message"))]);
-                }
-            }
-            ExportTo::Xdsrec => self.recording(out)?,
-            ExportTo::Script => {
-                let codec = SchemaCodec(self.schema.clone());
-                let exported = script::from_frames(self.frames.iter(), self.catalog, self.clock, &codec);
-                out.write_all(script::write(&exported.script).as_bytes())?;
-                return Ok(exported.notices);
-            }
-            ExportTo::Jsonl => self.objects(store, out)?,
-            // Graphs and resources are written by their own modules.
-            ExportTo::Dot | ExportTo::Mermaid | ExportTo::Dir | ExportTo::Bootstrap => {}
-        }
-        Ok(Vec::new())
-    }
-
-    /// Writes raw JSONL, and returns the number of messages whose content was lost.
-    pub(super) fn raw(&self, out: &mut dyn Write) -> Result<u64, CliError> {
-        let json = SchemaCodec(self.schema.clone());
-        let mut writer = record::raw::Writer::new(out, self.clock, Some(&json));
-        for frame in self.frames {
-            writer.write(frame, self.catalog)?;
-        }
-        let lost = writer.lost();
-        writer.finish()?;
-        Ok(lost)
-    }
-
-    /// Writes a recording. The writer owns its output, so it writes to a buffer that is emptied
-    /// here.
-    pub(super) fn recording(&self, out: &mut dyn Write) -> Result<(), CliError> {
-        let header = record::Header {
-            created: self.clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-            seed: self.catalog.seed(),
-            keep_secrets: self.keep_secrets,
-            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
-            source: self.name.clone(),
-            clock: self.clock,
-        };
-        let spool = Spool::default();
-        let mut writer = record::Writer::new(spool.clone(), header)?;
-        for frame in self.frames {
-            writer.write(frame, self.catalog)?;
-            spool.empty_into(out)?;
-        }
-        writer.advance(self.end);
-        writer.finish()?;
-        Ok(spool.empty_into(out)?)
-    }
-
-    /// Writes the message objects of `log`, with their bodies.
-    fn objects(&self, store: &Store, out: &mut dyn Write) -> Result<(), CliError> {
-        let streams: BTreeSet<StreamId> = self.frames.iter().map(|frame| frame.stream).collect();
-        let mut objects = Objects::new(out, false);
-        for fact in (0..store.rows()).filter_map(|row| store.row(row)) {
-            if !fact.n.map_or(streams.contains(&fact.stream), |n| self.numbers.contains(&n)) {
-                continue;
-            }
-            let mut object = super::words::message(&fact, store);
-            add_body(&mut object, store, self.schema, fact.n);
-            refusals::add_to(&mut object, store, self.schema, &fact);
-            objects.put(&object)?;
-        }
-        Ok(objects.finish()?)
-    }
-}
-
-/// A buffer between the writer of recordings and an output that is only borrowed.
-#[derive(Clone, Default)]
-struct Spool(Arc<Mutex<Vec<u8>>>);
-
-impl Spool {
-    fn empty_into(&self, out: &mut dyn Write) -> io::Result<()> {
-        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
-        out.write_all(&bytes)
-    }
-}
-
-impl Write for Spool {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        Limit::Time(last) => at > *last,
     }
 }

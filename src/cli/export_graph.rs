@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::engine::graph::{self, Graph};
 use crate::present::graph::{dot, mermaid};
 use crate::present::report;
-use crate::sources::{self, Limit, ReplayPosition};
+use crate::sources::ReplayPosition;
 use crate::wire::event::StreamId;
 use crate::wire::text::plural;
 
@@ -14,7 +14,7 @@ use super::error::{CliError, Exit};
 use super::export::to_file;
 use super::io::Io;
 use super::select::{self, Picked};
-use super::{offline, source};
+use super::source;
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.filter.is_some() {
@@ -25,9 +25,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         let error = CliError::usage("--from selects messages, and a graph shows one moment");
         return Err(error.next("--until WHEN, for the graph of an earlier moment"));
     }
-    let source = source::open(&args.source, global, io)?;
-    let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
-    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &until);
+    let (store, folded) = source::store_at(&args.source, &args.until, global, io)?;
+    let schema = folded.schema;
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let clients: BTreeSet<Vec<StreamId>> =
         picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();

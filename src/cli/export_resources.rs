@@ -11,7 +11,7 @@ use crate::peers::bootstrap::{self, ResourcesByKind};
 use crate::peers::server::Snapshot;
 use crate::present::json;
 use crate::schema::{self, Schema};
-use crate::sources::{self, Limit, ReplayPosition};
+use crate::sources::ReplayPosition;
 use crate::wire::event::{ApiVersion, Kind, TypeUrl};
 use crate::wire::text::{display_safe, json_safe, plural};
 
@@ -20,7 +20,7 @@ use super::error::{CliError, Exit};
 use super::export::{create, to_file};
 use super::io::Io;
 use super::select::{self, Picked};
-use super::{offline, source};
+use super::source;
 
 /// Full name of the message of a node.
 const NODE: &str = "envoy.config.core.v3.Node";
@@ -30,9 +30,8 @@ const MAX_FILE_NAME: usize = 200;
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     check_flags(args)?;
-    let source = source::open(&args.source, global, io)?;
-    let until = Limit::of(&args.until, &source.loaded, &io.zone)?;
-    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &until);
+    let (store, folded) = source::store_at(&args.source, &args.until, global, io)?;
+    let schema = folded.schema;
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let nodes: BTreeSet<&str> = picked.streams.iter().filter_map(select::node).collect();
     if nodes.len() > 1 {

@@ -15,7 +15,7 @@ use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema, links};
 use crate::sources::{
-    self, Limit, ReplayPosition,
+    ReplayPosition,
     bodies::{self, Contents},
 };
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
@@ -33,7 +33,7 @@ use super::subscriptions::SubscriptionRows;
 use super::table::{Cell, Table};
 use super::target::GetTarget;
 use super::words::resource_state;
-use super::{offline, source, tree};
+use super::{source, tree};
 
 mod wide;
 
@@ -56,9 +56,9 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         findings.extend_from_slice(lint.findings());
         (store, schema) = (of_source, folded.schema);
     } else {
-        let source = source::open(&asked, global, io)?;
-        let limit = Limit::of(&args.at, &source.loaded, &io.zone)?;
-        (store, schema) = sources::replay(source, offline::options(&asked.timers), &limit);
+        let folded;
+        (store, folded) = source::store_at(&asked, &args.at, global, io)?;
+        schema = folded.schema;
     }
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     if is_about_nodes {

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use crate::engine::store::{MessageKind, Store, StreamFact};
 use crate::present::{json, report};
-use crate::sources::{self, Limit, ReplayPosition};
-use crate::wire::event::Variant;
+use crate::sources::{self, DecodingGaps, FrameSink};
+use crate::wire::Frame;
+use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::event::{Time, Variant};
 use crate::wire::text::{age, count, display_safe, plural, size};
 
 use super::args::{Format, Global, InfoArgs};
@@ -16,11 +18,20 @@ use super::json_out::Objects;
 use super::{offline, select, source, words};
 
 pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let source = source::open_any(&args.source, global, io)?;
-    let (form, file) = (source.format, source.size);
-    let limit = Limit::of(&ReplayPosition::End, &source.loaded, &io.zone)?;
-    let unread = sources::decoding_gaps(&source);
-    let (store, schema) = sources::replay(source, offline::options(&args.source.timers), &limit);
+    let timers = &args.source.timers;
+    let folded = source::fold_any(&args.source, global, io, |catalog, clock, schema: &_| InfoSink {
+        store: sources::store(offline::options(timers), catalog, clock, schema),
+        gaps: DecodingGaps::new(schema),
+        kinds: BTreeMap::new(),
+        rows: 0,
+    })?;
+    offline::say(&folded.notices, global, io);
+    if let Err(error) = folded.check_content() {
+        io.say(&display_safe(&error.to_string()));
+    }
+    source::say_dropped(&folded.facts.store, &args.source, global, io);
+    let (form, file, schema) = (folded.format, folded.size, folded.schema);
+    let InfoSink { store, gaps, kinds, .. } = folded.facts;
     let out = &mut *io.stdout;
     if args.format != Format::Text {
         let mut objects = match args.format {
@@ -38,8 +49,11 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     writeln!(out, "time      {}", span(&store))?;
     let streams = store.streams();
     let nodes: std::collections::BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
-    let nodes =
-        format!("{} of {}", plural(streams.len() as u64, "stream"), plural(nodes.len() as u64, "node"));
+    let nodes = format!(
+        "{} of {}",
+        plural((streams.len() + store.dropped_streams()) as u64, "stream"),
+        plural(nodes.len() as u64, "node")
+    );
     writeln!(out, "streams   {nodes}")?;
     for stream in &streams {
         let line = stream_line(stream, &store);
@@ -48,17 +62,12 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             writeln!(out, "         {}", display_safe(&line))?;
         }
     }
-    let mut kinds: BTreeMap<MessageKind, u64> = BTreeMap::new();
-    for fact in (0..store.rows()).filter_map(|row| store.row(row)).filter(|fact| fact.n.is_some()) {
-        *kinds.entry(fact.kind).or_default() += 1;
-    }
     let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {}", count(*n), kind.word())).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     writeln!(out, "messages  {}{kinds}", count(store.messages()))?;
-    let blobs = || store.catalog().blobs().map(|(_, blob)| blob);
-    let bytes: u64 = blobs().map(|blob| u64::from(blob.size)).sum();
-    writeln!(out, "content   {}, {}", plural(blobs().count() as u64, "distinct resource"), size(bytes))?;
-    let redacted = blobs().filter(|blob| blob.redacted).count() as u64;
+    let totals = store.catalog().totals();
+    writeln!(out, "content   {}, {}", plural(totals.blobs, "distinct resource"), size(totals.bytes))?;
+    let redacted = totals.redacted;
     writeln!(
         out,
         "secrets   {}",
@@ -68,10 +77,46 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             format!("taken out of {}", plural(redacted, "resource"))
         }
     )?;
-    if let Some(unread) = unread {
+    if let Some(unread) = gaps.text() {
         writeln!(out, "          {unread}")?;
     }
     Ok(Exit::Yes)
+}
+
+/// A fold that counts messages and contents.
+struct InfoSink {
+    store: Store,
+    gaps: DecodingGaps,
+    kinds: BTreeMap<MessageKind, u64>,
+    /// Rows that were counted.
+    rows: usize,
+}
+
+impl FrameSink for InfoSink {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.store.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        self.gaps.note(&frame, self.store.catalog());
+        self.store.handle(frame);
+        for row in self.rows..self.store.rows() {
+            if let Some((Some(_), kind)) = self.store.kind_of(row) {
+                *self.kinds.entry(kind).or_default() += 1;
+            }
+        }
+        self.rows = self.store.rows();
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.store.advance(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        let used = FrameSink::drop_old(&mut self.store, mark)?;
+        self.gaps.forget(&used);
+        Some(used)
+    }
 }
 
 /// Describes when a session began, and how long it is.

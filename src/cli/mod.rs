@@ -22,6 +22,7 @@ mod explain;
 mod export;
 mod export_graph;
 mod export_resources;
+mod frame_writer;
 mod get;
 mod graphs;
 mod help;

@@ -1,21 +1,22 @@
 //! `redact`: copies a recording without its secrets.
 
-use crate::wire::GapCause;
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::schema::redact::Redactor;
-use crate::sources::{self, SourceFormat, record::Loaded};
-use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact};
-use crate::wire::event::Seq;
+use crate::sources::{BoundedCatalog, DecodingGaps, FrameSink, SchemaCodec, SourceFormat};
+use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent};
+use crate::wire::event::Time;
 use crate::wire::text::plural;
-use crate::wire::{End, Frame, FramePayload, Message, Open, clean_open};
+use crate::wire::{End, Frame, FramePayload, GapCause, Message, Open, clean_open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};
-use super::export::{self, Session};
+use super::export::OutputFile;
+use super::frame_writer::{CopyHeader, FrameWriter};
 use super::io::Io;
-use super::{offline, schema_flags};
+use super::progress::Progress;
+use super::{offline, source};
 
 pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let output = &args.output;
@@ -24,8 +25,8 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     // Leave secrets in while reading, to count them below.
     let whole = SourceArgs { keep_secrets: true, ..args.source.clone() };
-    let opened = offline::open(&whole, schema_flags::seed()?, global, io)?;
-    let to = match opened.format {
+    let (mut passes, seen) = source::offline_passes(&whole, global, io)?;
+    let to = match seen.format {
         SourceFormat::Recording | SourceFormat::Capture => ExportTo::Xdsrec,
         SourceFormat::Raw => ExportTo::Raw,
         form => {
@@ -33,36 +34,82 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
             return Err(error.next("a recording, raw JSONL or a packet capture"));
         }
     };
-    let mut clean = Redaction::new(
-        Arc::new(Redactor::new(opened.schema.clone(), opened.loaded.catalog.seed())),
-        opened.loaded.catalog.seed(),
-    );
-    let frames: Vec<Frame> =
-        opened.loaded.frames.iter().map(|frame| clean.frame(frame, &opened.loaded.catalog)).collect();
-    let Redaction { catalog, taken, lost, .. } = clean;
-    let numbers: BTreeSet<Seq> = BTreeSet::new();
-    let session = Session {
-        name: opened.name.clone(),
-        frames: &frames,
-        numbers: &numbers,
-        catalog: &catalog,
-        clock: opened.loaded.clock,
-        end: opened.loaded.end,
-        schema: &opened.schema,
-        keep_secrets: false,
-    };
-    export::to_file(output, to, &args.source.source, args.force, io, |out| match to {
-        ExportTo::Raw => session.raw(out).map(drop),
-        _ => session.recording(out),
+    let schema = passes.schema().clone();
+    let json = SchemaCodec(schema.clone());
+    let budget = offline::options(&args.source.timers).history;
+    let header = CopyHeader { name: passes.name().to_owned(), keep_secrets: false };
+    let mut file = OutputFile::create(output, to, &args.source.source, args.force, io)?;
+    let mut progress = Progress::new(&args.source.source, global, io);
+    let folded = passes.fold(&mut progress, |catalog, clock| {
+        let clean = Redaction::new(Arc::new(Redactor::new(schema.clone(), catalog.seed())), catalog.seed());
+        let writer = FrameWriter::new(to, &mut file, &json, (&catalog, clock), header);
+        RedactSink {
+            from: BoundedCatalog::new(catalog, budget / 2),
+            budget,
+            clean,
+            writer,
+            gaps: DecodingGaps::new(&schema),
+            end: Time::ZERO,
+        }
     })?;
+    drop(progress);
+    let mut facts = None;
+    let folded = folded.map(|sink| {
+        facts = Some((sink.clean.taken, sink.clean.lost, sink.gaps, sink.writer.finish(sink.end)))
+    });
+    let (taken, lost, gaps, written) = facts.expect("the fold has a result");
+    written?;
+    file.finish()?;
+    offline::say(&folded.notices, global, io);
     if !global.quiet {
-        let loaded = Loaded { catalog, frames, ..opened.loaded };
-        let unread = sources::decoding_gaps(&sources::Source { loaded, ..opened });
         let lost = (lost > 0).then(|| format!("the content of {} was lost", plural(lost, "message")));
-        lost.into_iter().chain(unread).for_each(|notice| io.say(&notice));
+        lost.into_iter().chain(gaps.text()).for_each(|notice| io.say(&notice));
         io.say(&format!("{taken}; written to {}", output.display()));
     }
     Ok(Exit::Yes)
+}
+
+/// Copies a session without its secrets.
+struct RedactSink<'a> {
+    from: BoundedCatalog,
+    /// Bytes that the contents of session and copy may take, each half of them.
+    budget: usize,
+    clean: Redaction,
+    writer: FrameWriter<'a>,
+    gaps: DecodingGaps,
+    end: Time,
+}
+
+impl FrameSink for RedactSink<'_> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.from.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        let frame = self.clean.frame(&frame, self.from.catalog());
+        self.gaps.note(&frame, &self.clean.catalog);
+        self.writer.write(&frame, &self.clean.catalog);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.end = self.end.max(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        if self.clean.catalog.memory() > self.clean.drop_at.max(self.budget / 2) {
+            let mut used = UsedContent::default();
+            self.writer.mark(&mut used);
+            let used = self.clean.catalog.retain(used);
+            self.writer.forget(&used);
+            self.gaps.forget(&used);
+            self.clean.drop_at = self.clean.catalog.memory() + self.budget / 4;
+        }
+        self.from.drop_old(mark)
+    }
+
+    fn is_done(&self) -> bool {
+        self.writer.has_failed()
+    }
 }
 
 /// Number of places where secrets were taken out.
@@ -90,14 +137,28 @@ struct Redaction {
     redactor: Arc<dyn Redact>,
     catalog: Catalog,
     taken: RedactionCounts,
+    /// Hashes of contents from which secrets were taken out, which may be dropped and sent again.
+    counted: HashSet<u128>,
+    /// Bytes of the catalog from which contents are dropped.
+    drop_at: usize,
     /// Messages whose bytes were lost.
     lost: u64,
 }
 
+/// Contents with secrets that are counted once, however often they are dropped and sent again.
+const MAX_COUNTED: usize = 1 << 20;
+
 impl Redaction {
     fn new(redactor: Arc<dyn Redact>, seed: u64) -> Redaction {
         let catalog = Catalog::new(seed, Some(redactor.clone()), Box::new(MemoryBodies::default()));
-        Redaction { redactor, catalog, taken: RedactionCounts::default(), lost: 0 }
+        Redaction {
+            redactor,
+            catalog,
+            taken: RedactionCounts::default(),
+            counted: HashSet::new(),
+            drop_at: 0,
+            lost: 0,
+        }
     }
 
     fn frame(&mut self, frame: &Frame, from: &Catalog) -> Frame {
@@ -120,7 +181,10 @@ impl Redaction {
         let new = self.catalog.blobs_after(known).iter();
         // Count payloads only: the wrapper of a resource is a separate blob.
         let resource = |blob: &&Blob| blob.redacted && matches!(blob.form, content::BlobForm::Any { .. });
-        self.taken.resources += new.filter(resource).count() as u64;
+        for blob in new.filter(resource) {
+            let is_new = self.counted.len() >= MAX_COUNTED || self.counted.insert(blob.hash);
+            self.taken.resources += u64::from(is_new);
+        }
         self.taken.messages += u64::from(clean.redacted);
         if message.redacted {
             // Keep the original size of a message that was redacted before.

@@ -2,21 +2,24 @@
 
 mod screens;
 
+use std::io::Write;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::engine::filter::RowKind;
+use crate::engine::filter::{Filter, RowKind};
+use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::sources::{self, Limit, ReplayPosition, record::Loaded};
+use crate::sources::{self, Limit, ReplayPosition, RowSink, StoreUntil, Timeline, record::Loaded};
 
 use super::args::LogArgs;
 use super::args::{Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
 use super::error::{CliError, Exit};
-use super::io::Io;
+use super::io::{Io, Style};
+use super::progress::Progress;
 use super::select::Picked;
-
-use super::{message_line, offline, schema_flags, select};
+use super::{message_line, offline, schema_flags, select, source};
 
 /// Interval at which a followed file is checked.
 const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -38,9 +41,8 @@ pub(super) fn run(args: &ReplayArgs, global: &Global, io: &mut Io<'_>) -> Result
         stream: None,
         time: args.time,
         jsonl: args.format == Some(Format::Jsonl),
-        follow: args.follow,
     };
-    lines.print(seed, global, io)
+    if args.follow { lines.follow(seed, global, io) } else { lines.print(global, io) }
 }
 
 /// Runs `log FILE --follow`.
@@ -59,9 +61,8 @@ pub(super) fn follow_lines(
         stream: pick.as_ref(),
         time: args.time,
         jsonl: output == Format::Jsonl,
-        follow: true,
     };
-    lines.print(schema_flags::seed()?, global, io)
+    lines.follow(schema_flags::seed()?, global, io)
 }
 
 /// Refuses to follow stdin.
@@ -72,7 +73,7 @@ fn check_is_file(args: &SourceArgs) -> Result<(), CliError> {
     }
 }
 
-/// The lines of a source, and with `follow` those that come.
+/// The lines of a source.
 struct Lines<'a> {
     source: &'a SourceArgs,
     at: &'a ReplayPosition,
@@ -80,50 +81,87 @@ struct Lines<'a> {
     stream: Option<&'a StreamPick>,
     time: TimeFormat,
     jsonl: bool,
-    follow: bool,
 }
 
 impl Lines<'_> {
+    /// Prints each row: when memory is full, and at the end.
+    fn print(&self, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+        let filter = select::filter(self.filter, RowKind::Messages, &io.zone(self.time))?;
+        let (mut passes, seen) = source::offline_passes(self.source, global, io)?;
+        seen.with_messages()?;
+        let limit = source::limit(&mut passes, self.at, global, io)?;
+        let (schema, timers) = (passes.schema().clone(), &self.source.timers);
+        let mut printer = self.printer(filter, global, io);
+        let mut out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
+        let mut result = Ok(());
+        let mut progress = Progress::new(&self.source.source, global, io);
+        let folded = passes.fold(&mut progress, |catalog, clock| {
+            let store = sources::store(offline::options(timers), catalog, clock, &schema);
+            RowSink::new(StoreUntil::new(store, limit), |facts: &StoreUntil, rows| {
+                if result.is_ok() {
+                    result = printer.rows(facts.store(), rows, &mut *out);
+                }
+            })
+        });
+        drop(progress);
+        let folded = folded.map(|folded| folded.map(|sink| drop(sink.finish())));
+        io.stdout = out;
+        offline::say(&folded?.notices, global, io);
+        result?;
+        io.flush()?;
+        Ok(Exit::Yes)
+    }
+
+    fn printer(&self, filter: Filter, global: &Global, io: &Io<'_>) -> LinePrinter<'_> {
+        LinePrinter { lines: self, filter, zone: io.zone(self.time), style: io.style(global) }
+    }
+
     /// Prints each row, then those that come.
-    fn print(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    fn follow(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
         let zone = io.zone(self.time);
         let filter = select::filter(self.filter, RowKind::Messages, &zone)?;
-        let style = io.style(global);
-        let opened = offline::read_quietly(self.source, seed, global, io)?;
+        let mut printer = self.printer(filter, global, io);
         // A recording that is followed may have just begun.
-        if !self.follow {
-            offline::check_content(&opened)?;
-        }
+        let opened = offline::read_quietly(self.source, seed, global, io)?;
         offline::say(&opened.loaded.notices, global, io);
         let opened = opened.with_messages()?;
         let limit = Limit::of(self.at, &opened.loaded, &zone)?;
-        let reload = if self.follow {
-            Some(follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?)
-        } else {
-            None
-        };
+        let reload = follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?;
         let timers = &self.source.timers;
         let (mut store, schema) = sources::replay(opened, offline::options(timers), &limit);
         let mut shown = 0;
         loop {
-            let picked = Picked::of(self.stream, &store)?;
-            for fact in (shown..store.rows()).filter_map(|row| store.row(row)) {
-                if picked.has(fact.stream) && filter.message(&fact, &store) {
-                    let line = if self.jsonl {
-                        message_line::json(&fact, &store)
-                    } else {
-                        message_line::text(&fact, &store, &zone, style)
-                    };
-                    writeln!(io.stdout, "{}", line.trim_end())?;
-                }
-            }
+            printer.rows(&store, shown..store.rows(), &mut *io.stdout)?;
             io.flush()?;
             shown = shown.max(store.rows());
-            let Some(loaded) = reload.as_ref().and_then(|reload| reload.recv().ok()) else {
-                return Ok(Exit::Yes);
-            };
+            let Ok(loaded) = reload.recv() else { return Ok(Exit::Yes) };
             store = sources::replay_all(loaded, offline::options(timers), &schema);
         }
+    }
+}
+
+/// Prints rows as lines.
+struct LinePrinter<'a> {
+    lines: &'a Lines<'a>,
+    filter: Filter,
+    zone: jiff::tz::TimeZone,
+    style: Style,
+}
+
+impl LinePrinter<'_> {
+    fn rows(&mut self, store: &Store, rows: Range<usize>, out: &mut dyn Write) -> Result<(), CliError> {
+        let picked = Picked::of(self.lines.stream, store)?;
+        for fact in rows.filter_map(|row| store.row(row)) {
+            if picked.has(fact.stream) && self.filter.message(&fact, store) {
+                let line = if self.lines.jsonl {
+                    message_line::json(&fact, store)
+                } else {
+                    message_line::text(&fact, store, &self.zone, self.style)
+                };
+                writeln!(out, "{}", line.trim_end())?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use crate::app::analysis::{self, Analysis};
+use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::sources::{self, Folded, FrameSink, Source};
+use crate::sources::{self, Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
-use crate::wire::text::display_safe;
+use crate::wire::text::{plural, size};
 
 use super::args::{Global, SourceArgs};
 use super::error::CliError;
@@ -34,19 +35,6 @@ pub(super) fn open_with_seed(
     offline::open(args, seed, global, io)
 }
 
-/// Opens SOURCE, also one that holds nothing of xDS, and prints its notices to stderr.
-pub(super) fn open_any(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Result<Source, CliError> {
-    if offline::is_server(&args.source) {
-        return open(args, global, io);
-    }
-    let source = offline::read_quietly(args, schema_flags::seed()?, global, io)?;
-    offline::say(&source.loaded.notices, global, io);
-    if let Err(error) = source.check_content() {
-        io.say(&display_safe(&error.to_string()));
-    }
-    Ok(source)
-}
-
 /// Folds SOURCE into what `begin` makes, and prints its notices to stderr.
 pub(super) fn fold<T: FrameSink>(
     args: &SourceArgs,
@@ -54,7 +42,9 @@ pub(super) fn fold<T: FrameSink>(
     io: &mut Io<'_>,
     begin: impl FnOnce(Catalog, Clock, &Arc<Schema>) -> T,
 ) -> Result<Folded<T>, CliError> {
-    let folded = fold_quietly(args, global, io, begin)?;
+    let folded = fold_any(args, global, io, begin)?;
+    // An empty or damaged file must not pass for one that is in sync.
+    folded.check_content().map_err(|error| offline::damaged(error, &folded.notices))?;
     offline::say(&folded.notices, global, io);
     Ok(folded)
 }
@@ -65,13 +55,125 @@ pub(super) fn analyse(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Folded<Analysis>, CliError> {
-    fold(args, global, io, |catalog, clock, schema: &_| {
+    let folded = fold(args, global, io, |catalog, clock, schema: &_| {
         let store = sources::store(offline::options(&args.timers), catalog, clock, schema);
         Analysis::new(store, analysis::rules(schema))
-    })
+    })?;
+    say_dropped(&folded.facts, args, global, io);
+    Ok(folded)
 }
 
-fn fold_quietly<T: FrameSink>(
+/// Opens SOURCE for reading it in passes, and refuses one that holds nothing of xDS. Returns what the
+/// first look says about it, too.
+pub(super) fn passes(
+    args: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Passes, Folded<()>), CliError> {
+    passes_with_seed(args, schema_flags::seed()?, global, io)
+}
+
+/// Opens SOURCE like [`passes`], and refuses a server.
+pub(super) fn offline_passes(
+    args: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Passes, Folded<()>), CliError> {
+    if offline::is_server(&args.source) {
+        offline::find(&args.source, io)?;
+    }
+    passes(args, global, io)
+}
+
+fn passes_with_seed(
+    args: &SourceArgs,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Passes, Folded<()>), CliError> {
+    let budget = offline::options(&args.timers).history;
+    let mut passes = if offline::is_server(&args.source) {
+        Passes::of(client::fetch(args, seed, global, io)?, budget)
+    } else {
+        let schema = schema_flags::schema(&args.descriptors, global)?;
+        match offline::locate(args, global, io)? {
+            Location::Path(path) => Passes::open(&offline::spec(args, seed, &path), &schema, budget)?,
+            location => Passes::of(offline::read(args, seed, &location, &schema, io)?, budget),
+        }
+    };
+    let seen = passes.look(&mut Progress::new(&args.source, global, io))?;
+    seen.check_content().map_err(|error| offline::damaged(error, &seen.notices))?;
+    Ok((passes, seen))
+}
+
+/// Finds a position in a source.
+pub(super) fn limit(
+    passes: &mut Passes,
+    position: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Limit, CliError> {
+    if let Some(limit) = Limit::known(position) {
+        return Ok(limit);
+    }
+    let name = passes.name().to_owned();
+    let span = passes.span(&mut Progress::new(&name, global, io))?;
+    Ok(Limit::within(position, &span, &io.zone)?)
+}
+
+/// Folds SOURCE up to a position into a store, and prints its notices to stderr.
+pub(super) fn store_at(
+    args: &SourceArgs,
+    position: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Store, Folded<()>), CliError> {
+    store_with_seed(args, position, schema_flags::seed()?, global, io)
+}
+
+/// Folds SOURCE like [`store_at`], with `seed` as the key of the ids of secrets, except in
+/// recordings.
+pub(super) fn store_with_seed(
+    args: &SourceArgs,
+    position: &ReplayPosition,
+    seed: u64,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<(Store, Folded<()>), CliError> {
+    let (mut passes, _) = passes_with_seed(args, seed, global, io)?;
+    let limit = limit(&mut passes, position, global, io)?;
+    let schema = passes.schema().clone();
+    let mut progress = Progress::new(&args.source, global, io);
+    let folded = passes.fold(&mut progress, |catalog, clock| {
+        let store = sources::store(offline::options(&args.timers), catalog, clock, &schema);
+        StoreUntil::new(store, limit)
+    })?;
+    drop(progress);
+    offline::say(&folded.notices, global, io);
+    let mut store = None;
+    let folded = folded.map(|until| store = Some(until.into_store()));
+    let store = store.expect("the fold has a store");
+    say_dropped(&store, args, global, io);
+    Ok((store, folded))
+}
+
+/// Says how many ended streams a store has dropped.
+pub(super) fn say_dropped(store: &Store, args: &SourceArgs, global: &Global, io: &mut Io<'_>) {
+    let streams = store.dropped_streams() as u64;
+    if streams > 0 && !global.quiet {
+        let memory = args.timers.memory;
+        let size = |bytes: u64| size(bytes).replace(' ', "");
+        io.say(&format!(
+            "{} did not fit into --memory {} and are left out; --memory {} holds twice as many",
+            plural(streams, "ended stream"),
+            size(memory),
+            size(memory.saturating_mul(2)),
+        ));
+    }
+}
+
+/// Folds SOURCE, also one that holds nothing of xDS, and prints nothing.
+pub(super) fn fold_any<T: FrameSink>(
     args: &SourceArgs,
     global: &Global,
     io: &mut Io<'_>,
@@ -92,7 +194,5 @@ fn fold_quietly<T: FrameSink>(
         }
         location => offline::read(args, seed, &location, &schema, io)?.fold(begin),
     };
-    // An empty or damaged file must not pass for one that is in sync.
-    folded.check_content().map_err(|error| offline::damaged(error, &folded.notices))?;
     Ok(folded)
 }

@@ -8,6 +8,7 @@ mod get;
 mod info;
 mod lasting;
 mod log;
+mod memory;
 mod places;
 mod reference;
 mod secrets;

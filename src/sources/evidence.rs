@@ -41,6 +41,11 @@ impl Evidence {
         }
     }
 
+    /// Whether any frame so far is of xDS.
+    pub(super) fn has_xds(&self) -> bool {
+        self.has_xds
+    }
+
     /// Refuses a source without messages, failed connections or rejected streams.
     ///
     /// # Errors

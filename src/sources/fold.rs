@@ -10,7 +10,7 @@ use crate::sources::open::{self, Source, SourceError, SourceFormat, Spec};
 use crate::sources::pcap::{self, CaptureError};
 use crate::sources::record::{self, Loaded};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Time, TypeUrl};
 
 /// A receiver of frames, in recorded order.
@@ -21,6 +21,15 @@ pub trait FrameSink {
     fn handle(&mut self, frame: Frame);
     /// Moves the clock on to `now`, without a frame.
     fn advance(&mut self, now: Time);
+    /// Drops old facts if all of them take too much memory, and returns the contents that are still
+    /// in use. `mark` marks those in use outside of the receiver.
+    fn drop_old(&mut self, _mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        None
+    }
+    /// Whether the rest of the source need not be read.
+    fn is_done(&self) -> bool {
+        false
+    }
 }
 
 impl FrameSink for Store {
@@ -32,6 +41,9 @@ impl FrameSink for Store {
     }
     fn advance(&mut self, now: Time) {
         self.advance(now);
+    }
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        self.is_over_budget().then(|| self.drop_old_facts(mark))
     }
 }
 
@@ -54,8 +66,14 @@ pub struct Folded<T> {
     pub unanswered: Vec<(TypeUrl, Option<String>)>,
     /// Damage, a truncated tail, lines skipped: one sentence each.
     pub notices: Vec<String>,
-    name: String,
-    format: SourceFormat,
+    /// Whether the source was recorded with `--keep-secrets`.
+    pub has_secrets: bool,
+    /// Name for messages, as the user typed it.
+    pub name: String,
+    /// The recognised format.
+    pub format: SourceFormat,
+    /// Size of the file in bytes; `None` for folders, pipes and servers.
+    pub size: Option<u64>,
     evidence: Evidence,
 }
 
@@ -66,6 +84,13 @@ impl<T> Folded<T> {
     /// [`SourceError::Empty`] for an empty file, or a session of other protocols only.
     pub fn check_content(&self) -> Result<(), SourceError> {
         self.evidence.check(&self.name, self.format)
+    }
+
+    /// Converts the result.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Folded<U> {
+        let Folded { facts, schema, unanswered, notices, has_secrets, name, format, size, evidence } = self;
+        let facts = convert(facts);
+        Folded { facts, schema, unanswered, notices, has_secrets, name, format, size, evidence }
     }
 
     /// Passes the result on if the source has messages.
@@ -98,11 +123,16 @@ pub fn fold<T: FrameSink>(
     Ok(open::open(spec, schema)?.fold(begin))
 }
 
+/// Whether [`fold`] reads the source piece by piece.
+pub(super) fn is_folded(spec: &Spec) -> Result<bool, SourceError> {
+    Ok(start_recording(&spec.path, &spec.name)?.is_some() || open::capture_file(&spec.path).is_some())
+}
+
 impl Source {
     /// Folds a source that is in memory.
     pub fn fold<T: FrameSink>(self, begin: impl FnOnce(Catalog, Clock) -> T) -> Folded<T> {
-        let Source { name, format, loaded, schema, unanswered, .. } = self;
-        let Loaded { catalog, clock, frames, end, notices, .. } = loaded;
+        let Source { name, format, loaded, schema, unanswered, size } = self;
+        let Loaded { catalog, clock, frames, end, notices, secrets } = loaded;
         let mut facts = begin(catalog, clock);
         let mut evidence = Evidence::default();
         for frame in frames {
@@ -110,7 +140,7 @@ impl Source {
             facts.handle(frame);
         }
         facts.advance(end);
-        Folded { facts, schema, unanswered, notices, name, format, evidence }
+        Folded { facts, schema, unanswered, notices, has_secrets: secrets, name, format, size, evidence }
     }
 }
 
@@ -147,11 +177,19 @@ fn fold_recording<T: FrameSink>(
             evidence.note(&frame);
             facts.handle(frame);
         }
+        if let Some(used) = facts.drop_old(&mut |used| reading.mark(used)) {
+            reading.forget(&used);
+        }
         progress.update(&|| reading.position());
+        if facts.is_done() {
+            break;
+        }
     }
+    let has_secrets = reading.has_secrets();
     let (end, notices) = reading.finish();
     facts.advance(end);
-    Ok(folded(facts, spec, schema, notices, (SourceFormat::Recording, evidence)))
+    let folded = folded(facts, spec, schema, notices, (SourceFormat::Recording, evidence));
+    Ok(Folded { has_secrets, ..folded })
 }
 
 fn fold_capture<T: FrameSink>(
@@ -171,7 +209,11 @@ fn fold_capture<T: FrameSink>(
             evidence.note(&frame);
             facts.handle(frame);
         }
+        facts.drop_old(&mut |used| reading.mark(used));
         progress.update(&position);
+        if facts.is_done() {
+            break;
+        }
     }
     let (end, notices) = reading.finish();
     facts.advance(end);
@@ -186,5 +228,7 @@ fn folded<T>(
     (format, evidence): (SourceFormat, Evidence),
 ) -> Folded<T> {
     let (name, schema) = (spec.name.clone(), schema.clone());
-    Folded { facts, schema, unanswered: Vec::new(), notices, name, format, evidence }
+    let size = spec.path.is_file().then(|| open::size_of(&spec.path));
+    let (unanswered, has_secrets) = (Vec::new(), false);
+    Folded { facts, schema, unanswered, notices, has_secrets, name, format, size, evidence }
 }

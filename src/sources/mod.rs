@@ -11,19 +11,24 @@ mod evidence;
 mod fold;
 pub mod observe;
 mod open;
+mod passes;
 pub mod pcap;
 pub mod record;
 mod replay_until;
+mod row_sink;
 mod schema_codec;
 pub mod script;
 
 pub use fold::{Folded, FrameSink, ReadProgress, fold};
 pub use open::{
-    Source, SourceError, SourceFormat, Spec, VersionedResource, check_frames, collect_resources,
-    decoding_gaps, format_of, list_files, open, open_recording, open_script, open_session, parse_documents,
-    read, read_dump, start_recording,
+    DecodingGaps, Source, SourceError, SourceFormat, Spec, VersionedResource, check_frames,
+    collect_resources, decoding_gaps, format_of, list_files, open, open_recording, open_script, open_session,
+    parse_documents, read, read_dump, start_recording,
 };
+pub use passes::{BoundedCatalog, Passes, StoreUntil};
 pub use replay_until::{
-    InvalidPosition, Limit, PositionError, Replay, ReplayPosition, is_message, replay, replay_all, store,
+    InvalidPosition, Limit, PositionError, Replay, ReplayPosition, SourceSpan, is_message, replay,
+    replay_all, store,
 };
+pub use row_sink::{RowSink, Timeline};
 pub use schema_codec::SchemaCodec;

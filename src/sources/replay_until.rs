@@ -74,6 +74,38 @@ pub enum Limit {
     Time(Time),
 }
 
+/// The facts of a source that tell where positions are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SourceSpan {
+    /// The meaning of the times.
+    pub clock: Clock,
+    /// The time at which the source ends.
+    pub end: Time,
+    /// Number of messages.
+    pub messages: u64,
+    /// The first request with an error detail.
+    pub first_nack: Option<Seq>,
+}
+
+impl SourceSpan {
+    /// Reads the frames of a source in memory.
+    pub fn of(loaded: &Loaded) -> SourceSpan {
+        let mut span = SourceSpan { clock: loaded.clock, end: loaded.end, ..SourceSpan::default() };
+        loaded.frames.iter().for_each(|frame| span.note(frame));
+        span
+    }
+
+    /// Reads the next frame.
+    pub(super) fn note(&mut self, frame: &Frame) {
+        if let FramePayload::Message(message) = &frame.what {
+            self.messages += 1;
+            if self.first_nack.is_none() && message.error_detail().is_some() {
+                self.first_nack = Some(Seq(self.messages));
+            }
+        }
+    }
+}
+
 impl Limit {
     /// Finds `position` in a source; times of day are read in `zone`.
     ///
@@ -81,26 +113,50 @@ impl Limit {
     ///
     /// The source has no such message, no NACK, or no dates.
     pub fn of(position: &ReplayPosition, loaded: &Loaded, zone: &TimeZone) -> Result<Limit, PositionError> {
+        match Limit::known(position) {
+            Some(limit) => Ok(limit),
+            None => Limit::within(position, &SourceSpan::of(loaded), zone),
+        }
+    }
+
+    /// Returns the limit of a position that is the same in each source.
+    pub fn known(position: &ReplayPosition) -> Option<Limit> {
+        match position {
+            ReplayPosition::End => Some(Limit::All),
+            ReplayPosition::Start => Some(Limit::Time(Time::ZERO)),
+            ReplayPosition::Nack | ReplayPosition::Moment(_) => None,
+        }
+    }
+
+    /// Finds `position` in a source of which the span is known, as [`of`](Limit::of) does.
+    ///
+    /// # Errors
+    ///
+    /// The source has no such message, no NACK, or no dates.
+    pub fn within(
+        position: &ReplayPosition,
+        span: &SourceSpan,
+        zone: &TimeZone,
+    ) -> Result<Limit, PositionError> {
         match position {
             ReplayPosition::End => Ok(Limit::All),
             ReplayPosition::Start => Ok(Limit::Time(Time::ZERO)),
-            ReplayPosition::Nack => first_nack(loaded).map(Limit::Message).ok_or(PositionError::NoNack),
+            ReplayPosition::Nack => span.first_nack.map(Limit::Message).ok_or(PositionError::NoNack),
             ReplayPosition::Moment(FilterTime::Message(n)) => {
-                let last = loaded.frames.iter().filter(|frame| is_message(frame)).count() as u64;
-                if n.0 == 0 || n.0 > last {
-                    return Err(PositionError::NoMessage { wanted: n.0, last });
+                if n.0 == 0 || n.0 > span.messages {
+                    return Err(PositionError::NoMessage { wanted: n.0, last: span.messages });
                 }
                 Ok(Limit::Message(*n))
             }
             ReplayPosition::Moment(moment) => {
-                let time = moment.time(loaded.clock, loaded.end, zone);
+                let time = moment.time(span.clock, span.end, zone);
                 time.map(Limit::Time).ok_or(PositionError::NoDates)
             }
         }
     }
 
     /// Whether a frame is within the limit; `n` is the number of the last message up to the frame.
-    fn includes(&self, frame: &Frame, n: Seq) -> bool {
+    pub fn includes(&self, frame: &Frame, n: Seq) -> bool {
         match self {
             Limit::All => true,
             Limit::Message(last) => n <= *last,
@@ -117,16 +173,6 @@ impl Limit {
         };
         frames.iter().take_while(is_included).count()
     }
-}
-
-/// Finds the first request with an error detail.
-fn first_nack(loaded: &Loaded) -> Option<Seq> {
-    let messages = loaded.frames.iter().filter_map(|frame| match &frame.what {
-        FramePayload::Message(message) => Some(message),
-        _ => None,
-    });
-    let mut numbered = messages.zip(1..);
-    numbered.find(|(message, _)| message.error_detail().is_some()).map(|(_, n)| Seq(n))
 }
 
 /// Whether a frame is a message, and so has a number.

@@ -12,8 +12,8 @@ use crate::net::client::Answer;
 use crate::peers::client::Lane;
 use crate::schema::{FieldNames, Schema};
 use crate::sources::observe::rest::{PollOutput, RestCodec};
-use crate::wire::FramePayload;
 use crate::wire::event::{Dir, Method, Time, Variant};
+use crate::wire::{End, FramePayload};
 
 pub(super) struct Polls {
     bodies: RestCodec,
@@ -101,4 +101,19 @@ impl ClientWorker {
             self.flush(into);
         }
     }
+}
+
+/// Describes how a stream ended or a poll failed, with the server's own message.
+pub(super) fn end_text(end: &End, poll: bool) -> String {
+    let mut out = match (&end.status, &end.note) {
+        (None, Some(note)) if poll => return format!("the poll failed: {note}"),
+        (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
+        (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),
+        (None, Some(note)) => return format!("the stream broke: {note}"),
+        (None, None) => "the stream ended".into(),
+    };
+    if let Some(note) = &end.note {
+        out.push_str(&format!("; {note}"));
+    }
+    out
 }

@@ -1,6 +1,7 @@
 //! `diff`: changes between versions of a resource, two moments, or two sources.
 
 mod columns;
+mod moments;
 mod places;
 mod print;
 mod resources;
@@ -14,11 +15,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets, versions};
+use crate::engine::diff::{Comparison, DiffPath, Op, Options, compare, diff_sets};
 use crate::present::json;
 use crate::present::report::type_order;
 use crate::schema::Schema;
-use crate::sources::{self, Limit, Replay};
+use crate::sources::{self, BoundedCatalog, Limit, Passes};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::{display_safe, plural};
@@ -26,9 +27,11 @@ use crate::wire::text::{display_safe, plural};
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::progress::Progress;
 use super::select::Picked;
 use super::source;
 use super::target::GetTarget;
+use moments::{Moments, TakenMoments};
 use print::Printer;
 use side::{Content, Member, Side};
 use words::{ComparisonRequest, Place};
@@ -80,18 +83,27 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     match words::read(&args.source.source, &args.words, io)? {
         ComparisonRequest::Versions { what, from, to } => work.versions(&what, &from, &to, io),
         ComparisonRequest::Moments { from, to, whats } => {
-            let source = source::open(&args.source, global, io)?;
-            let from = Limit::of(&from, &source.loaded, &io.zone)?;
-            let to = Limit::of(&to, &source.loaded, &io.zone)?;
-            work.moments(source, (from, to), [None, None], &whats, io)
+            let (mut passes, _) = source::passes(&args.source, global, io)?;
+            let from = source::limit(&mut passes, &from, global, io)?;
+            let to = source::limit(&mut passes, &to, global, io)?;
+            work.moments(passes, (from, to), [None, None], &whats, io)
         }
         ComparisonRequest::Pushes { what, from, to } => {
-            let source = source::open(&args.source, global, io)?;
+            let (mut passes, _) = source::passes(&args.source, global, io)?;
             let pick = args.streams.pick();
-            let pick = pick.as_ref();
-            let (from, old) = places::push(&what, &from, pick, &source)?;
-            let (to, new) = places::push(&what, &to, pick, &source)?;
-            work.moments(source, (from, to), [old, new], &[what], io)
+            let (timers, places) = (offline::options(&args.source.timers), [&from, &to]);
+            let mut progress = Progress::new(&args.source.source, global, io);
+            let folded = passes.fold(&mut progress, |catalog, _| {
+                let contents = BoundedCatalog::new(catalog, timers.history);
+                places::Pushes::new(contents, &what, places, pick.as_ref())
+            })?;
+            drop(progress);
+            let (found, catalog) = folded.facts.into_parts();
+            passes.give_back(catalog);
+            let [from, to] = found;
+            let (from, old) = from.limit(&what, &args.source.source)?;
+            let (to, new) = to.limit(&what, &args.source.source)?;
+            work.moments(passes, (from, to), [old, new], &[what], io)
         }
         ComparisonRequest::Sources { other, whats } => work.sources(other, &whats, io),
     }
@@ -115,13 +127,16 @@ impl DiffRun<'_> {
         to: &Place,
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
-        let source = source::open(&self.args.source, self.global, io)?;
-        let (store, schema) =
-            sources::replay(source, offline::options(&self.args.source.timers), &Limit::All);
-        let picked = Picked::of(self.args.streams.pick().as_ref(), &store)?;
-        let name = what.name.as_deref().unwrap_or_default();
-        let known =
-            versions(&store, 0..store.rows(), |stream| picked.has(stream), |url| what.is_type(url), name);
+        let (name, pick) = (what.name.as_deref().unwrap_or_default(), self.args.streams.pick());
+        let timers = &self.args.source.timers;
+        let folded = source::fold(&self.args.source, self.global, io, |catalog, clock, schema: &_| {
+            let store = sources::store(offline::options(timers), catalog, clock, schema);
+            places::VersionSink::new(store, what, pick.as_ref())
+        })?;
+        let schema = folded.schema.clone();
+        let (store, known) = folded.facts.finish();
+        source::say_dropped(&store, &self.args.source, self.global, io);
+        Picked::of(pick.as_ref(), &store)?;
         let source = &self.args.source.source;
         // The default is the newest change on any stream.
         let change = places::changed(&known).filter(|_| (from, to) == (&Place::Before, &Place::Newest));
@@ -141,29 +156,26 @@ impl DiffRun<'_> {
     /// Compares the resources of a source at two moments.
     fn moments(
         &mut self,
-        source: sources::Source,
+        mut passes: Passes,
         (from, to): (Limit, Limit),
         // Streams of the responses, if versions of a type are compared.
         only: [Option<StreamId>; 2],
         whats: &[GetTarget],
         io: &mut Io<'_>,
     ) -> Result<Exit, CliError> {
-        let frames = &source.loaded.frames;
-        let backwards = from.count(frames) > to.count(frames);
-        let (early, late) = if backwards { (to, from) } else { (from, to) };
-        let sources::Source { loaded, schema, .. } = source;
-        let mut replay = Replay::new(loaded, offline::options(&self.args.source.timers), &schema);
-        replay.advance_to(&early);
-        let early = side::members(&replay.store, whats);
-        replay.advance_to(&late);
-        let late = side::members(&replay.store, whats);
-        replay.advance_to(&Limit::All);
-        let Replay { store, .. } = replay;
-        let picked = Picked::of(self.args.streams.pick().as_ref(), &store)?;
+        let timers = &self.args.source.timers;
+        let schema = passes.schema().clone();
+        let mut progress = Progress::new(&self.args.source.source, self.global, io);
+        let folded = passes.fold(&mut progress, |catalog, clock| {
+            let store = sources::store(offline::options(timers), catalog, clock, &schema);
+            Moments::new(store, [from, to], whats, self.args.streams.pick())
+        })?;
+        drop(progress);
+        offline::say(&folded.notices, self.global, io);
+        let TakenMoments { store, clients, members } = folded.facts.finish()?;
+        source::say_dropped(&store, &self.args.source, self.global, io);
         let store = Rc::new(store);
-        let early = Side::at(early, &picked, only, &store);
-        let late = Side::at(late, &picked, only, &store);
-        let (old, new) = if backwards { (late, early) } else { (early, late) };
+        let [old, new] = members.map(|members| Side::at(members, &clients, only, &store));
         self.report(&old, &new, &schema, whats, io)
     }
 

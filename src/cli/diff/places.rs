@@ -2,14 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::diff::ResourceVersion;
-use crate::sources::{Limit, Source};
-use crate::wire::event::{Dir, Method, Seq, StreamId, TypeUrl};
+use crate::engine::diff::{ResourceVersion, extend_versions};
+use crate::engine::store::Store;
+use crate::sources::{BoundedCatalog, FrameSink, Limit};
+use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::event::{Dir, Method, Seq, StreamId, Time, TypeUrl};
 use crate::wire::text::display_safe;
-use crate::wire::{FramePayload as Frames, Message};
+use crate::wire::{Frame, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
 use super::super::error::{CliError, Exit};
+use super::super::select::Picked;
 use super::super::target::GetTarget;
 
 use super::words::Place;
@@ -88,52 +91,166 @@ pub(super) fn ambiguous(known: &[ResourceVersion], meant: &[(&Place, &ResourceVe
     out
 }
 
-/// Finds the newest response of a type with a version: its position and its stream.
-pub(super) fn push(
-    what: &GetTarget,
-    place: &Place,
-    pick: Option<&StreamPick>,
-    source: &Source,
-) -> Result<(Limit, Option<StreamId>), CliError> {
-    let wanted = match place {
-        Place::Version(wanted) => wanted,
-        Place::Message(n) => return Ok((Limit::Message(*n), None)),
-        Place::Newest | Place::Before => return Ok((Limit::All, None)),
-    };
-    let mut implied: BTreeMap<StreamId, TypeUrl> = BTreeMap::new();
-    let mut nodes: BTreeMap<StreamId, String> = BTreeMap::new();
-    let (mut n, mut found) = (Seq(0), None);
-    for frame in &source.loaded.frames {
+/// A fold that collects the versions of one resource.
+pub(super) struct VersionSink<'a> {
+    store: Store,
+    what: &'a GetTarget,
+    pick: Option<&'a StreamPick>,
+    versions: Vec<ResourceVersion>,
+    /// Rows that were read.
+    rows: usize,
+}
+
+impl<'a> VersionSink<'a> {
+    pub(super) fn new(store: Store, what: &'a GetTarget, pick: Option<&'a StreamPick>) -> VersionSink<'a> {
+        VersionSink { store, what, pick, versions: Vec::new(), rows: 0 }
+    }
+
+    /// Returns the store at the end, and the versions.
+    pub(super) fn finish(mut self) -> (Store, Vec<ResourceVersion>) {
+        self.read_rows();
+        (self.store, self.versions)
+    }
+
+    fn read_rows(&mut self) {
+        let rows = std::mem::replace(&mut self.rows, self.store.rows())..self.store.rows();
+        // Streams that are not known yet have no rows.
+        let Ok(picked) = Picked::of(self.pick, &self.store) else { return };
+        let name = self.what.name.as_deref().unwrap_or_default();
+        let (is_picked, is_type) = (|stream| picked.has(stream), |url: &TypeUrl| self.what.is_type(url));
+        extend_versions(&mut self.versions, &self.store, rows, is_picked, is_type, name);
+    }
+}
+
+impl FrameSink for VersionSink<'_> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.store.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        self.store.handle(frame);
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.store.advance(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        if !self.store.is_over_budget() {
+            return None;
+        }
+        self.read_rows();
+        let contents = self.versions.iter().filter_map(|version| version.content);
+        Some(self.store.drop_old_facts(|used| {
+            mark(used);
+            contents.for_each(|content| used.blob(content));
+        }))
+    }
+}
+
+/// The position of a response: where it was found, or the version that was not.
+pub(super) enum FoundPush {
+    At(Limit, Option<StreamId>),
+    Missing(String),
+}
+
+impl FoundPush {
+    fn of(place: &Place) -> FoundPush {
+        match place {
+            Place::Version(wanted) => FoundPush::Missing(wanted.to_string()),
+            Place::Message(n) => FoundPush::At(Limit::Message(*n), None),
+            Place::Newest | Place::Before => FoundPush::At(Limit::All, None),
+        }
+    }
+
+    /// Returns the position and the stream of the response.
+    pub(super) fn limit(self, what: &GetTarget, source: &str) -> Result<(Limit, Option<StreamId>), CliError> {
+        match self {
+            FoundPush::At(limit, stream) => Ok((limit, stream)),
+            FoundPush::Missing(wanted) => {
+                let error = format!("no push of {} has version {wanted}", what.text);
+                Err(CliError::new(Exit::Never, error)
+                    .next(format!("xdscope log {source} --filter type:{}", what.text)))
+            }
+        }
+    }
+}
+
+/// A pass that finds the newest responses of a type with two versions.
+pub(super) struct Pushes<'a> {
+    contents: BoundedCatalog,
+    what: &'a GetTarget,
+    places: [&'a Place; 2],
+    pick: Option<&'a StreamPick>,
+    implied: BTreeMap<StreamId, TypeUrl>,
+    /// Node ids by stream, if a node is picked.
+    nodes: BTreeMap<StreamId, String>,
+    n: Seq,
+    found: [FoundPush; 2],
+}
+
+impl<'a> Pushes<'a> {
+    pub(super) fn new(
+        contents: BoundedCatalog,
+        what: &'a GetTarget,
+        places: [&'a Place; 2],
+        pick: Option<&'a StreamPick>,
+    ) -> Pushes<'a> {
+        let (implied, nodes, found) = (BTreeMap::new(), BTreeMap::new(), places.map(FoundPush::of));
+        Pushes { contents, what, places, pick, implied, nodes, n: Seq(0), found }
+    }
+
+    /// Returns the responses, and the catalog of the pass.
+    pub(super) fn into_parts(self) -> ([FoundPush; 2], Catalog) {
+        (self.found, self.contents.into_catalog())
+    }
+
+    fn message(&mut self, stream: StreamId, message: &Message) {
+        self.n.0 += 1;
+        if let (Some(StreamPick::Node(_)), Some(node)) = (self.pick, message.node()) {
+            self.nodes.insert(stream, node.id.clone());
+        }
+        let own = message.type_url();
+        let url = if own.is_empty() { self.implied.get(&stream).unwrap_or(&own) } else { &own };
+        let is_picked = match self.pick {
+            None => true,
+            Some(StreamPick::Stream(number)) => stream.0 == *number,
+            Some(StreamPick::Node(node)) => self.nodes.get(&stream) == Some(node),
+        };
+        if !is_picked || message.dir() != Dir::Resp || !self.what.is_type(url) {
+            return;
+        }
+        for (place, found) in self.places.iter().zip(&mut self.found) {
+            if let Place::Version(wanted) = place
+                && version(message) == Some(wanted)
+            {
+                *found = FoundPush::At(Limit::Message(self.n), Some(stream));
+            }
+        }
+    }
+}
+
+impl FrameSink for Pushes<'_> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.contents.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
         match &frame.what {
             Frames::Open(open) => {
                 let url = Method::parse(&open.method).and_then(|method| method.implied_type());
-                implied.extend(url.map(|url| (frame.stream, url)));
+                self.implied.extend(url.map(|url| (frame.stream, url)));
             }
-            Frames::Message(message) => {
-                n.0 += 1;
-                nodes.extend(message.node().map(|node| (frame.stream, node.id.clone())));
-                let own = message.type_url();
-                let url = if own.is_empty() { implied.get(&frame.stream).unwrap_or(&own) } else { &own };
-                let picked = match pick {
-                    None => true,
-                    Some(StreamPick::Stream(number)) => frame.stream.0 == *number,
-                    Some(StreamPick::Node(node)) => nodes.get(&frame.stream) == Some(node),
-                };
-                if picked
-                    && message.dir() == Dir::Resp
-                    && what.is_type(url)
-                    && version(message) == Some(wanted)
-                {
-                    found = Some((Limit::Message(n), Some(frame.stream)));
-                }
-            }
+            Frames::Message(message) => self.message(frame.stream, message),
             _ => {}
         }
     }
-    found.ok_or_else(|| {
-        CliError::new(Exit::Never, format!("no push of {} has version {wanted}", what.text))
-            .next(format!("xdscope log {} --filter type:{}", source.name, what.text))
-    })
+
+    fn advance(&mut self, _now: Time) {}
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        self.contents.drop_old(mark)
+    }
 }
 
 fn version(message: &Message) -> Option<&str> {

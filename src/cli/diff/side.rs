@@ -12,12 +12,12 @@ use serde_json::Value;
 use crate::engine::diff::ResourceVersion;
 use crate::engine::store::{ResourceFact, ResourceState, Store};
 use crate::schema::Schema;
-use crate::sources::{self, Limit, ReplayPosition, SourceFormat, record};
+use crate::sources::{ReplayPosition, SourceFormat, record};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 
-use super::super::args::{DiffArgs, Global, SourceArgs};
+use super::super::args::{DiffArgs, Global, SourceArgs, StreamPick};
 use super::super::error::CliError;
 use super::super::io::Io;
 use super::super::select::Picked;
@@ -77,6 +77,12 @@ impl Side {
     /// Returns a side with one version of a resource; empty if the version removed it.
     pub(super) fn of_version(version: &ResourceVersion, name: &str, store: &Rc<Store>) -> Side {
         let url = store.row_of(version.n).and_then(|row| store.line(row)).map(|line| line.row.type_url);
+        // The row may be dropped.
+        let of_content = |content| {
+            let catalog = store.catalog();
+            TypeUrl::new(catalog.text(catalog.entry(content).type_url).to_owned())
+        };
+        let url = url.or_else(|| version.content.map(of_content));
         let member = version.content.map(|content| Member {
             session: None,
             node: None,
@@ -93,16 +99,12 @@ impl Side {
     /// are any.
     pub(super) fn at(
         mut members: Vec<Member>,
-        picked: &Picked,
+        clients: &Clients,
         only: [Option<StreamId>; 2],
         store: &Rc<Store>,
     ) -> Side {
-        let roots = roots(store);
-        let sessions = |streams: &mut dyn Iterator<Item = StreamId>| -> BTreeSet<StreamId> {
-            streams.filter_map(|stream| roots.get(&stream).copied()).collect()
-        };
-        let picked = sessions(&mut picked.streams.iter().map(|stream| stream.stream));
-        let only = sessions(&mut only.into_iter().flatten());
+        let only = clients.sessions(only.into_iter().flatten());
+        let picked = clients.sessions(clients.picked.iter().copied());
         members.retain(|member| {
             member.session.is_some_and(|session| {
                 picked.contains(&session) && (only.is_empty() || only.contains(&session))
@@ -162,19 +164,37 @@ pub(super) fn same(a: &Side, one: &Member, b: &Side, other: &Member) -> bool {
     }
 }
 
-/// Returns the first stream of the session of each stream.
-fn roots(store: &Store) -> BTreeMap<StreamId, StreamId> {
-    let mut roots = BTreeMap::new();
-    for stream in store.streams() {
-        let before = stream.reconnect_of.and_then(|before| roots.get(&before).copied());
-        roots.insert(stream.stream, before.unwrap_or(stream.stream));
+/// The clients of a source so far, also those of dropped streams.
+#[derive(Default)]
+pub(super) struct Clients {
+    /// The first stream of the session of each stream.
+    roots: BTreeMap<StreamId, StreamId>,
+    /// The streams that the flags pick.
+    picked: BTreeSet<StreamId>,
+}
+
+impl Clients {
+    /// Notes the streams of a store. Returns an error while no stream is picked.
+    pub(super) fn note(&mut self, store: &Store, pick: Option<&StreamPick>) -> Result<(), CliError> {
+        for stream in store.streams() {
+            let before = stream.reconnect_of.and_then(|before| self.roots.get(&before).copied());
+            self.roots.entry(stream.stream).or_insert(before.unwrap_or(stream.stream));
+        }
+        match Picked::of(pick, store) {
+            Ok(picked) => self.picked.extend(picked.streams.iter().map(|stream| stream.stream)),
+            Err(error) if self.picked.is_empty() => return Err(error),
+            Err(_) => {}
+        }
+        Ok(())
     }
-    roots
+
+    fn sessions(&self, streams: impl Iterator<Item = StreamId>) -> BTreeSet<StreamId> {
+        streams.filter_map(|stream| self.roots.get(&stream).copied()).collect()
+    }
 }
 
 /// Returns the current resources of all clients, each from its newest stream.
-pub(super) fn members(store: &Store, whats: &[GetTarget]) -> Vec<Member> {
-    let roots = roots(store);
+pub(super) fn members(store: &Store, clients: &Clients, whats: &[GetTarget]) -> Vec<Member> {
     let superseded: BTreeSet<StreamId> =
         store.streams().iter().filter_map(|stream| stream.reconnect_of).collect();
     let mut out = Vec::new();
@@ -187,7 +207,7 @@ pub(super) fn members(store: &Store, whats: &[GetTarget]) -> Vec<Member> {
             let wanted = |what: &GetTarget| what.is_type(&fact.type_url) && named(what, &fact);
             if is_present(&fact) && (whats.is_empty() || whats.iter().any(wanted)) {
                 out.push(Member {
-                    session: roots.get(&fact.stream).copied(),
+                    session: clients.roots.get(&fact.stream).copied(),
                     node: fact.node,
                     type_url: fact.type_url,
                     name: fact.name,
@@ -245,13 +265,12 @@ pub(super) fn open(
         members.retain(|member| whats.is_empty() || whats.iter().any(|what| member.is(what)));
         return Ok(Side { members, store: None, seed });
     }
-    let loaded = source::open_with_seed(source, seed, global, io)?;
-    let limit = Limit::of(&ReplayPosition::End, &loaded.loaded, &io.zone)?;
-    let seed = if loaded.format == SourceFormat::Recording { loaded.loaded.catalog.seed() } else { seed };
-    let (store, _) = sources::replay(loaded, offline::options(&source.timers), &limit);
-    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+    let (store, folded) = source::store_with_seed(source, &ReplayPosition::End, seed, global, io)?;
+    let seed = if folded.format == SourceFormat::Recording { store.catalog().seed() } else { seed };
+    let mut clients = Clients::default();
+    clients.note(&store, args.streams.pick().as_ref())?;
     let store = Rc::new(store);
-    let side = Side::at(members(&store, whats), &picked, [None, None], &store);
+    let side = Side::at(members(&store, &clients, whats), &clients, [None, None], &store);
     let mut once: HashMap<(TypeUrl, Arc<str>), usize> = HashMap::new();
     let mut kept: Vec<Member> = Vec::new();
     let mut variants = BTreeSet::new();

@@ -5,6 +5,7 @@ use crate::wire::pb::Fields;
 
 use super::DynSemantics;
 use super::names::{SymMap, SymSet};
+use super::visits;
 
 /// Entries ahead that are searched for a moved name before the lists are compared by name.
 const LOOK_AHEAD_ENTRIES: usize = 16;
@@ -150,6 +151,7 @@ pub(crate) struct Aligned {
 /// Lists are usually in one order: then the comparison is one pass over two arrays, and only
 /// entries out of order are looked up by name.
 pub(crate) fn align(catalog: &Catalog, old: &[BlobId], new: &[BlobId]) -> Aligned {
+    visits::count_many(old.len() + new.len());
     let out = line_up(catalog, old, new);
     // Each old entry has at most one partner, so repeated names show up among the fresh entries.
     let mut fresh: SymMap<u32> = out.fresh.iter().map(|id| (key(catalog, *id), 0)).collect();

@@ -21,8 +21,11 @@
 //! 7. `Base::versions`, if set, has one version for each entry of the list. It is set only if
 //!    entries without a version of their own were sent with different versions.
 //! 8. The patch is bounded: it is folded into a new base once `dirty` exceeds
-//!    [`MAX_SMALL_RESPONSE`] plus an eighth of the base, and of names that have ended about
+//!    [`MAX_SMALL_RESPONSE`] plus an eighth of base and patch, and of names that have ended about
 //!    [`MAX_ENDED_NAMES`] are kept.
+//!
+//! A partial response costs in proportion to its entries: work on the whole set happens only once
+//! changes to an eighth of the set have come.
 
 mod apply;
 mod base;
@@ -42,13 +45,16 @@ use crate::wire::event::{DenseHash, Sym};
 
 use super::compare::{key, mark_key};
 use super::names::SymSet;
+use super::visits;
 use base::Base;
 use change::own_version;
 
 /// Names without a resource that are kept, so that their end can be shown.
 const MAX_ENDED_NAMES: usize = 1 << 14;
-/// Entries of a response up to which it is handled entry by entry.
+/// Entries of a response up to which it is handled entry by entry, in a set of any size.
 const MAX_SMALL_RESPONSE: usize = 64;
+/// One part in this many of a set may change before work on the whole set is due.
+const CHANGED_DIVISOR: usize = 8;
 
 /// The resources of a track. See the module for its invariants.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +125,7 @@ impl ResourceSet {
     /// All entries, in order of appearance: the base, then later names.
     pub(crate) fn slots(&self, catalog: &Catalog) -> Vec<(Sym, ResourceEntry)> {
         let mut out = Vec::with_capacity(self.count + self.patch.len());
+        visits::count_many(out.capacity());
         let mut shown = SymSet::default();
         if let Some(base) = &self.base {
             for (at, id) in base.list.blobs().iter().enumerate() {
@@ -128,7 +135,7 @@ impl ResourceSet {
                         shown.insert(name);
                         out.push((name, *slot));
                     }
-                    None => out.push((name, base.slot(catalog, *id, || Some(at)))),
+                    None => out.push((name, base.slot(catalog, *id, at))),
                 }
             }
         }
@@ -189,10 +196,11 @@ impl ResourceSet {
     fn settle(&mut self, catalog: &mut Catalog) {
         let len = self.base.as_ref().map_or(0, |base| base.list.len());
         let kept = self.base.as_ref().is_some_and(|base| base.state == Presence::Kept);
-        if self.dirty > MAX_SMALL_RESPONSE + len / 8 && !kept {
+        if self.dirty > MAX_SMALL_RESPONSE + (len + self.patch.len()) / CHANGED_DIVISOR && !kept {
             self.fold(catalog);
         }
         if self.patch.len() - self.dirty.min(self.patch.len()) > MAX_ENDED_NAMES {
+            visits::count_many(self.patch.len());
             let mut over = MAX_ENDED_NAMES / 2;
             let base = &self.base;
             self.patch.retain(|name, slot| {
@@ -210,6 +218,7 @@ impl ResourceSet {
     fn fold(&mut self, catalog: &mut Catalog) {
         let patch = std::mem::take(&mut self.patch);
         let most = self.base.as_ref().map_or(0, |base| base.list.len()) + patch.len();
+        visits::count_many(most);
         let (mut blobs, mut versions) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let mut order = 0;
         let mut take =
@@ -234,7 +243,7 @@ impl ResourceSet {
                         in_base[index] = true;
                         *slot
                     }
-                    None => base.slot(catalog, *id, || Some(at)),
+                    None => base.slot(catalog, *id, at),
                 };
                 take(name, slot, &mut self.patch);
             }

@@ -1,4 +1,5 @@
-//! Counts visited streams and types in tests, which compare the counts of small and large sources.
+//! Counts visited streams, types and resources in tests, which compare the counts of small and
+//! large sources.
 
 #[cfg(test)]
 use std::cell::Cell;
@@ -10,11 +11,16 @@ thread_local! {
 
 /// Counts one visited stream or type.
 pub(super) fn count() {
-    #[cfg(test)]
-    VISITED.set(VISITED.get() + 1);
+    count_many(1);
 }
 
-/// Returns the number of streams and types that this thread has visited.
+/// Counts visited resources.
+pub(super) fn count_many(_number: usize) {
+    #[cfg(test)]
+    VISITED.set(VISITED.get() + _number as u64);
+}
+
+/// Returns the number of streams, types and resources that this thread has visited.
 #[cfg(test)]
 pub(crate) fn total() -> u64 {
     VISITED.get()

@@ -8,6 +8,9 @@ use super::Store;
 /// One part in this many of the memory is for clients without an open stream or a row.
 const GONE_DIVISOR: usize = 16;
 
+/// The history is full when at most one part in this many of the memory is free.
+const FULL_DIVISOR: usize = 8;
+
 impl Store {
     /// Estimates the memory of everything that is known of the source, in bytes.
     pub fn memory(&self) -> usize {
@@ -27,6 +30,37 @@ impl Store {
     /// Returns the number of ended streams that were dropped.
     pub fn dropped_streams(&self) -> usize {
         self.dropped_streams
+    }
+
+    /// Whether all facts take more memory than they may.
+    pub fn is_over_budget(&self) -> bool {
+        self.memory() > self.drop_at || self.is_history_full()
+    }
+
+    /// Whether the history is about to drop contents of messages.
+    pub fn is_history_full(&self) -> bool {
+        self.history.size() > self.budget() - self.budget() / FULL_DIVISOR
+    }
+
+    /// Drops the older half of the history, and everything to which nothing refers without that
+    /// half, in a store without rules. Returns the contents that are still in use.
+    ///
+    /// `mark` marks the contents that are in use outside of the store. Checkpoints cannot be
+    /// restored afterwards.
+    pub fn drop_old_facts(&mut self, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
+        self.drop_old();
+        self.drop_unused(mark)
+    }
+
+    /// Drops the contents to which nothing refers, and returns those that are still in use.
+    pub fn drop_unused(&mut self, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
+        let mut used = UsedContent::default();
+        mark(&mut used);
+        self.mark_used(&mut used);
+        let used = self.catalog.retain(used);
+        // Facts of open streams are never dropped: try again only after they have grown.
+        self.drop_at = self.budget().max(self.memory() + self.budget() / 4);
+        used
     }
 
     /// Drops the older half of the history, and the ended streams that no row shows any more.

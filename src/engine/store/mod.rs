@@ -96,6 +96,8 @@ pub struct Store {
     states_only: bool,
     /// Ended streams that were dropped.
     dropped_streams: usize,
+    /// Bytes from which old facts are dropped.
+    drop_at: usize,
 }
 
 impl Store {
@@ -119,6 +121,7 @@ impl Store {
             latest: None,
             states_only: false,
             dropped_streams: 0,
+            drop_at: options.history,
         }
     }
 
@@ -232,6 +235,11 @@ impl Store {
     /// Returns the stream and the type of a row.
     pub fn place_of(&self, index: usize) -> Option<(StreamId, TypeUrl)> {
         self.history.get(index).and_then(|row| self.row_place(row))
+    }
+
+    /// Returns the number and the kind of a row. Openings and closings have no number.
+    pub fn kind_of(&self, index: usize) -> Option<(Option<Seq>, MessageKind)> {
+        self.history.get(index).map(|row| (row.n(), row.kind))
     }
 
     /// Returns the row of message `n`.

@@ -37,6 +37,7 @@ mod backoff;
 mod check;
 mod config;
 mod encode;
+mod memory;
 mod poll;
 mod preview;
 mod references;

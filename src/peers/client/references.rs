@@ -19,7 +19,7 @@ pub(super) struct Finder {
 }
 
 /// A resource: its type and its name.
-type ResourceKey = (Kind, Sym);
+pub(super) type ResourceKey = (Kind, Sym);
 
 /// References between accepted resources.
 ///
@@ -27,14 +27,14 @@ type ResourceKey = (Kind, Sym);
 /// (docs/protocol.md#e-45).
 #[derive(Default)]
 pub(super) struct References {
-    parents: HashMap<ResourceKey, Parent>,
-    counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
+    pub(super) parents: HashMap<ResourceKey, Parent>,
+    pub(super) counts: BTreeMap<Kind, BTreeMap<Sym, u32>>,
     /// Redirects that led to a name.
-    hops: HashMap<ResourceKey, u8>,
+    pub(super) hops: HashMap<ResourceKey, u8>,
     /// Sources of the resources that their newest reference requests outside of ADS.
-    own: HashMap<ResourceKey, OwnSource>,
+    pub(super) own: HashMap<ResourceKey, OwnSource>,
     /// By listener with scoped routes: the source of the route configurations, outside of ADS.
-    scopes: BTreeMap<ResourceKey, OwnSource>,
+    pub(super) scopes: BTreeMap<ResourceKey, OwnSource>,
 }
 
 /// A source outside of ADS that a reference states (docs/protocol.md#i-06).
@@ -63,9 +63,9 @@ impl OwnSource {
     }
 }
 
-struct Parent {
-    content: BlobId,
-    children: BTreeSet<ResourceKey>,
+pub(super) struct Parent {
+    pub(super) content: BlobId,
+    pub(super) children: BTreeSet<ResourceKey>,
     /// The resource is a redirect to its only child.
     redirect: bool,
 }

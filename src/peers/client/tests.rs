@@ -10,6 +10,7 @@ mod sources;
 
 use super::*;
 use crate::engine::lint::Reference;
+use crate::wire::content::UsedContent;
 use crate::wire::event::ApiVersion;
 use crate::wire::pb::{put_len_field, put_tag, put_varint};
 use crate::wire::{MessageBody, MessageShape};
@@ -149,10 +150,14 @@ impl Play {
         self.run();
     }
 
+    /// Plays the effects, and drops all contents to which the client does not refer.
     fn run(&mut self) {
         loop {
             let effects: Vec<Effect> = self.client.effects().collect();
             if effects.is_empty() {
+                let mut used = UsedContent::default();
+                self.client.mark(&mut used);
+                self.catalog.retain(used);
                 return;
             }
             for effect in effects {

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::content::{BlobId, Catalog};
+use crate::wire::content::{BlobId, Catalog, List, UsedContent};
 use crate::wire::event::{DenseHash, Nonce, Sym, Time, VersionInfo};
 use crate::wire::{ErrorDetail, Message};
 
@@ -55,15 +55,15 @@ pub(super) struct Track {
     absent: HashSet<Sym, DenseHash>,
     /// A response was answered, on any stream.
     pub answered: bool,
-    /// Fingerprint of the response rejected last, and its consecutive repetitions
+    /// Resources of the response rejected last, and its consecutive repetitions
     /// (docs/protocol.md#e-30).
-    refused: Option<(u128, u32)>,
+    refused: Option<(Option<Arc<List>>, u32)>,
     /// State of the REST polls.
     pub poll: Poll,
     /// REST: the error of the newest response, repeated in all polls until the next response.
     error: Option<ErrorDetail>,
-    /// REST: version and fingerprint of the newest response.
-    seen: Option<(VersionInfo, u128)>,
+    /// REST: version and resources of the newest response.
+    seen: Option<(VersionInfo, Arc<List>)>,
 }
 
 struct Sent {
@@ -119,6 +119,27 @@ pub(super) struct Changes {
 }
 
 impl Track {
+    /// Returns the names of the subscription as sent on this stream.
+    pub(super) fn sent_names(&self) -> impl Iterator<Item = &Sym> {
+        self.sent.iter().flat_map(|sent| &sent.names)
+    }
+
+    /// Returns the names that the server reported as not existing.
+    pub(super) fn absent_names(&self) -> impl Iterator<Item = &Sym> {
+        self.absent.iter()
+    }
+
+    /// Marks the names and versions of accepted resources, and the newest responses, as used: a
+    /// response is not recognised if its contents were dropped before it is repeated.
+    pub(super) fn mark_held(&self, used: &mut UsedContent) {
+        self.refused.iter().filter_map(|(list, _)| list.as_ref()).for_each(|list| used.list(list));
+        self.seen.iter().for_each(|(_, list)| used.list(list));
+        self.held.iter().for_each(|(name, held)| {
+            used.names([name, &held.version]);
+            used.names(held.answers());
+        });
+    }
+
     pub(super) fn new(lane: Lane, profile: ServerProfile, full_state: bool) -> Track {
         Track {
             lane,
@@ -260,10 +281,9 @@ impl Track {
 
     /// Returns the delay of a verdict, besides the configured one.
     pub(super) fn extra_delay(&self, message: &Message, ruling: &Ruling) -> Duration {
-        let print = message.resources().map(|list| list.fingerprint());
-        match (ruling, self.refused) {
-            (Ruling::Refuse(_), Some((refused, times))) if print == Some(refused) => {
-                REFUSED_ONCE.saturating_mul(1 << times.min(10)).min(MAX_REPEATED_NACK_DELAY)
+        match (ruling, &self.refused) {
+            (Ruling::Refuse(_), Some((refused, times))) if message.resources() == refused.as_ref() => {
+                REFUSED_ONCE.saturating_mul(1 << (*times).min(10)).min(MAX_REPEATED_NACK_DELAY)
             }
             _ => Duration::ZERO,
         }
@@ -279,9 +299,9 @@ impl Track {
     pub(super) fn settle_response(&mut self, now: Time, pending: &Pending, catalog: &mut Catalog) -> Changes {
         self.answered = true;
         if matches!(pending.ruling, Ruling::Refuse(_)) {
-            let print = pending.message.resources().map(|list| list.fingerprint()).unwrap_or_default();
-            let times = self.refused.filter(|(known, _)| *known == print).map_or(0, |(_, times)| times);
-            self.refused = Some((print, times.saturating_add(1)));
+            let list = pending.message.resources().cloned();
+            let times = self.refused.take().filter(|(known, _)| *known == list).map_or(0, |(_, times)| times);
+            self.refused = Some((list, times.saturating_add(1)));
             return Changes::default();
         }
         self.refused = None;
@@ -375,7 +395,7 @@ impl Track {
     /// REST: whether a response differs from the previous one.
     pub(super) fn is_news(&mut self, message: &Message) -> bool {
         let Some(response) = message.response().filter(|response| !response.is_delta) else { return false };
-        let seen = Some((response.version.clone(), response.resources.fingerprint()));
+        let seen = Some((response.version.clone(), response.resources.clone()));
         std::mem::replace(&mut self.seen, seen.clone()) != seen
     }
 

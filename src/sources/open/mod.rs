@@ -9,7 +9,7 @@ mod resources;
 pub use error::SourceError;
 pub use files::{list_files, open_recording, open_session, start_recording};
 pub use format::{SourceFormat, format_of};
-pub use gaps::decoding_gaps;
+pub use gaps::{DecodingGaps, decoding_gaps};
 pub use resources::{VersionedResource, collect_resources, parse_documents};
 
 pub(super) use files::{CaptureFile, capture_file, size_of};

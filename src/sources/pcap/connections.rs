@@ -7,7 +7,7 @@ use super::order::{StreamPiece, StreamReassembler, StreamSegment};
 use super::packet::Segment;
 use crate::sources::observe::{ConnId, Pipeline, TapCopy, TapEvent};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Side, Time};
 
 /// Most connections followed at a time; packets of further ones are only counted.
@@ -80,6 +80,11 @@ impl Connections {
         let observed =
             ObservedTraffic { pipeline, opened: 0, counts: ConnectionCounts::default(), waiting_bytes: 0 };
         Connections { table: HashMap::default(), listeners: HashSet::default(), observed }
+    }
+
+    /// Marks the contents of unfinished messages as used.
+    pub(super) fn mark(&mut self, used: &mut UsedContent) {
+        self.observed.pipeline.mark(used);
     }
 
     /// Handles the next segment of any connection.

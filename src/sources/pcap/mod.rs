@@ -31,7 +31,7 @@ use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
 use crate::sources::record::Loaded;
 use crate::wire::Frame;
-use crate::wire::content::{Catalog, MemoryBodies, Redact};
+use crate::wire::content::{Catalog, MemoryBodies, Redact, UsedContent};
 use crate::wire::event::{Clock, Time};
 use crate::wire::text::{count, plural};
 use connections::{Connections, FrameOutput};
@@ -171,6 +171,11 @@ impl<R: Read> CaptureReader<R> {
             }
         }
         Ok(true)
+    }
+
+    /// Marks the contents of unfinished messages as used.
+    pub fn mark(&mut self, used: &mut UsedContent) {
+        self.connections.mark(used);
     }
 
     /// Returns the time at which the capture ends, and messages to the user about what could not be

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,6 +7,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::block::Block;
 use crate::wire::content::BodyStore;
+use crate::wire::event::DenseHash;
 
 /// Bytes of decompressed segments to keep. At least one segment is kept, of any size.
 const MAX_CACHED_BYTES: usize = 8 << 20;
@@ -27,7 +29,7 @@ pub(super) enum BodyLocation {
         len: u32,
     },
     /// Interned after opening, so not in the file.
-    Memory(u32),
+    Memory,
     Lost,
 }
 
@@ -42,8 +44,14 @@ struct Inner {
     sources: Vec<Box<dyn BodySource>>,
     /// The file and the blocks of each segment.
     segments: Vec<(usize, Vec<Block>)>,
-    locations: Vec<BodyLocation>,
-    memory: Vec<Bytes>,
+    /// Locations that were kept when others were dropped.
+    older: HashMap<u32, BodyLocation, DenseHash>,
+    /// The number of the first blob in `newer`.
+    first: u32,
+    newer: Vec<BodyLocation>,
+    /// Bodies that are not in the file, and their bytes.
+    memory: HashMap<u32, Bytes, DenseHash>,
+    memory_bytes: usize,
     /// Decompressed segments, the most recently used one last.
     cached: Vec<(u32, Bytes)>,
     /// The last segment, if it ends in loose blocks, which a live recorder may replace.
@@ -100,13 +108,15 @@ impl Decompressor {
 
 impl FileBodies {
     pub(super) fn new(source: Box<dyn BodySource>) -> FileBodies {
-        let (segments, places, memory, hot) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let inner = Inner {
             sources: vec![source],
-            segments,
-            locations: places,
-            memory,
-            cached: hot,
+            segments: Vec::new(),
+            older: HashMap::default(),
+            first: 0,
+            newer: Vec::new(),
+            memory: HashMap::default(),
+            memory_bytes: 0,
+            cached: Vec::new(),
             loose: None,
             spare: Vec::new(),
         };
@@ -144,11 +154,47 @@ impl FileBodies {
 
     /// Adds the location of the next blob.
     pub(super) fn add_location(&self, place: BodyLocation) {
-        self.with(|inner| inner.locations.push(place));
+        self.with(|inner| inner.newer.push(place));
+    }
+
+    /// Returns the bytes of a segment; `None` if the file has changed or is gone.
+    pub(super) fn segment(&self, number: u32) -> Option<Bytes> {
+        self.with(|inner| inner.decompressed(number))
     }
 }
 
 impl Inner {
+    /// Returns the number of the next blob.
+    fn end(&self) -> u32 {
+        self.first.saturating_add(u32::try_from(self.newer.len()).unwrap_or(u32::MAX))
+    }
+
+    fn location(&self, index: u32) -> Option<BodyLocation> {
+        match index.checked_sub(self.first) {
+            Some(at) => self.newer.get(at as usize).copied(),
+            None => self.older.get(&index).copied(),
+        }
+    }
+
+    fn retain(&mut self, is_used: &dyn Fn(u32) -> bool) {
+        let end = self.end();
+        self.older.retain(|index, _| is_used(*index));
+        let newer = (self.first..).zip(std::mem::take(&mut self.newer));
+        self.older.extend(newer.filter(|(index, _)| is_used(*index)));
+        self.older.shrink_to_fit();
+        self.first = end;
+        self.memory.retain(|index, _| is_used(*index));
+        self.memory_bytes = self.memory.values().map(Bytes::len).sum();
+    }
+
+    /// Estimates the memory of locations and of bodies that are not in the file. The cache of
+    /// segments has a size of its own.
+    fn memory(&self) -> usize {
+        let locations = self.newer.capacity() + self.older.capacity() * 2;
+        let blocks: usize = self.segments.len() * size_of::<(usize, Vec<Block>)>() * 2;
+        locations * size_of::<BodyLocation>() + blocks + self.memory_bytes + self.memory.len() * 48
+    }
+
     fn cache(&mut self, number: u32, raw: Bytes) {
         self.cached.push((number, raw));
         while self.cached.len() > 1
@@ -195,21 +241,30 @@ impl Inner {
 impl BodyStore for FileBodies {
     fn put(&mut self, bytes: &[u8]) {
         self.with(|inner| {
-            inner.locations.push(BodyLocation::Memory(inner.memory.len() as u32));
-            inner.memory.push(Bytes::copy_from_slice(bytes));
+            inner.memory.insert(inner.end(), Bytes::copy_from_slice(bytes));
+            inner.memory_bytes += bytes.len();
+            inner.newer.push(BodyLocation::Memory);
         });
     }
 
     /// Returns the body, or `None` if the file has changed or is gone.
     fn get(&self, index: u32) -> Option<Bytes> {
-        self.with(|inner| match *inner.locations.get(index as usize)? {
+        self.with(|inner| match inner.location(index)? {
             BodyLocation::Segment { segment, at, len } => {
                 let range = at as usize..at as usize + len as usize;
                 let raw = inner.decompressed(segment)?;
                 (range.end <= raw.len()).then(|| raw.slice(range))
             }
-            BodyLocation::Memory(at) => inner.memory.get(at as usize).cloned(),
+            BodyLocation::Memory => inner.memory.get(&index).cloned(),
             BodyLocation::Lost => None,
         })
+    }
+
+    fn memory(&self) -> usize {
+        self.with(|inner| inner.memory())
+    }
+
+    fn retain(&mut self, is_used: &dyn Fn(u32) -> bool) {
+        self.with(|inner| inner.retain(is_used));
     }
 }

@@ -65,7 +65,7 @@ pub use error::RecordReadError;
 pub use header::{Header, MAGIC, VERSION};
 pub use loaded::Loaded;
 pub use output::RewritableFile;
-pub use part::retain_part;
+pub use part::{Part, SeqSet, retain_part};
 pub use recording_reader::{RecordingPart, RecordingReader};
 pub use response_file::ResponseFile;
 pub use writer::Writer;

@@ -7,7 +7,7 @@ use super::header::Header;
 use super::loaded::Loaded;
 use super::segment_reader::{FileRegion, SegmentReader};
 use crate::wire::Frame;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Time};
 
 /// Bytes of loose blocks to buffer until the compressed block is found. Writers keep fewer.
@@ -140,6 +140,11 @@ impl<R: Read> RecordingReader<R> {
         self.header.clock
     }
 
+    /// Whether the recording was made with `--keep-secrets`.
+    pub fn has_secrets(&self) -> bool {
+        self.header.keep_secrets
+    }
+
     /// Returns how many bytes of compressed blocks are read.
     pub fn position(&self) -> u64 {
         self.earlier_bytes + self.settled_end
@@ -166,6 +171,17 @@ impl<R: Read> RecordingReader<R> {
                 return Ok(false);
             }
         }
+    }
+
+    /// Marks the contents as used to which the reader refers.
+    pub fn mark(&self, used: &mut UsedContent) {
+        self.reader.mark(used);
+    }
+
+    /// Forgets contents that the catalog has dropped. Those to which later messages refer are read
+    /// from the file again, under new ids.
+    pub fn forget(&mut self, used: &UsedContent) {
+        self.reader.forget(used);
     }
 
     fn scan_block(&mut self) -> Result<(), RecordReadError> {

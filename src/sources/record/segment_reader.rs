@@ -1,3 +1,5 @@
+mod blob_ids;
+mod dropped;
 mod session;
 
 use crate::wire::Oversized;
@@ -15,13 +17,17 @@ use crate::wire::event::{StreamId, Sym, Time};
 use crate::wire::pb::Fields;
 use crate::wire::text::plural;
 use crate::wire::{Frame, FramePayload, MessageBuilder, Open, Segment, SharedValues};
+use blob_ids::{BlobIds, BlobPlace};
+use dropped::SegmentIndexes;
 
 /// Frames read at a time: few, so that their memory is reused.
 const FRAMES_PER_READ: usize = 64;
 
-/// Most entries of all lists and joined names in one file (1 GiB of them). Lists are differences,
-/// so a hostile file of a few kilobytes could ask for any number.
-const MAX_LIST_ENTRIES: usize = 1 << 28;
+/// Entries of all lists and joined names that any file may have (64 MiB of them), and more of them
+/// per compressed byte. Lists are differences, so a hostile file of a few kilobytes could ask for
+/// any number; a push of 262,144 resources with one change has 2,000 per byte.
+const MIN_ENTRY_LIMIT: u64 = 1 << 24;
+const ENTRIES_PER_BYTE: u64 = 4096;
 
 /// Blobs that any file may have. Larger files may have one per compressed byte, because no two are
 /// equal.
@@ -48,8 +54,10 @@ pub(super) struct SegmentReader {
     queue: VecDeque<FileRegion>,
     /// The segment being read.
     current: Option<SegmentCursor>,
-    /// Ranges of blob numbers without gaps, in order. Only damage makes more than one.
-    numbers: Vec<BlobRange>,
+    /// The blobs by number.
+    ids: BlobIds,
+    /// Where blobs lie in segments that were read again.
+    indexes: SegmentIndexes,
     /// Stand-ins for lost blobs that messages refer to.
     lost: HashMap<u32, BlobId>,
     pub(super) frames: Vec<Frame>,
@@ -63,8 +71,8 @@ pub(super) struct SegmentReader {
     pub(super) cut: Option<(u64, u64)>,
     /// Records that refer to content which no file can hold.
     malformed: u64,
-    /// The number of list entries so far.
-    entries: usize,
+    /// How many more entries of lists may be read.
+    entries_left: u64,
     /// How many more blobs may be read.
     blobs_left: u64,
     /// How many more frames and header fields may be read.
@@ -78,13 +86,6 @@ pub(super) struct SegmentReader {
     /// Whether the file had more blobs or frames than allowed.
     pub(super) has_too_much_content: bool,
     finished: bool,
-}
-
-/// Blobs whose numbers are consecutive in the file and in the catalog.
-struct BlobRange {
-    first: u32,
-    id: BlobId,
-    len: u32,
 }
 
 /// The state of one segment.
@@ -115,7 +116,8 @@ impl SegmentReader {
             bodies: FileBodies::new(source),
             queue: VecDeque::new(),
             current: None,
-            numbers: Vec::new(),
+            ids: BlobIds::default(),
+            indexes: SegmentIndexes::default(),
             lost: HashMap::new(),
             frames: Vec::new(),
             shared: SharedValues::default(),
@@ -125,7 +127,7 @@ impl SegmentReader {
             damage: None,
             cut: None,
             malformed: 0,
-            entries: 0,
+            entries_left: MIN_ENTRY_LIMIT,
             blobs_left: MIN_BLOB_LIMIT,
             frames_left: MIN_FRAME_LIMIT,
             has_too_much_content: false,
@@ -167,8 +169,10 @@ impl SegmentReader {
         let packed: u64 = blocks.iter().map(|block| u64::from(block.packed_len)).sum();
         self.blobs_left += packed;
         self.frames_left += packed * FRAMES_PER_BYTE;
+        self.entries_left = self.entries_left.saturating_add(packed * ENTRIES_PER_BYTE);
         let raw = Bytes::from(raw);
         let number = self.bodies.add_segment(blocks, raw.clone());
+        self.ids.begin_segment(number);
         SegmentCursor { number, raw, at: 0, lists: Vec::new(), stream: StreamId(0) }
     }
 
@@ -234,42 +238,21 @@ impl SegmentReader {
             }
             None => {}
         }
-        if start.blobs != self.next_number() {
-            // A hostile file may reuse numbers; they refer to the later blobs.
-            while self.numbers.pop_if(|run| run.first >= start.blobs).is_some() {}
-            if let Some(run) = self.numbers.last_mut() {
-                run.len = run.len.min(start.blobs - run.first);
-            }
-            self.numbers.push(BlobRange { first: start.blobs, id: BlobId(0), len: 0 });
-        }
+        self.ids.start(start.blobs);
         self.now = start;
-    }
-
-    /// Returns the number of the next blob.
-    fn next_number(&self) -> u32 {
-        self.numbers.last().map_or(0, |run| run.first.saturating_add(run.len))
-    }
-
-    /// Assigns the next number to a blob.
-    fn assign_number(&mut self, id: BlobId) {
-        let first = self.next_number();
-        match self.numbers.last_mut() {
-            Some(run) if run.len > 0 && run.id.0.checked_add(run.len) == Some(id.0) => run.len += 1,
-            // A range without a blob yet.
-            Some(run) if run.len == 0 => *run = BlobRange { id, len: 1, ..*run },
-            _ => self.numbers.push(BlobRange { first, id, len: 1 }),
-        }
     }
 
     /// Returns the blob of a number, or a stand-in if it is lost; `None` if there can't be one.
     fn id(&mut self, number: u32, catalog: &mut Catalog) -> Option<BlobId> {
-        if number >= self.next_number() {
-            return None;
-        }
-        let after = self.numbers.partition_point(|run| run.first <= number);
-        let run = after.checked_sub(1).and_then(|at| self.numbers.get(at));
-        if let Some(run) = run.filter(|run| number - run.first < run.len) {
-            return Some(BlobId(run.id.0 + (number - run.first)));
+        match self.ids.find(number) {
+            BlobPlace::Known(id) => return Some(id),
+            BlobPlace::Never => return None,
+            BlobPlace::Dropped { segment } => {
+                if let Some(id) = self.read_again(number, segment, catalog) {
+                    return Some(id);
+                }
+            }
+            BlobPlace::Lost => {}
         }
         if let Some(id) = self.lost.get(&number) {
             return Some(*id);
@@ -292,45 +275,13 @@ impl SegmentReader {
         if self.count_blobs(1 + record.aliases.len()).is_none() {
             return;
         }
-        let payload = record.payload.and_then(|back| self.id(self.next_number().checked_sub(back)?, catalog));
-        let form = match (record.form, record.body.filter(|_| !record.redacted)) {
-            (0, Some(body)) => catalog.read_any(body),
-            (0, None) => BlobForm::Any {
-                type_url: intern(catalog, record.type_url),
-                name: intern(catalog, record.name),
-            },
-            (1, Some(body)) => catalog.read_wrapper(body, record.head, payload, record.in_any),
-            (1, None) => {
-                let wrapper = Wrapper {
-                    name: intern(catalog, record.name),
-                    version: intern(catalog, record.version),
-                    payload,
-                    ttl: record.ttl,
-                    aliases: record.aliases.iter().map(|alias| intern(catalog, alias)).collect(),
-                    in_any: record.in_any,
-                };
-                BlobForm::Wrapper { wrapper: Box::new(wrapper), head: record.head }
-            }
-            _ => BlobForm::Other,
-        };
-        let (hash, size, kept) = match record.hash {
-            Some(hash) => (hash, record.size, record.kept),
-            None => {
-                let payload = payload.and_then(|id| catalog.body(id));
-                let whole = form.join(record.body.unwrap_or_default(), payload.as_deref());
-                (catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
-            }
-        };
-        if let Some(id) = Some(hash).filter(|_| self.is_continued).and_then(|hash| catalog.known(hash)) {
-            return self.assign_number(id);
+        let payload = record.payload.and_then(|back| self.id(self.ids.next().checked_sub(back)?, catalog));
+        let blob = blob_of(&record, payload, catalog);
+        if let Some(id) = Some(blob.hash).filter(|_| self.is_continued).and_then(|hash| catalog.known(hash)) {
+            return self.ids.assign(id);
         }
-        self.bodies.add_location(record.body.map_or(BodyLocation::Lost, |body| BodyLocation::Segment {
-            segment: state.number,
-            at: (body.as_ptr() as usize).wrapping_sub(state.raw.as_ptr() as usize) as u32,
-            len: body.len() as u32,
-        }));
-        let id = catalog.restore(Blob::new(hash, size, kept, record.redacted, form));
-        self.assign_number(id);
+        self.bodies.add_location(body_location(&record, state.number, &state.raw));
+        self.ids.assign(catalog.restore(blob));
     }
 
     fn frame(&mut self, stream: StreamId, what: FramePayload) {
@@ -387,7 +338,7 @@ impl SegmentReader {
         state: &mut SegmentCursor,
         catalog: &mut Catalog,
     ) -> Option<FramePayload> {
-        let next = self.next_number();
+        let next = self.ids.next();
         let head = decode::message(bytes);
         let mut builder = MessageBuilder::new(head.shape);
         builder.expect(head.parts);
@@ -443,8 +394,9 @@ impl SegmentReader {
             Some(base) => Some(back(base)?.clone()),
             None => None,
         };
-        let numbers = decode::ids(record.ids, self.next_number());
-        let ids = numbers.map(|number| self.id(number, catalog)).collect::<Option<Vec<_>>>()?;
+        let numbers: Vec<u32> = decode::ids(record.ids, self.ids.next()).collect();
+        self.read_all_again(&numbers, catalog);
+        let ids = numbers.into_iter().map(|number| self.id(number, catalog)).collect::<Option<Vec<_>>>()?;
         let script = super::list::ListEdit { runs: record.runs, ids, order: record.order.to_vec() };
         let blobs = script.apply(base.as_ref().map(|list| list.blobs()))?;
         self.count_entries(blobs.len())?;
@@ -467,128 +419,52 @@ impl SegmentReader {
 
     /// Counts entries. Returns `None` if there are too many.
     fn count_entries(&mut self, entries: usize) -> Option<()> {
-        self.entries = self.entries.saturating_add(entries);
-        (self.entries <= MAX_LIST_ENTRIES).then_some(())
+        self.has_too_much_content |= self.entries_left < entries as u64;
+        self.entries_left = self.entries_left.saturating_sub(entries as u64);
+        (!self.has_too_much_content).then_some(())
     }
+}
+
+/// Returns the blob of a record.
+fn blob_of(record: &BlobRecord<'_>, payload: Option<BlobId>, catalog: &mut Catalog) -> Blob {
+    let form = match (record.form, record.body.filter(|_| !record.redacted)) {
+        (0, Some(body)) => catalog.read_any(body),
+        (0, None) => {
+            BlobForm::Any { type_url: intern(catalog, record.type_url), name: intern(catalog, record.name) }
+        }
+        (1, Some(body)) => catalog.read_wrapper(body, record.head, payload, record.in_any),
+        (1, None) => {
+            let wrapper = Wrapper {
+                name: intern(catalog, record.name),
+                version: intern(catalog, record.version),
+                payload,
+                ttl: record.ttl,
+                aliases: record.aliases.iter().map(|alias| intern(catalog, alias)).collect(),
+                in_any: record.in_any,
+            };
+            BlobForm::Wrapper { wrapper: Box::new(wrapper), head: record.head }
+        }
+        _ => BlobForm::Other,
+    };
+    let (hash, size, kept) = match record.hash {
+        Some(hash) => (hash, record.size, record.kept),
+        None => {
+            let payload = payload.and_then(|id| catalog.body(id));
+            let whole = form.join(record.body.unwrap_or_default(), payload.as_deref());
+            (catalog.hash(&whole), whole.len() as u32, whole.len() as u32)
+        }
+    };
+    Blob::new(hash, size, kept, record.redacted, form)
+}
+
+/// Returns the location of the body of a blob in a segment.
+fn body_location(record: &BlobRecord<'_>, segment: u32, raw: &Bytes) -> BodyLocation {
+    record.body.map_or(BodyLocation::Lost, |body| BodyLocation::Segment {
+        segment,
+        at: (body.as_ptr() as usize).wrapping_sub(raw.as_ptr() as usize) as u32,
+        len: body.len() as u32,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::header::Header;
-    use super::*;
-    use crate::wire::pb::put_len_field;
-
-    /// Encodes a message with a list of two entries, repeated `again` times.
-    fn message(again: usize) -> Vec<u8> {
-        let mut message = vec![0x18, 1];
-        put_len_field(&mut message, 8, &[0x2a, 2, 1, 0]);
-        for _ in 0..again {
-            put_len_field(&mut message, 8, &[0x10, 1]);
-        }
-        message
-    }
-
-    fn read(entries: usize, again: usize) -> Option<FramePayload> {
-        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-        reader.entries = entries;
-        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let mut state =
-            SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
-        reader.blob(decode::blob(b""), &state, &mut catalog);
-        reader.message(&message(again), &mut state, &mut catalog)
-    }
-
-    /// Reads a highly compressed segment of this many blobs.
-    fn blobs(left: u64, blobs: usize) -> (u64, Vec<String>) {
-        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-        reader.blobs_left = left;
-        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let mut raw = Vec::new();
-        for _ in 0..blobs {
-            put_len_field(&mut raw, encode::BLOB, b"");
-        }
-        let block = Block {
-            offset: 0,
-            packed_len: 5,
-            raw_len: raw.len() as u32,
-            starts_segment: true,
-            is_loose: false,
-        };
-        reader.push_region(FileRegion::Segment(raw, vec![block]));
-        reader.read_some(&mut catalog);
-        (catalog.blob_count() as u64, reader.finish(&Header::default()).1)
-    }
-
-    #[test]
-    fn limits_blobs_by_file_size() {
-        let (all, notices) = blobs(2, 7);
-        assert!(all == 7 && notices.iter().all(|text| !text.contains("decompresses to more")), "{notices:?}");
-        let (some, notices) = blobs(2, 8);
-        assert!(some == 7 && notices.iter().any(|text| text.contains("decompresses to more")), "{notices:?}");
-    }
-
-    #[test]
-    fn limits_frames_and_notices_by_file_size() {
-        let read = |record: &dyn Fn(&mut Vec<u8>, u64)| {
-            let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-            reader.frames_left = 1000;
-            let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-            let mut raw = Vec::new();
-            (1..5000).for_each(|n| record(&mut raw, n));
-            reader.push_region(FileRegion::Segment(raw, Vec::new()));
-            let mut frames = 0;
-            loop {
-                reader.read_some(&mut catalog);
-                if reader.frames.is_empty() {
-                    break;
-                }
-                frames += reader.frames.drain(..).count();
-            }
-            (frames, reader.finish(&Header::default()).1)
-        };
-        let (frames, notices) = read(&|raw, _| put_len_field(raw, encode::OPEN, b""));
-        assert!(frames == 1000 && notices.iter().any(|text| text.contains("decompresses to more")));
-        let fields = [0x32, 0].repeat(99);
-        let (frames, _) = read(&|raw, _| put_len_field(raw, encode::OPEN, &fields));
-        assert_eq!(frames, 10);
-        let (_, notices) = read(&|raw, n| {
-            put_len_field(raw, encode::START, &[0x10, (n % 128) as u8 | 0x80, (n / 128) as u8]);
-        });
-        assert!(notices.len() <= MAX_LOSS_NOTICES + 2, "{} notices", notices.len());
-    }
-
-    #[test]
-    fn resolves_blob_numbers_across_loss_and_reuse() {
-        let mut reader = SegmentReader::new(Box::new(std::io::Cursor::new(Vec::new())));
-        let mut catalog = Catalog::new(0, None, Box::new(reader.bodies.clone()));
-        let state =
-            SegmentCursor { number: 0, raw: Bytes::new(), at: 0, lists: Vec::new(), stream: StreamId(1) };
-        let blobs = |reader: &mut SegmentReader, catalog: &mut Catalog, start: u32, count: usize| {
-            reader.start(SegmentStart { blobs: start, ..SegmentStart::default() });
-            (0..count).for_each(|_| reader.blob(decode::blob(b""), &state, catalog));
-        };
-        blobs(&mut reader, &mut catalog, 0, 3);
-        blobs(&mut reader, &mut catalog, 5, 2);
-        let ids = |reader: &mut SegmentReader, catalog: &mut Catalog| -> Vec<Option<u32>> {
-            (0..8).map(|number| Some(reader.id(number, catalog)?.0)).collect()
-        };
-        // Numbers 3 and 4 are lost; their stand-ins come last.
-        let all = [0, 1, 2, 5, 6, 3, 4].map(Some);
-        assert_eq!(ids(&mut reader, &mut catalog)[..7], all);
-        assert_eq!(ids(&mut reader, &mut catalog)[7], None);
-        blobs(&mut reader, &mut catalog, 7, 1);
-        assert_eq!(ids(&mut reader, &mut catalog)[..8], [0, 1, 2, 5, 6, 3, 4, 7].map(Some));
-        // A hostile file numbers backwards.
-        blobs(&mut reader, &mut catalog, 1, 1);
-        assert_eq!(ids(&mut reader, &mut catalog)[..3], [Some(0), Some(8), None]);
-    }
-
-    #[test]
-    fn limits_list_entries() {
-        assert!(read(MAX_LIST_ENTRIES - 2, 0).is_some());
-        assert!(read(MAX_LIST_ENTRIES - 1, 0).is_none());
-        // Joining two lists counts their four entries again.
-        assert!(read(MAX_LIST_ENTRIES - 6, 1).is_some());
-        assert!(read(MAX_LIST_ENTRIES - 5, 1).is_none());
-    }
-}
+mod tests;

@@ -43,6 +43,7 @@ pub struct Catalog {
     /// Number of names in these runs.
     pub(super) run_names: usize,
     pub(super) bodies: Box<dyn BodyStore>,
+    totals: ContentTotals,
     recent: BodyCache,
     /// Pairs of payloads with different bytes and equal meaning.
     pub(super) same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
@@ -54,6 +55,25 @@ pub struct Catalog {
     seed: u64,
     /// Derived from the seed once; a seeded hash would derive it for each resource.
     secret: [u8; SECRET],
+}
+
+/// Number and size of contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContentTotals {
+    /// Number of contents.
+    pub blobs: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Number of contents from which secrets were removed.
+    pub redacted: u64,
+}
+
+impl ContentTotals {
+    fn add(&mut self, blob: &Blob) {
+        self.blobs += 1;
+        self.bytes += u64::from(blob.size);
+        self.redacted += u64::from(blob.redacted);
+    }
 }
 
 impl Catalog {
@@ -72,6 +92,7 @@ impl Catalog {
             names: HashMap::new(),
             run_names: 0,
             bodies,
+            totals: ContentTotals::default(),
             recent: BodyCache::default(),
             same: RefCell::default(),
             spellings: HashMap::default(),
@@ -120,6 +141,11 @@ impl Catalog {
     /// Returns the number of blobs so far, with those that were dropped.
     pub fn blob_count(&self) -> usize {
         self.blobs.end() as usize
+    }
+
+    /// Returns the number and size of all contents so far, with those that were dropped.
+    pub fn totals(&self) -> ContentTotals {
+        self.totals
     }
 
     /// Returns the blobs that were added after the first `count`, except for dropped ones.
@@ -438,6 +464,12 @@ impl Catalog {
 
     /// Adds a blob whose body [`BodyStore`] has already, for readers of recordings.
     pub fn restore(&mut self, blob: Blob) -> BlobId {
+        self.totals.add(&blob);
+        self.restore_again(blob)
+    }
+
+    /// Adds a blob that was dropped. It does not count again in [`totals`](Catalog::totals).
+    pub fn restore_again(&mut self, blob: Blob) -> BlobId {
         let hash = blob.hash as u64;
         let id = self.blobs.push(blob);
         self.by_hash.insert(hash, id.0);

@@ -17,6 +17,7 @@ pub struct List {
     /// Searches so far.
     searched: AtomicU8,
     by_name: OnceLock<HashMap<Sym, u32, DenseHash>>,
+    by_blob: OnceLock<HashMap<BlobId, u32, DenseHash>>,
     kept: OnceLock<(u64, bool)>,
 }
 
@@ -61,18 +62,38 @@ impl List {
     }
 
     /// Returns the last entry with this name, which must be a first spelling.
+    pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+        self.blobs.get(self.index_of_name(catalog, name)?).copied()
+    }
+
+    /// Returns the index of the last entry with this name, which must be a first spelling.
     ///
     /// The first few searches scan the list; then an index is built, which all holders share.
-    pub fn find(&self, catalog: &Catalog, name: Sym) -> Option<BlobId> {
+    pub fn index_of_name(&self, catalog: &Catalog, name: Sym) -> Option<usize> {
         let own = |id: &BlobId| catalog.first_spelling(catalog.name(*id));
-        if self.searched.load(Ordering::Relaxed) < MAX_UNINDEXED_SEARCHES {
-            self.searched.fetch_add(1, Ordering::Relaxed);
-            return self.blobs.iter().copied().rev().find(|id| own(id) == name);
+        if self.is_scanned() {
+            return self.blobs.iter().rposition(|id| own(id) == name);
         }
-        let index = self
-            .by_name
-            .get_or_init(|| self.blobs.iter().enumerate().map(|(i, id)| (own(id), i as u32)).collect());
-        index.get(&name).map(|i| self.blobs[*i as usize])
+        let index = || self.blobs.iter().enumerate().map(|(i, id)| (own(id), i as u32)).collect();
+        self.by_name.get_or_init(index).get(&name).map(|i| *i as usize)
+    }
+
+    /// Returns the index of an entry, like [`index_of_name`](List::index_of_name).
+    pub fn index_of(&self, entry: BlobId) -> Option<usize> {
+        if self.is_scanned() {
+            return self.blobs.iter().rposition(|id| *id == entry);
+        }
+        let index = || self.blobs.iter().enumerate().map(|(i, id)| (*id, i as u32)).collect();
+        self.by_blob.get_or_init(index).get(&entry).map(|i| *i as usize)
+    }
+
+    /// Counts a search. Returns whether the list was searched so rarely that an index does not pay.
+    fn is_scanned(&self) -> bool {
+        let is_rare = self.searched.load(Ordering::Relaxed) < MAX_UNINDEXED_SEARCHES;
+        if is_rare {
+            self.searched.fetch_add(1, Ordering::Relaxed);
+        }
+        is_rare
     }
 
     /// Returns the stored bytes of all entries, each with its length prefix and without its tag,
@@ -108,6 +129,7 @@ impl List {
             fingerprint,
             searched: AtomicU8::new(0),
             by_name: OnceLock::new(),
+            by_blob: OnceLock::new(),
             kept: OnceLock::new(),
         }
     }

@@ -23,7 +23,7 @@ mod used;
 pub use blob::{Blob, BlobForm};
 pub use blob_id::BlobId;
 pub use bodies::{BodyStore, MemoryBodies};
-pub use catalog::Catalog;
+pub use catalog::{Catalog, ContentTotals};
 pub use entry::{ResponseEntry, Wrapper};
 pub use list::{List, ListBuilder};
 pub use packed::Packed;

@@ -10,7 +10,7 @@ use crate::wire::event::{DenseHash, Sym};
 use super::base::Base;
 use super::change::{Change, IncomingResponse, VersionedEntry, own_version};
 use super::entry::{Presence, ResourceEntry};
-use super::{MAX_SMALL_RESPONSE, ResourceSet};
+use super::{CHANGED_DIVISOR, MAX_SMALL_RESPONSE, ResourceSet};
 
 impl ResourceSet {
     /// Adds a full-state response. Resources that it leaves out are removed if `covered` (the
@@ -101,7 +101,8 @@ impl ResourceSet {
         compare: Option<Compare<'_>>,
         incoming: IncomingResponse<'_>,
     ) -> Change {
-        if incoming.list.len() > MAX_SMALL_RESPONSE || (self.count == 0 && incoming.list.len() > 8) {
+        let most = MAX_SMALL_RESPONSE.max((self.count + self.patch.len()) / CHANGED_DIVISOR);
+        if incoming.list.len() > most || (self.count == 0 && incoming.list.len() > 8) {
             return self.apply_large(catalog, compare, incoming);
         }
         let (blobs, duplicates) = without_repeats(catalog, incoming.list.blobs());

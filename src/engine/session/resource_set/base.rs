@@ -55,14 +55,9 @@ impl Base {
         self.versions.iter().for_each(|versions| used.run(versions));
     }
 
-    /// Returns the state of an entry; `at` returns its index.
-    pub(super) fn slot(
-        &self,
-        catalog: &Catalog,
-        blob: BlobId,
-        at: impl FnOnce() -> Option<usize>,
-    ) -> ResourceEntry {
-        let version = self.versions.as_ref().and_then(|versions| versions.get(at()?).copied());
+    /// Returns the state of an entry with this index.
+    pub(super) fn slot(&self, catalog: &Catalog, blob: BlobId, at: usize) -> ResourceEntry {
+        let version = self.versions.as_ref().and_then(|versions| versions.get(at).copied());
         let version = own_version(catalog, blob, version.unwrap_or(self.version));
         ResourceEntry { state: self.state, blob: Some(blob), version, order: self.order }
     }
@@ -70,16 +65,17 @@ impl Base {
     /// Returns the state of a name.
     pub(super) fn get(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         let blobs = self.list.blobs();
-        let blob = match nameless(name) {
-            Some(blob) => blobs.contains(&blob).then_some(blob),
+        let at = match nameless(name) {
+            Some(blob) => self.list.index_of(blob),
             // Entries without a name have keys of their own: the empty name is not the name of any
             // of them.
             None if name == Sym::EMPTY => None,
             // The index is worth its memory for long lists only.
             // Entries without a name share the empty name in the index, and have keys of their own.
-            None if blobs.len() > 8 => self.list.find(catalog, name).filter(|id| key(catalog, *id) == name),
-            None => blobs.iter().copied().find(|id| key(catalog, *id) == name),
+            None if blobs.len() > 8 => self.list.index_of_name(catalog, name),
+            None => blobs.iter().position(|id| key(catalog, *id) == name),
         }?;
-        Some(self.slot(catalog, blob, || blobs.iter().position(|id| *id == blob)))
+        let blob = blobs.get(at).copied().filter(|id| key(catalog, *id) == name)?;
+        Some(self.slot(catalog, blob, at))
     }
 }

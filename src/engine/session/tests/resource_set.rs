@@ -114,6 +114,51 @@ proptest! {
     }
 }
 
+/// Returns the visits for each name, while this many names are added by responses of `step` names,
+/// and accepted.
+fn visits_per_name(names: usize, step: usize, removed: usize) -> u64 {
+    let mut catalog = Catalog::in_memory();
+    let (mut sent, mut accepted) = (ResourceSet::default(), ResourceSet::default());
+    let before = visits::total();
+    for (order, first) in (1..).zip((0..names).step_by(step)) {
+        let url = Kind::Cds.type_url(ApiVersion::V3).expect("a type");
+        let blobs = (first..first + step).map(|name| {
+            let (mut cluster, mut any) = (Vec::new(), Vec::new());
+            put_len_field(&mut cluster, 1, format!("c{name}").as_bytes());
+            put_len_field(&mut any, 1, url.as_str().as_bytes());
+            put_len_field(&mut any, 2, &cluster);
+            catalog.intern_entry(&any, false, None)
+        });
+        let blobs = blobs.collect();
+        let list = catalog.intern_list(blobs);
+        let version = catalog.intern(&format!("v{order}"));
+        let incoming = IncomingResponse { list: &list, version, order };
+        let change = sent.apply_partial(&mut catalog, None, incoming);
+        assert_eq!(change.added.len(), step);
+        accepted.accept(&mut catalog, &sent, incoming, false);
+        for old in first.saturating_sub(step)..first.saturating_sub(step) + removed.min(first) {
+            let name = catalog.intern(&format!("c{old}"));
+            let slot = ResourceEntry { state: Presence::Removed, blob: None, version, order };
+            sent.put(&mut catalog, name, slot);
+            accepted.put(&mut catalog, name, slot);
+        }
+    }
+    if removed == 0 {
+        assert_eq!((sent.count(), accepted.count()), (names, names));
+        check_invariants(&catalog, &sent);
+    }
+    (visits::total() - before) / names as u64
+}
+
+#[test]
+fn partial_responses_cost_the_same_in_sets_of_any_size() {
+    for (step, removed) in [(20, 0), (100, 0), (100, 100), (2000, 0)] {
+        let (small, large) = (visits_per_name(10_000, step, removed), visits_per_name(80_000, step, removed));
+        assert!(large < 60, "{large} visits for each name, {step} at a time");
+        assert!(large <= small * 2, "{small} visits for each name, then {large}, {step} at a time");
+    }
+}
+
 fn check(ops: &[Op]) -> Result<(), TestCaseError> {
     let mut catalog = Catalog::in_memory();
     let (mut sent, mut accepted) = (ResourceSet::default(), ResourceSet::default());

@@ -18,7 +18,8 @@ impl SegmentReader {
         self.end_file();
         self.bodies.add_source(source);
         (self.name, self.is_continued) = (Some(name), true);
-        self.numbers.clear();
+        self.ids.clear();
+        self.indexes.clear();
         self.lost.clear();
         self.now = SegmentStart { micros: self.now.micros, ..SegmentStart::default() };
         (self.damage, self.cut, self.malformed, self.finished) = (None, None, 0, false);

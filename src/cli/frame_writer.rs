@@ -1,0 +1,149 @@
+//! A recording or raw JSONL that is written while its source is read.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::sources::SchemaCodec;
+use crate::sources::record::{self, raw};
+use crate::wire::Frame;
+use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::event::{Clock, Time};
+
+use super::args::ExportTo;
+
+/// The facts of a session that its copy repeats.
+pub(super) struct CopyHeader {
+    pub(super) name: String,
+    pub(super) keep_secrets: bool,
+}
+
+/// A writer of frames. After an error it writes nothing.
+pub(super) struct FrameWriter<'a> {
+    form: Form<'a>,
+    error: Option<io::Error>,
+    /// The time of the last frame.
+    last: Time,
+}
+
+enum Form<'a> {
+    Raw(raw::Writer<'a, &'a mut dyn Write>),
+    /// The writer of recordings owns its output, so it writes to a buffer that is emptied here.
+    Recording {
+        writer: Option<Box<record::Writer>>,
+        spool: Spool,
+        out: &'a mut dyn Write,
+    },
+}
+
+impl<'a> FrameWriter<'a> {
+    /// Begins a copy of a session with this catalog and clock.
+    pub(super) fn new(
+        to: ExportTo,
+        out: &'a mut dyn Write,
+        json: &'a SchemaCodec,
+        (catalog, clock): (&Catalog, Clock),
+        header: CopyHeader,
+    ) -> FrameWriter<'a> {
+        if to == ExportTo::Raw {
+            let form = Form::Raw(raw::Writer::new(out, clock, Some(json)));
+            return FrameWriter { form, error: None, last: Time::ZERO };
+        }
+        let header = record::Header {
+            created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed: catalog.seed(),
+            keep_secrets: header.keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            source: header.name,
+            clock,
+        };
+        let spool = Spool::default();
+        let (writer, error) = match record::Writer::new(spool.clone(), header) {
+            Ok(writer) => (Some(Box::new(writer)), None),
+            Err(error) => (None, Some(error)),
+        };
+        FrameWriter { form: Form::Recording { writer, spool, out }, error, last: Time::ZERO }
+    }
+
+    /// Writes a frame.
+    pub(super) fn write(&mut self, frame: &Frame, catalog: &Catalog) {
+        if self.error.is_some() {
+            return;
+        }
+        self.last = frame.at;
+        let written = match &mut self.form {
+            Form::Raw(writer) => writer.write(frame, catalog),
+            Form::Recording { writer, spool, out } => {
+                let written = writer.as_mut().map_or(Ok(()), |writer| writer.write(frame, catalog));
+                written.and_then(|()| spool.empty_into(*out))
+            }
+        };
+        self.error = written.err();
+    }
+
+    /// Returns the time of the last frame.
+    pub(super) fn last(&self) -> Time {
+        self.last
+    }
+
+    /// Whether the output cannot be written.
+    pub(super) fn has_failed(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Marks the contents as used to which the next frames are likely to refer.
+    pub(super) fn mark(&self, used: &mut UsedContent) {
+        if let Form::Recording { writer: Some(writer), .. } = &self.form {
+            writer.mark(used);
+        }
+    }
+
+    /// Forgets contents that the catalog has dropped.
+    pub(super) fn forget(&mut self, used: &UsedContent) {
+        if let Form::Recording { writer: Some(writer), .. } = &mut self.form {
+            writer.forget(used);
+        }
+    }
+
+    /// Completes the copy, which ends at `end`. Returns the number of messages whose content was
+    /// lost.
+    pub(super) fn finish(self, end: Time) -> io::Result<u64> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        match self.form {
+            Form::Raw(writer) => {
+                let lost = writer.lost();
+                writer.finish().map(|_| lost)
+            }
+            Form::Recording { writer, spool, out } => {
+                if let Some(mut writer) = writer {
+                    writer.advance(end);
+                    writer.finish()?;
+                }
+                spool.empty_into(out).map(|()| 0)
+            }
+        }
+    }
+}
+
+/// A buffer between the writer of recordings and an output that is only borrowed.
+#[derive(Clone, Default)]
+struct Spool(Arc<Mutex<Vec<u8>>>);
+
+impl Spool {
+    fn empty_into(&self, out: &mut dyn Write) -> io::Result<()> {
+        let bytes = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        out.write_all(&bytes)
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

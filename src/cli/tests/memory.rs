@@ -1,0 +1,234 @@
+//! Verbs on recordings that do not fit into `--memory`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::{Exit, run};
+use crate::schema::Schema;
+use crate::sources::record::{Header, Writer};
+use crate::sources::{self, FrameSink, Limit, Passes, ReadProgress, Spec, StoreUntil, Timeline};
+use crate::wire::content::{Catalog, MemoryBodies, UsedContent};
+use crate::wire::discovery::encode::encode_any;
+use crate::wire::event::{Clock, Seq, StreamId, Time};
+use crate::wire::pb::put_len_field;
+use crate::wire::{Frame, FramePayload, Message, MessageShape, Open};
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const METHOD: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
+/// Streams of the recording, which stay open.
+const STREAMS: u64 = 10;
+/// Clusters of each stream. Each update has new content.
+const CLUSTERS: u64 = 20;
+
+fn request(i: u64) -> Vec<u8> {
+    let (mut node, mut request) = (vec![], vec![]);
+    put_len_field(&mut node, 1, format!("node-{}", i % STREAMS).as_bytes());
+    put_len_field(&mut request, 1, &node);
+    put_len_field(&mut request, 2, CDS.as_bytes());
+    match i.checked_sub(STREAMS) {
+        None => put_len_field(&mut request, 3, b"*"),
+        Some(before) => put_len_field(&mut request, 6, format!("nonce-{before}").as_bytes()),
+    }
+    request
+}
+
+fn response(i: u64) -> Vec<u8> {
+    let name = format!("cluster-{}", i / STREAMS % CLUSTERS);
+    let (mut cluster, mut resource, mut response) = (vec![], vec![], vec![]);
+    put_len_field(&mut cluster, 1, name.as_bytes());
+    // Each second content is one of a few, which the recording has once.
+    let content = if i.is_multiple_of(2) { i } else { i % 200 };
+    put_len_field(&mut cluster, 28, format!("content {content:032}").as_bytes());
+    put_len_field(&mut resource, 3, name.as_bytes());
+    put_len_field(&mut resource, 1, format!("version-{i}").as_bytes());
+    put_len_field(&mut resource, 2, &encode_any(CDS, &cluster));
+    put_len_field(&mut response, 2, &resource);
+    put_len_field(&mut response, 4, CDS.as_bytes());
+    put_len_field(&mut response, 5, format!("nonce-{i}").as_bytes());
+    response
+}
+
+/// Writes a recording of this many updates and their ACKs.
+fn record(path: &Path, updates: u64) {
+    let mut catalog = Catalog::new(1, None, Box::new(MemoryBodies::default()));
+    let header =
+        Header { seed: 1, clock: Clock { epoch: Some(1 << 60), untimed: false }, ..Header::default() };
+    let mut writer = Writer::new(std::fs::File::create(path).expect("a file"), header).expect("a header");
+    for i in 0..updates {
+        let (at, stream) = (Time(i * 1_000_000), StreamId(u32::try_from(i % STREAMS).expect("few") + 1));
+        let mut write = |what, catalog: &Catalog| {
+            writer.write(&Frame { at, stream, what }, catalog).expect("a disk");
+        };
+        if i < STREAMS {
+            let open = Open { method: METHOD.into(), peer: Some(format!("10.0.0.{i}:5")), ..Open::default() };
+            write(FramePayload::Open(Box::new(open)), &catalog);
+        }
+        for (shape, bytes) in
+            [(MessageShape::DeltaRequest, request(i)), (MessageShape::DeltaResponse, response(i))]
+        {
+            let message = Message::parse(shape, &bytes, &mut catalog);
+            write(FramePayload::Message(Arc::new(message)), &catalog);
+        }
+    }
+    writer.finish().expect("a disk");
+}
+
+/// A recording of several times the memory of [`SMALL`].
+fn large() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.xdsrec");
+    record(&path, 8_000);
+    (folder, path)
+}
+
+const SMALL: &str = "3MB";
+
+/// Runs a verb on a recording with much and with little memory.
+fn with_both(path: &Path, verb: &[&str]) -> [super::CallOutput; 2] {
+    let path = path.to_str().expect("a name");
+    let args = |memory| -> Vec<String> {
+        let words = verb.iter().map(|word| word.replace("PATH", path).replace("MEMORY", memory));
+        words.chain(["--memory".to_owned(), memory.to_owned()]).collect()
+    };
+    ["512MB", SMALL].map(|memory| {
+        let args = args(memory);
+        run(&args.iter().map(String::as_str).collect::<Vec<_>>())
+    })
+}
+
+#[test]
+fn verbs_print_the_same_with_little_memory() {
+    let (_folder, path) = large();
+    for verb in [
+        &["status", "PATH", "-o", "wide"][..],
+        &["log", "PATH"],
+        &["log", "PATH", "--tail", "5", "-o", "json"],
+        &["log", "PATH", "--filter", "name:cluster-7", "-o", "jsonl", "--body"],
+        &["info", "PATH"],
+        &["info", "PATH", "-o", "json"],
+        &["lint", "PATH", "-o", "json"],
+        &["get", "PATH", "cds/cluster-7", "-o", "yaml"],
+        &["get", "PATH", "cds", "--at", "#9000", "--node", "node-3", "-o", "json"],
+        &["get", "PATH", "cds/cluster-7", "--at", "+2s", "-o", "yaml"],
+        &["replay", "PATH", "--no-tui"],
+        &["replay", "PATH", "--no-tui", "--at", "#9000", "--filter", "name:cluster-7"],
+        &["diff", "PATH", "cds/cluster-7"],
+        &["diff", "PATH", "cds/cluster-7", "version-70", "version-7070", "--stream", "#1"],
+        &["diff", "PATH", "@#3000", "@#12000", "--stat", "--node", "node-3"],
+        &["diff", "PATH", "@end", "@+1s", "cds/cluster-7"],
+        &["diff", "PATH", "PATH", "cds"],
+        &["export", "PATH", "--to", "raw"],
+        &["export", "PATH", "--to", "raw", "--from", "#8000", "--until", "#12000", "--node", "node-3"],
+        &["export", "PATH", "--to", "jsonl"],
+        &["export", "PATH", "--to", "jsonl", "--filter", "name:cluster-7", "--stream", "#4"],
+        &["export", "PATH", "--to", "bootstrap", "--node", "node-3", "--until", "#9000"],
+        &["export", "PATH", "--to", "dot", "--node", "node-3"],
+    ] {
+        let [all, some] = with_both(&path, verb);
+        assert_eq!((all.exit, all.err.as_str()), (some.exit, some.err.as_str()), "{verb:?}");
+        let says_nothing = verb == ["diff", "PATH", "PATH", "cds"];
+        assert_eq!(all.out.is_empty(), says_nothing, "{verb:?}: {}", all.err);
+        let differs = all.out.lines().zip(some.out.lines()).find(|(one, other)| one != other);
+        assert_eq!(differs, None, "{verb:?}");
+        assert_eq!(all.out.len(), some.out.len(), "{verb:?}");
+    }
+}
+
+#[test]
+fn copies_are_the_same_with_little_memory() {
+    let (folder, path) = large();
+    for verb in [
+        &["redact", "PATH", "--output", "PATH.MEMORY.copy"][..],
+        &["export", "PATH", "--to", "xdsrec", "--output", "PATH.MEMORY.copy"],
+        &[
+            "export",
+            "PATH",
+            "--to",
+            "xdsrec",
+            "--from",
+            "#8000",
+            "--node",
+            "node-3",
+            "--output",
+            "PATH.MEMORY.copy",
+        ],
+    ] {
+        let [all, some] = with_both(&path, verb);
+        assert_eq!((all.exit, some.exit), (Exit::Yes, Exit::Yes), "{verb:?}: {} {}", all.err, some.err);
+        let raw = |memory: &str| {
+            let copy = format!("{}.{memory}.copy", path.display());
+            let raw = run(&["export", &copy, "--to", "raw"]);
+            std::fs::remove_file(copy).expect("the copy");
+            raw.out
+        };
+        let (all, some) = (raw("512MB"), raw(SMALL));
+        assert!(all.lines().count() > 500 && all == some, "{verb:?}");
+    }
+    drop(folder);
+}
+
+/// A fold that remembers the most memory.
+struct Measured<T> {
+    facts: T,
+    memory: fn(&mut T) -> usize,
+    most: usize,
+}
+
+impl<T: FrameSink> FrameSink for Measured<T> {
+    fn catalog_mut(&mut self) -> &mut Catalog {
+        self.facts.catalog_mut()
+    }
+
+    fn handle(&mut self, frame: Frame) {
+        self.facts.handle(frame);
+        self.most = self.most.max((self.memory)(&mut self.facts));
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.facts.advance(now);
+    }
+
+    fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
+        self.facts.drop_old(mark)
+    }
+}
+
+struct NoProgress;
+
+impl ReadProgress for NoProgress {
+    fn start(&mut self, _size: u64) {}
+    fn update(&mut self, _position: &dyn Fn() -> u64) {}
+}
+
+#[test]
+fn memory_of_readers_is_flat() {
+    const BUDGET: usize = 6 << 20;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("large.xdsrec");
+    record(&path, 40_000);
+    let schema = Schema::builtin();
+    let mut passes = Passes::open(&Spec::new(&path), &schema, BUDGET).expect("a recording");
+    let options = crate::engine::store::Options { history: BUDGET, ..Default::default() };
+    let mut most = |limit: Limit| {
+        let folded = passes.fold(&mut NoProgress, |catalog, clock| Measured {
+            facts: StoreUntil::new(sources::store(options, catalog, clock, &schema), limit),
+            memory: |until| until.store().memory(),
+            most: 0,
+        });
+        let Measured { facts, most, .. } = folded.expect("all of it").facts;
+        (most, facts.into_store())
+    };
+    for limit in [Limit::All, Limit::Message(Seq(50_000)), Limit::Message(Seq(100))] {
+        let (most, store) = most(limit);
+        assert!(most < BUDGET + BUDGET / 4, "{limit:?}: {most} of {BUDGET}");
+        let state = store.states().pop().expect("a state");
+        let resources = store.resources(state.stream, &state.type_url);
+        assert!(!resources.is_empty());
+        for resource in resources {
+            let content = resource.content.and_then(|id| store.catalog().bytes(id));
+            assert!(content.is_some_and(|bytes| !bytes.is_empty()), "{limit:?}: {}", resource.name);
+        }
+    }
+    let span = passes.span(&mut NoProgress).expect("all of it");
+    assert_eq!((span.messages, span.first_nack), (80_000, None));
+}
