@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
-use crate::engine::store::Store;
+use crate::engine::store::{self, Store};
 use crate::sources::{
-    self, BoundedCatalog, DecodingGaps, FrameSink, Limit, Passes, ReplayPosition, RowSink, SchemaCodec,
-    bodies::Contents, record, script,
+    self, BoundedCatalog, DecodingGaps, Folded, FrameSink, Limit, Passes, ReplayPosition, RowSink,
+    SchemaCodec, bodies::Contents, record, script,
 };
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
@@ -82,7 +82,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(Exit::Yes)
 }
 
-/// What was written.
+/// The size of the written part.
 struct Written {
     /// Messages that were written.
     messages: u64,
@@ -159,37 +159,7 @@ impl Export<'_> {
         let mut progress = Progress::new(&self.args.source.source, global, io);
         let mut gaps = DecodingGaps::new(&schema);
         let (folded, mut written) = match to {
-            ExportTo::Jsonl => {
-                let objects = RefCell::new((Objects::new(out, false), Ok(())));
-                let (part, mut messages) = (self.part, 0);
-                let show = |store: &Store, rows: Range<usize>| {
-                    let (objects, result) = &mut *objects.borrow_mut();
-                    for fact in rows.filter_map(|row| store.row(row)) {
-                        let is_part = |part: &record::Part| match fact.n {
-                            Some(n) => part.has_message(fact.stream, n),
-                            None => part.has_stream(fact.stream),
-                        };
-                        if result.is_err() || !part.as_ref().is_none_or(is_part) {
-                            continue;
-                        }
-                        messages += u64::from(fact.n.is_some());
-                        let mut object = super::words::message(&fact, store);
-                        add_body(&mut object, store, &schema, fact.n);
-                        refusals::add_to(&mut object, store, &schema, &fact);
-                        *result = objects.put(&object);
-                    }
-                };
-                let folded = passes.fold(&mut progress, |catalog, clock| GapSink {
-                    facts: RowSink::new(sources::store(options, catalog, clock, &schema), show),
-                    gaps: &mut gaps,
-                })?;
-                let mut of = 0;
-                let folded = folded.map(|sink| of = sink.facts.finish().messages());
-                let (objects, result) = objects.into_inner();
-                result?;
-                objects.finish()?;
-                (folded, Written { messages, of, notices: Vec::new() })
-            }
+            ExportTo::Jsonl => write_jsonl(self.part, passes, (&mut progress, &mut gaps), out, options)?,
             _ => {
                 let json = SchemaCodec(schema.clone());
                 let (to_script, limit) = (to == ExportTo::Script, self.until);
@@ -228,6 +198,46 @@ impl Export<'_> {
         written.notices.extend(gaps.text().filter(|_| !keep_secrets));
         Ok(written)
     }
+}
+
+/// Writes the messages of a part, or of all of the source, as JSON objects.
+fn write_jsonl(
+    part: Option<record::Part>,
+    passes: &mut Passes,
+    (progress, gaps): (&mut Progress, &mut DecodingGaps),
+    out: &mut dyn Write,
+    options: store::Options,
+) -> Result<(Folded<()>, Written), CliError> {
+    let schema = passes.schema().clone();
+    let objects = RefCell::new((Objects::new(out, false), Ok(())));
+    let mut messages = 0;
+    let show = |store: &Store, rows: Range<usize>| {
+        let (objects, result) = &mut *objects.borrow_mut();
+        for fact in rows.filter_map(|row| store.row(row)) {
+            let is_part = |part: &record::Part| match fact.n {
+                Some(n) => part.has_message(fact.stream, n),
+                None => part.has_stream(fact.stream),
+            };
+            if result.is_err() || !part.as_ref().is_none_or(is_part) {
+                continue;
+            }
+            messages += u64::from(fact.n.is_some());
+            let mut object = super::words::message(&fact, store);
+            add_body(&mut object, store, &schema, fact.n);
+            refusals::add_to(&mut object, store, &schema, &fact);
+            *result = objects.put(&object);
+        }
+    };
+    let folded = passes.fold(progress, |catalog, clock| GapSink {
+        facts: RowSink::new(sources::store(options, catalog, clock, &schema), show),
+        gaps: &mut *gaps,
+    })?;
+    let mut of = 0;
+    let folded = folded.map(|sink| of = sink.facts.finish().messages());
+    let (objects, result) = objects.into_inner();
+    result?;
+    objects.finish()?;
+    Ok((folded, Written { messages, of, notices: Vec::new() }))
 }
 
 /// Counts what cannot be decoded, beside other facts.

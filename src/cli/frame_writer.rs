@@ -19,13 +19,13 @@ pub(super) struct CopyHeader {
 
 /// A writer of frames. After an error it writes nothing.
 pub(super) struct FrameWriter<'a> {
-    form: Form<'a>,
+    form: FrameOutput<'a>,
     error: Option<io::Error>,
     /// The time of the last frame.
     last: Time,
 }
 
-enum Form<'a> {
+enum FrameOutput<'a> {
     Raw(raw::Writer<'a, &'a mut dyn Write>),
     /// The writer of recordings owns its output, so it writes to a buffer that is emptied here.
     Recording {
@@ -45,7 +45,7 @@ impl<'a> FrameWriter<'a> {
         header: CopyHeader,
     ) -> FrameWriter<'a> {
         if to == ExportTo::Raw {
-            let form = Form::Raw(raw::Writer::new(out, clock, Some(json)));
+            let form = FrameOutput::Raw(raw::Writer::new(out, clock, Some(json)));
             return FrameWriter { form, error: None, last: Time::ZERO };
         }
         let header = record::Header {
@@ -61,7 +61,7 @@ impl<'a> FrameWriter<'a> {
             Ok(writer) => (Some(Box::new(writer)), None),
             Err(error) => (None, Some(error)),
         };
-        FrameWriter { form: Form::Recording { writer, spool, out }, error, last: Time::ZERO }
+        FrameWriter { form: FrameOutput::Recording { writer, spool, out }, error, last: Time::ZERO }
     }
 
     /// Writes a frame.
@@ -71,8 +71,8 @@ impl<'a> FrameWriter<'a> {
         }
         self.last = frame.at;
         let written = match &mut self.form {
-            Form::Raw(writer) => writer.write(frame, catalog),
-            Form::Recording { writer, spool, out } => {
+            FrameOutput::Raw(writer) => writer.write(frame, catalog),
+            FrameOutput::Recording { writer, spool, out } => {
                 let written = writer.as_mut().map_or(Ok(()), |writer| writer.write(frame, catalog));
                 written.and_then(|()| spool.empty_into(*out))
             }
@@ -92,14 +92,14 @@ impl<'a> FrameWriter<'a> {
 
     /// Marks the contents as used to which the next frames are likely to refer.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        if let Form::Recording { writer: Some(writer), .. } = &self.form {
+        if let FrameOutput::Recording { writer: Some(writer), .. } = &self.form {
             writer.mark(used);
         }
     }
 
     /// Forgets contents that the catalog has dropped.
     pub(super) fn forget(&mut self, used: &UsedContent) {
-        if let Form::Recording { writer: Some(writer), .. } = &mut self.form {
+        if let FrameOutput::Recording { writer: Some(writer), .. } = &mut self.form {
             writer.forget(used);
         }
     }
@@ -111,11 +111,11 @@ impl<'a> FrameWriter<'a> {
             return Err(error);
         }
         match self.form {
-            Form::Raw(writer) => {
+            FrameOutput::Raw(writer) => {
                 let lost = writer.lost();
                 writer.finish().map(|_| lost)
             }
-            Form::Recording { writer, spool, out } => {
+            FrameOutput::Recording { writer, spool, out } => {
                 if let Some(mut writer) = writer {
                     writer.advance(end);
                     writer.finish()?;

@@ -49,7 +49,7 @@ fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) 
         zone,
         style: io.style(global),
         terminal: io.stdout_is_terminal,
-        form: Form::Pending(&mut *out),
+        form: RowOutput::Pending(&mut *out),
         tail: VecDeque::new(),
         printed: 0,
         result: Ok(()),
@@ -124,7 +124,7 @@ struct Log<'a> {
     zone: jiff::tz::TimeZone,
     style: Style,
     terminal: bool,
-    form: Form<'a>,
+    form: RowOutput<'a>,
     /// With `--tail`: the last rows so far.
     tail: VecDeque<MessageFact>,
     printed: usize,
@@ -132,7 +132,7 @@ struct Log<'a> {
 }
 
 /// The writer of rows.
-enum Form<'a> {
+enum RowOutput<'a> {
     /// No row was written so far.
     Pending(&'a mut dyn Write),
     Objects(Objects<'a>),
@@ -171,18 +171,18 @@ impl<'a> Log<'a> {
     }
 
     fn begin(&mut self, picked: &Picked) {
-        if !matches!(self.form, Form::Pending(_)) {
+        if !matches!(self.form, RowOutput::Pending(_)) {
             return;
         }
-        let Form::Pending(out) = std::mem::replace(&mut self.form, Form::Done) else { return };
+        let RowOutput::Pending(out) = std::mem::replace(&mut self.form, RowOutput::Done) else { return };
         self.form = match self.args.format {
             Format::Json | Format::Jsonl => {
-                Form::Objects(Objects::new(out, self.args.format == Format::Json))
+                RowOutput::Objects(Objects::new(out, self.args.format == Format::Json))
             }
-            Format::Yaml | Format::Name => Form::Lines(out),
+            Format::Yaml | Format::Name => RowOutput::Lines(out),
             _ => {
                 let has_nodes = picked.streams.len() > 1 || self.args.format == Format::Wide;
-                Form::Table { table: self.table(out, has_nodes), before: None, has_nodes }
+                RowOutput::Table { table: self.table(out, has_nodes), before: None, has_nodes }
             }
         };
     }
@@ -205,16 +205,16 @@ impl<'a> Log<'a> {
     fn put(&mut self, store: &Store, schema: &Arc<Schema>, fact: &MessageFact) -> Result<(), CliError> {
         let printer = Printer { args: self.args, store, schema, zone: &self.zone, style: self.style };
         match &mut self.form {
-            Form::Objects(objects) => objects.put(&printer.object(fact))?,
-            Form::Lines(out) if self.args.format == Format::Yaml => {
+            RowOutput::Objects(objects) => objects.put(&printer.object(fact))?,
+            RowOutput::Lines(out) if self.args.format == Format::Yaml => {
                 writeln!(out, "---")?;
                 write_yaml(*out, &printer.object(fact), "", self.terminal)?;
             }
-            Form::Lines(out) => {
+            RowOutput::Lines(out) => {
                 let Some(n) = fact.n else { return Ok(()) };
                 writeln!(out, "#{}", n.0)?;
             }
-            Form::Table { table, before, has_nodes } => {
+            RowOutput::Table { table, before, has_nodes } => {
                 let by_delta = self.args.time == TimeFormat::Delta;
                 table.row(printer.cells(fact, *before, by_delta, *has_nodes))?;
                 *before = Some(fact.at);
@@ -225,7 +225,7 @@ impl<'a> Log<'a> {
                     refusals::write(store, schema, fact, self.terminal, table.out())?;
                 }
             }
-            Form::Pending(_) | Form::Done => {}
+            RowOutput::Pending(_) | RowOutput::Done => {}
         }
         self.printed += 1;
         Ok(())
@@ -238,17 +238,17 @@ impl<'a> Log<'a> {
         }
         self.result?;
         match self.form {
-            Form::Objects(objects) => objects.finish()?,
-            Form::Table { table, .. } if self.printed > 0 => table.finish()?,
-            Form::Lines(out) => out.flush()?,
-            Form::Table { .. } | Form::Pending(_) | Form::Done => {}
+            RowOutput::Objects(objects) => objects.finish()?,
+            RowOutput::Table { table, .. } if self.printed > 0 => table.finish()?,
+            RowOutput::Lines(out) => out.flush()?,
+            RowOutput::Table { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
         }
         Ok(self.printed)
     }
 
     /// Draws the rows of a store as a ladder. Returns the number of rows.
     fn ladder(self, store: &Store, schema: &Arc<Schema>, picked: &Picked) -> Result<usize, CliError> {
-        let Form::Pending(out) = self.form else { return Ok(0) };
+        let RowOutput::Pending(out) = self.form else { return Ok(0) };
         let contents = Contents { store, schema };
         let get = |row: usize| {
             let fact = store.row(row)?;

@@ -63,8 +63,8 @@ pub(super) fn analyse(
     Ok(folded)
 }
 
-/// Opens SOURCE for reading it in passes, and refuses one that holds nothing of xDS. Returns what the
-/// first look says about it, too.
+/// Opens SOURCE for reading it in passes, and refuses one that holds nothing of xDS. Returns what
+/// the first look says about it, too.
 pub(super) fn passes(
     args: &SourceArgs,
     global: &Global,

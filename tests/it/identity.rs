@@ -178,8 +178,8 @@ fn grpc_bootstrap_maps_authorities_to_servers() {
     let (code, _, err) = run(world.folder(), &["wait", "synced", "--bootstrap", &file]);
     assert_eq!(code, Some(0), "{err}");
     let (code, out, err) = run(world.folder(), &["status", "--bootstrap", &file]);
-    // The routes point to a cluster that no server has.
-    assert!(code == Some(1) && out.starts_with("1 problem\nWARN "), "{out}{err}");
+    // The cluster that the routes point to may arrive from its own server a moment later.
+    assert!(code == Some(0) && out.starts_with("no problems"), "{out}{err}");
     let output = xdscope(world.folder())
         .args(["get", "-o", "name"])
         .env("GRPC_XDS_BOOTSTRAP", &file)

@@ -41,7 +41,7 @@ fn listener_waits_for_routes_of_its_scopes() {
 fn late_resources_are_no_problem_any_more() {
     let path = &format!("{SCRIPTS}/S-42.xds");
     let CallOutput { out, exit, .. } = run(&["status", path]);
-    assert!(out.starts_with("no problems\n") && exit == Exit::Yes, "{out}");
+    assert!(out.starts_with("no problems, 2 over\n") && exit == Exit::Yes, "{out}");
     let lint = run(&["lint", path]);
     assert!(lint.out.contains("c: waited for endpoints for 40.0s\n"), "{}", lint.out);
     let text = "x: subscribed, but neither sent nor removed within 15s; came after 30.0s\n";
@@ -80,7 +80,7 @@ fn unreadable_file_is_one_problem() {
     assert!(out.starts_with("1 problem\nERROR"), "{out}");
     assert!(run(&["lint", path]).out.contains("; also fs-update-rejected"), "{out}");
     std::fs::write(path, "stream 1 file cds\n< v=1 [c]\n+5s < raw=ffff\n+7s < v=2 [c]\n").unwrap();
-    assert!(run(&["status", path]).out.starts_with("no problems\n"));
+    assert!(run(&["status", path]).out.starts_with("no problems, 1 over\n"));
     let lint = run(&["lint", path]);
     assert!(
         lint.out.contains("; the file was valid again after 2.0s") && lint.exit == Exit::No,

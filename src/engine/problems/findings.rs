@@ -209,7 +209,7 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     let Some(track) = store.engine().stream(finding.stream).and_then(|of| of.find(&finding.type_url)) else {
         return false;
     };
-    // Of a finding that lasts, any name may still be missing.
+    // Any name of a lasting finding may still be missing.
     let searched = if finding.over.is_some() { MAX_NAMES } else { finding.names.len() };
     finding.names.iter().take(searched).any(|name| {
         let known = crate::engine::session::named(store.catalog(), name);

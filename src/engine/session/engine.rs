@@ -407,10 +407,8 @@ impl Engine {
         let Some(stream) = self.streams.get(index) else { return };
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
-        let prior = if dir == Dir::Req && first { self.prior(catalog, index, &type_url) } else { None };
-        if dir == Dir::Req && first {
-            self.take_over(index, &type_url, at);
-        }
+        let is_first = dir == Dir::Req && first;
+        let prior = if is_first { self.take_prior(catalog, index, &type_url, at) } else { None };
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
         let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
@@ -455,11 +453,22 @@ impl Engine {
         }
         outcome.events = events.into_entries();
         if let SessionEvent::Response(response) = &mut outcome.what {
-            self.note_alternatives(catalog, (index, track_index), response);
-            let sent = message.resources().map_or(&[][..], |list| list.blobs());
-            response.needed_again = self.needed_again(catalog, (index, track_index), sent);
-            self.warm(catalog, (index, track_index), response, (seq, at));
+            self.note_response(catalog, (index, track_index), (message, response), (seq, at));
         }
+    }
+
+    /// Records what a response serves, and what begins or ends to warm with it.
+    fn note_response(
+        &mut self,
+        catalog: &mut Catalog,
+        place: (usize, usize),
+        (message, response): (&Message, &mut ResponseOutcome),
+        (seq, at): (Seq, Time),
+    ) {
+        self.note_alternatives(catalog, place, response);
+        let sent = message.resources().map_or(&[][..], |list| list.blobs());
+        response.needed_again = self.needed_again(catalog, place, sent);
+        self.warm(catalog, place, response, (seq, at));
     }
 
     /// Records which resources begin to warm with a response, and which have warmed.

@@ -2,16 +2,11 @@
 
 use indexmap::IndexMap;
 
-use crate::wire::content::Catalog;
-use crate::wire::event::{DenseHash, Sym, Time, TypeUrl, VersionInfo};
+use crate::wire::event::{DenseHash, Sym, Time, VersionInfo};
 
-use super::Context;
-use super::engine::Engine;
 use super::events::TtlRecord;
 use super::names::SymMap;
-use super::resource_set::{Presence, ResourceEntry, ResourceSet};
-use super::responses::Status;
-use super::track::Track;
+use super::resource_set::ResourceSet;
 use super::warming_batches::WarmingBatch;
 
 /// Resources of a type at the end of the previous stream of the session.
@@ -26,11 +21,11 @@ pub(crate) struct Prior {
     /// The times to live.
     pub(crate) ttls: SymMap<TtlRecord>,
     /// SotW: the version in force, unless newer messages of the stream may be missing.
-    accepted_version: Option<VersionInfo>,
+    pub(super) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.
-    newest_version: Option<VersionInfo>,
+    pub(super) newest_version: Option<VersionInfo>,
     /// Resources that still warmed.
-    warming: Vec<WarmingBatch>,
+    pub(super) warming: Vec<WarmingBatch>,
 }
 
 impl Prior {
@@ -50,57 +45,5 @@ impl Prior {
     pub(super) fn is_outdated(&self, version: &VersionInfo) -> bool {
         let is_other = |known: &Option<VersionInfo>| known.as_ref() != Some(version);
         self.accepted_version.is_some() && is_other(&self.accepted_version) && is_other(&self.newest_version)
-    }
-}
-
-impl Engine {
-    /// Returns what the client had of a type at the end of its newest earlier stream with the type.
-    pub(super) fn prior(&self, catalog: &Catalog, index: usize, type_url: &TypeUrl) -> Option<Prior> {
-        let stream = self.streams().get(index)?;
-        let (before, found) = self.before(stream).find_map(|of| Some((of, of.find(type_url)?)))?;
-        if found.accepted.count() == 0
-            && (found.verdicts.has_unseen || found.carried.claimed_version.is_some())
-        {
-            // The client has resources from before the recording.
-            return None;
-        }
-        let still_warms = before.closed.is_some() && !found.warming.is_empty();
-        let before = self.index(before.id).filter(|_| still_warms);
-        let newest = found.responses.last();
-        let is_accepted = |status| !matches!(status, Status::Nacked | Status::NackedByVersion);
-        Some(Prior {
-            accepted: found.accepted.clone(),
-            sent: found.sent.clone(),
-            deadlines: found.deadlines.clone(),
-            ttls: found.ttls.clone(),
-            accepted_version: found.version_in_force().filter(|_| !found.partial).cloned(),
-            newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
-            warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
-        })
-    }
-
-    /// Records that a stream takes over a type from the newest earlier stream with the type, if
-    /// that has ended.
-    pub(super) fn take_over(&mut self, index: usize, type_url: &TypeUrl, at: Time) {
-        let Some(stream) = self.streams.get(index) else { return };
-        let before = self.before(stream).find(|before| before.find(type_url).is_some());
-        let before = before.filter(|before| before.closed.is_some()).map(|before| before.id);
-        let Some(before) = before.and_then(|id| self.index(id)) else { return };
-        let track = self.streams.get_mut(before).and_then(|before| before.find_mut(type_url));
-        if let Some(track) = track {
-            track.replaced.get_or_insert(at);
-        }
-    }
-}
-
-impl Track {
-    /// Goes on with the warming of the resources that the client has kept from the stream before.
-    pub(super) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
-        for batch in &prior.warming {
-            let is_kept = |slot: ResourceEntry| slot.state == Presence::Kept && slot.blob.is_some();
-            let names = batch.names().iter().copied();
-            let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
-            self.warming.go_on(batch, names, ctx.at);
-        }
     }
 }

@@ -57,7 +57,7 @@ pub(crate) struct NameRequest {
 }
 
 impl NameRequest {
-    /// Whether the server owes the resource: the client has neither the resource nor an alternative.
+    /// Whether the server owes the resource: the client has neither that nor an alternative.
     pub(crate) fn is_owed(&self) -> bool {
         !self.has_resource && !self.is_served
     }

@@ -89,11 +89,13 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     text
 }
 
-/// Returns the number of problems: `no problems`, `1 problem`, `12 problems`.
+/// Returns the number of problems: `no problems`, `1 problem`, `no problems, 2 over`.
 pub fn problem_count(problems: &[ProblemFact]) -> String {
-    match count_wrong(problems) as u64 {
-        0 => "no problems".to_owned(),
-        n => plural(n, "problem"),
+    let over = problems.iter().filter(|problem| problem.urgency == Urgency::Over).count() as u64;
+    match (count_wrong(problems) as u64, over) {
+        (0, 0) => "no problems".to_owned(),
+        (0, over) => format!("no problems, {} over", count(over)),
+        (n, _) => plural(n, "problem"),
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) struct SegmentReader {
     current: Option<SegmentCursor>,
     /// The blobs by number.
     ids: BlobIds,
-    /// Where blobs lie in segments that were read again.
+    /// Places of blobs in segments that were read again.
     indexes: SegmentIndexes,
     /// Stand-ins for lost blobs that messages refer to.
     lost: HashMap<u32, BlobId>,

@@ -13,7 +13,7 @@ const MAX_INDEXES: usize = 4;
 /// Most payloads in payloads that are read again. Writers do not nest them.
 const MAX_NESTED_PAYLOADS: usize = 4;
 
-/// Where the blobs of some segments lie.
+/// Places of the blobs in some segments.
 #[derive(Default)]
 pub(super) struct SegmentIndexes(Vec<SegmentIndex>);
 

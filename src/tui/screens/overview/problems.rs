@@ -107,10 +107,9 @@ pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<P
     let at = lines.iter().position(is_selected).filter(|_| has_focus).unwrap_or(0);
     let height = usize::from(list.height).saturating_sub(1);
     let top = scroll(0, at, height, lines.len());
-    let next = if common.has_cursor() { "Tab j next problem" } else { "} next problem" };
     let remark = match lines.len().saturating_sub(top + height) {
-        0 => format!("{next}, Enter open"),
-        n => format!("{} below, {next}", text::plural(n as u64, "line")),
+        0 => "Tab j next problem, Enter open".to_owned(),
+        n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
     canvas.rule(title, "problems and waits, worst first", &remark);
     let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
