@@ -200,36 +200,9 @@ mod tests {
     use super::*;
     use crate::engine::graph::TrafficGap;
 
-    #[test]
-    fn escapes_names_in_labels() {
-        let node = GraphNode {
-            kind: Kind::Cds,
-            name: "a\"]; x[\"\n\u{1b}[31m".into(),
-            state: NodeState::Ready,
-            version: None,
-            in_force: None,
-            stream: None,
-            type_url: None,
-            content: None,
-            refused: None,
-            uses: Vec::new(),
-            users: Vec::new(),
-            warming: None,
-            certificate: None,
-            is_troubled: false,
-        };
-        let mut graph = Graph::default();
-        graph.nodes.push(node);
-        let (dot, mermaid) = (dot(&graph, "t\"\n}", None), mermaid(&graph, "t\nx", None));
-        assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
-        assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
-        assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
-    }
-
-    /// docs/protocol.md#h-11
-    #[test]
-    fn exports_show_routes_to_unusable_clusters() {
-        let node = |kind, name: &str| GraphNode {
+    /// A resource that is in use.
+    fn node(kind: Kind, name: &str) -> GraphNode {
+        GraphNode {
             kind,
             name: name.into(),
             state: NodeState::Ready,
@@ -244,7 +217,22 @@ mod tests {
             warming: None,
             certificate: None,
             is_troubled: false,
-        };
+        }
+    }
+
+    #[test]
+    fn escapes_names_in_labels() {
+        let mut graph = Graph::default();
+        graph.nodes.push(node(Kind::Cds, "a\"]; x[\"\n\u{1b}[31m"));
+        let (dot, mermaid) = (dot(&graph, "t\"\n}", None), mermaid(&graph, "t\nx", None));
+        assert!(dot.contains("a\\\"]; x[\\\"") && dot.lines().count() == 5, "{dot}");
+        assert!(!mermaid.contains("\"]; x") && mermaid.lines().count() == 8, "{mermaid}");
+        assert!(!dot.contains('\u{1b}') && !mermaid.contains('\u{1b}'));
+    }
+
+    /// docs/protocol.md#h-11
+    #[test]
+    fn exports_show_routes_to_unusable_clusters() {
         let mut graph = Graph::default();
         graph.nodes = vec![node(Kind::Rds, "r"), node(Kind::Cds, "c")];
         graph.nodes[0].uses.push((1, "routes[0].route.cluster".into()));

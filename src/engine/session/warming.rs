@@ -55,7 +55,7 @@ fn needed_kinds(kind: Option<Kind>) -> &'static [Kind] {
     match kind {
         Some(Kind::Cds) => &[Kind::Eds, Kind::Sds],
         Some(Kind::Lds) => &[Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds],
-        // Not for itself: a listener waits for the routes of its scopes.
+        // A scope does not wait itself: its listener waits for the routes.
         Some(Kind::Srds) => &[Kind::Rds],
         _ => &[],
     }

@@ -26,7 +26,7 @@ pub struct DecodingGaps {
     resources: u64,
     /// Entries of responses that are no resources.
     damaged: HashSet<BlobId>,
-    /// Those that were dropped.
+    /// Contents that the catalog has dropped.
     dropped: u64,
     lists: HashSet<u128>,
     messages: u64,

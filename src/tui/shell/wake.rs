@@ -53,7 +53,8 @@ impl WakeReader {
     pub(super) fn reset(&self) {
         // The byte is there, or about to be written.
         if self.state.is_set.load(Ordering::Acquire) && (&self.pipe).read_exact(&mut [0]).is_ok() {
-            self.state.is_set.store(false, Ordering::Release);
+            // After a plain store, reads of the facts could come too early and miss a wake.
+            self.state.is_set.swap(false, Ordering::AcqRel);
         }
     }
 }

@@ -62,7 +62,7 @@ pub struct Catalog {
 pub struct ContentTotals {
     /// Number of contents.
     pub blobs: u64,
-    /// Their bytes on the wire.
+    /// Bytes of the contents on the wire.
     pub bytes: u64,
     /// Number of contents from which secrets were removed.
     pub redacted: u64,

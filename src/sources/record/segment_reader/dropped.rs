@@ -10,7 +10,7 @@ use crate::wire::pb::Fields;
 
 /// Segments whose blobs are indexed, because dropped blobs are often read again together.
 const MAX_INDEXES: usize = 4;
-/// Most payloads in payloads that are read again. Writers do not nest them.
+/// Maximum nesting of payloads that are read again. Writers do not nest them.
 const MAX_NESTED_PAYLOADS: usize = 4;
 
 /// Places of the blobs in some segments.
