@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use crate::support::process::Child;
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message};
@@ -21,7 +22,12 @@ fn sink() -> (SocketAddr, Arc<AtomicUsize>) {
     let read = Arc::new(AtomicUsize::new(0));
     let count = read.clone();
     std::thread::spawn(move || {
-        for mut stream in listener.incoming().map_while(Result::ok) {
+        // Other tests may hold all descriptors for a while: a failed `accept` is tried again.
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else {
+                std::thread::sleep(Duration::from_millis(20));
+                continue;
+            };
             let count = count.clone();
             std::thread::spawn(move || {
                 let mut bytes = vec![0; 1 << 16];
@@ -194,9 +200,14 @@ fn blocked_stderr_does_not_stop_a_tap() {
     let address = address.expect("an address");
     // Each connection writes lines to stderr, which nobody reads any more.
     let mut sent = 0;
-    for _ in 0..2_000 {
+    for number in 0..2_000 {
         let (_, bytes) = connect(address);
         sent += bytes;
+        if number % 50 == 0 {
+            wait_for("the server to get every byte so far", || {
+                (read.load(Ordering::Relaxed) == sent).then_some(())
+            });
+        }
     }
     let (mut client, bytes) = connect(address);
     let last = request("last");
