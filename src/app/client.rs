@@ -410,7 +410,7 @@ impl ClientWorker {
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                // All polls of a lane are one stream, over any number of connections.
+                // All polls of a lane until one fails are one stream, over any number of connections.
                 if !self.open.contains_key(&lane.0) {
                     let id = self.assembler.open(now, open, &mut self.out);
                     self.open.insert(lane.0, id);
@@ -447,7 +447,8 @@ impl ClientWorker {
             Event::Answer(answer) => self.polled(now, lane, answer, into),
             Event::Failed(mut error) => {
                 error.what = self.cleaned_text(lane, error.what);
-                self.unanswered(now, lane, into);
+                let note = Some(error.what.clone());
+                self.end_stream(now, lane, End { by: Some(Side::Server), note, ..End::default() }, into);
                 self.client.handle_ended(now, lane, into.store.catalog_mut());
                 self.trouble(lane, now, &error.what);
                 let mut progress = lock(&self.progress);
@@ -463,17 +464,22 @@ impl ClientWorker {
     fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
         let polls = self.polls.are_on(lane);
         let text = self.cleaned_text(lane, end_text(&end, polls));
-        self.unanswered(now, lane, into);
-        self.let_pass(lane, into);
-        if let Some(id) = if polls { None } else { self.open.remove(&lane.0) } {
-            self.assembler.end(now, id, into.store.catalog().clean_end(end), &mut self.out);
-            self.flush(into);
-        }
+        self.end_stream(now, lane, end, into);
         self.client.handle_ended(now, lane, into.store.catalog_mut());
         self.trouble(lane, now, &text);
         let mut progress = lock(&self.progress);
         progress.ended = Some(text);
         progress.attempts += 1;
+    }
+
+    /// Ends a lane's stream, if it is open.
+    fn end_stream(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
+        self.polls.forget(lane);
+        self.let_pass(lane, into);
+        if let Some(id) = self.open.remove(&lane.0) {
+            self.assembler.end(now, id, into.store.catalog().clean_end(end), &mut self.out);
+            self.flush(into);
+        }
     }
 
     /// Removes secrets from a text of a lane's server, whose token may be new.
@@ -528,10 +534,6 @@ impl ClientWorker {
                     let request = self.transmit(lane, bytes);
                     stuck.extend(request.and_then(|request| self.note(request, into)));
                 }
-                Effect::Close { lane } if self.polls.are_on(lane) => {
-                    self.streams.close(lane.0);
-                    self.unanswered(since(self.settings.start), lane, into);
-                }
                 Effect::Close { lane } => self.close(since(self.settings.start), lane, None, into),
             }
         }
@@ -550,13 +552,7 @@ impl ClientWorker {
 
     fn close(&mut self, now: Time, lane: Lane, note: Option<String>, into: &mut Ingest<'_>) {
         self.streams.close(lane.0);
-        self.unanswered(now, lane, into);
-        self.let_pass(lane, into);
-        if let Some(id) = self.open.remove(&lane.0) {
-            let end = End { by: Some(Side::Client), note, ..End::default() };
-            self.assembler.end(now, id, end, &mut self.out);
-            self.flush(into);
-        }
+        self.end_stream(now, lane, End { by: Some(Side::Client), note, ..End::default() }, into);
     }
 
     fn end(&mut self, into: &mut Ingest<'_>) -> Time {

@@ -201,5 +201,6 @@ pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
         MessageKind::Heartbeat => "a response that only prolongs a time to live",
         MessageKind::Open => "a stream was opened",
         MessageKind::Close => "a stream ended",
+        MessageKind::Unchanged => "a REST poll was answered with 304: nothing has changed",
     }
 }

@@ -15,12 +15,10 @@ use tokio::task::JoinSet;
 
 use super::client::{Answer, DialError, Event, EventSender, Server};
 use crate::wire::event::Side;
+use crate::wire::http1::end_of_status;
 use crate::wire::{End, Secured};
 
 const JSON: &str = "application/json";
-
-/// Bytes of an error's body that are shown.
-const MAX_SHOWN_BYTES: usize = 300;
 
 /// A connection for requests.
 struct Connection {
@@ -34,6 +32,8 @@ enum Failure {
     Dial(DialError),
     /// The poll failed: a message for the user.
     Poll(String),
+    /// The status of the answer says so.
+    Status(Box<End>),
 }
 
 /// Posts each of `requests`, until something fails or the receiver of the events is gone.
@@ -65,6 +65,7 @@ pub(super) async fn run(
             Err(Failure::Poll(why)) => {
                 Event::Ended(End { by: Some(Side::Server), note: Some(why), ..End::default() })
             }
+            Err(Failure::Status(end)) => Event::Ended(*end),
         };
         let goes_on = matches!(event, Event::Answer(_));
         if !events.send(event).await || !goes_on {
@@ -152,12 +153,8 @@ impl Server {
                     .map_err(|error| Failure::Poll(format!("the answer broke off: {error}")))
             }
             status => {
-                let text = body.unwrap_or_default();
-                let text =
-                    String::from_utf8_lossy(text.get(..text.len().min(MAX_SHOWN_BYTES)).unwrap_or_default());
-                let text = text.trim();
-                let colon = if text.is_empty() { "" } else { ": " };
-                Err(Failure::Poll(format!("HTTP {status}{colon}{text}")))
+                let end = end_of_status(status.as_u16(), &body.unwrap_or_default());
+                Err(Failure::Status(Box::new(end)))
             }
         }
     }

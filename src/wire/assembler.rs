@@ -112,8 +112,13 @@ impl Assembler {
         }
     }
 
-    /// Reports traffic without a message: a "not modified" response, or a missing response
-    /// (docs/protocol.md#d-03).
+    /// Whether a stream has not ended.
+    pub fn is_open(&self, id: StreamId) -> bool {
+        self.streams.contains_key(&id)
+    }
+
+    /// Reports traffic without a message: a "not modified" response, or a request that gets no
+    /// response (docs/protocol.md#d-03).
     pub fn passed(&mut self, at: Time, id: StreamId, dir: Dir, bytes: u64, out: &mut Vec<Frame>) {
         if self.streams.contains_key(&id) {
             out.push(Frame { at, stream: id, what: FramePayload::Opaque { dir, messages: 0, bytes } });

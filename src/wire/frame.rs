@@ -27,7 +27,8 @@ pub enum FramePayload {
     /// Traffic of an opaque stream since the previous frame of this kind, counted and not stored
     /// (docs/protocol.md#a-19).
     ///
-    /// On a stream of REST polls: a response without a message, such as 304. On any other xDS
+    /// On a stream of REST polls: a response without a message (304), or a request that got no
+    /// response, before its connection closed. On any other xDS
     /// stream: a PING on its connection, with zero counts (docs/protocol.md#i-12).
     Opaque {
         /// Direction.

@@ -362,7 +362,7 @@ fn keeps_polling_after_invalid_responses() {
     });
     let watch = Watch::start(&world, server.address, &JUST_CDS);
     wait_for("version 2", || (server.poll(6)["versionInfo"] == "2").then_some(()));
-    assert!(watch.child.log().contains("the poll failed: HTTP 503"), "{}", watch.child.log());
+    assert!(watch.child.log().contains("the poll failed: HTTP status 503"), "{}", watch.child.log());
     assert!(watch.child.log().contains("overloaded"), "the server's own words");
     assert_eq!(server.most.load(Ordering::SeqCst), 1);
     let recording = watch.stop();

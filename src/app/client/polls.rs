@@ -1,6 +1,7 @@
 //! REST polls: their bodies, and the polls that wait for an answer.
 //!
-//! In the store a polled lane is one stream over all connections, as it is behind a tap.
+//! In the store a polled lane is one stream over all connections until a poll fails, as it is
+//! behind a tap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,6 +49,13 @@ impl Polls {
         self.lanes.get(&lane).is_some_and(|polled| polled.asked)
     }
 
+    /// Notes that no poll waits for an answer.
+    pub(super) fn forget(&mut self, lane: Lane) {
+        if let Some(polled) = self.lanes.get_mut(&lane) {
+            polled.asked = false;
+        }
+    }
+
     /// Returns the body of a poll that is about to be sent.
     pub(super) fn body(&mut self, lane: Lane, message: &[u8]) -> Option<Bytes> {
         let polled = self.lanes.get_mut(&lane)?;
@@ -61,7 +69,11 @@ impl ClientWorker {
     pub(super) fn polled(&mut self, now: Time, lane: Lane, answer: Answer, into: &mut Ingest<'_>) {
         let (coding, body) = match answer {
             Answer::Unchanged => {
-                self.unanswered(now, lane, into);
+                self.polls.forget(lane);
+                if let Some(id) = self.open.get(&lane.0) {
+                    self.assembler.passed(now, *id, Dir::Resp, 0, &mut self.out);
+                    self.flush(into);
+                }
                 return self.client.handle_unchanged(now, lane);
             }
             Answer::Body { coding, bytes } => (coding, bytes),
@@ -92,20 +104,12 @@ impl ClientWorker {
             None => self.client.handle_unchanged(now, lane),
         }
     }
-
-    /// Ends the outstanding poll of a lane, if any, without a response.
-    pub(super) fn unanswered(&mut self, now: Time, lane: Lane, into: &mut Ingest<'_>) {
-        let Some(polled) = self.polls.lanes.get_mut(&lane) else { return };
-        if let (true, Some(id)) = (std::mem::replace(&mut polled.asked, false), self.open.get(&lane.0)) {
-            self.assembler.passed(now, *id, Dir::Resp, 0, &mut self.out);
-            self.flush(into);
-        }
-    }
 }
 
 /// Describes how a stream ended or a poll failed, with the server's own message.
 pub(super) fn end_text(end: &End, poll: bool) -> String {
     let mut out = match (&end.status, &end.note) {
+        (Some((_, text)), _) if poll => return format!("the poll failed: {text}"),
         (None, Some(note)) if poll => return format!("the poll failed: {note}"),
         (Some((code, text)), _) if text.is_empty() => format!("the server ended the stream: {code}"),
         (Some((code, text)), _) => format!("the server ended the stream: {code}: {text}"),

@@ -18,7 +18,7 @@ use super::structured_names::{delivered_names, requested_names};
 use crate::engine::session::{Outcome, SessionEvent, Stream};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Seq, Time};
+use crate::wire::event::{Dir, Seq, Time};
 use crate::wire::{Frame, Message};
 
 /// All rules over one source.
@@ -187,8 +187,8 @@ impl Lint {
                 checks.close.iter().for_each(|check| check(ctx));
                 ctx.end_lasting_of_stream();
             }),
-            (SessionEvent::Passed(dir), _) => {
-                let dir = *dir;
+            (SessionEvent::Passed(_) | SessionEvent::Unchanged, _) => {
+                let dir = if let SessionEvent::Passed(dir) = outcome.what { dir } else { Dir::Resp };
                 self.run(store, position, |checks, ctx| {
                     checks.passed.iter().for_each(|check| check(ctx, dir));
                 });

@@ -154,6 +154,8 @@ pub enum Problem {
         version: Arc<str>,
         /// The response.
         response: Seq,
+        /// The client polls over REST: its next poll is the answer.
+        is_polling: bool,
     },
     /// Resources of the type wait for others that the server has not sent, although the client has
     /// what it asked for, or withholds its verdict.

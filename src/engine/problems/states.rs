@@ -150,7 +150,7 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
         return None;
     }
     let version = Arc::from(response.version.as_str());
-    let problem = Problem::Unanswered { version, response: response.seq };
+    let problem = Problem::Unanswered { version, response: response.seq, is_polling: track.polled };
     let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
     let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
     Some(ProblemFact {

@@ -265,12 +265,19 @@ impl Engine {
                 self.message(catalog, &received, &mut outcome);
             }
             FramePayload::Opaque { dir, messages, bytes } => {
+                outcome.what = SessionEvent::Passed(*dir);
                 if stream.is_grpc() && *messages == 0 && *bytes == 0 {
                     stream.ping(*dir, *at);
                 } else {
                     stream.count(*dir, *messages, *bytes, *at);
                 }
-                outcome.what = SessionEvent::Passed(*dir);
+                if stream.variant() == Some(Variant::Rest) && *dir == Dir::Resp {
+                    outcome.what = SessionEvent::Unchanged;
+                    if !stream.has_response {
+                        stream.has_response = true;
+                        self.failures.answered(index, stream);
+                    }
+                }
             }
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::time::Duration;
 
-use crate::wire::event::{Code, Side, Time};
+use crate::wire::event::{Code, Side, Time, Variant};
 use crate::wire::{End, Open};
 
 use super::condition::Limits;
@@ -418,5 +418,6 @@ impl Failures {
 
 /// Whether the ends of a stream say something about xDS.
 pub(crate) fn is_counted(stream: &Stream) -> bool {
-    stream.is_grpc() && !stream.is_unary()
+    let is_file = matches!(stream.variant(), Some(Variant::File) | None);
+    !is_file && !stream.is_unary()
 }

@@ -27,6 +27,8 @@ pub(crate) enum SessionEvent {
     Response(ResponseOutcome),
     /// A message without an effect on the state: undecodable, or of a unary method.
     Aside,
+    /// A REST poll that was answered without a message.
+    Unchanged,
     /// Opaque traffic, which is only counted.
     Passed(Dir),
     /// A gap, which is only counted.

@@ -27,11 +27,13 @@ pub enum MessageKind {
     Open,
     /// A stream closes.
     Close,
+    /// A REST poll is answered without a message: nothing has changed (304).
+    Unchanged,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [MessageKind; 10] = [
+    pub const ALL: [MessageKind; 11] = [
         MessageKind::Nack,
         MessageKind::Ack,
         MessageKind::Subscribe,
@@ -42,6 +44,7 @@ impl MessageKind {
         MessageKind::Heartbeat,
         MessageKind::Open,
         MessageKind::Close,
+        MessageKind::Unchanged,
     ];
 
     /// The word in the JSON contract.
@@ -57,6 +60,7 @@ impl MessageKind {
             MessageKind::Heartbeat => "heartbeat",
             MessageKind::Open => "open",
             MessageKind::Close => "close",
+            MessageKind::Unchanged => "unchanged",
         }
     }
 }

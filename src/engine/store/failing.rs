@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::engine::session::{
     Cuts, EndCause, EndKind, EndSeries, FailureRun, Stream, StreamEnds, StreamKey, is_counted,
 };
-use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl};
+use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl, Variant};
 
 use super::{EndFact, OwedAtEnd, Store};
 
@@ -42,6 +42,8 @@ pub struct FailingStream {
     pub peer: Option<String>,
     /// The address of the server.
     pub server: Option<String>,
+    /// The streams are REST polls.
+    pub is_polling: bool,
     /// How the newest stream ended.
     pub end: EndFact,
     /// No end was an error: the server or a proxy closed each stream in order.
@@ -227,6 +229,7 @@ impl Store {
             node: newest.node_id.clone(),
             peer: newest.open.peer.clone(),
             server: newest.open.server.clone(),
+            is_polling: newest.variant() == Some(Variant::Rest),
             end: newest.closed.as_ref().map(|(_, end)| EndFact::from(end)).unwrap_or_default(),
             is_graceful: false,
             count: 1,

@@ -72,6 +72,7 @@ impl Row {
         match &outcome.what {
             SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
             SessionEvent::Close => row.kind = MessageKind::Close,
+            SessionEvent::Unchanged => row.kind = MessageKind::Unchanged,
             SessionEvent::Aside => {
                 let is_request = message.is_some_and(|message| message.dir() == Dir::Req);
                 row.kind = if is_request { MessageKind::Repeat } else { MessageKind::Push };

@@ -20,6 +20,8 @@ pub enum RowNote {
     },
     /// The stream closed.
     Closed(EndFact),
+    /// A poll was answered with 304.
+    Unchanged,
     /// The message cannot be decoded, for this reason.
     Undecodable(Arc<str>),
     /// The content of the message is not kept any more.
@@ -96,14 +98,16 @@ impl RowNote {
             }
             RowNote::Undecodable(reason) => visit(reason),
             RowNote::Response(note) => note.repeated.iter().any(|name| visit(name)),
-            RowNote::NotKept | RowNote::Nonce(_) => false,
+            RowNote::Unchanged | RowNote::NotKept | RowNote::Nonce(_) => false,
         }
     }
 
     /// Encodes the remark on a message.
     pub(super) fn pack(&self, put: &mut Put) {
         match self {
-            RowNote::Opened { .. } | RowNote::Closed(_) | RowNote::NotKept => put.number(0),
+            RowNote::Opened { .. } | RowNote::Closed(_) | RowNote::Unchanged | RowNote::NotKept => {
+                put.number(0)
+            }
             RowNote::Undecodable(reason) => {
                 put.number(1);
                 put.text(reason);

@@ -157,10 +157,13 @@ pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
     }
 }
 
-/// Returns the remark on the opening or closing of a stream.
+/// Returns the remark on a row without a message.
 fn life(stream: &Stream, kind: MessageKind) -> Option<RowNote> {
     if kind == MessageKind::Open {
         return Some(RowNote::Opened { method: stream.open.method.clone(), tls: stream.open.tls.clone() });
+    }
+    if kind == MessageKind::Unchanged {
+        return Some(RowNote::Unchanged);
     }
     stream.closed.as_ref().map(|(_, end)| RowNote::Closed(EndFact::from(end)))
 }

@@ -15,6 +15,10 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
     let mut text = match fact.failure {
         StreamFailure::Aborted => return aborted_streams(fact),
         _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
+        StreamFailure::Rejected if fact.is_polling => "server fails every poll".to_owned(),
+        StreamFailure::Lost if fact.is_polling => {
+            format!("{who} failed a poll, and answered no later one")
+        }
         StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
         StreamFailure::Rejected => format!("{who} rejects the stream"),
         StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),

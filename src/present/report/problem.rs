@@ -71,7 +71,10 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     let mut text = match &fact.problem {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::StillRefused(refused) => still_refused(&label, refused),
-        Problem::Unanswered { version, response } => {
+        Problem::Unanswered { version, response, is_polling: true } => {
+            format!("client has not polled since {label} {} (#{})", shown(version), response.0)
+        }
+        Problem::Unanswered { version, response, .. } => {
             let version = shown(version);
             format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
         }

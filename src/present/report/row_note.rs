@@ -11,6 +11,7 @@ pub fn row_note(note: &RowNote) -> String {
             parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
         }
         RowNote::Closed(end) => ending(end),
+        RowNote::Unchanged => "304 Not Modified: the server has nothing new".into(),
         RowNote::Undecodable(reason) => format!("undecodable: {reason}"),
         RowNote::NotKept => "its content is not kept any more".to_owned(),
         RowNote::Nonce(note) => nonce_note(note),

@@ -1,7 +1,8 @@
 //! REST polls: each exchange is a request and a response on the poll track of its client.
 //!
 //! A client may use a new connection for every poll, so a track is identified by the client's
-//! address, its node, the path and the requested names, not by the connection. A track never ends.
+//! address, its node, the path and the requested names, not by the connection. A response with
+//! another status than 200 and 304 ends the track; the next poll of the client begins another one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, RandomState};
@@ -12,7 +13,7 @@ use serde_json::Value;
 use crate::schema::{Schema, exceeds, read_json};
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Dir, Method, StreamId, Time, Variant};
-use crate::wire::http1::{self, Event, Head};
+use crate::wire::http1::{self, Event, Head, end_of_status};
 use crate::wire::{Assembler, Frame, MessageShape, Open};
 use pollers::Pollers;
 
@@ -92,16 +93,21 @@ impl RestTracks {
             }
             Event::Response { number, head, body } => {
                 let Some((id, method)) = polls.unanswered.remove(&number) else { return };
-                if head.status() == Some(200) {
-                    let read = self.bodies.read(head.field("content-encoding"), &body, &method, Dir::Resp);
-                    to.put(id, Dir::Resp, read);
-                } else {
-                    to.assembler.passed(to.at, id, Dir::Resp, body.len() as u64, to.out);
+                match head.status().unwrap_or_default() {
+                    200 => {
+                        let coding = head.field("content-encoding");
+                        to.put(id, Dir::Resp, self.bodies.read(coding, &body, &method, Dir::Resp));
+                    }
+                    304 => to.assembler.passed(to.at, id, Dir::Resp, body.len() as u64, to.out),
+                    status => {
+                        let end = to.catalog.clean_end(end_of_status(status, &body));
+                        to.assembler.end(to.at, id, end, to.out);
+                    }
                 }
             }
             Event::Unanswered { number } => {
                 if let Some((id, _)) = polls.unanswered.remove(&number) {
-                    to.assembler.passed(to.at, id, Dir::Resp, 0, to.out);
+                    to.assembler.passed(to.at, id, Dir::Req, 0, to.out);
                 }
             }
             Event::Opaque { .. } => {}
@@ -123,18 +129,26 @@ impl RestTracks {
         let peer = facts.peer.clone().unwrap_or_default();
         let host = peer.rsplit_once(':').map_or(peer.as_str(), |(host, _)| host).to_owned();
         let key = self.keys.hash_one((host, node, head.path()));
-        if let Some(id) = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json, &self.keys)) {
-            return Some(id);
+        let known = self.tracks.get_mut(&key).and_then(|pollers| pollers.find(&json, &self.keys));
+        if let Some(known) = &known
+            && to.assembler.is_open(**known)
+        {
+            return Some(**known);
         }
-        if self.track_count >= MAX_TRACKS {
-            return None;
+        if known.is_none() {
+            if self.track_count >= MAX_TRACKS {
+                return None;
+            }
+            self.track_count += 1;
         }
-        self.track_count += 1;
         if has_proto_names(&json) {
             facts.metadata.push((Open::JSON_NAMES.to_owned(), "proto".to_owned()));
         }
         let id = to.assembler.open(to.at, facts, to.out);
-        self.tracks.entry(key).or_default().add(id, &json, &self.keys);
+        match known {
+            Some(known) => *known = id,
+            None => self.tracks.entry(key).or_default().add(id, &json, &self.keys),
+        }
         Some(id)
     }
 }

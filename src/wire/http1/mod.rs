@@ -14,7 +14,8 @@ pub use head::Head;
 
 use std::collections::VecDeque;
 
-use crate::wire::event::Dir;
+use crate::wire::End;
+use crate::wire::event::{Code, Dir, Side};
 use body::BodyReader;
 use error::Http1Error;
 
@@ -55,6 +56,20 @@ pub enum Event {
         /// The reason.
         why: String,
     },
+}
+
+/// Bytes of a body that explain a status.
+const MAX_SHOWN_BODY_BYTES: usize = 300;
+
+/// Returns the end that the status of a response means: neither 200 nor 304.
+pub fn end_of_status(status: u16, body: &[u8]) -> End {
+    let shown = body.get(..body.len().min(MAX_SHOWN_BODY_BYTES)).unwrap_or_default();
+    let body = String::from_utf8_lossy(shown);
+    let text = match body.trim() {
+        "" => format!("HTTP status {status}"),
+        body => format!("HTTP status {status}: {body}"),
+    };
+    End { by: Some(Side::Server), status: Some((Code::of_http(status), text)), ..End::default() }
 }
 
 /// The state of one connection.

@@ -33,7 +33,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let shown = crate::wire::text::shown_name;
         let version = shown(request.answered_version().map_or("", |version| version.as_str()));
         let stated = shown(request.sotw().map_or("", |body| body.version_info.as_str()));
-        let text = format!("version {stated} with the nonce of version {version}, but no error_detail");
+        let text = match request.track.polled {
+            true => format!("still version {stated} after version {version}, but no error_detail"),
+            false => format!("version {stated} with the nonce of version {version}, but no error_detail"),
+        };
         let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
         let draft = FindingDraft { text, evidence: &evidence, ..FindingDraft::default() };
         ctx.state.implicit_nack = ctx.report(&RULE, draft);

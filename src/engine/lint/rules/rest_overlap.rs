@@ -45,13 +45,17 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
 
 fn check_response(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     if message.dir() == Dir::Resp {
-        passed(ctx, Dir::Resp);
+        end_poll(ctx);
     }
 }
 
+fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
+    end_poll(ctx);
+}
+
 /// Ends a poll. A response without a message, such as 304, has no type.
-fn passed(ctx: &mut RuleContext<'_>, dir: Dir) {
-    if dir == Dir::Resp && ctx.stream.variant() == Some(Variant::Rest) {
+fn end_poll(ctx: &mut RuleContext<'_>) {
+    if ctx.stream.variant() == Some(Variant::Rest) {
         let open = &mut ctx.stream_state.open_polls;
         let own = open.iter().position(|(track, _)| ctx.track_index.is_some() && *track == ctx.track_index);
         open.remove(own.unwrap_or(0));

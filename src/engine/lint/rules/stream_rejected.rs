@@ -110,6 +110,7 @@ fn text(failing: &FailingStream) -> String {
         (StreamFailure::Cut, None, Some(age)) => {
             format!("streams are cut off {times} × at an age of {}", period(age))
         }
+        (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row fail"),
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
         _ if failing.end.is_keepalive_timeout() => format!("{times} streams end with an unanswered PING"),
@@ -117,6 +118,7 @@ fn text(failing: &FailingStream) -> String {
         _ if failing.rejected > 0 && failing.rejected < failing.count => {
             format!("{times} streams end with an error, {} before a response", count(failing.rejected))
         }
+        _ if failing.is_polling => format!("{times} polls in a row fail"),
         _ => format!("{times} streams end before a response"),
     };
     match (failing.period, failing.back_off) {

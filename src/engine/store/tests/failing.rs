@@ -278,3 +278,18 @@ fn restated_types_owe_nothing_at_the_end() {
     assert_eq!(owed(text), 1, "the endpoint");
     assert_eq!(owed(&format!("{text}> eds names=[foo]")), 0, "the later stream owes it");
 }
+
+#[test]
+fn failed_polls_fail_until_one_is_answered() {
+    let poll = |n: u32, answer: &str| format!("+{n}s stream {n} rest cds\n> v=1\n{n} {answer}\n");
+    let failed = |n| poll(n, "close status=14 \"HTTP status 503\"");
+    let polls: String = (1..=4).map(failed).collect();
+    let fact = one(&format!("node edge\n{polls}"));
+    assert_eq!(
+        sentence(&fact),
+        "server fails every poll: 4 times since +1.0s, every 1.0s: UNAVAILABLE HTTP status 503; last request \
+         CDS #4"
+    );
+    let unchanged = format!("node edge\n{polls}{}", poll(5, "< http=304"));
+    assert_eq!(replay(&unchanged).failing_streams().len(), 0, "answered without a message");
+}

@@ -30,11 +30,11 @@ struct Poller {
 }
 
 impl Pollers {
-    /// Returns the track that a request belongs to, or `None` for a new poller.
+    /// Returns the newest track of the poller that a request belongs to, or `None` for a new poller.
     ///
     /// That is the newest track with overlapping names. A request with a version and only new names
     /// continues the only track there is.
-    pub(super) fn find(&mut self, request: &Value, keys: &impl BuildHasher) -> Option<StreamId> {
+    pub(super) fn find(&mut self, request: &Value, keys: &impl BuildHasher) -> Option<&mut StreamId> {
         let names = names(request, keys);
         let known = names.iter().filter_map(|name| self.by_name.get(name).copied()).max();
         let at = match known.or(self.without_names.filter(|_| names.is_empty())) {
@@ -44,14 +44,13 @@ impl Pollers {
             None => return None,
         };
         let track = self.tracks.get_mut(at)?;
-        let id = track.id;
         for old in std::mem::take(&mut track.names) {
             if self.by_name.get(&old) == Some(&at) {
                 self.by_name.remove(&old);
             }
         }
         self.set_names(at, names);
-        Some(id)
+        self.tracks.get_mut(at).map(|track| &mut track.id)
     }
 
     pub(super) fn add(&mut self, id: StreamId, request: &Value, keys: &impl BuildHasher) {
@@ -107,18 +106,18 @@ mod tests {
         let (a, b) = (json!({ "resource_names": ["a"] }), json!({ "resourceNames": ["b"] }));
         assert_eq!(pollers.find(&a, &keys), None);
         pollers.add(StreamId(1), &a, &keys);
-        assert_eq!(pollers.find(&a, &keys), Some(StreamId(1)));
+        assert_eq!(pollers.find(&a, &keys).copied(), Some(StreamId(1)));
         assert_eq!(pollers.find(&b, &keys), None, "a new poller, by its names");
         pollers.add(StreamId(2), &b, &keys);
         assert_eq!(
-            pollers.find(&json!({ "resource_names": ["b", "c"], "version_info": "1" }), &keys),
+            pollers.find(&json!({ "resource_names": ["b", "c"], "version_info": "1" }), &keys).copied(),
             Some(StreamId(2))
         );
         assert_eq!(
-            pollers.find(&json!({ "resource_names": ["c"], "version_info": "1" }), &keys),
+            pollers.find(&json!({ "resource_names": ["c"], "version_info": "1" }), &keys).copied(),
             Some(StreamId(2))
         );
-        assert_eq!(pollers.find(&a, &keys), Some(StreamId(1)));
+        assert_eq!(pollers.find(&a, &keys).copied(), Some(StreamId(1)));
     }
 
     #[test]
@@ -126,11 +125,11 @@ mod tests {
         let (mut pollers, keys) = (Pollers::default(), RandomState::new());
         pollers.add(StreamId(1), &json!({ "resource_names": ["a"] }), &keys);
         assert_eq!(
-            pollers.find(&json!({ "resource_names": ["b"], "version_info": "1" }), &keys),
+            pollers.find(&json!({ "resource_names": ["b"], "version_info": "1" }), &keys).copied(),
             Some(StreamId(1))
         );
         assert_eq!(
-            pollers.find(&json!({}), &keys),
+            pollers.find(&json!({}), &keys).copied(),
             Some(StreamId(1)),
             "a poller that no longer asks for names"
         );
@@ -146,7 +145,7 @@ mod tests {
         for poller in 0..100 {
             pollers.add(StreamId(poller), &request(poller as usize * 20_000), &keys);
         }
-        assert_eq!(pollers.find(&request(50 * 20_000 + 10), &keys), Some(StreamId(50)));
+        assert_eq!(pollers.find(&request(50 * 20_000 + 10), &keys).copied(), Some(StreamId(50)));
         assert!(pollers.by_name.len() <= 100 * MAX_NAMES);
     }
 }

@@ -39,6 +39,9 @@ fn seen(pieces: &[(u64, Dir, String)]) -> (Vec<String>, Vec<&'static str>) {
             other => format!("{other:?}"),
         },
         FramePayload::Opaque { dir, .. } => format!("{} {} nothing", frame.stream.0, dir.word()),
+        FramePayload::End(end) => {
+            format!("{} end {:?} {:?}", frame.stream.0, end.by, end.status.as_ref().expect("a status"))
+        }
         other => format!("{other:?}"),
     });
     let words = words.collect();
@@ -88,6 +91,49 @@ fn joins_polls_of_several_connections() {
         ]
     );
     assert_eq!(rules, Vec::<&str>::new());
+}
+
+#[test]
+fn status_of_an_error_ends_the_track() {
+    let poll = r#"{"node": {"id": "n1"}}"#;
+    let (frames, rules) = seen(&[
+        post(1, CDS, poll),
+        answer(1, "503 Service Unavailable", "overloaded\n"),
+        post(1, CDS, poll),
+        answer(1, "403 Forbidden", ""),
+        post(2, CDS, poll),
+        answer(2, "200 OK", CLUSTERS),
+        post(2, CDS, r#"{"node": {"id": "n1"}, "versionInfo": "1"}"#),
+    ]);
+    assert_eq!(
+        frames,
+        [
+            "1 open /v3/discovery:clusters",
+            "1 > ",
+            "1 end Some(Server) (Code(14), \"HTTP status 503: overloaded\")",
+            "2 open /v3/discovery:clusters",
+            "2 > ",
+            "2 end Some(Server) (Code(7), \"HTTP status 403\")",
+            "3 open /v3/discovery:clusters",
+            "3 > ",
+            "3 < 1 [1]",
+            "3 > 1",
+        ]
+    );
+    assert_eq!(rules, ["stream-rejected"]);
+    let down = [post(1, CDS, poll), answer(1, "503 No", "")];
+    assert_eq!(seen(&[down.clone(), down.clone(), down].concat()).1, ["stream-rejected"]);
+}
+
+#[test]
+fn closed_connection_ends_the_poll_only() {
+    let poll = r#"{"node": {"id": "n1"}}"#;
+    let broken = (1, Dir::Resp, "nonsense\r\n\r\n".to_owned());
+    let (frames, _) = seen(&[post(1, CDS, poll), broken, post(2, CDS, poll)]);
+    assert_eq!(
+        frames,
+        ["1 open /v3/discovery:clusters", "1 > ", "1 req nothing", "2 open HTTP/1.1: not HTTP/1.1", "1 > "]
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use crate::wire::{GapCause, Oversized};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use crate::schema::read_json;
 use crate::sources::record::loaded::Loaded;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
+use crate::wire::http1::end_of_status;
 use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 /// Longest line: the largest field there is, in base64, and the rest of its line.
@@ -77,7 +78,7 @@ struct RawReader<'a> {
     frames: Vec<Frame>,
     notices: Vec<String>,
     skipped_lines: usize,
-    streams: HashMap<StreamKey, RawStream>,
+    streams: BTreeMap<StreamKey, RawStream>,
     stream_count: u32,
     clock: Clock,
     /// The origin of the file's times, known after the first line.
@@ -114,7 +115,7 @@ pub fn read_with(mut input: impl BufRead, options: &Options<'_>) -> io::Result<L
         frames: Vec::new(),
         notices: Vec::new(),
         skipped_lines: 0,
-        streams: HashMap::new(),
+        streams: BTreeMap::new(),
         stream_count: 0,
         clock: Clock::default(),
         origin: None,
@@ -279,9 +280,23 @@ impl RawReader<'_> {
         Ok(())
     }
 
+    /// Returns the key of a line. A line without a method, such as `close`, is about the stream of
+    /// its number, or about the only track of polls with that number.
+    fn key(&self, number: String, method: &str) -> StreamKey {
+        let key = key(number, method);
+        if key.1.is_some() || self.streams.contains_key(&key) {
+            return key;
+        }
+        let mut tracks = self.streams.range(key.clone()..).take_while(|(other, _)| other.0 == key.0);
+        match (tracks.next(), tracks.next()) {
+            (Some((only, _)), None) => only.clone(),
+            _ => key,
+        }
+    }
+
     /// Returns the stream of a line other than `open`; a stream without an `open` is partial.
     fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, LineError> {
-        let key = key(number, method.as_deref().unwrap_or_default());
+        let key = self.key(number, method.as_deref().unwrap_or_default());
         match self.streams.get_mut(&key) {
             Some(stream) if stream.ended.is_some() => Err(LineError::Ended(key.0)),
             Some(stream) => {
@@ -316,13 +331,23 @@ impl RawReader<'_> {
             Some(None) => return Err(LineError::Base64),
             None => None,
         };
-        let stream = self.stream(at, number, Some(path.clone()))?;
+        let stream = self.stream(at, number.clone(), Some(path.clone()))?;
         let shape = Method::of_path(&path).map(|method| MessageShape::of(&method, dir));
         let bytes = match (bytes, line.body, line.http_status) {
             (Some(bytes), _, _) => bytes,
             // "Not modified" carries no message.
             (None, None, Some(304)) => {
                 self.put(at, stream, FramePayload::Opaque { dir, messages: 0, bytes: 0 });
+                return Ok(());
+            }
+            (None, body, Some(status)) if dir == Dir::Resp && !matches!(status, 200 | 304) => {
+                let body = body.map(|body| body.as_str().map_or_else(|| body.to_string(), str::to_owned));
+                let end = end_of_status(status, body.unwrap_or_default().as_bytes());
+                let end = self.catalog.clean_end(end);
+                self.put(at, stream, FramePayload::End(Box::new(end)));
+                // The next poll of the track begins another one.
+                let key = self.key(number, &path);
+                self.streams.remove(&key);
                 return Ok(());
             }
             (None, Some(body), _) => match (self.options.json, shape) {
@@ -357,7 +382,8 @@ impl RawReader<'_> {
     /// Ends a stream. A status and the `close` behind it are one end.
     fn end(&mut self, at: Time, number: String, end: End) -> Result<(), LineError> {
         let end = self.catalog.clean_end(end);
-        let ended = self.streams.get(&(number.clone(), None)).and_then(|stream| stream.ended);
+        let key = self.key(number.clone(), "");
+        let ended = self.streams.get(&key).and_then(|stream| stream.ended);
         if let Some(FramePayload::End(first)) =
             ended.and_then(|at| self.frames.get_mut(at)).map(|f| &mut f.what)
         {
@@ -367,9 +393,9 @@ impl RawReader<'_> {
             first.status = first.status.take().or(end.status);
             return Ok(());
         }
-        let stream = self.stream(at, number.clone(), None)?;
+        let stream = self.stream(at, number, None)?;
         self.put(at, stream, FramePayload::End(Box::new(end)));
-        if let Some(stream) = self.streams.get_mut(&(number, None)) {
+        if let Some(stream) = self.streams.get_mut(&key) {
             stream.ended = Some(self.frames.len() - 1);
         }
         Ok(())

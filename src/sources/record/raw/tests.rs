@@ -154,3 +154,46 @@ fn round_trips_node_hint_with_descriptors() {
     let line: Value = serde_json::from_slice(&writer.finish().unwrap()).unwrap();
     assert_eq!(line["node_hint"], json!({"id": "n"}));
 }
+
+#[test]
+fn failed_poll_ends_its_track() {
+    let poll = r#"{"dir":"c2s","t":1,"stream":1,"method":"/v3/discovery:clusters","raw":""}"#;
+    let other = r#"{"dir":"c2s","t":1,"stream":1,"method":"/v3/discovery:listeners","raw":""}"#;
+    let answer = |status: u16| {
+        format!(
+            r#"{{"dir":"s2c","t":2,"stream":1,"method":"/v3/discovery:clusters","http_status":{status},"body":"no"}}"#
+        )
+    };
+    let loaded = load(&[poll, other, &answer(503), poll, &answer(403)].join("\n"));
+    assert_eq!(loaded.notices, Vec::<String>::new());
+    let described = sample::describe(&loaded.frames, &loaded.catalog);
+    let ends: Vec<_> = loaded
+        .frames
+        .iter()
+        .filter_map(|frame| match &frame.what {
+            FramePayload::End(end) => Some((frame.stream, end.status.clone().expect("a status"))),
+            _ => None,
+        })
+        .collect();
+    let end = |stream, code, text: &str| (StreamId(stream), (Code(code), text.to_owned()));
+    assert_eq!(ends, [end(1, 14, "HTTP status 503: no"), end(3, 7, "HTTP status 403: no")], "{described:?}");
+    // What is exported is read again as it was, with the end of each track.
+    let again = load(&export(&loaded));
+    assert_eq!(sample::describe(&again.frames, &again.catalog), described);
+}
+
+#[test]
+fn unanswered_and_unchanged_polls_stay_on_their_track() {
+    let text = [
+        r#"{"dir":"open","t":1,"stream":4,"method":"/v3/discovery:clusters"}"#,
+        r#"{"dir":"c2s","t":1,"stream":4,"method":"/v3/discovery:clusters","raw":""}"#,
+        r#"{"dir":"s2c","t":2,"stream":4,"method":"/v3/discovery:clusters","http_status":304}"#,
+    ];
+    let loaded = load(&text.join("\n"));
+    let again = load(&export(&loaded));
+    assert_eq!(
+        sample::describe(&again.frames, &again.catalog),
+        sample::describe(&loaded.frames, &loaded.catalog)
+    );
+    assert!(again.frames.iter().all(|frame| frame.stream == StreamId(1)));
+}

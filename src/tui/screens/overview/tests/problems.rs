@@ -58,7 +58,7 @@ pub fn problems() -> Vec<ProblemFact> {
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
-    let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433) };
+    let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433), is_polling: false };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
         ProblemFact {
