@@ -410,7 +410,7 @@ impl ClientWorker {
                     tls: Tls { client: None, server: tls },
                     ..Open::default()
                 };
-                // All polls of a lane until one fails are one stream, over any number of connections.
+                // All polls until one fails are one stream, over any number of connections.
                 if !self.open.contains_key(&lane.0) {
                     let id = self.assembler.open(now, open, &mut self.out);
                     self.open.insert(lane.0, id);
@@ -464,7 +464,12 @@ impl ClientWorker {
     fn ended(&mut self, now: Time, lane: Lane, end: End, into: &mut Ingest<'_>) {
         let polls = self.polls.are_on(lane);
         let text = self.cleaned_text(lane, end_text(&end, polls));
-        self.end_stream(now, lane, end, into);
+        if !(polls && end.by == Some(Side::Client)) {
+            self.end_stream(now, lane, end, into);
+        } else if let Some(id) = self.open.get(&lane.0).filter(|_| self.polls.forget(lane)) {
+            self.assembler.passed(now, *id, Dir::Req, 0, &mut self.out);
+            self.flush(into);
+        }
         self.client.handle_ended(now, lane, into.store.catalog_mut());
         self.trouble(lane, now, &text);
         let mut progress = lock(&self.progress);

@@ -32,8 +32,8 @@ enum Failure {
     Dial(DialError),
     /// The poll failed: a message for the user.
     Poll(String),
-    /// The status of the answer says so.
-    Status(Box<End>),
+    /// The poll ended without a message.
+    End(Box<End>),
 }
 
 /// Posts each of `requests`, until something fails or the receiver of the events is gone.
@@ -58,14 +58,18 @@ pub(super) async fn run(
     };
     while let Some(request) = requests.recv().await {
         let answer = tokio::time::timeout(timeout, server.post(&mut connection, path, request)).await;
-        let answer = answer.unwrap_or_else(|_| Err(Failure::Poll(format!("no answer in {timeout:?}"))));
+        let answer = answer.unwrap_or_else(|_| {
+            let note = Some(format!("no answer in {timeout:?}"));
+            // A server may hold a poll until there is news.
+            Err(Failure::End(Box::new(End { by: Some(Side::Client), note, ..End::default() })))
+        });
         let event = match answer {
             Ok(answer) => Event::Answer(answer),
             Err(Failure::Dial(error)) => Event::Failed(error),
             Err(Failure::Poll(why)) => {
                 Event::Ended(End { by: Some(Side::Server), note: Some(why), ..End::default() })
             }
-            Err(Failure::Status(end)) => Event::Ended(*end),
+            Err(Failure::End(end)) => Event::Ended(*end),
         };
         let goes_on = matches!(event, Event::Answer(_));
         if !events.send(event).await || !goes_on {
@@ -154,7 +158,7 @@ impl Server {
             }
             status => {
                 let end = end_of_status(status.as_u16(), &body.unwrap_or_default());
-                Err(Failure::Status(Box::new(end)))
+                Err(Failure::End(Box::new(end)))
             }
         }
     }

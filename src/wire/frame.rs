@@ -28,8 +28,8 @@ pub enum FramePayload {
     /// (docs/protocol.md#a-19).
     ///
     /// On a stream of REST polls: a response without a message (304), or a request that got no
-    /// response, before its connection closed. On any other xDS
-    /// stream: a PING on its connection, with zero counts (docs/protocol.md#i-12).
+    /// response. On any other xDS stream: a PING on its connection, with zero counts
+    /// (docs/protocol.md#i-12).
     Opaque {
         /// Direction.
         dir: Dir,

@@ -358,15 +358,16 @@ fn keeps_polling_after_invalid_responses() {
         3 => Answer::Say(200, clusters("1")),
         4 => Answer::Hang,
         5 => Answer::Say(200, clusters("2")),
+        6 => Answer::Say(200, clusters("3")),
         _ => Answer::Say(304, String::new()),
     });
     let watch = Watch::start(&world, server.address, &JUST_CDS);
-    wait_for("version 2", || (server.poll(6)["versionInfo"] == "2").then_some(()));
+    wait_for("version 3", || (server.poll(7)["versionInfo"] == "3").then_some(()));
     assert!(watch.child.log().contains("the poll failed: HTTP status 503"), "{}", watch.child.log());
     assert!(watch.child.log().contains("overloaded"), "the server's own words");
     assert_eq!(server.most.load(Ordering::SeqCst), 1);
     let recording = watch.stop();
-    assert_eq!(recording.state("cds")["in_force"], "2");
+    assert_eq!(recording.state("cds")["in_force"], "3");
     let rules: Vec<_> =
         recording.objects("lint", &[]).iter().map(|finding| finding["rule"].clone()).collect();
     assert_eq!(rules, ["rest-bad-json", "version-churn"], "both versions have the same content");

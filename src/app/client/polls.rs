@@ -49,11 +49,9 @@ impl Polls {
         self.lanes.get(&lane).is_some_and(|polled| polled.asked)
     }
 
-    /// Notes that no poll waits for an answer.
-    pub(super) fn forget(&mut self, lane: Lane) {
-        if let Some(polled) = self.lanes.get_mut(&lane) {
-            polled.asked = false;
-        }
+    /// Notes that no poll waits for an answer. Returns whether one did.
+    pub(super) fn forget(&mut self, lane: Lane) -> bool {
+        self.lanes.get_mut(&lane).is_some_and(|polled| std::mem::replace(&mut polled.asked, false))
     }
 
     /// Returns the body of a poll that is about to be sent.

@@ -45,6 +45,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
             format!("nonce {nonce} was issued for {}", super::support::type_label(&other.type_url)),
         )
     } else if before.any(|track| issued(&track)) {
+        // A failed poll ends the track, but not the session of the client.
+        if request.track.polled {
+            return;
+        }
         ("old-stream", format!("nonce {nonce} was issued on an earlier stream"))
     } else if ctx.has_full_history() {
         ("never", format!("nonce {nonce} was never issued"))

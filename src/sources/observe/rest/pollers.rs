@@ -30,7 +30,7 @@ struct Poller {
 }
 
 impl Pollers {
-    /// Returns the newest track of the poller that a request belongs to, or `None` for a new poller.
+    /// Returns the newest track of the poller of a request, or `None` for a new poller.
     ///
     /// That is the newest track with overlapping names. A request with a version and only new names
     /// continues the only track there is.

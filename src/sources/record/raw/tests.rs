@@ -177,7 +177,7 @@ fn failed_poll_ends_its_track() {
         .collect();
     let end = |stream, code, text: &str| (StreamId(stream), (Code(code), text.to_owned()));
     assert_eq!(ends, [end(1, 14, "HTTP status 503: no"), end(3, 7, "HTTP status 403: no")], "{described:?}");
-    // What is exported is read again as it was, with the end of each track.
+    // The export is read again as it was, with the end of each track.
     let again = load(&export(&loaded));
     assert_eq!(sample::describe(&again.frames, &again.catalog), described);
 }
