@@ -142,6 +142,11 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
             found.push((format!("{problem} (problem)"), meaning));
         }
     }
+    for (mark, meaning) in report::MARKS {
+        if word.trim_matches(['(', ')']) == mark.trim_matches(['(', ')']) || word == "(?)" || word == "?" {
+            found.push((format!("{mark} (mark)"), meaning));
+        }
+    }
     for (state, meaning) in report::RESOURCE_STATES {
         if state.word() == word {
             found.push((format!("{} (state of a resource)", state.word()), meaning));

@@ -327,6 +327,7 @@ impl Get<'_> {
             present: HashSet<Arc<str>>,
             refused: HashSet<Arc<str>>,
             waiting: HashSet<Arc<str>>,
+            missing: HashSet<Arc<str>>,
             gone: HashSet<Arc<str>>,
             bytes: u64,
         }
@@ -351,6 +352,7 @@ impl Get<'_> {
                     count.bytes += fact.size;
                     count.present.insert(fact.name.clone())
                 }
+                _ if fact.is_missing() => count.missing.insert(fact.name.clone()),
                 ResourceState::Waiting => count.waiting.insert(fact.name.clone()),
                 ResourceState::Absent
                 | ResourceState::Removed
@@ -365,7 +367,8 @@ impl Get<'_> {
             };
             Ok(())
         })?;
-        let titles = ["TYPE", ">NAMES", ">PRESENT", ">REFUSED", ">WAITING", ">GONE", ">STREAMS", ">SIZE"];
+        let titles =
+            ["TYPE", ">NAMES", ">PRESENT", ">REFUSED", ">WAITING", ">MISSING", ">GONE", ">STREAMS", ">SIZE"];
         let mut table = Table::new(out, style, !self.args.rows.no_headers && !types.is_empty(), &titles);
         for ((_, url), have) in &types {
             let number = |n: usize, role| Cell::role(count(n as u64), if n > 0 { role } else { Role::Plain });
@@ -375,6 +378,7 @@ impl Get<'_> {
                 number(have.present.len(), Role::Plain),
                 number(have.refused.len(), Role::Bad),
                 number(have.waiting.len(), Role::Pending),
+                number(have.missing.len(), Role::Warn),
                 number(have.gone.len(), Role::Muted),
                 number(have.streams.len(), Role::Plain),
                 Cell::new(size(have.bytes)),

@@ -105,6 +105,10 @@ fn states() -> String {
     for (word, meaning) in report::PROBLEM_WORDS {
         let _ = writeln!(out, "  {word:<11} {meaning}");
     }
+    out.push_str("\nMarks\n");
+    for (mark, meaning) in report::MARKS {
+        let _ = writeln!(out, "  {mark:<11} {meaning}");
+    }
     out.push_str("\nStates of a resource on a stream\n");
     for (state, meaning) in report::RESOURCE_STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());

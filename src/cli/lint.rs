@@ -154,7 +154,7 @@ fn print(
                 report::problem(problem, &store.clock())
             )));
         }
-        io.say(&summary(problems, findings));
+        io.say(&summary(problems, findings, failing > 0));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -307,12 +307,18 @@ pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, 
 
 /// Counts problems, and findings by severity: `1 problem: 1 error, 2 notes; xdscope explain
 /// node-missing says more`.
-fn summary(problems: &[ProblemFact], findings: &[Finding]) -> String {
+///
+/// `is_failing`: the exit code tells of broken rules, even if no problem lasts.
+fn summary(problems: &[ProblemFact], findings: &[Finding], is_failing: bool) -> String {
     let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
     let parts = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")];
     let parts = parts.iter().map(|(severity, word)| (count(*severity), word)).filter(|(n, _)| *n > 0);
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
-    let problems = report::problem_count(problems);
+    let count = report::problem_count(problems);
+    let problems = match count.strip_prefix("no problems") {
+        Some(over) if is_failing => format!("rules were broken{over}"),
+        _ => count,
+    };
     match findings.first() {
         Some(first) => {
             format!("{problems}: {}; xdscope explain {} says more", parts.join(", "), first.rule.id)
@@ -360,7 +366,7 @@ mod tests {
             finding.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default();
         assert_eq!(
             keys.join(" "),
-            "schema object rule row source severity blame stream node type names at messages first last count text guess group"
+            "schema object rule row source severity blame stream node type names at messages first last count text varies guess group"
         );
         assert_eq!((&finding["at"], &finding["blame"]), (&7.into(), &"server".into()));
         assert_eq!(finding["messages"], serde_json::json!([5, 7]));

@@ -29,7 +29,10 @@ pub(super) fn add_to(object: &mut Value, store: &Store, schema: &Schema, fact: &
     let mut nack = json::nack(&card.nack);
     if let Value::Object(members) = &mut nack {
         members.insert("client".into(), json!(card.client.map(|client| client.word())));
-        members.insert("partly".into(), json!(card.partial_use.map(partial_use_text)));
+        members.insert(
+            "partly".into(),
+            json!(card.partial_use.map(|partial_use| partial_use_text(partial_use, card.is_delta))),
+        );
         let effects = card.effects.iter().map(json::nack_effect);
         members.insert("effects".into(), effects.collect());
         let refused = card.subjects.iter().map(|subject| {
@@ -70,7 +73,7 @@ pub(super) fn write(
         line(format!("effect: {}", nack_effect_text(effect)))?;
     }
     if let Some(partial_use) = card.partial_use {
-        line(partial_use_text(partial_use).to_owned())?;
+        line(partial_use_text(partial_use, card.is_delta).to_owned())?;
     }
     for subject in &card.subjects {
         let good = subject.good.as_ref().map(|(version, _)| format!(", last good {}", version.version));

@@ -148,7 +148,8 @@ impl SubscriptionRows<'_> {
                 }
                 if has_causes {
                     let answer = answers.iter().find(|answer| answer.names.contains(name));
-                    let cause = answer.map(|answer| format!("{} (?)", report::missing_answer_reason(answer)));
+                    let cause =
+                        answer.map(|answer| format!("{} (guess)", report::missing_answer_reason(answer)));
                     cells.push(Cell::role(cause.unwrap_or_default(), Role::Muted));
                 }
                 if has_claims {

@@ -3,8 +3,17 @@
 use crate::engine::nack::PartialUse;
 
 /// Describes how a client uses the valid resources of a rejected response.
-pub fn partial_use_text(partial_use: PartialUse) -> &'static str {
+///
+/// A delta response omits nothing: resources that it does not mention stay as they are.
+pub fn partial_use_text(partial_use: PartialUse, is_delta: bool) -> &'static str {
     match partial_use {
+        PartialUse::Envoy if is_delta => {
+            "Envoy uses the valid resources of a rejected LDS or CDS response, and removes those in removed_resources: \
+             these resources are at the rejected version"
+        }
+        PartialUse::GrpcNewVersion | PartialUse::Grpc if is_delta => {
+            "gRPC uses the valid resources of a rejected response"
+        }
         PartialUse::Envoy => {
             "Envoy uses the valid resources of a rejected LDS or CDS response, and removes those that it omits: these \
              resources are at the rejected version, although Envoy reports the previous version"

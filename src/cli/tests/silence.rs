@@ -75,7 +75,7 @@ fn subscriptions_and_wide_states_mark_causes_as_guesses() {
         "stream 1 sotw rds\n> names=[a]\n< v=1 n=x [a]\n> v=1 n=x names=[a]\n> v=1 n=x names=[a b]\n";
     let output = run(script, &["get", "-", "rds", "--subscriptions"]);
     let line = output.out.lines().find(|line| line.contains("waiting") || line.contains("missing")).unwrap();
-    assert!(line.contains("the server may take the request for an ACK (?)"), "{}", output.out);
+    assert!(line.contains("the server may take the request for an ACK (guess)"), "{}", output.out);
     assert!(output.out.starts_with("NODE") && output.out.contains("PERHAPS"), "{}", output.out);
     let wide = run(script, &["status", "-", "-o", "wide"]).out;
     assert!(wide.contains("b: requested with version 1, the newest"), "{wide}");

@@ -70,6 +70,7 @@ fn state() -> StateFact {
         refused: 0,
         refused_unnamed: 0,
         nacks: vec![],
+        standing_nacks: Vec::new(),
         nack_count: 0,
         open_nack: None,
         open_nacks: 1,

@@ -10,9 +10,9 @@ use super::exchange::{RequestContext, ResponseContext};
 use super::finding::FindingDraft;
 use super::rule::Rule;
 use super::state::MAX_NAMES;
-use crate::engine::session::{DroppedStreams, SymSet, Track, is_needed, key, mark_key};
+use crate::engine::session::{DroppedStreams, RequestOutcome, SymSet, Track, is_needed, key, mark_key};
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Kind, Sym, Time, Variant};
+use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
 
 /// Lasting findings that are followed.
 const MAX_FOLLOWED: usize = 1024;
@@ -30,6 +30,15 @@ pub(super) enum LastingState {
     Warming(SymSet),
     /// The content of a file is not in use.
     UnusedFile,
+    /// The client has given no verdict on a response.
+    NoVerdict(Seq),
+}
+
+impl LastingState {
+    /// Whether the state is not about names.
+    fn is_nameless(&self) -> bool {
+        matches!(self, LastingState::UnusedFile | LastingState::NoVerdict(_))
+    }
 }
 
 /// A finding about a state that may end.
@@ -128,9 +137,9 @@ impl RuleContext<'_> {
     /// Reports a finding about a state that may end.
     pub(super) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
         let Lasting { state, since, past } = lasting;
-        let names: SymSet = match state {
-            LastingState::UnusedFile => [Sym::EMPTY].into_iter().collect(),
-            _ => draft.names.iter().copied().collect(),
+        let names: SymSet = match state.is_nameless() {
+            true => [Sym::EMPTY].into_iter().collect(),
+            false => draft.names.iter().copied().collect(),
         };
         let Some(finding) = self.report(rule, draft) else { return };
         // A file that cannot be read has no type.
@@ -145,10 +154,29 @@ impl RuleContext<'_> {
     pub(super) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
         if self.source_state.lasting.may_concern(self.stream_index, None) {
             let outcome = request.outcome;
+            self.settle_verdicts(outcome);
             let mut names = outcome.removed.clone();
             // A refused cluster does not warm.
             names.extend(request.is_nack().then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);
+        }
+    }
+
+    /// Ends findings about responses that have their verdict now, or never will.
+    fn settle_verdicts(&mut self, outcome: &RequestOutcome) {
+        let Some(track) = self.track_index else { return };
+        let place = (self.stream_index, track);
+        let is_skipped = |seq: &Seq| outcome.skipped.binary_search(seq).is_ok();
+        let over = self.source_state.lasting.take_over(|followed| match followed.state {
+            LastingState::NoVerdict(seq) if followed.place == place => {
+                outcome.answers == Some(seq) || is_skipped(&seq)
+            }
+            _ => false,
+        });
+        for over in over {
+            let is_skipped = matches!(over.state, LastingState::NoVerdict(seq) if is_skipped(&seq));
+            let note = if is_skipped { "the client skipped it after {}" } else { "answered after {}" };
+            self.end_lasting(&over, note);
         }
     }
 
@@ -189,7 +217,7 @@ impl RuleContext<'_> {
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
-            } else if followed.place == place {
+            } else if followed.place == place && !followed.state.is_nameless() {
                 followed.settle(store.catalog(), track, mentioned, at);
             }
             followed.names.is_empty()

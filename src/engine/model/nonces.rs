@@ -223,7 +223,13 @@ impl Track {
                 };
                 let entries = self.responses[about].push.entries.clone();
                 let refused = entries.iter().filter(|entry| lacks(entry.name, entry.content));
-                self.responses[about].refused = refused.map(|entry| entry.name).collect();
+                let refused: Vec<Text> = refused.map(|entry| entry.name).collect();
+                let has = |name: &Text| accepted.iter().any(|known| known.name == *name);
+                let removals: Vec<Text> = self.responses[about].removed.iter().copied().filter(has).collect();
+                let response = &mut self.responses[about];
+                response.has_refused_names = !refused.is_empty() || !removals.is_empty();
+                (response.refused, response.refused_removals) = (refused, removals);
+                response.is_given_up = false;
                 let implied = reading.verdict == Verdict::Implied;
                 self.responses[about].status = Status::Nacked { at: stamp.at, implied };
             }

@@ -86,6 +86,7 @@ impl Track {
         let is_acked = |order: &usize| self.responses[*order].status == Status::Acked;
         let newest_ack = (0..self.responses.len()).rev().find(is_acked);
         let recorded = self.nacked().filter(|(order, _)| newest_ack.is_none_or(|ack| ack < *order));
+        let recorded = recorded.filter(|(order, _)| !self.responses[*order].is_given_up);
         let unseen = self.unseen_nacks.iter();
         let unseen = unseen.filter(|nack| newest_ack.is_none_or(|ack| ack < nack.before));
         let mut times: Vec<u64> = recorded.map(|(_, at)| at).chain(unseen.map(|nack| nack.at)).collect();

@@ -183,7 +183,10 @@ impl Track {
     fn refused_version(&self) -> Option<Text> {
         let (order, at) = self.nacked().max_by_key(|(_, at)| *at)?;
         let is_newest = self.unseen_nacks.iter().all(|nack| nack.at <= at);
-        let is_open = self.open_nacks().0 > 0;
+        let is_acked = |response: &Response| response.status == Status::Acked;
+        let newest_ack = self.responses.iter().rposition(is_acked);
+        let is_open = self.nacked().any(|(order, _)| newest_ack.is_none_or(|ack| ack < order))
+            || self.unseen_nacks.iter().any(|nack| newest_ack.is_none_or(|ack| ack < nack.before));
         (is_newest && is_open).then(|| self.responses[order].push.version)
     }
 
@@ -206,6 +209,30 @@ impl Track {
     fn is_other(&self, version: Text) -> bool {
         let known = self.last_version();
         known.is_some() && known != Some(version) && self.newest_version() != Some(version)
+    }
+
+    /// A refusal is over once the client wants none of the refused names any more.
+    pub(super) fn give_up_refused(&mut self, removed: &[Text], is_wildcard_lost: bool) {
+        let wants = self.wants.clone();
+        let is_kept = |name: &Text| wants.covers(name) || !(is_wildcard_lost || removed.contains(name));
+        let mut forgotten = 0;
+        for response in &mut self.responses {
+            let names = response.refused.len() + response.refused_removals.len();
+            response.refused.retain(is_kept);
+            response.refused_removals.retain(is_kept);
+            forgotten += names - response.refused.len() - response.refused_removals.len();
+        }
+        if forgotten == 0 {
+            return;
+        }
+        let has_names = |response: &Response| {
+            let is_refused = matches!(response.status, Status::Nacked { .. });
+            is_refused && !(response.refused.is_empty() && response.refused_removals.is_empty())
+        };
+        let newest = self.responses.iter().rposition(has_names);
+        for (order, response) in self.responses.iter_mut().enumerate() {
+            response.is_given_up |= response.has_refused_names && newest.is_none_or(|newest| newest < order);
+        }
     }
 
     /// A name joins the subscription. `covered`: a wildcard may have covered it before; `unsure`:

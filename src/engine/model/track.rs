@@ -16,6 +16,14 @@ pub(super) struct Response {
     pub(super) settled_by: Option<u64>,
     /// Names in the response that the client has not, as it was when it refused the response.
     pub(super) refused: Vec<Text>,
+    /// Names that the refused response removes, and that the client has.
+    pub(super) refused_removals: Vec<Text>,
+    /// The refusal kept names out of use.
+    pub(super) has_refused_names: bool,
+    /// The client has given up the refused names.
+    pub(super) is_given_up: bool,
+    /// Names that the response removes.
+    pub(super) removed: Vec<Text>,
 }
 
 /// The verdict on a response, and the request that gave it (docs/protocol.md#e-04).
@@ -237,6 +245,8 @@ impl Track {
             self.replace_names(stamp, ask, stale, prior, &mut facts);
         }
         let is_wild = |wants: &Wants| !matches!(wants.wildcard, Wildcard::None | Wildcard::Unknown);
+        let is_wildcard_lost = before.wildcard != Wildcard::None && self.wants.wildcard == Wildcard::None;
+        self.give_up_refused(&facts.removed, is_wildcard_lost);
         let gained = !is_wild(&before) && is_wild(&self.wants);
         let lost = is_wild(&before) && !is_wild(&self.wants);
         let news = gained || names_again || (!self.delta && !facts.added.is_empty());

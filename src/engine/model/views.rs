@@ -74,6 +74,10 @@ impl Track {
             status: Status::Pending,
             settled_by: None,
             refused: Vec::new(),
+            refused_removals: Vec::new(),
+            has_refused_names: false,
+            is_given_up: false,
+            removed: facts.removed.iter().chain(&push.removed).copied().collect(),
         });
         facts
     }

@@ -35,6 +35,8 @@ pub struct NackReport {
     pub client: Option<ClientKind>,
     /// How the client uses the rest of the response.
     pub partial_use: Option<PartialUse>,
+    /// Whether the stream is a delta stream.
+    pub is_delta: bool,
     /// Number of resources in the rejected response. `None` if the response is no longer available.
     pub pushed: Option<u64>,
     /// Number of resources without a known fault. `None` unless all faults have a name.
@@ -145,8 +147,10 @@ pub fn nack_report(
     named.dedup();
     let pushed = push.names.len() as u64;
     let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+    let variant = store.stream(stream).and_then(|stream| stream.variant);
     NackReport {
         client,
+        is_delta: variant.is_some_and(|variant| variant.is_delta()),
         partial_use: PartialUse::of(client, kind, &last.message, push.names.len()),
         pushed: (pushed > 0).then_some(pushed),
         others: (pushed > 0 && all_named).then(|| pushed.saturating_sub(named.len() as u64)),
@@ -155,12 +159,12 @@ pub fn nack_report(
         gaps: gaps.collect(),
         subjects: refused_resources(&nack, &push, stream, last),
         effects: effects(&nack, &push, store, (stream, type_url), last),
-        recovery: recovery(&nack, store, stream, type_url, last),
+        recovery: recovery(&nack, store, stream, type_url, nacks),
         nack,
     }
 }
 
-/// Returns the ACK of a later version.
+/// Returns the ACK of a later version, unless the client still refuses one of the resources.
 ///
 /// On a delta stream, that is a version of the first faulty resource.
 fn recovery(
@@ -168,8 +172,14 @@ fn recovery(
     store: &Store,
     stream: StreamId,
     type_url: &TypeUrl,
-    last: &NackFact,
+    nacks: &[NackFact],
 ) -> Option<Recovery> {
+    let last = nacks.last()?;
+    let state = store.state(stream, type_url)?;
+    let is_newest = state.nacks.last().map(|nack| nack.n) == Some(last.n);
+    if state.is_refusing(nacks, is_newest) {
+        return None;
+    }
     let named = nack.entries.iter().find_map(|fault| fault.name.as_ref());
     let Some(name) = named.filter(|_| !last.resources.is_empty()) else {
         return store.accepted_after(stream, type_url, last);

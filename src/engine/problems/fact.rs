@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::session::RequestSpan;
+use crate::engine::session::{PushedVersion, RequestSpan};
 use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact, WarmingUser};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
@@ -137,6 +137,21 @@ impl ProblemFact {
         }
     }
 
+    /// Whether the sentence of another occurrence of a broken rule differs.
+    pub fn varies(&self) -> bool {
+        matches!(&self.problem, Problem::Broken(finding) if finding.varies)
+    }
+
+    /// Whether the problem is uncertain.
+    pub fn is_guess(&self) -> bool {
+        match &self.problem {
+            Problem::Refused(refused) => refused.is_guess,
+            Problem::StillRefused(refused) => refused.is_guess,
+            Problem::Broken(finding) => finding.guess,
+            _ => false,
+        }
+    }
+
     /// Whether something is wrong, and neither in time nor over.
     pub fn is_wrong(&self) -> bool {
         self.urgency > Urgency::Pending
@@ -151,7 +166,7 @@ pub enum Problem {
     /// The client has neither accepted nor refused a response in time.
     Unanswered {
         /// Version of the response.
-        version: Arc<str>,
+        version: PushedVersion,
         /// The response.
         response: Seq,
         /// The client polls over REST: its next poll is the answer.
@@ -180,8 +195,8 @@ pub enum Problem {
 /// The newest NACK of a type, and the NACKs before it since the last ACK.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedPush {
-    /// Version of the refused response.
-    pub version: Arc<str>,
+    /// Version of the refused response, or of the first resource in it that the NACK names.
+    pub version: PushedVersion,
     /// The request carries an older version, but no `error_detail`.
     pub implied: bool,
     /// NACKs since the last ACK.
@@ -190,10 +205,9 @@ pub struct RefusedPush {
     pub first: Time,
     /// The server sent one version again after each of these NACKs.
     pub is_resent: bool,
-    /// The version that the client keeps, if it has accepted any.
+    /// The version that the client keeps, if it has accepted any; on a delta stream that of the
+    /// first refused resource.
     pub in_force: Option<Arc<str>>,
-    /// Delta: the first refused resources.
-    pub resources: Vec<RefusedResource>,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
     /// The content is that of a file, which no client refuses.
@@ -207,8 +221,10 @@ pub struct RefusedPush {
 pub struct RefusedResource {
     /// Name of the resource.
     pub name: Arc<str>,
-    /// The refused version.
+    /// The refused version; empty for a removal.
     pub version: Arc<str>,
+    /// Whether the client refuses the removal of the resource.
+    pub is_removal: bool,
     /// The version that the client uses instead, if there is one.
     pub in_force: Option<Arc<str>>,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::lint::Blame;
-use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
+use crate::engine::session::{NackFact, NameRequest, PushedVersion, Refusal, RequestSpan, Stream, Track};
 use crate::engine::store::{Store, TypeState};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
 
@@ -66,14 +66,14 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
     let open = track.verdicts.open_nack()?;
     let nack = track.verdicts.nacks.back()?;
     let newest = || track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
+    let (version, in_force) = refused_version(store, stream, track, nack);
     let refused = RefusedPush {
-        version: nack.version.clone(),
+        version,
         implied: nack.implied,
         times: open.times,
         first: open.since,
         is_resent: open.times > 1 && newest().all(|earlier| earlier.version == nack.version),
-        in_force: track.version_in_force().map(|version| Arc::from(version.as_str())),
-        resources: refused_resources(store, track, open.n),
+        in_force,
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
@@ -92,21 +92,56 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
     })
 }
 
-/// Returns the first resources that a NACK names.
-fn refused_resources(store: &Store, track: &Track, nack: Seq) -> Vec<RefusedResource> {
-    let is_named =
-        |name: &Sym| track.refused.get(*name).is_some_and(|refusal| refusal.nack == nack && refusal.is_named);
+/// Returns the version that a NACK refuses, and the one that the client keeps.
+///
+/// On a delta stream these are the versions of the first resource that the NACK names, or whose
+/// removal it refuses.
+fn refused_version(
+    store: &Store,
+    stream: &Stream,
+    track: &Track,
+    nack: &NackFact,
+) -> (PushedVersion, Option<Arc<str>>) {
+    let in_force = track.version_in_force().map(|version| Arc::from(version.as_str()));
+    let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+    if nack.refused.is_none() {
+        return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
+    }
+    if !is_delta || !nack.version.is_empty() {
+        return (PushedVersion::Whole(nack.version.clone()), in_force);
+    }
+    let is_of = |refusal: Option<Refusal>| refusal.is_some_and(|refusal| refusal.nack == nack.n);
+    let refusal_of = |name: Sym| track.refused.get(name).filter(|refusal| is_of(Some(*refusal)));
+    let is_named = |name: &Sym| refusal_of(*name).is_some_and(|refusal| refusal.is_named);
     let mut names: Vec<Sym> = track.refused.names().filter(is_named).collect();
-    names.sort_unstable();
-    let resource = |name: Sym| Some(refused_resource(store, track, name, track.refused.get(name)?.version));
-    names.into_iter().take(MAX_LISTED_NAMES).filter_map(resource).collect()
+    if names.is_empty() {
+        names = track.refused.names().filter(|name| refusal_of(*name).is_some()).collect();
+    }
+    let removed = || track.refused.removed_names().filter(|name| is_of(track.refused.removal(*name)));
+    let in_force = |name: Sym| {
+        let entry = track.in_force(store.catalog(), name);
+        entry.map(|entry| store.text(entry.version))
+    };
+    if let Some(first) = names.iter().min().copied() {
+        let version = refusal_of(first).map_or(Sym::EMPTY, |refusal| refusal.version);
+        let (name, version, more) = (store.text(first), store.text(version), names.len() - 1);
+        return (PushedVersion::Resource { name, version, more }, in_force(first));
+    }
+    match removed().min() {
+        Some(first) => {
+            let (name, more) = (store.text(first), removed().count() - 1);
+            (PushedVersion::Removal { name, more }, in_force(first))
+        }
+        None => (PushedVersion::Empty, None),
+    }
 }
 
-fn refused_resource(store: &Store, track: &Track, name: Sym, version: Sym) -> RefusedResource {
+fn refused_resource(store: &Store, track: &Track, name: Sym, refusal: &Refusal) -> RefusedResource {
     let in_force = track.in_force(store.catalog(), name);
     RefusedResource {
         name: store.text(name),
-        version: store.text(version),
+        version: store.text(refusal.version),
+        is_removal: track.refused.removal(name) == Some(*refusal),
         in_force: in_force.map(|entry| store.text(entry.version)),
     }
 }
@@ -114,21 +149,11 @@ fn refused_resource(store: &Store, track: &Track, name: Sym, version: Sym) -> Re
 /// Returns the problem of resources that a NACK names and whose content no later response has
 /// corrected, although the client has accepted a later response (docs/protocol.md#f-34).
 fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    if track.refused.named() == 0 {
-        return None;
-    }
-    let catalog = store.catalog();
-    let is_wanted = |name: &Sym| track.covers(catalog, *name, track.sent.get(catalog, *name).as_ref());
-    let refusals = track.refused.names().filter(is_wanted).filter_map(|name| {
-        let refusal = track.refused.get(name).filter(|refusal| refusal.is_named)?;
-        Some((refusal, name))
-    });
-    let mut refusals: Vec<_> = refusals.collect();
-    refusals.sort_unstable_by_key(|(refusal, name)| (refusal.nack, *name));
+    let refusals = track.standing_refusals(store.catalog());
     let (refusal, name) = *refusals.first()?;
     let nack = track.verdicts.nacks.iter().find(|nack| nack.n == refusal.nack)?;
     let refused = RefusedResources {
-        first: refused_resource(store, track, name, refusal.version),
+        first: refused_resource(store, track, name, &refusal),
         response: refusal.response,
         more: refusals.len() - 1,
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
@@ -149,7 +174,7 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
     if store.now().since(track.verdict_due_from(response.at)) < limit {
         return None;
     }
-    let version = Arc::from(response.version.as_str());
+    let version = store.pushed_version(stream, response);
     let problem = Problem::Unanswered { version, response: response.seq, is_polling: track.polled };
     let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
     let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
@@ -180,7 +205,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
         is_first: track.traffic.pushes == 0,
         limit: limits.left(first.since),
-        needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, names.first().copied())),
+        needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
     };
     let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
     let start = Start { state, at: first.since, n: first.first };

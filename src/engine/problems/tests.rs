@@ -281,7 +281,7 @@ fn refusal_with_a_repeated_nonce_is_a_guess() {
          < v=2 n=k [a~2]
          > names=[a] n=k nack=\"bad\"",
     );
-    assert_eq!(found[0].1, "client refused EDS 1 (?); none in force", "{found:#?}");
+    assert_eq!(found[0].1, "client refused EDS 1 (guess); none in force", "{found:#?}");
 }
 
 #[test]
@@ -306,7 +306,7 @@ fn sentences_show_empty_names_and_single_resources() {
     for wanted in [
         "client refused RDS 1; none in force",
         "server owes EDS \"\", asked once (#1)",
-        "server: A: empty response deletes the only resource (?)",
+        "server: A: empty response deletes the only resource (guess)",
     ] {
         assert!(texts.contains(&wanted), "{wanted}: {texts:#?}");
     }
@@ -330,4 +330,67 @@ fn client_that_ends_each_stream_after_a_push_is_one_problem() {
     let [failing] = failing[..] else { panic!("{problems:#?}") };
     assert_eq!((failing.blame, failing.urgency, failing.count), (Blame::Client, Urgency::Warning, 4));
     assert!(failing.findings.iter().any(|index| findings[*index].rule.id == "stream-rejected"));
+}
+
+/// docs/protocol.md#f-34
+#[test]
+fn refused_resources_of_a_delta_response_are_counted() {
+    let text = |rest: &str| {
+        let start = "stream 1 delta eds\n> sub=[a b]\n< n=1 [a@1 b@1]\n> n=1 nack=\"oops\"\n";
+        states(&format!("{start}{rest}")).into_iter().map(|(_, text, _)| text).collect::<Vec<_>>()
+    };
+    assert_eq!(text(""), ["client refused EDS a 1 and 1 other; none in force"]);
+    assert_eq!(text("> unsub=[a]\n"), ["client refused EDS b 1; none in force"]);
+    assert!(text("> unsub=[a b]\n").is_empty(), "the client wants neither");
+    let removal = "stream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\n> n=1\n< n=2 rm=[a]\n> n=2 nack=\"no\"\n";
+    let sentence = |text: &str| states(text).remove(0).1;
+    assert_eq!(sentence(removal), "client refused CDS removal of a; 1 in force");
+    let later = format!("{removal}< n=3 [b@1]\n> n=3\n");
+    let still = "client still refuses CDS removal of a (#4), though it accepted a later response; 1 in force";
+    assert_eq!(sentence(&later), still);
+}
+
+/// docs/protocol.md#e-31
+#[test]
+fn refusal_is_over_once_the_client_gives_up_the_names() {
+    let refused = "stream 1 ads\n> eds names=[a b]\n< eds v=1 n=1 [a]\n> eds n=1 names=[a b] nack=\"bad\"\n";
+    let words = |text: &str| states(text).into_iter().map(|(word, ..)| word).collect::<Vec<_>>();
+    assert_eq!(words(refused), ["nack", "wait"]);
+    assert_eq!(words(&format!("{refused}> eds n=1 names=[b]\n")), ["wait"]);
+    let both = refused.replace("[a]\n", "[a b]\n");
+    assert_eq!(words(&format!("{both}> eds n=1 names=[b]\n")), ["nack"], "the client refuses b too");
+}
+
+#[test]
+fn unknown_versions_are_not_empty_ones() {
+    let sentence = |text: &str| states(text).remove(0).1;
+    let before = "stream 1 ads\npartial 1\n1 > cds v=7 n=x9 nack=\"bad\"\n";
+    assert_eq!(sentence(before), "client refused CDS (unknown version); 7 in force");
+    let delta = "stream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\nadvance 60s\n";
+    assert_eq!(sentence(delta), "client owes an answer to CDS a 1 (#2), neither ACK nor NACK");
+    let empty = "stream 1 ads\n> cds\n< cds n=1 [a]\n> cds n=1 nack=\"bad\"\n";
+    assert_eq!(sentence(empty), "client refused CDS (no version); none in force");
+    // A version that nobody sent is not in force.
+    let never_sent = "stream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=9 n=1\n";
+    assert_eq!(sentence(never_sent), "client refused CDS 1 by version alone; none in force");
+    let stated = "stream 1 ads\n> cds v=9\n< cds v=10 n=1 [a]\n> cds v=9 n=1 nack=\"bad\"\n";
+    assert_eq!(sentence(stated), "client refused CDS 10; 9 in force");
+}
+
+#[test]
+fn missing_answer_says_how_long_it_was_missing() {
+    let found = |text: &str| {
+        let (_, findings) = analyse(text);
+        let unanswered = findings.iter().filter(|finding| finding.rule.id == "response-unanswered");
+        unanswered.map(|finding| (finding.text.clone(), finding.over.is_some())).collect::<Vec<_>>()
+    };
+    let start = "stream 1 ads\n+0s > cds\n+0s < cds v=1 n=a [A]\n";
+    let open = "no verdict on response 1 within 5s";
+    assert_eq!(found(&format!("{start}advance 60s\n")), [(open.to_owned(), false)]);
+    let answered = found(&format!("{start}+30s > cds v=1 n=a\n"));
+    assert_eq!(answered, [(format!("{open}; answered after 30.0s"), true)]);
+    let skipped = found(&format!("{start}+20s < cds v=2 n=b [A~2]\n+20s > cds v=2 n=b\n"));
+    assert_eq!(skipped, [(format!("{open}; the client skipped it after 20.0s"), true)]);
+    let unasked = found("stream 1 ads\n> cds\n< eds v=1 n=1 [a]\nadvance 20s\n");
+    assert!(unasked.is_empty(), "nobody asked for the type: {unasked:?}");
 }

@@ -59,6 +59,8 @@ impl Track {
         let request = first_spellings(ctx, request);
         self.delta_names(ctx, &request, starts, prior, &mut outcome);
         outcome.wildcard = self.subscribed.wildcard;
+        let is_wildcard_lost = outcome.was != Wildcard::None && outcome.wildcard == Wildcard::None;
+        self.give_up_refused(ctx.catalog, &outcome.removed, is_wildcard_lost);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         if gained || lost || !outcome.added.is_empty() || !outcome.removed.is_empty() {
             self.subscription.changed_at = ctx.at;

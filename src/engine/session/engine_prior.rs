@@ -44,7 +44,7 @@ impl Engine {
             sent: found.sent.clone(),
             deadlines: found.deadlines.clone(),
             ttls: found.ttls.clone(),
-            accepted_version: found.version_in_force().filter(|_| !found.partial).cloned(),
+            accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
             newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })

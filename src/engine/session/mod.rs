@@ -35,6 +35,7 @@ mod node;
 mod not_kept;
 mod outcome;
 mod prior;
+mod pushed;
 mod refusals;
 mod resource_set;
 mod responses;
@@ -59,6 +60,7 @@ pub use failing::EndKind;
 pub use keepalive::Keepalive;
 pub use locator::LocatorError;
 pub use not_kept::{NotKept, NotKeptPart};
+pub use pushed::PushedVersion;
 pub use words::{
     AbsentBy, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact, RefusedVersion, RequestClass,
     ResourceState, TypeState, Wildcard,
@@ -75,7 +77,7 @@ pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnd
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use refusals::Refusal;
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
-pub(crate) use responses::Status;
+pub(crate) use responses::{Response, Status};
 pub use semantics::{ResourceSemantics, SchemaSemantics, content_faults};
 pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;

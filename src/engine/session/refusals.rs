@@ -1,6 +1,6 @@
 //! Resources in refused responses: those that the NACK names, and those that the client uses.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::engine::nack::ClientKind;
@@ -43,8 +43,10 @@ pub(crate) struct Refusals {
     removals: SymMap<Refusal>,
     /// Resources that the client uses of refused responses, newer than those that it has accepted.
     applied: SymMap<ResourceEntry>,
-    /// Names in `by_name`, counted.
+    /// Names in `by_name` and `removals`, counted.
     counts: RefusedCounts,
+    /// Number of names out of use because of a refused response, by the newest one with the name.
+    unused: BTreeMap<Order, usize>,
     /// The scope of the newest NACK, for servers that repeat what was refused.
     newest: Option<KnownScope>,
 }
@@ -52,7 +54,7 @@ pub(crate) struct Refusals {
 /// Refused names by what their NACKs say.
 #[derive(Clone, Copy, Debug, Default)]
 struct RefusedCounts {
-    /// Names that their NACKs name.
+    /// Names that their NACKs name, or whose removal they refuse.
     named: usize,
     /// Other names, unless the client uses them.
     unnamed: usize,
@@ -68,6 +70,15 @@ impl RefusedCounts {
     fn add(&mut self, refusal: &Refusal) {
         self.named += usize::from(refusal.is_named);
         self.unnamed += usize::from(refusal.is_unused_rest());
+    }
+
+    /// A removal that a NACK does not name is not counted.
+    fn add_removal(&mut self, removal: &Refusal) {
+        self.named += usize::from(removal.is_named);
+    }
+
+    fn remove_removal(&mut self, removal: &Refusal) {
+        self.named -= usize::from(removal.is_named);
     }
 
     fn remove(&mut self, refusal: &Refusal) {
@@ -93,6 +104,11 @@ impl Refusal {
     /// Whether the NACK does not name the resource, and the client is not known to use it.
     fn is_unused_rest(&self) -> bool {
         !self.is_named && self.rest != RestUse::Used
+    }
+
+    /// Whether the refusal keeps the newest content, or the removal, out of use.
+    fn is_unused(&self) -> bool {
+        self.is_named || self.rest != RestUse::Used
     }
 }
 
@@ -165,14 +181,20 @@ impl Refusals {
         self.applied.get(&name).copied()
     }
 
+    /// Returns the newest refused response with a name that is out of use because of it.
+    pub(super) fn newest_unused(&self) -> Option<Order> {
+        self.unused.last_key_value().map(|(order, _)| *order)
+    }
+
     /// Adds a refused response. `differing` are the names whose content the client does not have.
+    /// Returns whether the refusal keeps a name out of use.
     pub(super) fn add(
         &mut self,
         catalog: &Catalog,
         accepted: &ResourceSet,
         refused: &RefusedResponse<'_>,
         differing: Vec<Sym>,
-    ) {
+    ) -> bool {
         let scope = self.scope(catalog, refused);
         let is_about = |name: Sym| match nameless(name) {
             Some(_) => scope.is_about(""),
@@ -188,28 +210,72 @@ impl Refusals {
         }
         if scope.rest() == RestUse::Used {
             self.apply(catalog, refused, &differing, is_about);
-            return;
+            return self.unused.contains_key(&refused.order);
         }
         for name in &refused.body.removed {
             let has = match self.applied.get(name) {
                 Some(applied) => applied.is_present(),
                 None => accepted.is_present(catalog, *name),
             };
-            if has {
-                self.removals.insert(*name, refused.refusal(false, scope.rest(), (None, Sym::EMPTY)));
+            let is_newest = self.removals.get(name).is_none_or(|old| old.order <= refused.order);
+            if has && is_newest {
+                self.forget_removal(*name);
+                // A delta response that only removes resources is refused for that.
+                let is_named = refused.body.list.is_empty() && !refused.body.full;
+                let removal = refused.refusal(is_named, scope.rest(), (None, Sym::EMPTY));
+                self.counts.add_removal(&removal);
+                self.note_unused(refused.order);
+                self.removals.insert(*name, removal);
+            }
+        }
+        self.unused.contains_key(&refused.order)
+    }
+
+    /// Forgets the refusals of a name. Returns whether there was one.
+    pub(super) fn forget(&mut self, name: Sym) -> bool {
+        let (content, removal) = (self.forget_content(name), self.forget_removal(name));
+        content || removal
+    }
+
+    fn forget_content(&mut self, name: Sym) -> bool {
+        let Some(old) = self.by_name.remove(&name) else { return false };
+        self.counts.remove(&old);
+        if old.is_unused() {
+            self.note_used(old.order);
+        }
+        true
+    }
+
+    fn forget_removal(&mut self, name: Sym) -> bool {
+        let Some(old) = self.removals.remove(&name) else { return false };
+        self.counts.remove_removal(&old);
+        self.note_used(old.order);
+        true
+    }
+
+    fn note_unused(&mut self, order: Order) {
+        *self.unused.entry(order).or_default() += 1;
+    }
+
+    fn note_used(&mut self, order: Order) {
+        if let Some(names) = self.unused.get_mut(&order) {
+            *names -= 1;
+            if *names == 0 {
+                self.unused.remove(&order);
             }
         }
     }
 
     fn refuse(&mut self, name: Sym, new: Refusal) {
-        let old = self.by_name.get(&name).copied();
-        if old.is_some_and(|old| old.order > new.order) {
+        if self.by_name.get(&name).is_some_and(|old| old.order > new.order) {
             return;
         }
-        old.iter().for_each(|old| self.counts.remove(old));
+        self.forget(name);
         self.counts.add(&new);
+        if new.is_unused() {
+            self.note_unused(new.order);
+        }
         self.by_name.insert(name, new);
-        self.removals.remove(&name);
     }
 
     /// Adds the content that the client uses although it refuses the response.
@@ -245,17 +311,18 @@ impl Refusals {
         let is_later = |refused: &Refusal| refused.order > order;
         if is_full {
             self.by_name.retain(|_, refused| is_later(refused));
-            self.counts = RefusedCounts::of(self.by_name.values());
             self.removals.retain(|_, refused| is_later(refused));
+            self.counts = RefusedCounts::of(self.by_name.values());
+            self.removals.values().for_each(|removal| self.counts.add_removal(removal));
+            self.unused.retain(|refused, _| *refused > order);
             self.applied.retain(|_, entry| entry.order > order);
         } else {
             for name in names {
-                if let Some(old) = self.by_name.get(&name).copied().filter(|refused| !is_later(refused)) {
-                    self.by_name.remove(&name);
-                    self.counts.remove(&old);
+                if self.by_name.get(&name).is_some_and(|refused| !is_later(refused)) {
+                    self.forget_content(name);
                 }
                 if self.removals.get(&name).is_some_and(|refused| !is_later(refused)) {
-                    self.removals.remove(&name);
+                    self.forget_removal(name);
                 }
                 if self.applied.get(&name).is_some_and(|entry| entry.order <= order) {
                     self.applied.remove(&name);

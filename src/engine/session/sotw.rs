@@ -73,6 +73,7 @@ impl Track {
             request.error_detail.as_deref(),
             &mut outcome,
         );
+        self.traffic.first_version.get_or_insert_with(|| request.version_info.clone());
         self.traffic.reported_version = Some(request.version_info.clone());
         let stale = matches!(
             class,
@@ -84,6 +85,8 @@ impl Track {
         let names = SotwNames { request, stale, starts };
         self.sotw_names(ctx, names, first.then_some(prior), &mut outcome);
         outcome.wildcard = self.subscribed.wildcard;
+        let is_wildcard_lost = outcome.was != Wildcard::None && outcome.wildcard == Wildcard::None;
+        self.give_up_refused(ctx.catalog, &outcome.removed, is_wildcard_lost);
         let (gained, lost) = (!was && self.subscribed.is_wildcard(), was && !self.subscribed.is_wildcard());
         let news = gained || !outcome.added.is_empty();
         let nacks = request.error_detail.is_some() && answer.can_be_nack(outcome.referenced);

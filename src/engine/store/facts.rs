@@ -101,16 +101,24 @@ pub struct LineFact {
 }
 
 impl StateFact {
+    /// Whether the client still refuses what it refused in one of these NACKs, the newest of which
+    /// is the last one of the type if `is_newest`.
+    pub fn is_refusing(&self, nacks: &[NackFact], is_newest: bool) -> bool {
+        let stands = |nack: &NackFact| self.standing_nacks.contains(&nack.n);
+        (is_newest && self.open_nack.is_some()) || nacks.iter().any(stands)
+    }
+
     /// Whether a later version was accepted after the refusal.
     ///
     /// A delta stream accepts each resource by itself: its last NACK is not mended while a resource
     /// remains refused.
     pub fn is_mended(&self, nack: &NackFact) -> bool {
         let is_last = self.nacks.last().is_some_and(|last| last.n == nack.n);
-        let is_refused = is_last
-            && (self.open_nack.is_some()
-                || self.variant.is_delta() && self.refused + self.refused_unnamed > 0);
-        !is_refused && nack.refused.is_some_and(|refused| self.newest_accepted > Some(refused))
+        let is_refused =
+            is_last && (self.open_nack.is_some() || self.variant.is_delta() && self.refused_unnamed > 0);
+        !is_refused
+            && !self.standing_nacks.contains(&nack.n)
+            && nack.refused.is_some_and(|refused| self.newest_accepted > Some(refused))
     }
 }
 
@@ -196,6 +204,8 @@ pub struct StateFact {
     pub refused_unnamed: u64,
     /// The newest NACKs.
     pub nacks: Vec<NackFact>,
+    /// The NACKs whose resources the client still refuses, oldest first.
+    pub standing_nacks: Vec<Seq>,
     /// Number of all NACKs.
     pub nack_count: u64,
     /// The newest NACK, unless a later response was accepted.

@@ -29,7 +29,8 @@ mod view;
 mod warming;
 
 pub use crate::engine::session::{
-    EndCause, EndKind, EventKind, MatchedVersion, RequestSpan, SchemaSemantics, SharedSemantics, TtlChange,
+    EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,
+    SharedSemantics, TtlChange,
 };
 pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use facts::*;

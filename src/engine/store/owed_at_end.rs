@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{Stream, StreamKey, Track, is_counted};
+use crate::engine::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 use super::{EndFact, Store, TypeState, WarmingFact};
@@ -40,7 +40,7 @@ pub enum Debt {
     /// The client owes an ACK or a NACK.
     Verdict {
         /// Version of the oldest response without a verdict.
-        version: Arc<str>,
+        version: PushedVersion,
         /// Responses without a verdict.
         responses: u64,
     },
@@ -111,9 +111,15 @@ impl Store {
         Some((owed, is_withheld))
     }
 
+    /// Returns the version of a response without a verdict.
+    pub(crate) fn pushed_version(&self, stream: &Stream, response: &Response) -> PushedVersion {
+        let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+        PushedVersion::of(&self.catalog, response, is_delta, |name| self.text(name))
+    }
+
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let response = track.responses.pending().next()?;
-        let version = Arc::from(response.version.as_str());
+        let version = self.pushed_version(stream, response);
         let responses = track.responses.pending().count() as u64;
         self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })
     }

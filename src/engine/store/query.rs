@@ -6,12 +6,12 @@ use crate::engine::session::{
     Claim, Condition, Presence, Refusal, ResourceEntry, Stream, SubscribedNames, Track,
 };
 use crate::wire::Open;
-use crate::wire::event::{StreamId, Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl, Variant};
 
 use super::{
-    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, ReconnectCounts, ReconnectFact, RefusalFact,
-    ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store, StreamFact, SummaryFact, TtlFact,
-    TypeState,
+    ClaimFact, ClaimOutcome, EndFact, InForceFact, LeftResource, NackFact, ReconnectCounts, ReconnectFact,
+    RefusalFact, RefusedVersion, ResourceErrorFact, ResourceFact, ResourceState, StateFact, Store,
+    StreamFact, SummaryFact, TtlFact, TypeState,
 };
 
 /// Names in the list of resources that a client left behind.
@@ -204,6 +204,7 @@ impl Store {
             refused: track.refused.named() as u64,
             refused_unnamed: track.refused.unnamed() as u64,
             nacks: track.verdicts.nacks.iter().cloned().collect(),
+            standing_nacks: self.standing_nacks(track),
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
             open_nacks: track.verdicts.open_nack().map_or(0, |open| open.times),
@@ -213,6 +214,31 @@ impl Store {
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
         }
+    }
+
+    /// Returns the NACKs whose resources the client still refuses, without those of responses that
+    /// no accepted one has followed.
+    fn standing_nacks(&self, track: &Track) -> Vec<Seq> {
+        let refusals = track.standing_refusals(&self.catalog);
+        let mut nacks: Vec<Seq> = refusals.into_iter().map(|(refusal, _)| refusal.nack).collect();
+        nacks.dedup();
+        nacks
+    }
+
+    /// Returns the versions that the client keeps instead of the first resources that a delta NACK
+    /// refuses.
+    pub fn kept_versions(
+        &self,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        nack: &NackFact,
+    ) -> Vec<RefusedVersion> {
+        let resource = |refused: &RefusedVersion| {
+            let fact = self.resource(stream, type_url, &refused.name)?;
+            let version = fact.in_force?.version;
+            Some(RefusedVersion { name: refused.name.clone(), version })
+        };
+        nack.resources.iter().filter_map(resource).collect()
     }
 
     fn names(&self, subscribed: &SubscribedNames) -> Vec<Arc<str>> {

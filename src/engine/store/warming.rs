@@ -132,11 +132,18 @@ impl Store {
         view.names_among(track, names).map(|warming| warming.name).collect()
     }
 
-    /// Returns the first resource of the client that warms until `name` arrives; without a name,
-    /// until any resource of the type does.
-    pub(crate) fn warming_for(&self, stream: &Stream, kind: Kind, name: Option<Sym>) -> Option<WarmingUser> {
-        let is_needed =
-            |need: &MissingNeed| need.key.kind == kind && name.is_none_or(|name| need.key.name == name);
+    /// Returns the first resource of the client that warms until one of the names arrives; without
+    /// names, until any resource of the type does.
+    pub(crate) fn warming_for(
+        &self,
+        stream: &Stream,
+        kind: Kind,
+        names: Option<&[Sym]>,
+    ) -> Option<WarmingUser> {
+        let names: Option<SymSet> = names.map(|names| names.iter().copied().collect());
+        let is_needed = |need: &MissingNeed| {
+            need.key.kind == kind && names.as_ref().is_none_or(|names| names.contains(&need.key.name))
+        };
         let mut found: Option<WarmingUser> = None;
         for user in [Kind::Cds, Kind::Lds] {
             for (_, stream) in self.engine.open_of_kind(stream, user) {

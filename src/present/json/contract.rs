@@ -218,6 +218,9 @@ const PROBLEM: &[Field] = &[
     field(Maybe, "at", Count, "number of the message to look at"),
     field(Always, "messages", List(&Count), "evidence: numbers of messages"),
     field(Always, "rules", TEXTS, "broken rules with the same cause"),
+    field(Always, "causes", TEXTS, "ways in which these rules were broken, of rules with several"),
+    field(Always, "varies", Bool, "whether the sentence of another occurrence differs, as in a nonce"),
+    field(Always, "guess", Bool, "whether it is uncertain: `(guess)` in text"),
     field(Always, "text", Text, "one sentence"),
     field(Maybe, "quote", Text, "words of the client"),
 ];
@@ -492,6 +495,7 @@ const REFUSED_PUSH: &[Field] = &[
         words!(RestUse),
         "whether the client uses the resources that the NACK does not name",
     ),
+    field(Always, "guess", Bool, "whether the nonce of the NACK fits another push too"),
 ];
 
 const FINDING: &[Field] = &[
@@ -512,7 +516,8 @@ const FINDING: &[Field] = &[
     field(Maybe, "over", Time, "when the state ended that it is about, if it has"),
     field(Always, "count", Count, "number of occurrences"),
     field(Always, "text", Text, "description"),
-    field(Always, "guess", Bool, "whether the finding is uncertain"),
+    field(Always, "varies", Bool, "whether the description of another occurrence differs, as in a nonce"),
+    field(Always, "guess", Bool, "whether the finding is uncertain: `(guess)` in text"),
     field(Maybe, "group", Count, "number of the cause: findings with one cause have one number"),
     field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
 ];

@@ -395,6 +395,7 @@ pub fn finding(finding: &Finding, group: Option<u64>, clock: &Clock) -> Value {
     out.some("over", finding.over.map(|at| time(at, clock)));
     out.put("count", finding.count);
     out.put("text", finding.text.as_str());
+    out.put("varies", finding.varies);
     out.put("guess", finding.guess);
     out.some("group", group);
     if let Some(place) = &finding.place {
@@ -424,6 +425,10 @@ pub fn problem(problem: &ProblemFact, findings: &[Finding], clock: &Clock) -> Va
     out.put("messages", problem.messages.iter().map(|seq| seq.0).collect::<Vec<u64>>());
     let rules = problem.findings.iter().filter_map(|index| findings.get(*index)).map(|of| of.rule.id);
     out.put("rules", rules.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    let causes = problem.findings.iter().filter_map(|index| findings.get(*index)).filter_map(|of| of.cause);
+    out.put("causes", causes.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>());
+    out.put("varies", problem.varies());
+    out.put("guess", problem.is_guess());
     out.put("text", report::problem(problem, clock));
     out.some("quote", problem.quote().map(|quote| quote.to_string()));
     out.done()
@@ -470,6 +475,7 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
                 "named": refusal.is_named,
                 "removal": refusal.is_removal,
                 "rest": refusal.rest.word(),
+                "guess": refusal.is_guess,
             }),
         );
     }

@@ -117,6 +117,7 @@ fn state_fact() -> StateFact {
         newest_accepted: None,
         refused: 0,
         refused_unnamed: 0,
+        standing_nacks: Vec::new(),
         nacks: vec![NackFact {
             n: Seq(4),
             at: Time::from_secs_f64(2.0),

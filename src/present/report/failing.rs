@@ -2,7 +2,7 @@ use crate::engine::store::{Debt, FailingStream, OwedAtEnd, StreamFailure};
 use crate::wire::event::{Clock, Side};
 use crate::wire::text::{count, period, plural, shown_name, type_label};
 
-use super::problem::{shown, time_of_day};
+use super::problem::time_of_day;
 use super::{end_words, listed_names};
 
 /// Answers owed at the end of a failing stream that its sentence lists.
@@ -113,7 +113,6 @@ fn owed_answer(fact: &OwedAtEnd) -> String {
     match &fact.debt {
         Debt::Verdict { version, responses } => {
             let more = if *responses > 1 { format!(" and {} more", responses - 1) } else { String::new() };
-            let version = shown(version);
             format!("client owed an answer to {label} {version} (#{at}){more}")
         }
         Debt::Warming(warming) => {

@@ -37,7 +37,7 @@ pub fn finding(finding: &Finding, times: &str) -> String {
     }
     text.push_str(&finding.text);
     if finding.guess {
-        text.push_str(" (?)");
+        text.push_str(" (guess)");
     }
     if finding.count > 1 && !COUNTED_IN_TEXT.contains(&finding.rule.id) {
         match finding.varies {

@@ -47,7 +47,7 @@ pub fn missing_answers_of(store: &Store, schema: &Schema, state: &StateFact) -> 
     missing_answers(store, state, graph.as_ref())
 }
 
-/// Returns `ledger-v2: no cluster of this client names it: the server may not know it (?)`.
+/// Returns `ledger-v2: no cluster of this client names it: the server may not know it (guess)`.
 ///
 /// The question mark says that the reason is a guess.
 pub fn missing_answer(answer: &MissingAnswer) -> String {
@@ -55,7 +55,7 @@ pub fn missing_answer(answer: &MissingAnswer) -> String {
         [] => "*".into(),
         names => super::names(names, 3),
     };
-    format!("{text}: {} (?)", missing_answer_reason(answer))
+    format!("{text}: {} (guess)", missing_answer_reason(answer))
 }
 
 /// Returns the likely reason as a sentence without a subject.

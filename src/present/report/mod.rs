@@ -30,12 +30,12 @@ pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal,
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
 pub use problem::{
-    PROBLEM_WORDS, next_step, problem, problem_count, problem_kind_word, problem_node, problem_place,
+    MARKS, PROBLEM_WORDS, next_step, problem, problem_count, problem_kind_word, problem_node, problem_place,
     problem_stream, problem_word,
 };
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
 pub use refusal::{RefusedState, changed_reference, refused_update};
-pub use refused_version::refused_version;
+pub use refused_version::{refused_version, versions_of};
 pub use row_note::row_note;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text, state_word,

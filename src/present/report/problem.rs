@@ -5,7 +5,7 @@ use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources, count_wrong,
 };
-use crate::engine::store::{RequestSpan, UnreachablePeer, WarmingUser};
+use crate::engine::store::{PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
 use crate::wire::event::{Clock, Kind, Time};
 use crate::wire::text::{count, period, plural, shown_name, type_label};
 
@@ -23,6 +23,12 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("REJECTED", "for a file: the last update is not valid, and the content before stays in force"),
     ("over", "a rule was broken, and the consequence has ended"),
 ];
+
+/// Marks after findings and states, and what they mean.
+pub const MARKS: [(&str, &str); 1] = [(
+    "(guess)",
+    "rests on what is likely, not on the wire alone: a bootstrap may have more clusters, or a nonce fits two responses",
+)];
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
@@ -72,10 +78,9 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::StillRefused(refused) => still_refused(&label, refused),
         Problem::Unanswered { version, response, is_polling: true } => {
-            format!("client has not polled since {label} {} (#{})", shown(version), response.0)
+            format!("client has not polled since {label} {version} (#{})", response.0)
         }
         Problem::Unanswered { version, response, .. } => {
-            let version = shown(version);
             format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
         }
         Problem::Warming(warming) => warming_resources(warming),
@@ -138,17 +143,13 @@ fn broken_rule(blame: Blame, text: &str) -> String {
 ///
 /// For a file `file: CDS 42 refused; 41 in force`.
 fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
-    let named = refused.resources.first().filter(|_| refused.version.is_empty());
-    let what = match named {
-        Some(first) => format!("{label} {} {}", shown_name(&first.name), shown(&first.version)),
-        None => format!("{label} {}", shown(&refused.version)),
-    };
+    let what = format!("{label} {}", refused.version);
     let mut text = match refused.is_file {
         true => format!("file: {what} refused"),
         false => format!("client refused {what}"),
     };
     if refused.is_guess {
-        text.push_str(" (?)");
+        text.push_str(" (guess)");
     }
     if refused.implied {
         text.push_str(" by version alone");
@@ -163,8 +164,8 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     if refused.is_resent {
         text.push_str("; pushed again");
     }
-    let in_force = named.map_or(refused.in_force.as_ref(), |first| first.in_force.as_ref());
-    match in_force {
+    match &refused.in_force {
+        None if refused.version == PushedVersion::Empty => {}
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
     }
@@ -177,11 +178,14 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
 /// `client still refuses EDS b 2 (#5), though it accepted a later response; 1 in force`.
 fn still_refused(label: &str, refused: &RefusedResources) -> String {
     let RefusedResources { first, response, more, is_guess, .. } = refused;
-    let version = shown(&first.version);
     let name = shown_name(&first.name);
-    let mut text = format!("client still refuses {label} {name} {version} (#{})", response.0);
+    let what = match first.is_removal {
+        true => format!("removal of {name}"),
+        false => format!("{name} {}", shown(&first.version)),
+    };
+    let mut text = format!("client still refuses {label} {what} (#{})", response.0);
     if *is_guess {
-        text.push_str(" (?)");
+        text.push_str(" (guess)");
     }
     if *more > 0 {
         text.push_str(&format!(" and {}", plural(*more as u64, "other")));
@@ -286,6 +290,6 @@ fn label(type_url: &str) -> String {
     }
 }
 
-pub(super) fn shown(version: &str) -> &str {
+fn shown(version: &str) -> &str {
     if version.is_empty() { "(no version)" } else { version }
 }

@@ -13,7 +13,7 @@ const MAX_REASON_WIDTH: usize = 160;
 /// The state of a resource in a refused push: `NACK, 41 in force`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedState {
-    /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (?)` if the refused push
+    /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (guess)` if the refused push
     /// is a guess.
     pub what: &'static str,
     /// `41 in force`, `none in force`, `in use`.
@@ -32,7 +32,7 @@ impl RefusedState {
     /// Returns the state of a resource by its refusal and the version in force.
     pub fn new(refusal: &RefusalFact, in_force: Option<&str>) -> RefusedState {
         let (what, role) = match (refusal.is_named, refusal.is_removal, refusal.rest) {
-            (true, _, _) if refusal.is_guess => ("NACK (?)", Role::Bad),
+            (true, _, _) if refusal.is_guess => ("NACK (guess)", Role::Bad),
             (true, _, _) => ("NACK", Role::Bad),
             (false, true, _) => ("removed by a refused push", Role::Warn),
             (false, false, RestUse::Used) => ("in a refused push, not named", Role::Ok),

@@ -21,6 +21,9 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 
+use super::super::lasting::{Lasting, LastingState};
+use crate::engine::store::PushedVersion;
+
 fn check(ctx: &mut RuleContext<'_>) {
     let Some(track) = ctx.current_track() else { return };
     let limit = ctx.options.timers.ack;
@@ -30,7 +33,9 @@ fn check(ctx: &mut RuleContext<'_>) {
         true => track.responses.pending().next(),
         false => track.responses.pending().last(),
     };
-    let Some(waited) = waited.filter(|waited| ctx.has_all_since(waited.seq)) else { return };
+    // A client may ignore a type that it did not ask for.
+    let is_requested = track.traffic.requests > 0 || track.has_lost;
+    let Some(waited) = waited.filter(|waited| is_requested && ctx.has_all_since(waited.seq)) else { return };
     let due = track.verdict_due_from(waited.at).after(limit);
     if ctx.at < due {
         return ctx.arm(Alarm::Unanswered, due);
@@ -40,14 +45,14 @@ fn check(ctx: &mut RuleContext<'_>) {
     if warming.iter().any(|fact| fact.withheld.is_some()) {
         return ctx.arm(Alarm::Unanswered, ctx.at.after(limit));
     }
-    let text = format!(
-        "no verdict on response {} for {}s",
-        super::support::version_text(&waited.version),
-        limit.as_secs()
-    );
+    let what = match ctx.store.pushed_version(ctx.stream, waited) {
+        PushedVersion::Whole(version) => super::support::version_or_none(&version).to_owned(),
+        version => format!("#{} ({version})", waited.seq.0),
+    };
+    let text = format!("no verdict on response {what} within {}s", limit.as_secs());
     let evidence = [waited.seq];
-    ctx.report(
-        &RULE,
-        FindingDraft { text, evidence: &evidence, part: waited.nonce.as_str(), ..FindingDraft::default() },
-    );
+    let draft =
+        FindingDraft { text, evidence: &evidence, part: waited.nonce.as_str(), ..FindingDraft::default() };
+    let state = LastingState::NoVerdict(waited.seq);
+    ctx.report_lasting(&RULE, draft, Lasting { state, since: waited.at, past: None });
 }

@@ -30,6 +30,10 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.outcome.needed_again.is_empty() {
         return;
     }
+    // `nack-resend-loop` covers what the client has refused.
+    if ctx.state.rejected.back().is_some_and(|refused| refused.seq == before) {
+        return;
+    }
     let text = format!(
         "version {} sent again without a change",
         super::support::version_text(response.view.version)

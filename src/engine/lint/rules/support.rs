@@ -12,7 +12,12 @@ use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
 /// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {
-    if version.is_empty() { "(no version)" } else { version.as_str() }
+    version_or_none(version.as_str())
+}
+
+/// Returns the version, or what stands for an empty one.
+pub(super) fn version_or_none(version: &str) -> &str {
+    if version.is_empty() { "(no version)" } else { version }
 }
 
 /// Returns the label of a type, such as `CDS`, or the last part of its URL.

@@ -1,8 +1,8 @@
 //! Resources of a track that the client uses.
 
-use crate::engine::session::ResourceState;
 use crate::engine::session::condition::Limits;
 use crate::engine::session::resource_set::ResourceEntry;
+use crate::engine::session::{Refusal, ResourceState};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time, VersionInfo};
 
@@ -12,8 +12,14 @@ impl Track {
     /// Returns the version that the client uses: the one that it has accepted last, or that a SotW
     /// client states in its requests (docs/protocol.md#e-20).
     pub(crate) fn version_in_force(&self) -> Option<&VersionInfo> {
+        let is_accepted = self.verdicts.in_force.is_some();
+        self.stated_version().filter(|version| is_accepted || self.can_have(version))
+    }
+
+    /// Returns the version that the client uses, or states although no response had it.
+    pub(crate) fn stated_version(&self) -> Option<&VersionInfo> {
         let accepted = self.verdicts.in_force.as_ref().map(|known| &known.version);
-        let refused = self.verdicts.open_nack().and_then(|_| self.verdicts.nacks.iter().next_back());
+        let refused = self.verdicts.nacks.back().filter(|_| self.verdicts.is_refusing());
         // Some clients state the version that they refuse.
         let is_in_use = |version: &&VersionInfo| {
             !version.is_empty() && refused.is_none_or(|nack| *nack.version != *version.as_str())
@@ -21,11 +27,37 @@ impl Track {
         accepted.or_else(|| self.traffic.reported_version.as_ref().filter(is_in_use))
     }
 
+    /// Whether the client can have a version that it states: from before the first message of the
+    /// stream that is known, or from a response.
+    fn can_have(&self, version: &VersionInfo) -> bool {
+        self.has_lost
+            || self.start_unseen
+            || self.traffic.first_version.as_ref() == Some(version)
+            || self.responses.newest_with_version(version.as_str()).is_some()
+    }
+
     /// Returns the resource that the client uses under a name: accepted, or taken over from a
     /// refused response.
     pub(crate) fn in_force(&self, catalog: &Catalog, name: Sym) -> Option<ResourceEntry> {
         let newest = self.refused.applied(name).or_else(|| self.accepted.get(catalog, name));
         newest.filter(ResourceEntry::is_present)
+    }
+
+    /// Returns the refusals of names that the client wants, of NACKs that name them or name none,
+    /// oldest first.
+    pub(crate) fn standing_refusals(&self, catalog: &Catalog) -> Vec<(Refusal, Sym)> {
+        if self.refused.named() == 0 {
+            return Vec::new();
+        }
+        let is_wanted = |name: &Sym| self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref());
+        let contents = self.refused.names().map(|name| (self.refused.get(name), name));
+        let removals = self.refused.removed_names().map(|name| (self.refused.removal(name), name));
+        let named = contents.chain(removals).filter_map(|(refusal, name)| {
+            Some((refusal.filter(|refusal| refusal.is_named)?, name)).filter(|_| is_wanted(&name))
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort_unstable_by_key(|(refusal, name)| (refusal.nack, *name));
+        named
     }
 
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.

@@ -50,6 +50,8 @@ pub(crate) struct Traffic {
     /// Requests that are not a mere ACK or NACK: a verdict restates names without asking for them.
     pub(crate) askings: u32,
     pub(crate) last_asking: Option<Seq>,
+    /// SotW: the `version_info` of the first request.
+    pub(crate) first_version: Option<VersionInfo>,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
     /// The last request that asked for something new, until a response comes.

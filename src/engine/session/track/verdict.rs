@@ -12,7 +12,7 @@ use crate::engine::session::resource_set::{IncomingResponse, Presence, ResourceE
 use crate::engine::session::responses::{Body, Order, Status};
 use crate::engine::session::{Context, NackFact, RefusedVersion};
 use crate::wire::ErrorDetail;
-use crate::wire::content::BlobId;
+use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Code, Nonce, Seq, Sym, Time, VersionInfo};
 
 use super::Track;
@@ -65,12 +65,17 @@ pub(crate) struct OpenNack {
     /// When the oldest NACK came.
     pub(crate) since: Time,
     pub(crate) times: u64,
+    /// Whether names are out of use because of the refused response.
+    has_names: bool,
+    /// The client has given up these names: nothing is refused any more.
+    is_given_up: bool,
 }
 
 impl Verdicts {
-    /// The NACKs without an ACK of a later response, as one.
+    /// The NACKs without an ACK of a later response, as one, unless the client has given up the
+    /// refused resources.
     pub(crate) fn open_nack(&self) -> Option<OpenNack> {
-        let open = self.open_nacks.iter().copied();
+        let open = self.open_nacks.iter().copied().filter(|open| !open.is_given_up);
         open.reduce(|a, b| OpenNack {
             order: a.order.max(b.order),
             since: a.since,
@@ -84,7 +89,20 @@ impl Verdicts {
         self.nacks.binary_search_by_key(&n, |nack| nack.n).ok().and_then(|at| self.nacks.get(at))
     }
 
-    fn add_open_nack(&mut self, order: Order, n: Seq, at: Time) {
+    /// Whether the client has accepted a response later than the refused ones.
+    pub(super) fn is_refusing(&self) -> bool {
+        !self.open_nacks.is_empty()
+    }
+
+    /// Ends the NACKs of responses whose names the client has given up. `newest` is the newest
+    /// refused response with a name that the client still wants.
+    fn give_up_names(&mut self, newest: Option<Order>) {
+        for open in &mut self.open_nacks {
+            open.is_given_up |= open.has_names && newest.is_none_or(|newest| newest < open.order);
+        }
+    }
+
+    fn add_open_nack(&mut self, order: Order, (n, at): (Seq, Time), has_names: bool) {
         if self.open_nacks.len() == MAX_NACKS
             && let Some([a, b]) = self.open_nacks.get(..2).and_then(|two| <[OpenNack; 2]>::try_from(two).ok())
         {
@@ -92,7 +110,8 @@ impl Verdicts {
             let merged = OpenNack { order, since: a.since, times: a.times + b.times, ..b };
             self.open_nacks.splice(..2, [merged]);
         }
-        self.open_nacks.push(OpenNack { order, n, at, since: at, times: 1 });
+        let is_given_up = false;
+        self.open_nacks.push(OpenNack { order, n, at, since: at, times: 1, has_names, is_given_up });
     }
 
     /// Takes back a NACK by version, whose response the client accepts or refuses explicitly.
@@ -169,7 +188,7 @@ impl Track {
             self.verdicts.open_nacks.retain(|open| open.order != order);
         }
         self.restore_ttls(order);
-        let mut resources = Vec::new();
+        let (mut resources, mut has_names) = (Vec::new(), false);
         let status = if implied { Status::NackedByVersion } else { Status::Nacked };
         if let Some(body) = self.responses.settle(order, status, ctx.seq) {
             resources = versions(ctx, &body);
@@ -184,7 +203,7 @@ impl Track {
                 agent: ctx.node.as_ref().and_then(|node| ClientKind::of_user_agent(&node.user_agent)),
                 kind: self.kind,
             };
-            self.refused.add(ctx.catalog, &self.accepted, &response, refused);
+            has_names = self.refused.add(ctx.catalog, &self.accepted, &response, refused);
         }
         let (code, message) = nack.map_or((0, Arc::from("")), |nack| (nack.code, nack.message.clone()));
         self.note_nack(NackFact {
@@ -200,7 +219,25 @@ impl Track {
             resources,
         });
         if self.verdicts.newest_ack.is_none_or(|ack| ack < order) {
-            self.verdicts.add_open_nack(order, ctx.seq, ctx.at);
+            self.verdicts.add_open_nack(order, (ctx.seq, ctx.at), has_names);
+        }
+    }
+
+    /// Ends refusals of names that the client has given up. `removed` are names that the request
+    /// leaves out or unsubscribes; `is_wildcard_lost`: others may be given up too.
+    pub(crate) fn give_up_refused(&mut self, catalog: &Catalog, removed: &[Sym], is_wildcard_lost: bool) {
+        if self.refused.is_empty() || (removed.is_empty() && !is_wildcard_lost) {
+            return;
+        }
+        let mut names: Vec<Sym> =
+            removed.iter().flat_map(|name| [*name, self.canonical(catalog, *name)]).collect();
+        if is_wildcard_lost {
+            names.extend(self.refused.names().chain(self.refused.removed_names()));
+        }
+        names.retain(|name| !self.covers(catalog, *name, self.sent.get(catalog, *name).as_ref()));
+        let forgotten = names.into_iter().filter(|name| self.refused.forget(*name)).count();
+        if forgotten > 0 {
+            self.verdicts.give_up_names(self.refused.newest_unused());
         }
     }
 
@@ -257,7 +294,7 @@ impl Track {
         });
         // The refused response was sent before the first one that is recorded since the gap.
         if self.verdicts.newest_ack.is_none_or(|ack| ack < self.last_gap) {
-            self.verdicts.add_open_nack(self.last_gap, ctx.seq, ctx.at);
+            self.verdicts.add_open_nack(self.last_gap, (ctx.seq, ctx.at), false);
         }
     }
 

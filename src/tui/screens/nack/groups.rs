@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use crate::engine::store::{NackFact, StateFact};
+use crate::present::report;
 use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
@@ -16,6 +17,8 @@ pub struct NackGroup {
     pub type_url: TypeUrl,
     /// The version that the client uses.
     pub in_force: Option<Arc<str>>,
+    /// This version; on a delta stream the versions of the first refused resources in force.
+    pub kept: String,
     /// The client still refuses the newest response.
     pub is_open: bool,
     /// A later version was accepted.
@@ -50,28 +53,35 @@ pub(super) fn all_groups(common: &Common, data: &dyn Data) -> Vec<NackGroup> {
             && common.filter.as_ref().is_none_or(|applied| data.state_matches(applied, state))
     };
     let states = refused_states(data);
-    let mut groups: Vec<NackGroup> = states.iter().filter(is_shown).flat_map(groups_of).collect();
+    let mut groups: Vec<NackGroup> =
+        states.iter().filter(is_shown).flat_map(|state| groups_of(data, state)).collect();
     groups.sort_by_key(|group| (!group.is_open, Reverse(group.last().map(|nack| nack.n))));
     groups
 }
 
-fn groups_of(state: &StateFact) -> Vec<NackGroup> {
+fn groups_of(data: &dyn Data, state: &StateFact) -> Vec<NackGroup> {
+    let newest = state.nacks.last().map(|nack| nack.n);
+    let store = data.source().map(|(store, _)| store);
     let runs = state.nacks.chunk_by(|a, b| a.version == b.version && a.resources == b.resources);
-    let mut groups: Vec<NackGroup> = runs
-        .map(|run| NackGroup {
+    let group = |run: &[NackFact]| {
+        let last = run.last();
+        let kept = last.zip(store).filter(|_| state.variant.is_delta());
+        let kept = kept.map(|(last, store)| store.kept_versions(state.stream, &state.type_url, last));
+        NackGroup {
             stream: state.stream,
             node: state.node.clone(),
             type_url: state.type_url.clone(),
             in_force: state.in_force.clone(),
-            is_open: false,
-            is_mended: run.last().is_some_and(|last| state.is_mended(last)),
+            kept: match kept {
+                Some(kept) => report::versions_of(&kept),
+                None => state.in_force.as_deref().unwrap_or_default().to_owned(),
+            },
+            is_open: state.is_refusing(run, last.map(|nack| nack.n) == newest),
+            is_mended: last.is_some_and(|last| state.is_mended(last)),
             nacks: run.to_vec(),
-        })
-        .collect();
-    if let Some(last) = groups.last_mut() {
-        last.is_open = state.open_nack.is_some();
-    }
-    groups
+        }
+    };
+    runs.map(group).collect()
 }
 
 /// The states of the types with a NACK.

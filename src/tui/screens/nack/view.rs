@@ -41,7 +41,7 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let (last, text) =
         group.last().map_or_else(Default::default, |nack| (time(nack.at), brief(&nack.message)));
     let node = group.node.as_deref().map_or_else(|| format!("#{}", group.stream.0), str::to_owned);
-    let in_force = group.in_force.as_deref().unwrap_or("-");
+    let in_force = if group.kept.is_empty() { "-" } else { &group.kept };
     let version = group.last().map(report::refused_version).unwrap_or_default();
     vec![
         plain(node),
@@ -237,7 +237,7 @@ fn history(screen: &NackScreen, common: &Common, group: &NackGroup, width: usize
         add("push", &format!("{}{}", plural(pushed, "resource"), others.unwrap_or_default()), Role::Plain);
     }
     if let Some(partial_use) = card.partial_use {
-        add("partly", partial_use_text(partial_use), Role::Warn);
+        add("partly", partial_use_text(partial_use, card.is_delta), Role::Warn);
     }
     for warming in screen.warming.iter().take(MAX_SHOWN_WARMING) {
         let now = (!common.clock.untimed).then_some(common.now);
@@ -289,6 +289,9 @@ fn recovery(screen: &NackScreen, common: &Common, group: &NackGroup) -> (String,
     }
     if group.is_mended {
         return ("a later version was accepted".to_owned(), Role::Ok);
+    }
+    if !group.is_open {
+        return ("over: the client gave up the refused resources".to_owned(), Role::Muted);
     }
     (format!("none yet; {}", in_use(screen, group)), Role::Bad)
 }

@@ -54,7 +54,7 @@ impl MissingAnswers {
     /// The likely reason why a name is missing, marked as a guess, or that nothing is owed.
     pub(crate) fn why(&self, data: &dyn Data, name: &str) -> Option<String> {
         if let Some(answer) = self.answers.iter().find(|answer| answer.names.iter().any(|of| **of == *name)) {
-            return Some(format!("{} (?)", report::missing_answer_reason(answer)));
+            return Some(format!("{} (guess)", report::missing_answer_reason(answer)));
         }
         let key = self.key.as_ref()?;
         let (store, _) = data.source()?;

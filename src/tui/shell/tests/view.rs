@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 
 use crate::engine::problems::{Problem, RefusedPush};
-use crate::engine::store::RowNote;
+use crate::engine::store::{PushedVersion, RowNote};
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
@@ -76,13 +76,12 @@ fn escapes_hostile_text() {
     }
     for problem in &mut data.problems {
         problem.problem = Problem::Refused(RefusedPush {
-            version: evil.into(),
+            version: PushedVersion::Whole(evil.into()),
             implied: false,
             times: 2,
             first: data.now,
             is_resent: true,
             in_force: Some(evil.into()),
-            resources: Vec::new(),
             message: Some(evil.into()),
             is_file: false,
             is_guess: false,

@@ -79,6 +79,7 @@ fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     lines.extend(
         report::PROBLEM_WORDS
             .iter()
+            .chain(&report::MARKS)
             .map(|(word, meaning)| vec![span(format!("    {} ", pad(word, 8)), Role::Warn), plain(*meaning)]),
     );
     lines

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::lint::Blame;
 use crate::engine::problems::{OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, Urgency};
-use crate::engine::store::{RequestSpan, TypeState};
+use crate::engine::store::{PushedVersion, RequestSpan, TypeState};
 use crate::tui::tests::story::{ERROR, at, url};
 use crate::wire::event::{Kind, Seq, StreamId};
 
@@ -36,13 +36,12 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
 
 pub fn problems() -> Vec<ProblemFact> {
     let refused = RefusedPush {
-        version: "42".into(),
+        version: PushedVersion::Whole("42".into()),
         implied: false,
         times: 3,
         first: at("14:01:58"),
         is_resent: true,
         in_force: Some("41".into()),
-        resources: Vec::new(),
         message: Some(ERROR.into()),
         is_file: false,
         is_guess: false,
@@ -58,7 +57,11 @@ pub fn problems() -> Vec<ProblemFact> {
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
-    let unanswered = Problem::Unanswered { version: "17".into(), response: Seq(433), is_polling: false };
+    let unanswered = Problem::Unanswered {
+        version: PushedVersion::Whole("17".into()),
+        response: Seq(433),
+        is_polling: false,
+    };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
         ProblemFact {

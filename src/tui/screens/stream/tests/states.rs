@@ -32,6 +32,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         refused: 0,
         refused_unnamed: 0,
         nacks: Vec::new(),
+        standing_nacks: Vec::new(),
         nack_count: 0,
         open_nack: None,
         open_nacks: 0,

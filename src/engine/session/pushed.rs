@@ -1,0 +1,88 @@
+//! The version of a response, or of the resources in it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::wire::content::Catalog;
+use crate::wire::event::Sym;
+use crate::wire::text::{plural, shown_name};
+
+use super::compare::key;
+use super::responses::Response;
+
+/// The version of a response: its own, or on a delta stream that of its first resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PushedVersion {
+    /// The version of the whole response; may be empty on a SotW stream.
+    Whole(Arc<str>),
+    /// Delta: the first resource with its version, and the number of other entries.
+    Resource {
+        /// Name of the resource.
+        name: Arc<str>,
+        /// Its version.
+        version: Arc<str>,
+        /// Number of other resources, sent or removed.
+        more: usize,
+    },
+    /// Delta: the response only removes resources.
+    Removal {
+        /// The first name.
+        name: Arc<str>,
+        /// Number of other names.
+        more: usize,
+    },
+    /// Delta: a response without resources.
+    Empty,
+    /// The response was sent before the recording, or in a gap.
+    Unknown,
+}
+
+impl PushedVersion {
+    /// Returns the version of a response whose resources are kept.
+    pub(crate) fn of(
+        catalog: &Catalog,
+        response: &Response,
+        is_delta: bool,
+        text: impl Fn(Sym) -> Arc<str>,
+    ) -> PushedVersion {
+        if !is_delta || !response.version.is_empty() {
+            return PushedVersion::Whole(Arc::from(response.version.as_str()));
+        }
+        let Some(body) = &response.body else { return PushedVersion::Empty };
+        let entries = body.list.len() + body.removed.len();
+        let more = entries.saturating_sub(1);
+        match (body.list.blobs().first(), body.removed.first()) {
+            (Some(id), _) => {
+                let (name, version) = (text(key(catalog, *id)), text(catalog.entry(*id).version));
+                PushedVersion::Resource { name, version, more }
+            }
+            (None, Some(name)) => PushedVersion::Removal { name: text(*name), more },
+            (None, None) => PushedVersion::Empty,
+        }
+    }
+}
+
+impl fmt::Display for PushedVersion {
+    /// Writes `42`, `b 2 and 1 other` or `removal of b`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown =
+            |version: &str| if version.is_empty() { "(no version)".into() } else { version.to_owned() };
+        let more = match self {
+            PushedVersion::Whole(version) => return f.write_str(&shown(version)),
+            PushedVersion::Empty => return f.write_str("(no resources)"),
+            PushedVersion::Unknown => return f.write_str("(unknown version)"),
+            PushedVersion::Resource { name, version, more } => {
+                write!(f, "{} {}", shown_name(name), shown(version))?;
+                more
+            }
+            PushedVersion::Removal { name, more } => {
+                write!(f, "removal of {}", shown_name(name))?;
+                more
+            }
+        };
+        if *more > 0 {
+            write!(f, " and {}", plural(*more as u64, "other"))?;
+        }
+        Ok(())
+    }
+}
