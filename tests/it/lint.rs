@@ -30,7 +30,7 @@ fn assert_found(recording: &Recording, known: &[&str]) {
 #[test]
 fn lint_of_envoy_over_ads() {
     // go-control-plane answers a NACK with the snapshot that was refused.
-    envoy("lint_of_envoy_over_ads", Variant::Ads, &["nack-resend-loop", "sotw-needless-update"]);
+    envoy("lint_of_envoy_over_ads", Variant::Ads, &["nack-resend-loop"]);
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn lint_of_envoy_over_delta_ads() {
 
 #[test]
 fn lint_of_envoy_over_sotw_streams() {
-    let known = &["nack-resend-loop", "sotw-needless-update"];
+    let known = &["nack-resend-loop"];
     envoy("lint_of_envoy_over_sotw_streams", Variant::Sotw, known);
 }
 
@@ -320,7 +320,7 @@ fn lint_of_the_tour() {
         all
     };
     // Rejects, receives the same again, and waits for missing endpoints.
-    let gateway = ["nack", "nack-resend-loop", "sotw-needless-update", "name-not-delivered"];
+    let gateway = ["nack", "nack-resend-loop", "name-not-delivered"];
     assert_eq!(of("edge-gw-1"), with(&gateway));
     // Does not answer a push.
     assert_eq!(of("ratings-v1-77d0"), with(&["response-unanswered", "version-churn"]));
