@@ -13,8 +13,8 @@ const MAX_REASON_WIDTH: usize = 160;
 /// The state of a resource in a refused push: `NACK, 41 in force`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedState {
-    /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (guess)` if the refused push
-    /// is a guess.
+    /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (guess)` if the refused
+    /// push is a guess.
     pub what: &'static str,
     /// `41 in force`, `none in force`, `in use`.
     pub in_force: String,
