@@ -111,7 +111,7 @@ fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
     std::fs::write(&file, script).unwrap();
     let text = run(&["status", file.to_str().unwrap()]).out;
     assert_eq!(text.lines().next(), Some("1 problem"), "{text}");
-    assert!(text.contains("server owes EDS x, asked once (#4); needed by cluster x, which warms"), "{text}");
+    assert!(text.contains("server owes EDS x, asked in #4; needed by cluster x, which warms"), "{text}");
 }
 
 /// docs/protocol.md#f-34

@@ -92,6 +92,7 @@ fn resource() -> ResourceFact {
         version: Some(Arc::from("3")),
         acked_version: None,
         state: ResourceState::Present,
+        has_older: false,
         refused: true,
         refusal: None,
         in_force: None,

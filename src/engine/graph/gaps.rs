@@ -57,7 +57,9 @@ impl Graph {
     fn is_unavailable(&self, node: &GraphNode) -> bool {
         let is_absent = match &node.state {
             NodeState::Warming { .. } => node.warming.as_ref().is_some_and(|fact| !fact.is_update),
-            NodeState::Waiting { .. } | NodeState::Missing { .. } | NodeState::Gone(_) => true,
+            NodeState::Waiting { has_older: false, .. } | NodeState::Missing { .. } | NodeState::Gone(_) => {
+                true
+            }
             NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
             NodeState::NotAsked | NodeState::Dangling => self.sent.contains(&Kind::Cds),
             _ => false,

@@ -38,6 +38,8 @@ pub enum NodeState {
     },
     /// Requested and not sent.
     Waiting {
+        /// Whether the client goes on with an older version, of which the server owes a newer one.
+        has_older: bool,
         /// Time and number of the request, if known.
         since: Option<(Time, Seq)>,
     },
@@ -69,7 +71,7 @@ impl NodeState {
         match fact.state {
             ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
-            ResourceState::Waiting => NodeState::Waiting { since: requested },
+            ResourceState::Waiting => NodeState::Waiting { has_older: fact.has_older, since: requested },
             // The client's own timer has expired without a response.
             ResourceState::Absent if fact.absent_by == Some(AbsentBy::Timer) => {
                 NodeState::Missing { since: requested }
@@ -86,6 +88,7 @@ impl NodeState {
             NodeState::Ready
                 | NodeState::Orphan
                 | NodeState::Sent
+                | NodeState::Waiting { has_older: true, .. }
                 | NodeState::Refused { in_force: true }
                 | NodeState::RefusedPush { in_force: true, .. }
                 | NodeState::Warming { .. }

@@ -65,7 +65,7 @@ impl Track {
             pending: pending.map(|response| response.seq).collect(),
             in_force: newest_accepted.map(|response| response.push.version),
             owed: sorted(self.owed.iter().map(|owed| (owed.name, owed.since, owed.held)).collect()),
-            present: resources.iter().filter(|fact| ["present", "kept"].contains(&fact.state)).count(),
+            present: resources.iter().filter(|fact| self.uses(fact)).count(),
             resources: sorted(resources),
             refused: sorted(self.refused()),
             open_nacks: self.open_nacks(),
@@ -123,6 +123,12 @@ impl Track {
         }
     }
 
+    /// Whether the client has the resource, perhaps at an older version.
+    fn uses(&self, fact: &ResourceFacts) -> bool {
+        let is_older = || self.find(fact.name).is_some_and(|known| self.has_older(known));
+        ["present", "kept"].contains(&fact.state) || (fact.state == "waiting" && is_older())
+    }
+
     /// All names that the server has mentioned or owes.
     fn resources(&self, now: u64) -> Vec<ResourceFacts> {
         let unknown = self.owed.iter().filter(|owed| self.find(owed.name).is_none());
@@ -174,6 +180,7 @@ impl Track {
             Fate::Released => (ResourceState::Released, None),
             // docs/protocol.md#f-23
             Fate::Sent | Fate::Kept if unwanted => (ResourceState::Released, None),
+            Fate::Kept if self.has_older(known) => (ResourceState::Waiting, None),
             Fate::Kept => (ResourceState::Kept, None),
             Fate::Sent => (ResourceState::Present, None),
         }

@@ -130,6 +130,7 @@ impl Track {
         let claims = !ask.version.is_empty() && !is_verdict;
         let mut held = !starts && !ask.version.is_empty();
         let mut is_outdated = false;
+        let mut older: Vec<Text> = Vec::new();
         if claims {
             match prior {
                 Some(prior) => {
@@ -140,10 +141,16 @@ impl Track {
                     let mut kept: Vec<Known> =
                         known.into_iter().filter(|known| self.wants.covers(known.name)).collect();
                     is_outdated = starts && prior.is_other(ask.version);
+                    let is_in_force = starts && prior.last_version() == Some(ask.version);
+                    let owed = kept.iter().filter(|known| is_in_force && prior.owes_newer(known.name));
+                    older.extend(owed.map(|known| known.name));
+                    let owes_all = is_outdated || (is_in_force && prior.owes_all());
+                    self.late |= !older.is_empty() || (owes_all && !kept.is_empty());
                     if is_outdated {
                         kept.iter_mut()
                             .for_each(|known| (known.version, known.content) = (ask.version, None));
-                    } else if !kept.is_empty() {
+                    }
+                    if !kept.is_empty() && !owes_all {
                         self.wildcard_owed = None;
                     }
                     // Responses of this stream say more than those of the stream before.
@@ -164,7 +171,9 @@ impl Track {
         }
         for name in self.wants.names.clone() {
             self.unrequested.retain(|other| *other != name);
-            if is_outdated || !self.find(name).is_some_and(Known::is_present) {
+            let is_older = |known: &Known| known.fate == Fate::Kept && older.contains(&known.name);
+            let known = self.find(name).filter(|known| known.is_present() && !is_older(known));
+            if is_outdated || known.is_none() {
                 self.owe(stamp, name, held);
             }
         }
@@ -317,6 +326,11 @@ impl Track {
             }
         }
         self.change_wildcard(stamp, &was, starts);
+        let wants = self.wants.clone();
+        let is_left = |known: &Known| known.fate == Fate::Kept && !wants.covers(known.name);
+        let left: Vec<Text> =
+            self.known.iter().filter(|known| is_left(known)).map(|known| known.name).collect();
+        self.owed.retain(|owed| !left.contains(&owed.name));
         if self.requests == 0 {
             self.begin_delta(stamp, ask, prior, &fresh);
         } else {
@@ -348,25 +362,33 @@ impl Track {
         if !ask.claims.is_empty() {
             self.wildcard_owed = None;
         }
+        let mut owed = Vec::new();
         for (name, version) in &ask.claims {
             if !self.wants.covers(name) {
                 continue;
             }
             let same = |known: &&Known| known.name == *name && known.version == *version;
             let bare = Known { name, version, content: None, fate: Fate::Kept };
-            let sent = prior.and_then(|prior| prior.find(name)).copied().filter(Known::is_present);
+            let last = prior.and_then(|prior| prior.find(name)).copied();
+            let sent = last.filter(Known::is_present);
             let accepted = prior.map(Track::accepted).unwrap_or_default();
             let of_version: Vec<Known> = accepted.iter().chain(&sent).filter(same).copied().collect();
             let has_content = of_version.iter().find(|known| known.content.is_some());
             let claimed = has_content.or(of_version.first()).copied().unwrap_or(bare);
             self.carried.push(Known { fate: Fate::Kept, ..claimed });
-            match sent {
-                // Responses of this stream count more.
-                _ if self.find(name).is_some() => {}
-                Some(sent) if sent.version == *version => self.put(Known { fate: Fate::Kept, ..sent }),
-                // The server has another version, which it owes (docs/protocol.md#f-17).
-                Some(_) => self.put(Known { fate: Fate::WantedAgain, ..bare }),
-                None => self.put(Known { fate: Fate::Kept, ..claimed }),
+            // Responses of this stream count more.
+            if self.find(name).is_some() {
+                continue;
+            }
+            let same_sent = sent.filter(|sent| sent.version == *version);
+            self.put(Known { fate: Fate::Kept, ..same_sent.unwrap_or(claimed) });
+            let is_newest = last.is_none_or(|last| match last.fate {
+                Fate::Removed | Fate::DoesNotExist => false,
+                Fate::Released => true,
+                Fate::Sent | Fate::Kept | Fate::WantedAgain => last.version == *version,
+            });
+            if !is_newest || prior.is_some_and(|prior| prior.owes_newer(name)) {
+                owed.push(*name);
             }
         }
         for name in fresh {
@@ -376,5 +398,39 @@ impl Track {
                 _ => self.owe(stamp, name, false),
             }
         }
+        // The server has another version, or none, which it owes (docs/protocol.md#f-17).
+        self.late |= !owed.is_empty();
+        owed.into_iter().for_each(|name| self.owe(stamp, name, false));
+    }
+
+    /// Whether the client has the resource from an earlier stream, and not at the newest version.
+    pub(super) fn has_older(&self, known: &Known) -> bool {
+        let is_owed = match self.owed.iter().find(|owed| owed.name == known.name) {
+            Some(owed) => !owed.held,
+            None => !self.delta && self.wildcard_owed.is_some(),
+        };
+        self.late && known.fate == Fate::Kept && is_owed
+    }
+
+    /// Whether the server had to send another version of what the client has.
+    fn owes_newer(&self, name: Text) -> bool {
+        let mut open = self.responses.iter().filter(|response| self.is_open(response));
+        let is_older = self.find(name).is_some_and(|known| self.has_older(known));
+        (is_older && self.owed.iter().any(|owed| owed.name == name))
+            || open.any(|response| response.push.entries.iter().any(|entry| entry.name == name))
+    }
+
+    /// SotW: whether the server had to send all resources of a type in another version.
+    fn owes_all(&self) -> bool {
+        let has_open = self.responses.iter().any(|response| self.is_open(response));
+        let is_older = |known: &Known| known.fate == Fate::Kept;
+        (self.is_full_state() && has_open)
+            || (self.late && !self.delta && self.wildcard_owed.is_some() && self.known.iter().any(is_older))
+    }
+
+    /// SotW: whether a response has no verdict and another version than the client has.
+    fn is_open(&self, response: &Response) -> bool {
+        let is_pending = !self.delta && response.status == Status::Pending;
+        is_pending && Some(response.push.version) != self.last_version()
     }
 }

@@ -125,6 +125,8 @@ pub(super) struct Track {
     pub(super) unrequested: Vec<Text>,
     /// Resources that the client has from an earlier stream.
     pub(super) carried: Vec<Known>,
+    /// The client has something at another version than the server sent last.
+    pub(super) late: bool,
     /// The client states a version that no recorded response has.
     pub(super) claimed: Option<Text>,
     /// The client has accepted a response that was not recorded.
@@ -179,6 +181,7 @@ impl Track {
             known: Vec::new(),
             unrequested: Vec::new(),
             carried: Vec::new(),
+            late: false,
             claimed: None,
             accepted_unseen: false,
             unseen_nacks: Vec::new(),

@@ -264,6 +264,8 @@ pub struct OwedResources {
     pub more: usize,
     /// The requests for the first name, once the time limit is over.
     pub requests: Option<RequestSpan>,
+    /// The client goes on with another version of the first resource than the server sent last.
+    pub has_older: bool,
     /// The server has not sent a response of this type on the stream.
     pub is_first: bool,
     /// The time limit, while it is not over.

@@ -63,7 +63,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
 
 /// Returns the problem of a type whose newest responses are refused.
 pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
-    let open = track.verdicts.open_nack()?;
+    let open = track.verdicts.refusal()?;
     let nack = track.verdicts.nacks.back()?;
     let newest = || track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
     let (version, in_force) = refused_version(store, stream, track, nack);
@@ -192,17 +192,27 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         let (at, n) = track.subscription.wildcard_owed?;
         let limit = limits.left(at);
         let needed_by = track.kind.and_then(|kind| store.warming_for(stream, kind, None));
-        let owed =
-            OwedResources { names: Vec::new(), more: 0, requests: None, is_first: true, limit, needed_by };
+        let owed = OwedResources {
+            names: Vec::new(),
+            more: 0,
+            requests: None,
+            has_older: false,
+            is_first: true,
+            limit,
+            needed_by,
+        };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
     let state = limits.state(first.since);
     let alike = waited().filter(|(_, request)| limits.state(request.since) == state);
     let names: Vec<Sym> = alike.map(|(name, _)| name).collect();
+    let is_older = |name: &Sym| track.is_owed_anew(*name, track.sent.get(store.catalog(), *name).as_ref());
+    let has_older = names.first().is_some_and(is_older);
     let owed = OwedResources {
         names: names.iter().take(MAX_LISTED_NAMES).map(|name| store.text(*name)).collect(),
         more: names.len().saturating_sub(MAX_LISTED_NAMES),
-        requests: (state == TypeState::Miss).then(|| request_span(stream, track, first)),
+        requests: (state == TypeState::Miss || has_older).then(|| request_span(stream, track, first)),
+        has_older,
         is_first: track.traffic.pushes == 0,
         limit: limits.left(first.since),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),

@@ -68,7 +68,7 @@ fn sentences_name_who_owes_what() {
         [
             word("nack", "client refused CDS 42, 2 times since +1.0s; pushed again; 41 in force", 7),
             word("stale", "client owes an answer to RDS 17 (#12), neither ACK nor NACK", 12),
-            word("miss", "server owes EDS y, asked once (#8)", 8),
+            word("miss", "server owes EDS y, asked in #8", 8),
             word("wait", "server owes LDS for the wildcard, nothing sent yet (limit 15s)", 13),
         ]
     );
@@ -305,7 +305,7 @@ fn sentences_show_empty_names_and_single_resources() {
     let texts: Vec<&str> = found.iter().map(|(_, text, _)| text.as_str()).collect();
     for wanted in [
         "client refused RDS 1; none in force",
-        "server owes EDS \"\", asked once (#1)",
+        "server owes EDS \"\", asked in #1",
         "server: A: empty response deletes the only resource (guess)",
     ] {
         assert!(texts.contains(&wanted), "{wanted}: {texts:#?}");

@@ -26,12 +26,20 @@ pub enum ClaimOutcome {
     Removed,
     /// The first request does not subscribe to it.
     LeftBehind,
+    /// The server had sent another version, or had removed the resource, and owes that again
+    /// (docs/protocol.md#f-17).
+    Owed,
 }
 
 impl ClaimOutcome {
     /// All outcomes.
-    pub const ALL: [ClaimOutcome; 4] =
-        [ClaimOutcome::Kept, ClaimOutcome::Resent, ClaimOutcome::Removed, ClaimOutcome::LeftBehind];
+    pub const ALL: [ClaimOutcome; 5] = [
+        ClaimOutcome::Kept,
+        ClaimOutcome::Resent,
+        ClaimOutcome::Removed,
+        ClaimOutcome::LeftBehind,
+        ClaimOutcome::Owed,
+    ];
 
     /// The word in the JSON contract.
     pub fn word(self) -> &'static str {
@@ -40,6 +48,7 @@ impl ClaimOutcome {
             ClaimOutcome::Resent => "resent",
             ClaimOutcome::Removed => "removed",
             ClaimOutcome::LeftBehind => "left_behind",
+            ClaimOutcome::Owed => "owed",
         }
     }
 }
@@ -103,17 +112,21 @@ impl Claims {
         self.decided.get(&claim.name).copied().unwrap_or(ClaimOutcome::Kept)
     }
 
-    /// Records what the server did first with a stated name.
+    /// Records what the server did first with a stated name, or that it owes the resource.
     pub(crate) fn decide(&mut self, name: Sym, outcome: ClaimOutcome) {
-        let is_open = self.decided.len() < self.entries.len();
-        if is_open && self.get(name).is_some_and(|(_, known)| known == ClaimOutcome::Kept) {
-            Arc::make_mut(&mut self.decided).insert(name, outcome);
-            match outcome {
-                ClaimOutcome::Kept => {}
-                ClaimOutcome::Resent => self.counts.resent += 1,
-                ClaimOutcome::Removed => self.counts.removed += 1,
-                ClaimOutcome::LeftBehind => self.counts.left_behind += 1,
-            }
+        let is_open = self.decided.len() < self.entries.len() || self.counts.owed > 0;
+        let Some((_, known)) = self.get(name).filter(|_| is_open) else { return };
+        if known == outcome || !matches!(known, ClaimOutcome::Kept | ClaimOutcome::Owed) {
+            return;
+        }
+        self.counts.owed -= u64::from(known == ClaimOutcome::Owed);
+        Arc::make_mut(&mut self.decided).insert(name, outcome);
+        match outcome {
+            ClaimOutcome::Kept => {}
+            ClaimOutcome::Resent => self.counts.resent += 1,
+            ClaimOutcome::Removed => self.counts.removed += 1,
+            ClaimOutcome::LeftBehind => self.counts.left_behind += 1,
+            ClaimOutcome::Owed => self.counts.owed += 1,
         }
     }
 
@@ -124,7 +137,7 @@ impl Claims {
 
 /// Fates of the resources of a client after a reconnect, counted.
 ///
-/// `claimed` is the sum of `resent`, `removed`, [`ReconnectCounts::kept`] and `left_behind`.
+/// `claimed` is the sum of `resent`, `removed`, [`ReconnectCounts::kept`], `left_behind` and `owed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReconnectCounts {
     /// Resources that the client claimed to have: the entries of `initial_resource_versions`
@@ -137,14 +150,17 @@ pub struct ReconnectCounts {
     pub removed: u64,
     /// Claimed resources to which the client did not subscribe again.
     pub left_behind: u64,
+    /// Claimed resources of which the server had sent another version, or which it had removed, and
+    /// has not mentioned since.
+    pub owed: u64,
     /// Resources that the client had on the stream before, and neither claimed nor requested again.
     pub unclaimed: u64,
 }
 
 impl ReconnectCounts {
-    /// Claimed resources that the server has not mentioned: the client goes on with them.
+    /// Claimed resources that the server need not mention: the client goes on with them.
     pub fn kept(&self) -> u64 {
-        self.claimed.saturating_sub(self.resent + self.removed + self.left_behind)
+        self.claimed.saturating_sub(self.resent + self.removed + self.left_behind + self.owed)
     }
 
     pub(crate) fn add(&mut self, other: ReconnectCounts) {
@@ -152,6 +168,7 @@ impl ReconnectCounts {
         self.resent += other.resent;
         self.removed += other.removed;
         self.left_behind += other.left_behind;
+        self.owed += other.owed;
         self.unclaimed += other.unclaimed;
     }
 }
@@ -163,18 +180,23 @@ mod tests {
     #[test]
     fn each_claim_has_one_outcome() {
         let entry = |name| Claim { name: Sym(name), version: Sym(9), known: None };
-        let mut claims = Claims::new(Seq(1), vec![entry(3), entry(1), entry(2), entry(4)], &[Sym(4)]);
+        let entries = [3, 1, 2, 4, 5, 6].map(entry);
+        let mut claims = Claims::new(Seq(1), entries.to_vec(), &[Sym(4)]);
+        claims.decide(Sym(5), ClaimOutcome::Owed);
+        claims.decide(Sym(6), ClaimOutcome::Owed);
+        claims.decide(Sym(6), ClaimOutcome::Resent);
         claims.decide(Sym(1), ClaimOutcome::Resent);
         claims.decide(Sym(1), ClaimOutcome::Removed);
         claims.decide(Sym(2), ClaimOutcome::Removed);
         claims.decide(Sym(4), ClaimOutcome::Resent);
         claims.decide(Sym(7), ClaimOutcome::Resent);
         let outcomes: Vec<_> = claims.iter().map(|(claim, outcome)| (claim.name.0, outcome.word())).collect();
-        assert_eq!(outcomes, [(1, "resent"), (2, "removed"), (3, "kept"), (4, "left_behind")]);
+        let decided = [(1, "resent"), (2, "removed"), (3, "kept"), (4, "left_behind")];
+        assert_eq!(outcomes, [&decided[..], &[(5, "owed"), (6, "resent")]].concat());
         let counts = claims.counts();
         assert_eq!(
             counts,
-            ReconnectCounts { claimed: 4, resent: 1, removed: 1, left_behind: 1, unclaimed: 0 }
+            ReconnectCounts { claimed: 6, resent: 2, removed: 1, left_behind: 1, owed: 1, unclaimed: 0 }
         );
         assert_eq!(counts.kept(), 1);
     }

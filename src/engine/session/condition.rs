@@ -38,7 +38,7 @@ impl Track {
             (a, b) => a.or(b),
         };
         let late = |at: &Time| limits.resource_timeout.is_some_and(|limit| now.since(*at) >= limit);
-        let (state, since) = if let Some(open) = self.verdicts.open_nack() {
+        let (state, since) = if let Some(open) = self.verdicts.refusal() {
             (TypeState::Nack, open.since)
         } else if let Some(at) = pending.filter(stale) {
             (TypeState::Stale, at)
@@ -66,6 +66,21 @@ impl Track {
     pub(crate) fn is_owed(&self) -> bool {
         let is_new = |(_, request): (Sym, &NameRequest)| !request.has_resource;
         self.subscription.wildcard_owed.is_some() || self.waiting.iter().any(is_new)
+    }
+
+    /// Whether the server owes another version of a resource that the client has from an earlier
+    /// stream (docs/protocol.md#f-17).
+    pub(crate) fn is_owed_anew(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+        if !self.carried.owes_newer || slot.is_none_or(|slot| slot.state != Presence::Kept) {
+            return false;
+        }
+        self.waiting.get(name).map_or_else(|| self.owes_all_anew(), |request| !request.has_resource)
+    }
+
+    /// SotW: whether the server owes all resources of a type, of which the client has some at
+    /// another version.
+    pub(crate) fn owes_all_anew(&self) -> bool {
+        self.carried.owes_newer && self.carried.claims.is_empty() && self.subscription.wildcard_owed.is_some()
     }
 
     /// Names that the client asked for and was never sent.
@@ -106,6 +121,7 @@ impl Track {
         };
         let state = match slot.state {
             Presence::Again => return waiting(),
+            Presence::Kept if self.is_owed_anew(name, Some(slot)) => ResourceState::Waiting,
             Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));

@@ -6,7 +6,7 @@ use crate::wire::event::Sym;
 
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
-use super::claims::{Claim, Claims, MAX_LEFT_NAMES};
+use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
@@ -23,6 +23,9 @@ impl Track {
         prior: Option<Prior>,
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
+        if let Some(prior) = &prior {
+            self.verdicts.earlier.clone_from(&prior.nacks);
+        }
         let starts = self.starts_with_delta(request);
         if starts {
             self.starts_here();
@@ -126,6 +129,7 @@ impl Track {
             }
         }
         self.wildcard_changed(ctx, &was, true);
+        self.release_owed_claims(ctx.catalog);
         if self.traffic.requests == 0 {
             return self.delta_first(ctx, request, prior, fresh);
         }
@@ -155,8 +159,8 @@ impl Track {
         // An alias unsubscribes the resource too (docs/protocol.md#f-30).
         let canonical = self.canonical(ctx.catalog, name);
         let mut all = vec![name, canonical];
-        let blob = self.sent.get(ctx.catalog, canonical).and_then(|slot| slot.blob);
-        if let Some(blob) = blob {
+        let slot = self.sent.get(ctx.catalog, canonical);
+        if let Some(blob) = slot.and_then(|slot| slot.blob) {
             all.extend_from_slice(ctx.catalog.entry(blob).aliases);
         }
         let before = outcome.removed.len();
@@ -170,7 +174,11 @@ impl Track {
         if outcome.removed.len() == before && canonical == name && !self.sent.is_present(ctx.catalog, name) {
             outcome.unknown_unsubscribes.push(name);
         }
-        self.waiting.remove(canonical);
+        // The server owes the newer version of a stated resource of the wildcard anyway.
+        let is_claimed = slot.is_some_and(|slot| self.is_owed_anew(canonical, Some(&slot)));
+        if outcome.removed.len() > before || !is_claimed || !self.covers(ctx.catalog, name, slot.as_ref()) {
+            self.waiting.remove(canonical);
+        }
     }
 
     /// Handles the first request of a stream: the client waits for names that
@@ -191,6 +199,7 @@ impl Track {
             self.subscription.wildcard_owed = None;
             self.claim(ctx, request, prior.unwrap_or_default());
         }
+        let owed = self.owed_claims(ctx.catalog);
         let mut waited = Vec::new();
         let with_members = self.globs_with_members(ctx.catalog);
         for name in fresh {
@@ -198,8 +207,6 @@ impl Track {
             match self.sent.get(ctx.catalog, name) {
                 Some(slot) if slot.is_present() => {}
                 None if with_members.contains(&name) => {}
-                // Claimed at an older version: the server owes the newest one
-                // (docs/protocol.md#f-17).
                 Some(_) => {
                     let request = self.name_request(ctx);
                     self.waiting.add(name, request);
@@ -214,6 +221,33 @@ impl Track {
             for name in waited {
                 let request = self.name_request(ctx);
                 self.waiting.add(name, request);
+            }
+        }
+        // Claimed at another version: the server owes the newest one, or the removal
+        // (docs/protocol.md#f-17).
+        for name in owed {
+            let request = self.name_request(ctx);
+            self.waiting.add(name, request);
+        }
+    }
+
+    /// Returns the stated resources of which the server owes another version, or the removal.
+    fn owed_claims(&self, catalog: &Catalog) -> Vec<Sym> {
+        if !self.carried.owes_newer {
+            return Vec::new();
+        }
+        let claims = self.carried.claims.iter();
+        let owed = claims.filter(|(_, outcome)| *outcome == ClaimOutcome::Owed).map(|(claim, _)| claim.name);
+        owed.filter(|name| self.sent.get(catalog, *name).is_some_and(|of| of.state == Presence::Kept))
+            .collect()
+    }
+
+    /// Waits no more for stated resources to which the client does not subscribe any more.
+    fn release_owed_claims(&mut self, catalog: &Catalog) {
+        for name in self.owed_claims(catalog) {
+            if !self.covers(catalog, name, self.sent.get(catalog, name).as_ref()) {
+                self.waiting.remove(name);
+                self.carried.claims.decide(name, ClaimOutcome::LeftBehind);
             }
         }
     }
@@ -264,7 +298,8 @@ impl Track {
         self.bring_warming(ctx, &prior);
         for (name, version) in claims {
             let of_version = |slot: &ResourceEntry| slot.is_present() && slot.version == *version;
-            let sent = prior.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let last = prior.sent.get(ctx.catalog, *name);
+            let sent = last.filter(ResourceEntry::is_present);
             let has_accepted = prior.accepted.get(ctx.catalog, *name).filter(of_version);
             if !self.covers(ctx.catalog, *name, sent.as_ref()) {
                 continue;
@@ -278,14 +313,24 @@ impl Track {
                 self.accepted.put(ctx.catalog, *name, slot);
             }
             // Responses of this stream count more.
-            if self.sent.get(ctx.catalog, *name).is_some() {
+            let held = self.sent.get(ctx.catalog, *name);
+            if held.is_some_and(|held| held.state != Presence::Kept) {
                 continue;
             }
             // A matching version is the newest known one (docs/protocol.md#f-17).
-            let is_newest = sent.is_none();
-            self.carried.unmentioned += usize::from(is_newest);
-            let again = ResourceEntry { state: Presence::Again, blob: None, ..slot };
-            self.sent.put(ctx.catalog, *name, if is_newest { slot } else { again });
+            let is_newest = last.is_none_or(|last| match last.state {
+                Presence::Removed | Presence::Absent(_) => false,
+                Presence::Expired | Presence::Released => true,
+                _ => last.version == *version && !prior.owed.contains(name),
+            });
+            if !is_newest {
+                self.carried.owes_newer = true;
+                self.carried.claims.decide(*name, ClaimOutcome::Owed);
+            }
+            if held.is_none() {
+                self.carried.unmentioned += usize::from(is_newest);
+                self.sent.put(ctx.catalog, *name, slot);
+            }
         }
         self.carry_ttls(ctx, &prior);
     }

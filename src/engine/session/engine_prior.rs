@@ -1,13 +1,15 @@
 //! Streams that go on where an earlier stream of the client ended.
 
 use crate::wire::content::Catalog;
-use crate::wire::event::{Time, TypeUrl};
+use crate::wire::event::{Sym, Time, TypeUrl, Variant};
 
 use super::Context;
+use super::compare::key;
 use super::engine::Engine;
+use super::names::SymSet;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
-use super::responses::Status;
+use super::responses::{Response, Status};
 use super::track::Track;
 
 impl Engine {
@@ -35,9 +37,12 @@ impl Engine {
             // The client has resources from before the recording.
             return None;
         }
+        let newest = found.responses.last();
+        let is_delta = before.variant().is_some_and(Variant::is_delta);
+        let (owed, owes_all) = found.owed_at_other_versions(catalog, is_delta);
+        let nacks = before.closed.as_ref().and_then(|_| found.verdicts.at_end());
         let still_warms = before.closed.is_some() && !found.warming.is_empty();
         let before = self.index(before.id).filter(|_| still_warms);
-        let newest = found.responses.last();
         let is_accepted = |status| !matches!(status, Status::Nacked | Status::NackedByVersion);
         Some(Prior {
             accepted: found.accepted.clone(),
@@ -46,6 +51,9 @@ impl Engine {
             ttls: found.ttls.clone(),
             accepted_version: found.stated_version().filter(|_| !found.partial).cloned(),
             newest_version: newest.filter(|of| is_accepted(of.status)).map(|of| of.version.clone()),
+            owed,
+            owes_all,
+            nacks,
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })
     }
@@ -65,6 +73,26 @@ impl Engine {
 }
 
 impl Track {
+    /// Returns the resources of which the server owes another version than the client has, and
+    /// whether it owes all resources of the type: SotW responses without a verdict whose version is
+    /// not in force, and what an earlier stream owed already.
+    fn owed_at_other_versions(&self, catalog: &Catalog, is_delta: bool) -> (SymSet, bool) {
+        let is_owed_anew = |name: &Sym| self.is_owed_anew(*name, self.sent.get(catalog, *name).as_ref());
+        let mut owed: SymSet = match self.carried.owes_newer {
+            true => self.waiting.iter().map(|(name, _)| name).filter(is_owed_anew).collect(),
+            false => SymSet::default(),
+        };
+        let mut owes_all = self.owes_all_anew();
+        let in_force = self.version_in_force();
+        let is_open = |of: &&Response| !is_delta && Some(&of.version) != in_force;
+        for response in self.responses.pending().filter(is_open) {
+            let Some(body) = &response.body else { continue };
+            owes_all |= body.full;
+            owed.extend(body.list.blobs().iter().map(|id| key(catalog, *id)));
+        }
+        (owed, owes_all)
+    }
+
     /// Goes on with the warming of the resources that the client has kept from the stream before.
     pub(super) fn bring_warming(&mut self, ctx: &Context<'_>, prior: &Prior) {
         for batch in &prior.warming {

@@ -86,8 +86,13 @@ impl StreamKey {
         }
     }
 
+    /// The key of streams of the client to any server.
+    pub(crate) fn of_any_server(&self) -> StreamKey {
+        StreamKey { server: None, ..self.clone() }
+    }
+
     /// The key of streams of the client that ended before their node was known.
-    fn anonymous(stream: &Stream) -> StreamKey {
+    pub(crate) fn anonymous(stream: &Stream) -> StreamKey {
         StreamKey { node: None, host: stream.host().map(str::to_owned), ..StreamKey::of(stream) }
     }
 }
@@ -220,11 +225,12 @@ impl StreamEnds {
         run.is_served = is_served;
     }
 
-    /// Whether a stream without a response is healthy: the server owes nothing, because the client
-    /// has stated versions that are current (docs/protocol.md#e-19), and the stream has outlived
-    /// those that failed, or the time limit for an answer is over.
+    /// Whether a stream without a response is healthy: the server owes nothing, or only a part of
+    /// what the client asks for, because the client has stated versions that are current
+    /// (docs/protocol.md#e-19). And the stream has outlived those that failed, or the time limit for
+    /// an answer is over.
     pub(crate) fn is_settled(&self, stream: &Stream, now: Time, limits: Limits) -> bool {
-        if stream.requests == 0 || stream.is_owed() {
+        if stream.requests == 0 || (stream.is_owed() && !stream.has_kept()) {
             return false;
         }
         let outlived = self.run.as_ref().map(|run| run.series.outlived_at());

@@ -5,8 +5,9 @@ use indexmap::IndexMap;
 use crate::wire::event::{DenseHash, Sym, Time, VersionInfo};
 
 use super::events::TtlRecord;
-use super::names::SymMap;
+use super::names::{SymMap, SymSet};
 use super::resource_set::ResourceSet;
+use super::track::EarlierNacks;
 use super::warming_batches::WarmingBatch;
 
 /// Resources of a type at the end of the previous stream of the session.
@@ -24,6 +25,12 @@ pub(crate) struct Prior {
     pub(super) accepted_version: Option<VersionInfo>,
     /// SotW: the version of the newest response, unless the client has refused it.
     pub(super) newest_version: Option<VersionInfo>,
+    /// Resources that the client has, and of which the server still owed another version.
+    pub(super) owed: SymSet,
+    /// SotW: the server owed all resources, of which the client has some at another version.
+    pub(super) owes_all: bool,
+    /// NACKs that were open at the end.
+    pub(super) nacks: Option<EarlierNacks>,
     /// Resources that still warmed.
     pub(super) warming: Vec<WarmingBatch>,
 }
@@ -38,6 +45,13 @@ impl Prior {
     pub(super) fn at_version(&self, version: &VersionInfo) -> &ResourceSet {
         let is_newest = self.newest_version.as_ref() == Some(version);
         if is_newest && self.accepted_version.as_ref() != Some(version) { &self.sent } else { &self.accepted }
+    }
+
+    /// SotW: whether the server owes something to a client with the version in force: a response
+    /// that the client has not answered, or one that did not come (docs/protocol.md#e-03).
+    pub(super) fn is_behind(&self, version: &VersionInfo) -> bool {
+        let is_in_force = self.accepted_version.as_ref() == Some(version);
+        is_in_force && (self.owes_all || !self.owed.is_empty())
     }
 
     /// SotW: whether a version is neither in force nor the newest one: the client has something

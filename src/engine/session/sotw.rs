@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use crate::wire::SotwRequest;
+use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym};
 
 use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
-use super::names::NameSet;
+use super::names::{NameSet, SymSet};
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -39,6 +40,9 @@ impl Track {
         prior: Option<Prior>,
     ) -> RequestOutcome {
         let first = self.traffic.requests == 0;
+        if let Some(prior) = &prior {
+            self.verdicts.earlier.clone_from(&prior.nacks);
+        }
         let starts = self.starts_with_sotw(request);
         if starts {
             self.starts_here();
@@ -194,7 +198,9 @@ impl Track {
         let mut name_request = self.name_request(ctx);
         // The server may have sent the resources before the recording began.
         name_request.has_resource = !starts && !request.version_info.is_empty();
+        let mut owed = SymSet::default();
         if let Some(prior) = prior {
+            let is_behind = starts && claims && prior.is_behind(&request.version_info);
             let is_outdated = starts && claims && prior.is_outdated(&request.version_info);
             let known = match starts && claims {
                 true => prior.at_version(&request.version_info),
@@ -214,9 +220,14 @@ impl Track {
                     true => self.claim_version(ctx, request, &kept),
                     false => kept,
                 };
-                if kept.count() > 0 && !is_outdated {
+                let owes_all = is_outdated || (is_behind && prior.owes_all);
+                if kept.count() > 0 && !owes_all {
                     self.subscription.wildcard_owed = None;
                 }
+                if is_behind {
+                    owed = prior.owed.clone();
+                }
+                self.count_owed(ctx.catalog, &kept, (&owed, owes_all));
                 let sent = if is_replaced { ResourceSet::default() } else { kept.clone() };
                 self.bring(ctx, sent, kept);
                 self.carry_ttls(ctx, &prior);
@@ -234,7 +245,11 @@ impl Track {
         }
         // The server owes the newest version of what the client has at another one.
         let is_outdated = self.carried.outdated.is_some();
-        let is_present = |name: &Sym| !is_outdated && self.sent.is_present(ctx.catalog, *name);
+        let is_present = |name: &Sym| {
+            let slot = self.sent.get(ctx.catalog, *name).filter(ResourceEntry::is_present);
+            let is_older = |slot: ResourceEntry| slot.state == Presence::Kept && owed.contains(name);
+            !is_outdated && slot.is_some_and(|slot| !is_older(slot))
+        };
         let waited: Vec<Sym> = match self.sent.count() {
             0 => self.subscribed.names.iter().collect(),
             _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
@@ -258,6 +273,15 @@ impl Track {
             claimed.put(ctx.catalog, *name, slot);
         }
         claimed
+    }
+
+    /// Counts the resources that the client has and of which the server owes a newer version.
+    fn count_owed(&mut self, catalog: &Catalog, kept: &ResourceSet, (owed, all): (&SymSet, bool)) {
+        let count = match all {
+            true => kept.count(),
+            false => owed.iter().filter(|name| kept.is_present(catalog, **name)).count(),
+        };
+        self.carried.owes(count);
     }
 
     /// Counts the resources of the previous stream. `kept` of them are requested again.

@@ -176,6 +176,12 @@ impl Stream {
         self.tracks_shown().any(Track::is_owed)
     }
 
+    /// Whether the client goes on with resources of an earlier stream that the server need not send
+    /// (docs/protocol.md#e-19).
+    pub(crate) fn has_kept(&self) -> bool {
+        self.tracks_shown().any(|track| track.carried.counts().kept() > 0)
+    }
+
     /// Whether the client has not answered a response.
     pub(crate) fn owes_verdict(&self) -> bool {
         self.tracks_shown().any(|track| track.responses.pending().next().is_some())

@@ -5,7 +5,7 @@ mod ttl;
 mod verdict;
 
 pub(crate) use parts::{Carried, ReportedError, Subscription, Traffic};
-pub(crate) use verdict::{Verdicts, latencies_of};
+pub(crate) use verdict::{EarlierNacks, Verdicts, latencies_of};
 
 use std::cell::Cell;
 

@@ -355,6 +355,8 @@ pub struct ResourceFact {
     pub acked_version: Option<Arc<str>>,
     /// The state of the resource.
     pub state: ResourceState,
+    /// Whether the client goes on with an older version, of which the server owes a newer one.
+    pub has_older: bool,
     /// Whether the newest content was refused, by a NACK that names the resource or names none.
     pub refused: bool,
     /// The refused push with the newest content, or with the removal, of the resource.

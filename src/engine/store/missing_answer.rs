@@ -173,9 +173,12 @@ impl<'a> Look<'a> {
         }
         if slot.is_some_and(|slot| sent(slot.state)) {
             return Some(match self.track.carried.claims.get(name) {
-                Some((_, ClaimOutcome::Kept)) => MissingAnswerCause::OutdatedClaim,
+                Some((_, ClaimOutcome::Owed)) => MissingAnswerCause::OutdatedClaim,
                 _ => MissingAnswerCause::AlreadySent,
             });
+        }
+        if self.track.is_owed_anew(name, slot.as_ref()) {
+            return Some(MissingAnswerCause::OutdatedClaim);
         }
         if request.has_resource { None } else { self.of_request(request.first) }
     }
@@ -188,7 +191,7 @@ impl<'a> Look<'a> {
         }
         if self.left_out.is_some() {
             Some(MissingAnswerCause::NotSuperset)
-        } else if self.track.carried.outdated.is_some() && self.track.traffic.pushes == 0 {
+        } else if self.track.carried.owes_newer && self.track.traffic.pushes == 0 {
             Some(MissingAnswerCause::OutdatedClaim)
         } else if self.same_version {
             Some(MissingAnswerCause::SameVersion)

@@ -156,7 +156,7 @@ impl Store {
             state,
             last_state,
             since,
-            open_nacks: track.verdicts.open_nack().map_or(0, |open| open.times),
+            open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
             last_nack: track.verdicts.open_nack().map(|open| (open.n, open.at)),
             missing: owed.names,
             overdue: owed.overdue,
@@ -207,7 +207,7 @@ impl Store {
             standing_nacks: self.standing_nacks(track),
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
-            open_nacks: track.verdicts.open_nack().map_or(0, |open| open.times),
+            open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,
@@ -252,14 +252,7 @@ impl Store {
     fn missing_and_absent(&self, track: &Track, now: Time) -> (Vec<Arc<str>>, Vec<Arc<str>>) {
         let is_late =
             |since: Time| self.limits.resource_timeout.is_some_and(|limit| now.since(since) >= limit);
-        let is_kept = |name: Sym| {
-            let slot = track.sent.get(&self.catalog, name);
-            slot.is_some_and(|slot| slot.state == Presence::Kept)
-        };
-        let has_outdated = |name: Sym| {
-            matches!(track.carried.claims.get(name), Some((_, ClaimOutcome::Kept)))
-                || (track.carried.outdated.is_some() && is_kept(name))
-        };
+        let has_outdated = |name: Sym| track.is_owed_anew(name, track.sent.get(&self.catalog, name).as_ref());
         let waited = track
             .waiting
             .iter()
@@ -376,6 +369,7 @@ impl Store {
             version: version.map(|version| self.text(version)),
             acked_version: accepted.map(|slot| self.text(slot.version)),
             state,
+            has_older: track.is_owed_anew(name, slot),
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
             refusal,
             // The client drops a resource at the end of its time to live (docs/protocol.md#g-02).

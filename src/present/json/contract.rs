@@ -373,7 +373,8 @@ const CLAIM: &[Field] = &[
         Always,
         "outcome",
         words!(ClaimOutcome),
-        "kept: not mentioned by the server; resent or removed by the server; left_behind: not subscribed",
+        "kept: not mentioned by the server; resent or removed by the server; left_behind: not subscribed; \
+         owed: the server had sent another version, or removed the resource",
     ),
 ];
 

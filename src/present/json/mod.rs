@@ -333,6 +333,7 @@ fn account(fact: &ReconnectFact) -> Value {
     out.put("resent", fact.counts.resent);
     out.put("removed", fact.counts.removed);
     out.put("left_behind", fact.counts.left_behind);
+    out.put("owed", fact.counts.owed);
     out.put("unclaimed", fact.counts.unclaimed);
     out.put("left", left.collect::<Vec<_>>());
     out.done()

@@ -224,6 +224,7 @@ fn resource_has_fields_in_order() {
         version: Some("1".into()),
         acked_version: None,
         state: ResourceState::Absent,
+        has_older: false,
         refused: true,
         refusal: Some(RefusalFact {
             nack: Seq(3),

@@ -69,7 +69,9 @@ pub fn missing_answer_reason(answer: &MissingAnswer) -> String {
             "sent on this stream before: the server may regard it as delivered".into()
         }
         MissingAnswerCause::OutdatedClaim => {
-            "the first request states an older version: the server may not have compared the versions".into()
+            "the first request states another version than the server sent last: the server may not have \
+             compared the versions"
+                .into()
         }
         MissingAnswerCause::UnknownToCds => {
             "no cluster of this client refers to it: the server may not know it".into()

@@ -219,6 +219,9 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         names => text.push_str(&listed_names(names, owed.more as u64)),
     }
     match &owed.requests {
+        Some(span) if owed.has_older => {
+            text.push_str(&format!(": the client stated another version in #{}", span.first.0));
+        }
         Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
         None if owed.is_first => text.push_str(", nothing sent yet"),
         None => {}
@@ -257,7 +260,7 @@ fn unapplied_resources(label: &str, unapplied: &UnappliedResources) -> String {
 /// `twice (#489 #491)`.
 fn asked_times(span: &RequestSpan) -> String {
     match span.count {
-        1 => format!("once (#{})", span.first.0),
+        1 => format!("in #{}", span.first.0),
         2 => format!("twice (#{} #{})", span.first.0, span.last.0),
         n => format!("{n} times (#{} … #{})", span.first.0, span.last.0),
     }

@@ -6,13 +6,14 @@ use crate::wire::text::{count, display_safe, shown_name, type_label};
 /// Names of left resources in a line.
 const MAX_LISTED: usize = 5;
 
-/// Returns the outcome of a stated resource: `kept`, `re-sent`, `removed`, `not subscribed`.
+/// Returns the outcome of a stated resource: `kept`, `re-sent`, `removed`, `left behind`, `owed`.
 pub fn claim_outcome(outcome: ClaimOutcome) -> &'static str {
     match outcome {
         ClaimOutcome::Kept => "kept",
         ClaimOutcome::Resent => "re-sent",
         ClaimOutcome::Removed => "removed",
         ClaimOutcome::LeftBehind => "left behind",
+        ClaimOutcome::Owed => "owed",
     }
 }
 
@@ -28,6 +29,7 @@ pub fn claim(fact: &ClaimFact) -> String {
         ClaimOutcome::Resent => "re-sent by the server",
         ClaimOutcome::Removed => "removed by the server",
         ClaimOutcome::LeftBehind => "left behind: stated, but not subscribed",
+        ClaimOutcome::Owed => "owed: the server had sent another version, or removed the resource",
     };
     format!("states version {}, {known}; {outcome}", shown_name(&fact.version))
 }
@@ -36,14 +38,18 @@ pub fn claim(fact: &ClaimFact) -> String {
 ///
 /// The parts add up to the first number.
 fn counts_text(counts: &ReconnectCounts) -> String {
-    format!(
+    let mut text = format!(
         "claimed {}: kept {}, re-sent {}, removed {}, left behind {}",
         count(counts.claimed),
         count(counts.kept()),
         count(counts.resent),
         count(counts.removed),
         count(counts.left_behind),
-    )
+    );
+    if counts.owed > 0 {
+        text.push_str(&format!(", owed {}", count(counts.owed)));
+    }
+    text
 }
 
 /// Returns what became of the versions that a request states: `3: kept 1, re-sent 1, removed 1`.
@@ -53,6 +59,7 @@ pub fn stated_versions(counts: &ReconnectCounts) -> String {
         ("re-sent", counts.resent),
         ("removed", counts.removed),
         ("left behind", counts.left_behind),
+        ("owed", counts.owed),
     ];
     let parts = parts.into_iter().filter(|(_, n)| *n > 0);
     let parts: Vec<String> = parts.map(|(word, n)| format!("{word} {}", count(n))).collect();

@@ -117,6 +117,8 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
         TypeState::Nack if counts.file => "REJECTED".to_owned(),
         TypeState::Nack if counts.open_nacks > 1 => format!("{word}{times}{}", count(counts.open_nacks)),
         TypeState::Miss if counts.missing == 0 => format!("{word} *"),
+        // The client has the resources of a wildcard at other versions.
+        TypeState::Miss if counts.missing > counts.names => format!("{word} {}", count(counts.missing)),
         TypeState::Miss => format!("{word} {}/{}", count(counts.missing), count(counts.names)),
         _ => word.to_owned(),
     }

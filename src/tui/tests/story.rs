@@ -191,7 +191,8 @@ pub fn story() -> Story {
     first.end = Some(EndFact { by: Some(Side::Client), reset: Some(8), ..EndFact::default() });
     let mut second = stream(10, "payments-v3-1c2a", Variant::DeltaAds, "13:58:01");
     second.reconnect_of = Some(StreamId(9));
-    let counts = ReconnectCounts { claimed: 119, resent: 1, removed: 0, left_behind: 2, unclaimed: 0 };
+    let counts =
+        ReconnectCounts { claimed: 119, resent: 1, removed: 0, left_behind: 2, owed: 0, unclaimed: 0 };
     let url = TypeUrl::from("type.googleapis.com/envoy.config.cluster.v3.Cluster");
     let left = ["old-a", "old-b"].map(|name| LeftResource { type_url: url.clone(), name: name.into() });
     second.account = Some(ReconnectFact { counts, left: left.into() });

@@ -34,7 +34,9 @@ use crate::wire::event::Sym;
 fn check(ctx: &mut RuleContext<'_>) {
     unanswered(ctx, &RULE, "subscribed, but neither sent nor removed", |ctx, name| {
         let is_stale = ctx.state.added_by_stale_requests.contains(&name);
-        !is_stale && !crate::engine::session::is_glob(ctx.text(name))
+        // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
+        let names_it = ctx.current_track().is_some_and(|track| track.names(ctx.catalog(), name, None));
+        !is_stale && names_it && !crate::engine::session::is_glob(ctx.text(name))
     });
 }
 

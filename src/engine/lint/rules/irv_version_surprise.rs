@@ -20,6 +20,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
+use crate::engine::session::{Presence, ResourceEntry};
+
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let Some(body) = request.delta().filter(|_| request.outcome.first) else { return };
     let Some(prior) = ctx.previous_track(&request.track.type_url) else {
@@ -31,21 +33,31 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let is_current = known.iter().flatten().all(|slot| prior.is_current(slot));
         is_current
             && known.iter().flatten().next().is_some()
-            && known.iter().flatten().all(|slot| slot.version != version)
+            && known.iter().flatten().all(|slot| is_gone(slot) || slot.version != version)
     };
     let claims = body.initial_resource_versions.iter();
     let names: Vec<_> = claims.filter(|(name, v)| surprises(**name, **v)).map(|(name, _)| *name).collect();
     if let [first, ..] = names[..] {
-        let version = |slot: Option<crate::engine::session::ResourceEntry>| {
-            slot.map_or("none", |slot| crate::wire::text::shown_name(catalog.text(slot.version)))
+        let known = |slot: Option<ResourceEntry>| match slot {
+            Some(slot) if is_gone(&slot) => "its removal".to_owned(),
+            Some(slot) => format!("version {}", crate::wire::text::shown_name(catalog.text(slot.version))),
+            None => "no version".to_owned(),
         };
         let stated = body.initial_resource_versions.get(&first).map_or("", |version| catalog.text(*version));
-        let text = format!(
-            "states version {}, but version {} was sent last and version {} accepted last",
-            crate::wire::text::shown_name(stated),
-            version(prior.sent.get(catalog, first)),
-            version(prior.accepted.get(catalog, first)),
-        );
+        let (sent, accepted) =
+            (known(prior.sent.get(catalog, first)), known(prior.accepted.get(catalog, first)));
+        let stated = crate::wire::text::shown_name(stated);
+        let text = match sent == accepted {
+            true => format!("states version {stated}, but {sent} was sent and accepted last"),
+            false => {
+                format!("states version {stated}, but {sent} was sent last and {accepted} accepted last")
+            }
+        };
         ctx.report(&RULE, FindingDraft { text, names: &names, ..FindingDraft::default() });
     }
+}
+
+/// Whether a resource was removed, or does not exist.
+fn is_gone(slot: &ResourceEntry) -> bool {
+    matches!(slot.state, Presence::Removed | Presence::Absent(_))
 }

@@ -74,7 +74,11 @@ impl Track {
             return count;
         }
         let is_counted = |name: &Sym| {
-            let slot = self.sent.get(catalog, *name).filter(ResourceEntry::is_present);
+            let slot = self.sent.get(catalog, *name);
+            if slot.is_none() {
+                return self.waiting.get(*name).is_some_and(|request| request.has_resource);
+            }
+            let slot = slot.filter(ResourceEntry::is_present);
             slot.is_some_and(|slot| {
                 let (state, _) = self.resource_state(catalog, *name, Some(&slot), now, limits);
                 !matches!(state, ResourceState::Released | ResourceState::Expired)

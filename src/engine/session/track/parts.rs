@@ -83,6 +83,8 @@ pub(crate) struct Carried {
     /// SotW: the version that the client claims in its first request, if the stream before neither
     /// had it in force nor sent it last.
     pub(crate) outdated: Option<Sym>,
+    /// Whether the server owes another version of something that the client has.
+    pub(crate) owes_newer: bool,
 }
 
 impl Carried {
@@ -109,6 +111,12 @@ impl Carried {
     pub(crate) fn claim_unseen(&mut self, names: usize) {
         self.counts.claimed += names as u64;
         self.unmentioned = names;
+    }
+
+    /// SotW: counts the resources that the client has at another version than the newest one.
+    pub(crate) fn owes(&mut self, names: usize) {
+        self.counts.owed = names as u64;
+        self.owes_newer |= names > 0;
     }
 
     /// SotW: counts the resources of the stream before that a response sent again or left out.

@@ -194,6 +194,16 @@ impl Track {
             ResponseScope::Partial | ResponseScope::Hollow => 0,
         };
         self.carried.count(resent, gone.min(removed));
+        self.recount_owed(scope);
+    }
+
+    /// SotW: counts the resources of the stream before of which a newer version is still owed.
+    fn recount_owed(&mut self, scope: ResponseScope) {
+        if !self.carried.owes_newer || !self.carried.claims.is_empty() {
+            return;
+        }
+        let owed = self.waiting.iter().filter(|(_, request)| !request.has_resource).count();
+        self.carried.owes(if scope == ResponseScope::Full { 0 } else { owed });
     }
 
     /// Delta: records which of the stated resources a response sends again.
@@ -414,6 +424,9 @@ impl Track {
         };
         let overdue = |name: Sym| {
             let request = self.waiting.get(name).filter(|request| request.is_owed())?;
+            if self.is_owed_anew(name, self.sent.get(ctx.catalog, name).as_ref()) {
+                return None;
+            }
             is_late(request.since).then_some(AbsentBy::Timer)
         };
         let appearance = |id: &BlobId| {
@@ -436,7 +449,8 @@ impl Track {
                 self.subscribed.wildcard = Wildcard::Legacy;
             }
         }
-        let waits_again = self.waiting.has_requested_again() || self.carried.outdated.is_some();
+        let waits_again =
+            self.waiting.has_requested_again() || self.carried.owes_newer || self.carried.outdated.is_some();
         if ctx.specials.any() || waits_again {
             self.delivered_specials(ctx, list);
         }

@@ -36,6 +36,8 @@ pub(crate) struct Verdicts {
     pub(crate) nack_count: u64,
     /// NACKs without an ACK of a later response, by time.
     open_nacks: Vec<OpenNack>,
+    /// Such NACKs of earlier streams of the client.
+    pub(in crate::engine::session) earlier: Option<EarlierNacks>,
     newest_ack: Option<Order>,
     /// The newest response that the client has accepted.
     pub(crate) newest_accepted: Option<Seq>,
@@ -71,6 +73,15 @@ pub(crate) struct OpenNack {
     is_given_up: bool,
 }
 
+/// NACKs of one content on streams of a client one after another, up to the end of the newest.
+#[derive(Clone, Debug)]
+pub(crate) struct EarlierNacks {
+    version: Arc<str>,
+    resources: Vec<RefusedVersion>,
+    since: Time,
+    times: u64,
+}
+
 impl Verdicts {
     /// The NACKs without an ACK of a later response, as one, unless the client has given up the
     /// refused resources.
@@ -82,6 +93,28 @@ impl Verdicts {
             times: a.times + b.times,
             ..b
         })
+    }
+
+    /// The NACKs without an ACK of a later response, and those of the content on earlier streams of
+    /// the client.
+    pub(crate) fn refusal(&self) -> Option<OpenNack> {
+        let open = self.open_nack()?;
+        let newest = self.nacks.back()?;
+        let is_same = |of: &&EarlierNacks| of.version == newest.version && of.resources == newest.resources;
+        Some(match self.earlier.as_ref().filter(is_same) {
+            Some(earlier) => OpenNack { since: earlier.since, times: open.times + earlier.times, ..open },
+            None => open,
+        })
+    }
+
+    /// Returns the NACKs that a later stream of the client goes on with.
+    pub(in crate::engine::session) fn at_end(&self) -> Option<EarlierNacks> {
+        let Some(refusal) = self.refusal() else {
+            return self.earlier.clone().filter(|_| self.in_force.is_none());
+        };
+        let newest = self.nacks.back()?;
+        let (version, resources) = (newest.version.clone(), newest.resources.clone());
+        Some(EarlierNacks { version, resources, since: refusal.since, times: refusal.times })
     }
 
     /// Returns a NACK by its number, if it is kept.

@@ -37,7 +37,7 @@ fn keeps_resources_after_reconnect() {
     let store = replay(&format!("{S01}> v=X names=[foo]\n< v=Y n=B [foo~2]\n"));
     let stream = store.stream(StreamId(2)).unwrap();
     assert_eq!(stream.reconnect_of, Some(StreamId(1)));
-    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 1, unclaimed: 0 };
+    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 1, owed: 0, unclaimed: 0 };
     assert_eq!(counts.kept(), 0);
     assert_eq!(account_of(&store), (counts, vec!["bar".to_owned()]));
     assert_eq!(store.stream(StreamId(1)).unwrap().account, None);
@@ -119,7 +119,7 @@ fn keeps_claimed_resources_after_delta_reconnect() {
          expect resource 2 cds wc removed"
     ));
     let store = replay(&format!("{S25}> sub=[wa wb] irv={{wa:1 wb:2}}\n< n=1 [wb~3@3]\n"));
-    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 0, unclaimed: 1 };
+    let counts = ReconnectCounts { claimed: 2, resent: 1, removed: 0, left_behind: 0, owed: 0, unclaimed: 1 };
     assert_eq!((account_of(&store), counts.kept()), ((counts, vec!["wc".to_owned()]), 1));
 }
 
@@ -144,7 +144,7 @@ fn each_stated_version_has_an_outcome() {
             ("wc", "1", Some("1"), "left_behind"),
         ]
     );
-    let counts = ReconnectCounts { claimed: 5, resent: 1, removed: 1, left_behind: 2, unclaimed: 0 };
+    let counts = ReconnectCounts { claimed: 5, resent: 1, removed: 1, left_behind: 2, owed: 0, unclaimed: 0 };
     let left = vec!["gone".to_owned(), "wc".to_owned()];
     let (found, mut names) = account_of(&store);
     names.sort();
@@ -182,7 +182,7 @@ fn counts_unrequested_types_as_left_behind() {
          > cds v=1
         ",
     );
-    let counts = ReconnectCounts { claimed: 2, resent: 0, removed: 0, left_behind: 0, unclaimed: 1 };
+    let counts = ReconnectCounts { claimed: 2, resent: 0, removed: 0, left_behind: 0, owed: 0, unclaimed: 1 };
     assert_eq!(account_of(&store), (counts, vec!["A".to_owned()]));
 }
 

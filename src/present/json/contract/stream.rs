@@ -65,11 +65,17 @@ const NODE: &[Field] = &[
 ];
 
 const ACCOUNT: &[Field] = &[
-    field(Always, "claimed", Count, "resources that the client claimed to have: the sum of the next four"),
+    field(Always, "claimed", Count, "resources that the client claimed to have: the sum of the next five"),
     field(Always, "kept", Count, "claimed, and not mentioned by the server"),
     field(Always, "resent", Count, "claimed, and sent again by the server"),
     field(Always, "removed", Count, "claimed, and removed by the server"),
     field(Always, "left_behind", Count, "claimed, and not subscribed by the client"),
+    field(
+        Always,
+        "owed",
+        Count,
+        "claimed at another version than the server had sent last, and not sent since",
+    ),
     field(Always, "unclaimed", Count, "had on the stream before, and neither claimed nor requested again"),
     field(Always, "left", List(&Object(LEFT)), "the first resources that were left behind or not claimed"),
 ];

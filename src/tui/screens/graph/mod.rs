@@ -66,7 +66,7 @@ impl GraphScreen {
     fn open_messages(&self, data: &dyn Data) -> Outcome {
         let node = self.node().map(|(_, node)| node);
         let request: Option<Seq> = node.and_then(|node| match &node.state {
-            NodeState::Waiting { since } | NodeState::Missing { since } => since.map(|(_, n)| n),
+            NodeState::Waiting { since, .. } | NodeState::Missing { since } => since.map(|(_, n)| n),
             _ => None,
         });
         let track = node.and_then(|node| node.stream.zip(node.type_url.clone()));

@@ -194,10 +194,10 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
         NodeState::Refused { .. } | NodeState::RefusedPush { .. } => refused_state(node, glyphs),
         NodeState::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
-        NodeState::Waiting { since: Some((at, n)) } => {
+        NodeState::Waiting { since: Some((at, n)), .. } => {
             format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, common.age(*at))
         }
-        NodeState::Waiting { since: None } => format!("{} waiting", glyphs.wait),
+        NodeState::Waiting { since: None, .. } => format!("{} waiting", glyphs.wait),
         NodeState::Missing { since: Some((at, n)) } => {
             format!("{} asked #{}, no answer{}", glyphs.miss, n.0, since(Some(*at)))
         }
@@ -258,6 +258,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::Missing { .. }, _) => {
             "asked for, not sent within --resource-timeout: the client goes on without it"
         }
+        (NodeState::Waiting { has_older: true, .. }, _) => "in an older version; the newest is not sent yet",
         (NodeState::Waiting { .. }, _) => "asked for, not sent yet",
         (NodeState::Refused { .. }, _) => "the client refused the newest content; screen 6 says why",
         (NodeState::RefusedPush { rest: RestUse::Used, .. }, _) => {

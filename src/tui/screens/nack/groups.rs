@@ -1,6 +1,7 @@
 //! Groups of NACKs: repeated refusals of one version are one row.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::store::{NackFact, StateFact};
@@ -53,10 +54,44 @@ pub(super) fn all_groups(common: &Common, data: &dyn Data) -> Vec<NackGroup> {
             && common.filter.as_ref().is_none_or(|applied| data.state_matches(applied, state))
     };
     let states = refused_states(data);
-    let mut groups: Vec<NackGroup> =
-        states.iter().filter(is_shown).flat_map(|state| groups_of(data, state)).collect();
+    let groups = states.iter().filter(is_shown).flat_map(|state| groups_of(data, state)).collect();
+    let mut groups = across_streams(groups, data);
     groups.sort_by_key(|group| (!group.is_open, Reverse(group.last().map(|nack| nack.n))));
     groups
+}
+
+/// Joins the last refusals of a stream with the first ones of the client's next stream, if the
+/// client refuses one content on both.
+fn across_streams(groups: Vec<NackGroup>, data: &dyn Data) -> Vec<NackGroup> {
+    let mut out: Vec<NackGroup> = Vec::with_capacity(groups.len());
+    let mut newest: HashMap<(Arc<str>, TypeUrl), usize> = HashMap::new();
+    for group in groups {
+        let Some(node) = group.node.clone() else {
+            out.push(group);
+            continue;
+        };
+        let at = newest.entry((node, group.type_url.clone())).or_insert(out.len());
+        match out.get_mut(*at) {
+            Some(earlier) if goes_on(earlier, &group, data) => {
+                let nacks = std::mem::take(&mut earlier.nacks).into_iter().chain(group.nacks).collect();
+                *earlier = NackGroup { nacks, ..group };
+            }
+            _ => {
+                *at = out.len();
+                out.push(group);
+            }
+        }
+    }
+    out
+}
+
+/// Whether a group goes on with the open refusals of an earlier stream, which has ended.
+fn goes_on(earlier: &NackGroup, group: &NackGroup, data: &dyn Data) -> bool {
+    let (Some(last), Some(first)) = (earlier.last(), group.nacks.first()) else { return false };
+    let is_same = last.version == first.version && last.resources == first.resources;
+    let has_ended =
+        || data.stream(earlier.stream).and_then(|stream| stream.closed).is_some_and(|at| at <= first.at);
+    earlier.is_open && earlier.stream != group.stream && is_same && has_ended()
 }
 
 fn groups_of(data: &dyn Data, state: &StateFact) -> Vec<NackGroup> {

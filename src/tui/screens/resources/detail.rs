@@ -333,6 +333,9 @@ impl ResourceDetail {
             _ if self.fact.as_ref().is_some_and(ResourceFact::is_missing) => {
                 "asked for, and not sent within --resource-timeout"
             }
+            _ if self.fact.as_ref().is_some_and(|fact| fact.has_older) => {
+                "the client has an older version, whose content is not known"
+            }
             Some(ResourceState::Waiting) => "asked for, and not sent yet",
             Some(ResourceState::Absent) => "the server says that it does not exist",
             Some(ResourceState::Empty) => "a glob has no content of its own, and this one has no members",

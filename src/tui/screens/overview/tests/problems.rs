@@ -51,6 +51,7 @@ pub fn problems() -> Vec<ProblemFact> {
         names: vec![name.into()],
         more: 0,
         requests: None,
+        has_older: false,
         is_first: true,
         limit: None,
         needed_by: None,
