@@ -193,7 +193,7 @@ impl<'a> RuleContext<'a> {
         first: StreamId,
         draft: FindingDraft<'_>,
         restated: Restated,
-    ) {
+    ) -> Option<usize> {
         let origin = FindingOrigin {
             stream: first,
             track: None,
@@ -203,9 +203,9 @@ impl<'a> RuleContext<'a> {
             seq: None,
         };
         let store = self.store;
-        if let Some(index) = self.findings.add(rule, draft, origin, |name| store.text(name)) {
-            self.findings.restate(index, restated);
-        }
+        let index = self.findings.add(rule, draft, origin, |name| store.text(name))?;
+        self.findings.restate(index, restated);
+        Some(index)
     }
 
     /// Returns the names requested after `checked_until` that have waited for at least `limit`.

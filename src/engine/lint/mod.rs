@@ -18,6 +18,7 @@ mod context;
 mod cost_tests;
 mod driver;
 mod exchange;
+mod failed_series;
 mod finding;
 mod lasting;
 mod memory;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::alarm::Alarm;
+use super::failed_series::FailedSeriesByClient;
 use super::lasting::LastingFindings;
 use super::references::ReferenceGraphs;
 use crate::engine::session::{Name, SymMap, SymSet};
@@ -261,6 +262,8 @@ pub(super) struct StreamAges {
 /// Memory about a whole source.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SourceState {
+    /// Findings about streams that failed in a row.
+    pub(super) failures: FailedSeriesByClient,
     pub(super) graphs: ReferenceGraphs,
     /// Structured names by name and version: the payload, and the session that received it.
     ///

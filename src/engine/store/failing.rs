@@ -74,6 +74,8 @@ pub struct FailingStream {
     pub last_request: Option<(Seq, TypeUrl)>,
     /// Answers that were owed when the newest stream ended.
     pub owed: Vec<OwedAtEnd>,
+    /// Whether the client has streams to other servers.
+    pub has_other_server: bool,
 }
 
 impl FailingStream {
@@ -92,8 +94,8 @@ impl FailingStream {
     }
 }
 
-/// The healthy open streams without a response: their indices, by client.
-type SettledStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
+/// The newest open streams with requests and without a response: their indices, by client.
+type SilentStreams<'a> = HashMap<StreamKey, (usize, &'a Stream)>;
 
 impl Store {
     /// Returns the clients whose streams fail, the newest failure first.
@@ -101,12 +103,21 @@ impl Store {
     /// A failure is over when a later stream of the client to that server is answered, or lasts
     /// without owing anything, and, after repeated cuts, outlives them.
     pub fn failing_streams(&self) -> Vec<FailingStream> {
-        let settled = self.settled_streams();
+        let silent = self.silent_streams();
         let clients = self.engine.failures().clients();
-        let failing = clients.filter_map(|(key, ends)| self.failing(ends, settled.get(key).copied()));
+        let failing = clients.filter_map(|(key, ends)| self.failing(ends, silent.get(key).copied()));
         let mut out: Vec<FailingStream> = failing.collect();
         if out.is_empty() {
             return out;
+        }
+        let servers = self.servers();
+        out.retain(|failing| {
+            let newest = self.engine.stream(failing.stream);
+            newest.is_none_or(|newest| !servers.has_replaced(&self.catalog, newest, failing.first))
+        });
+        for failing in &mut out {
+            let newest = self.engine.stream(failing.stream);
+            failing.has_other_server = newest.is_some_and(|newest| servers.has_other(newest));
         }
         let mut owed: HashMap<StreamId, Vec<OwedAtEnd>> = HashMap::new();
         for answer in self.owed_at_end() {
@@ -126,24 +137,19 @@ impl Store {
         cut().or_else(aborted).or_else(|| self.rejected(ends).filter(is_own))
     }
 
-    /// Returns the newest open stream of each client that has no response and needs none.
-    pub(super) fn settled_streams(&self) -> SettledStreams<'_> {
-        let failures = self.engine.failures();
-        let mut out = SettledStreams::new();
-        for index in failures.open_streams() {
+    /// Returns the newest open stream of each client that has requests and no response.
+    fn silent_streams(&self) -> SilentStreams<'_> {
+        let mut out = SilentStreams::new();
+        for index in self.engine.failures().open_streams() {
             let Some(stream) = self.engine.streams().get(index) else { continue };
-            if stream.has_response || stream.is_owed() || !is_counted(stream) {
-                continue;
-            }
-            let key = StreamKey::of(stream);
-            if failures.of(stream).is_some_and(|ends| ends.is_settled(stream, self.now, self.limits)) {
-                out.insert(key, (index, stream));
+            if !stream.has_response && stream.requests > 0 && is_counted(stream) {
+                out.insert(StreamKey::of(stream), (index, stream));
             }
         }
         out
     }
 
-    fn failing(&self, ends: &StreamEnds, settled: Option<(usize, &Stream)>) -> Option<FailingStream> {
+    fn failing(&self, ends: &StreamEnds, silent: Option<(usize, &Stream)>) -> Option<FailingStream> {
         let answered = ends.answered.filter(|_| ends.healthy > 0);
         let answered = answered.and_then(|index| Some((index, self.engine.streams().get(index)?)));
         let ended = [
@@ -151,13 +157,22 @@ impl Store {
             ends.aborts.as_ref().map(|aborts| aborts.newest),
             (ends.cuts.count > 0).then_some(ends.cuts.newest),
         ];
-        let settled = settled.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
+        let silent = silent.filter(|(index, _)| ended.iter().flatten().all(|ended| ended < index));
+        let settled = silent
+            .filter(|(_, stream)| ends.is_settled(stream, self.now, self.limits) || self.is_overdue(stream));
         let Some((_, healthy)) = answered.or(settled) else {
             return self.cut(&ends.cuts).or_else(|| self.aborted(ends)).or_else(|| self.rejected(ends));
         };
         let age = self.now.since(healthy.opened);
         let cut = self.cut(&ends.cuts).filter(|_| self.limits.timed && age <= ends.cuts.outlived_at());
         cut.or_else(|| self.aborted(ends).filter(|_| healthy.owes_verdict()))
+    }
+
+    /// Whether the server owes an answer on a stream for too long: a problem of its own, which is
+    /// not that the stream ends.
+    fn is_overdue(&self, stream: &Stream) -> bool {
+        let age = self.now.since(stream.opened);
+        self.limits.timed && self.limits.resource_timeout.is_some_and(|limit| age >= limit)
     }
 
     fn rejected(&self, ends: &StreamEnds) -> Option<FailingStream> {
@@ -245,6 +260,7 @@ impl Store {
             idle: closed.zip(newest.last_message).map(|(at, message)| at.since(message)),
             last_request: newest.last_request.map(|n| (n, type_of(n))),
             owed: Vec::new(),
+            has_other_server: false,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod details;
 mod facts;
 mod failing;
+mod failover;
 mod globs;
 mod history;
 mod history_memory;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl};
 
 use super::{EndFact, Store, TypeState, WarmingFact};
 
@@ -85,12 +85,17 @@ impl Store {
     }
 
     /// Returns the newest closed stream with requests of each client, in the order of openings,
-    /// unless a later stream of the client was answered.
+    /// unless a later stream of the client was answered, by that server or another one.
     pub(crate) fn unreplaced_streams(&self) -> impl Iterator<Item = &Stream> {
         let clients = self.engine.failures().clients();
         let mut indices: Vec<usize> = clients.filter_map(|(_, ends)| ends.unreplaced).collect();
         indices.sort_unstable();
-        indices.into_iter().filter_map(|index| self.engine.streams().get(index))
+        let servers = (!indices.is_empty()).then(|| self.servers());
+        let streams = indices.into_iter().filter_map(|index| self.engine.streams().get(index));
+        streams.filter(move |stream| {
+            let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
+            servers.as_ref().is_none_or(|of| !of.has_replaced(&self.catalog, stream, closed))
+        })
     }
 
     /// Returns what the server owes to warming resources, and whether the client withheld its
@@ -119,6 +124,13 @@ impl Store {
 
     fn verdict_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let response = track.responses.pending().next()?;
+        let (closed, end) = stream.closed.as_ref()?;
+        // A client had no time to answer if the server cut the stream off.
+        let waited = closed.since(track.verdict_due_from(response.at));
+        let in_time = self.limits.stale_after.is_some_and(|limit| self.limits.timed && waited < limit);
+        if in_time && end.by != Some(Side::Client) {
+            return None;
+        }
         let version = self.pushed_version(stream, response);
         let responses = track.responses.pending().count() as u64;
         self.owed_answer(stream, track, (response.at, response.seq), Debt::Verdict { version, responses })

@@ -11,7 +11,7 @@ const MAX_LISTED_DEBTS: usize = 2;
 /// Returns who ends the streams of a client, how often and why: `server rejects the stream: 240
 /// times since 14:02:08, every 250ms: UNAUTHENTICATED token expired; last request EDS #12`.
 pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
-    let who = if fact.at_fault() == Side::Client { "client" } else { "server" };
+    let who = side(fact, fact.at_fault());
     let mut text = match fact.failure {
         StreamFailure::Aborted => return aborted_streams(fact),
         _ if fact.end.is_keepalive_timeout() => format!("{who} does not answer PINGs"),
@@ -29,9 +29,21 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
     } else if fact.count > 1 {
         text.push_str(&format!(": {} times since {}", count(fact.count), time_of_day(fact.first, clock)));
         text.push_str(&pace(fact));
+        if fact.rejected > 0 && fact.rejected < fact.count {
+            text.push_str(&format!(", {} before a response", count(fact.rejected)));
+        }
     }
     text.push_str(&ends(fact));
     text
+}
+
+/// Returns a side, and the address of a server if the client has streams to several: `server cp1`.
+fn side(fact: &FailingStream, side: Side) -> String {
+    match (side, fact.server.as_deref().filter(|_| fact.has_other_server)) {
+        (Side::Client, _) => "client".to_owned(),
+        (Side::Server, None) => "server".to_owned(),
+        (Side::Server, Some(server)) => format!("server {}", shown_name(server)),
+    }
 }
 
 /// `client ended 12 streams, each after a push, every 2.0s: RST_STREAM CANCEL; last request CDS

@@ -32,9 +32,11 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Close(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Close(check), Check::Response(end_series)];
 
+use super::super::failed_series::{FailedClient, FailedSeries};
 use super::super::finding::Restated;
+use crate::engine::session::StreamKey;
 use crate::engine::store::{EndFact, FailingStream, StreamFailure, UnreachablePeer};
 use crate::wire::Open;
 use crate::wire::event::{Code, Side};
@@ -74,8 +76,27 @@ fn check(ctx: &mut RuleContext<'_>) {
         }),
         ..FindingDraft::default()
     };
-    let restated = Restated { text: text(&failing), first: failing.first, count: failing.count };
-    ctx.report_series(&RULE, failing.first_stream, draft, restated);
+    let restated =
+        Restated { text: text(&failing, Tense::Present), first: failing.first, count: failing.count };
+    let finding = ctx.report_series(&RULE, failing.first_stream, draft, restated);
+    if let Some(finding) = finding.filter(|_| !is_answered) {
+        let client = FailedClient::Stream(StreamKey::of(ctx.stream));
+        let text = text(&failing, Tense::Past);
+        ctx.source_state.failures.follow(client, FailedSeries { finding, first: failing.first, text });
+    }
+}
+
+/// Ends the findings about streams before the first one that is answered.
+fn end_series(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if ctx.source_state.failures.is_empty() || response.track.traffic.pushes != 1 {
+        return;
+    }
+    for client in FailedClient::all_of(ctx.stream) {
+        let Some(series) = ctx.source_state.failures.take(&client) else { continue };
+        let duration = ctx.at.since(series.first).as_secs_f64();
+        let text = format!("{}; a stream was answered after {duration:.1}s", series.text);
+        ctx.findings.finish(series.finding, ctx.at, &text);
+    }
 }
 
 /// Reports connections that never had a stream.
@@ -92,12 +113,27 @@ fn unreachable(ctx: &mut RuleContext<'_>) {
         ..FindingDraft::default()
     };
     let text = format!("{who}, {} attempts: {reason}", count(times));
-    ctx.report_series(&RULE, first_stream, draft, Restated { text, first, count: times });
+    let finding = ctx.report_series(&RULE, first_stream, draft, Restated { text, first, count: times });
+    if let (Some(finding), Some(server)) = (finding, ctx.stream.open.server.clone()) {
+        let host = ctx.stream.host().filter(|_| is_client).map(str::to_owned);
+        let who = if is_client { "client could not connect" } else { "server could not be reached" };
+        let text = format!("{who}, {} attempts: {reason}", count(times));
+        let client = FailedClient::Connection { server, host };
+        ctx.source_state.failures.follow(client, FailedSeries { finding, first, text });
+    }
+}
+
+/// Whether a series of ends goes on.
+#[derive(Clone, Copy, PartialEq)]
+enum Tense {
+    Present,
+    Past,
 }
 
 /// `240 streams end before a response, every 250ms: UNAUTHENTICATED token expired (last request:
 /// EDS)`.
-fn text(failing: &FailingStream) -> String {
+fn text(failing: &FailingStream, tense: Tense) -> String {
+    let (end, gives) = if tense == Tense::Past { ("ended", "gave") } else { ("end", "gives") };
     let times = count(failing.count);
     let mut text = match (failing.failure, failing.cut_idle, failing.cut_age) {
         (StreamFailure::Cut, Some(idle), Some(age)) => {
@@ -113,13 +149,14 @@ fn text(failing: &FailingStream) -> String {
         (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row fail"),
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),
         (StreamFailure::Aborted, ..) => format!("client ended {times} streams, each after a push"),
-        _ if failing.end.is_keepalive_timeout() => format!("{times} streams end with an unanswered PING"),
-        _ if failing.by() == Side::Client => format!("client gives up {times} streams without a response"),
+        _ if failing.end.is_keepalive_timeout() => format!("{times} streams {end} with an unanswered PING"),
+        _ if failing.by() == Side::Client => format!("client {gives} up {times} streams without a response"),
         _ if failing.rejected > 0 && failing.rejected < failing.count => {
-            format!("{times} streams end with an error, {} before a response", count(failing.rejected))
+            format!("{times} streams {end} with an error, {} before a response", count(failing.rejected))
         }
+        _ if failing.is_polling && tense == Tense::Past => format!("{times} polls in a row failed"),
         _ if failing.is_polling => format!("{times} polls in a row fail"),
-        _ => format!("{times} streams end before a response"),
+        _ => format!("{times} streams {end} before a response"),
     };
     match (failing.period, failing.back_off) {
         (Some(every), _) => text.push_str(&format!(", every {}", period(every))),

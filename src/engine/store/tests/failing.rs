@@ -86,16 +86,60 @@ fn ends_with_a_silent_stream_that_is_owed_nothing() {
     let failing = |text: &str| replay(&format!("{LOST}{text}")).failing_streams().len();
     assert_eq!(failing("> cds v=1\nadvance 10s"), 1, "the time limit for an answer is not over");
     assert_eq!(failing("> cds v=1\nadvance 16s"), 0);
-    assert_eq!(failing("> cds\nadvance 16s"), 1, "the server owes everything");
-    assert_eq!(failing("> cds v=1\n> eds names=[x]\nadvance 16s"), 1, "the server owes an endpoint");
-    assert_eq!(failing("> cds v=7\nadvance 16s"), 1, "the server owes the newest version");
+    assert_eq!(failing("> cds\nadvance 10s"), 1, "the server is in time");
     assert_eq!(failing("> cds v=7\n< cds v=1 n=b [A]\nadvance 16s"), 0, "the server has sent it");
     assert_eq!(failing("advance 16s"), 1, "nothing was asked for");
     let delta = LOST.replace("ads", "delta cds").replace("cds v=1 n=a [A]", "n=a [A@1]");
     let delta = delta.replace("> cds v=1 n=a", "> n=a").replace("> cds", "> sub=[A]").replace("< cds", "<");
     let failing = |text: &str| replay(&format!("{delta}{text}")).failing_streams().len();
     assert_eq!(failing("> sub=[A] irv={A:1}\nadvance 16s"), 0);
-    assert_eq!(failing("> sub=[A]\nadvance 16s"), 1);
+}
+
+/// One silence is one problem: what the server owes.
+#[test]
+fn silence_of_an_open_stream_is_not_that_streams_end() {
+    let words = |text: &str| {
+        let problems = crate::engine::problems::problems(&replay(text), &[]);
+        problems.iter().map(|problem| problem.kind.word()).collect::<Vec<_>>()
+    };
+    let lost = |text: &str| words(&format!("{LOST}{text}\nadvance 16s"));
+    assert_eq!(lost("> cds"), ["miss"], "the server owes everything");
+    assert_eq!(lost("> cds v=1\n> eds names=[x]"), ["miss"], "the server owes an endpoint");
+    assert_eq!(lost("> cds v=7"), ["miss"], "the server owes the newest version");
+    assert_eq!(lost(""), ["failing"], "nothing was asked for");
+    let rejected = rejected(5, "close status=14 \"refused\"");
+    assert_eq!(words(&format!("{rejected}+2s stream 7 ads\n> cds\nadvance 10s")), ["failing", "wait"]);
+    assert_eq!(words(&format!("{rejected}+2s stream 7 ads\n> cds\nadvance 16s")), ["miss"]);
+    let closed = format!("{LOST}> cds v=1\n> eds names=[x]\n+120s 2 close status=14 \"bye\"");
+    assert_eq!(one(&closed).rejected, 0, "the server had accepted the version of the clusters");
+}
+
+#[test]
+fn a_stream_to_another_server_replaces_the_one_that_ended() {
+    let served = |at: u32, requests: &str| {
+        format!("server cp2\n+{at}s stream 2 ads\n{requests}\n< cds v=z n=a [B]\n> cds v=z n=a\nadvance 60s")
+    };
+    let lost = LOST.replace("stream 1", "server cp1\nstream 1").replace("+61s stream 2 ads\n", "");
+    let after = format!("{lost}{}", served(61, "> cds v=1"));
+    assert!(replay(&after).failing_streams().is_empty());
+    let named = lost.replace("> cds\n", "> cds\n> eds names=[x]\n");
+    let fact = one(&format!("{named}{}", served(61, "> cds v=1")));
+    let sentence = sentence(&fact);
+    assert!(sentence.starts_with("server cp1 ended the stream, and no later stream"), "{sentence}");
+    assert!(
+        replay(&format!("{named}{}", served(61, "> cds v=1\n> eds names=[x]"))).failing_streams().is_empty()
+    );
+}
+
+#[test]
+fn a_client_owes_no_answer_if_the_server_cuts_the_stream_at_once() {
+    let owed = |wait: u32, end: &str| {
+        let text = format!("node edge\nstream 1 ads\n> cds\n< cds v=1 n=a [A]\nadvance {wait}s\n1 {end}");
+        replay(&text).owed_at_end().len()
+    };
+    assert_eq!(owed(1, "close status=14 \"bye\""), 0);
+    assert_eq!(owed(11, "close status=14 \"bye\""), 1);
+    assert_eq!(owed(1, "reset client"), 1);
 }
 
 #[test]

@@ -1,0 +1,71 @@
+//! Findings about streams or connections that failed one after another, until one works.
+
+use std::collections::HashMap;
+
+use crate::engine::session::{Stream, StreamKey};
+use crate::wire::event::Time;
+
+/// Series of a source that are followed.
+const MAX_FOLLOWED: usize = 1024;
+
+/// The client of streams or connections that failed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum FailedClient {
+    /// Streams of a client to a server.
+    Stream(StreamKey),
+    /// Connections to a server, or those of a host.
+    Connection {
+        server: String,
+        /// The host, if its own connections failed.
+        host: Option<String>,
+    },
+}
+
+impl FailedClient {
+    /// Returns all clients that a stream shows to work.
+    pub(super) fn all_of(stream: &Stream) -> Vec<FailedClient> {
+        let mut out: Vec<FailedClient> =
+            [StreamKey::of(stream), StreamKey::anonymous(stream)].map(FailedClient::Stream).into();
+        if let Some(server) = &stream.open.server {
+            let hosts = [None, stream.host().map(str::to_owned)];
+            let of_host = |host| FailedClient::Connection { server: server.clone(), host };
+            out.extend(hosts.map(of_host));
+        }
+        out
+    }
+}
+
+/// A finding about failures in a row.
+#[derive(Clone, Debug)]
+pub(super) struct FailedSeries {
+    /// Index of the finding.
+    pub(super) finding: usize,
+    /// When the first failure was.
+    pub(super) first: Time,
+    /// The text once the series is over.
+    pub(super) text: String,
+}
+
+/// The newest series of each client, unless it is over.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FailedSeriesByClient {
+    followed: HashMap<FailedClient, FailedSeries>,
+}
+
+impl FailedSeriesByClient {
+    pub(super) fn is_empty(&self) -> bool {
+        self.followed.is_empty()
+    }
+
+    /// Replaces the series of a client.
+    pub(super) fn follow(&mut self, client: FailedClient, series: FailedSeries) {
+        if self.followed.len() < MAX_FOLLOWED || self.followed.contains_key(&client) {
+            self.followed.insert(client, series);
+        }
+    }
+
+    /// Takes the series of a client out, because it is over.
+    pub(super) fn take(&mut self, client: &FailedClient) -> Option<FailedSeries> {
+        self.followed.remove(client)
+    }
+}
