@@ -137,7 +137,8 @@ impl Claims {
 
 /// Fates of the resources of a client after a reconnect, counted.
 ///
-/// `claimed` is the sum of `resent`, `removed`, [`ReconnectCounts::kept`], `left_behind` and `owed`.
+/// `claimed` is the sum of `resent`, `removed`, [`ReconnectCounts::kept`], `left_behind` and
+/// `owed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReconnectCounts {
     /// Resources that the client claimed to have: the entries of `initial_resource_versions`

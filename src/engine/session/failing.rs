@@ -227,8 +227,8 @@ impl StreamEnds {
 
     /// Whether a stream without a response is healthy: the server owes nothing, or only a part of
     /// what the client asks for, because the client has stated versions that are current
-    /// (docs/protocol.md#e-19). And the stream has outlived those that failed, or the time limit for
-    /// an answer is over.
+    /// (docs/protocol.md#e-19). And the stream has outlived those that failed, or the time limit
+    /// for an answer is over.
     pub(crate) fn is_settled(&self, stream: &Stream, now: Time, limits: Limits) -> bool {
         if stream.requests == 0 || (stream.is_owed() && !stream.has_kept()) {
             return false;
