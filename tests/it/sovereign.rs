@@ -99,5 +99,5 @@ fn polls_sovereign() {
     assert!(code == Some(1) && out.contains("rest-unchanged-response"), "{out}{err}");
     // A missing resource is an error of Sovereign's own format.
     let (code, _, err) = names(&["eds/nothing"]);
-    assert!(code == Some(3) && err.contains("HTTP 500"), "{err}");
+    assert!(code == Some(3) && err.contains("HTTP status 500"), "{err}");
 }
