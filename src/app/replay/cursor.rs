@@ -5,6 +5,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use super::marks::OverdueSampler;
+use super::reading::Reading;
 use crate::app::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
 use crate::engine::session::SharedSemantics;
@@ -168,28 +169,26 @@ impl Cursor {
     }
 
     /// Reads a recording, which never is in memory as a whole. Returns a cursor at its end, and
-    /// notices for
-    /// the user.
+    /// notices for the user.
     ///
-    /// `progress` receives the number of bytes read.
+    /// `reading` shows the progress and the state so far.
     ///
     /// # Errors
     /// The recording cannot be read.
     pub fn read(
         (catalog, mut recording): (Catalog, RecordingReader<impl Read>),
-        options: Options,
-        meaning: SharedSemantics,
-        rules: lint::Options,
-        report: &dyn Fn(u64),
+        reading: &Reading,
     ) -> Result<((Cursor, OverdueSampler), Vec<String>), RecordReadError> {
-        let mut builder = CursorBuilder::new(catalog, recording.clock(), options, meaning, rules);
+        reading.begin(catalog, recording.clock());
         let mut frames = Vec::new();
-        while recording.next(builder.store.catalog_mut(), &mut frames)? {
-            frames.drain(..).for_each(|frame| builder.take(frame));
-            report(recording.position());
+        while reading.step(|builder| recording.next(builder.store.catalog_mut(), &mut frames))? {
+            for frame in frames.drain(..) {
+                reading.step(|builder| builder.take(frame));
+            }
+            reading.report(recording.position());
         }
         let (end, notices) = recording.finish();
-        Ok((builder.end(end), notices))
+        Ok((reading.finish().end(end), notices))
     }
 
     /// Returns the store at the cursor.
@@ -343,7 +342,7 @@ impl Cursor {
 }
 
 /// A source that is being read into a cursor.
-struct CursorBuilder {
+pub(super) struct CursorBuilder {
     store: Analysis,
     frames: Frames,
     checkpoints: Checkpoints,
@@ -351,7 +350,7 @@ struct CursorBuilder {
 }
 
 impl CursorBuilder {
-    fn new(
+    pub(super) fn new(
         catalog: Catalog,
         clock: Clock,
         options: Options,
@@ -370,7 +369,12 @@ impl CursorBuilder {
         }
     }
 
-    fn take(&mut self, frame: Frame) {
+    /// Returns the state so far.
+    pub(super) fn store(&self) -> &Analysis {
+        &self.store
+    }
+
+    pub(super) fn take(&mut self, frame: Frame) {
         self.looks.until(&mut self.store, frame.at);
         self.frames.push(&frame);
         let entries = match &frame.what {

@@ -5,6 +5,7 @@ mod error;
 mod feed;
 mod marks;
 mod opening;
+mod reading;
 pub mod saved;
 #[cfg(test)]
 mod tests;
@@ -12,3 +13,4 @@ mod tests;
 pub use cursor::Cursor;
 pub use feed::{Opened, Options, Reload, ReplayFeed, cut};
 pub use opening::{Opening, OpeningFeed};
+pub use reading::Reading;

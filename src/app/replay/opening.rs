@@ -1,14 +1,14 @@
-//! A recording that takes time to open: screens that show the progress, then those of the replay.
+//! A recording that takes time to open: screens of what was read so far, then those of the replay.
 
 use std::cell::RefCell;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use super::error::SeekError;
+use super::reading::Reading;
 use super::{ReplayFeed, saved};
 use crate::app::decoded::Decoded;
 use crate::engine::store::{self, Store};
@@ -27,8 +27,8 @@ pub struct Opening<T, E> {
     pub file: Option<PathBuf>,
     /// The size of the source in bytes; 0 if it is not a single file.
     pub bytes: u64,
-    /// Bytes read so far.
-    pub read: Arc<AtomicU64>,
+    /// The progress, and the state so far.
+    pub reading: Arc<Reading>,
     /// Receives the result from the reading thread.
     pub coming: Receiver<Result<T, E>>,
     /// Formats an error for the user.
@@ -96,7 +96,7 @@ where
 
     /// Returns the percentage read.
     fn percent(&self) -> u64 {
-        (self.opening.read.load(Ordering::Relaxed).saturating_mul(100) / self.opening.bytes.max(1)).min(100)
+        (self.opening.reading.bytes().saturating_mul(100) / self.opening.bytes.max(1)).min(100)
     }
 
     fn with<A>(&self, ready: impl FnOnce(&ReplayFeed) -> A) -> Option<A> {
@@ -122,7 +122,7 @@ where
             0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
         };
-        vec![far, "".into(), "The screens open when the whole source is read. q leaves".into()]
+        vec![far, "".into(), "The screens show each message as soon as it is read. q leaves".into()]
     }
 }
 
@@ -133,7 +133,12 @@ where
     fn read(&self, with: &mut dyn FnMut(&dyn Data)) {
         if self.with(|feed| feed.read(with)).is_none() {
             let (store, bodies) = &self.nothing;
-            with(&StoreData { store, findings: &[], bodies, applied: None });
+            let shown = self.opening.reading.show(|so_far| {
+                with(&StoreData { store: so_far, findings: so_far.findings(), bodies, applied: None });
+            });
+            if !shown {
+                with(&StoreData { store, findings: &[], bodies, applied: None });
+            }
         }
     }
 

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 
 use super::cursor::{Cursor, Position};
 use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
+use super::reading::Reading;
 use super::{Opened, Options, ReplayFeed, saved};
 use crate::app::analysis::{Analysis, bounded};
 use crate::app::decoded::Decoded;
@@ -466,8 +467,8 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     file.set_len(size * percent as u64 / 100).expect("a shorter file");
     let options = options(Some(path.clone()));
     let recording = sources::start_recording(&path).expect("readable").expect("a recording");
-    let (store, meaning, rules) = (options.store, options.meaning.clone(), options.rules.clone());
-    let (cursor, notices) = Cursor::read(recording, store, meaning, rules, &|_| ()).expect("messages");
+    let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+    let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
     let opened = Opened::new(cursor);
     (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
 }

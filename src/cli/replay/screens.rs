@@ -1,9 +1,8 @@
-//! The screens of `replay`. A large file is read in the background, behind a progress screen.
+//! The screens of `replay`. A large file is read in the background; the screens show it meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +12,7 @@ use jiff::tz::TimeZone;
 use crate::app::analysis::bounded;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::Decoded;
-use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reload, ReplayFeed};
+use crate::app::replay::{Cursor, Opened, Opening, OpeningFeed, Options, Reading, Reload, ReplayFeed};
 use crate::app::signals;
 use crate::cli::args::{Global, ReplayArgs, SourceArgs};
 use crate::cli::error::{CliError, Exit};
@@ -55,15 +54,16 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let bytes = file.map_or(0, |file| file.len());
     let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
     let setup = ScreenSetup::new(args, &schema, Some(path.clone()), reload, io)?;
-    let read = Arc::new(AtomicU64::new(0));
+    let options = setup.options.clone();
+    let reading = Arc::new(Reading::new(options.store, options.meaning.clone(), options.rules.clone()));
     let file = SourceFile { args: args.source.clone(), follow: args.follow, seed, path: path.clone() };
-    let result = read_in_background(file, &schema, setup.options.clone(), read.clone())?;
+    let result = read_in_background(file, &schema, options, reading.clone())?;
     if let Ok(read) = result.recv_timeout(PROGRESS_SCREEN_AFTER) {
         show(&setup.feed(read?)?, io)?;
         return Ok(Exit::Yes);
     }
     let (source, bodies) = (setup.options.source.clone(), Decoded(schema));
-    let opening = Opening { source, file: Some(path), bytes, read, coming: result, say: CliError::render };
+    let opening = Opening { source, file: Some(path), bytes, reading, coming: result, say: CliError::render };
     let feed = OpeningFeed::new(opening, bodies, |read| setup.feed(read));
     show(&feed, io)?;
     feed.failure().map_or(Ok(Exit::Yes), Err)
@@ -79,12 +79,12 @@ struct SourceFile {
 }
 
 impl SourceFile {
-    /// Reads the file, and reports the number of bytes read.
+    /// Reads the file. `reading` shows how far.
     fn read(
         &self,
         schema: &Arc<Schema>,
         options: &Options,
-        report: &dyn Fn(u64),
+        reading: &Reading,
     ) -> Result<ReadSource, CliError> {
         let SourceFile { args, follow, seed, path } = self;
         let failed = |error| SourceError::recording(&args.source, error);
@@ -99,10 +99,8 @@ impl SourceFile {
             return Ok((options.open(source.loaded), notices));
         };
         // A recording is read into checkpoints, never as a whole.
-        let (meaning, rules) = (options.meaning.clone(), options.rules.clone());
-        let (opened, notices) =
-            Cursor::read(recording, options.store, meaning, rules, report).map_err(failed)?;
-        report(u64::MAX);
+        let (opened, notices) = Cursor::read(recording, reading).map_err(failed)?;
+        reading.report(u64::MAX);
         if opened.0.messages() == 0 && !follow {
             sources::check_frames(&args.source, SourceFormat::Recording, opened.0.other_frames())
                 .map_err(|error| offline::damaged(error, &notices))?;
@@ -111,15 +109,15 @@ impl SourceFile {
     }
 }
 
-/// Reads a file on a thread, and stores the number of bytes read in `read`.
+/// Reads a file on a thread. `reading` shows how far.
 fn read_in_background(
     file: SourceFile,
     schema: &Arc<Schema>,
     options: Options,
-    read: Arc<AtomicU64>,
+    reading: Arc<Reading>,
 ) -> Result<Receiver<Result<ReadSource, CliError>>, CliError> {
     let schema = schema.clone();
-    let work = move || file.read(&schema, &options, &|bytes| read.store(bytes, Ordering::Relaxed));
+    let work = move || file.read(&schema, &options, &reading);
     let (send, receive) = channel();
     // The receiver is gone once the user has left.
     let thread = thread::Builder::new().name("reader".into()).spawn(move || drop(send.send(work())));

@@ -1,36 +1,37 @@
 //! Sources that take time to open.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 
 use super::*;
-use crate::app::replay::{Opening, OpeningFeed};
+use crate::app::replay::{Opening, OpeningFeed, Reading};
 
 type Read = Result<Opened, String>;
 
-/// A feed of 2000 bytes, its reading end, and the number of bytes read.
+/// A feed of 2000 bytes, its reading end, and the progress.
 fn opening() -> (
     OpeningFeed<Opened, String, impl FnOnce(Opened) -> Result<ReplayFeed, String>>,
     Sender<Read>,
-    Arc<AtomicU64>,
+    Arc<Reading>,
 ) {
     let (send, coming) = channel();
-    let read = Arc::new(AtomicU64::new(0));
+    let Options { store, meaning, rules, .. } = options(None);
+    let reading = Arc::new(Reading::new(store, meaning, rules));
     let source = "replay session.xdsrec".into();
-    let opening = Opening { source, file: None, bytes: 2000, read: read.clone(), coming, say: String::clone };
+    let (file, say) = (None, String::clone as fn(&String) -> String);
+    let opening = Opening { source, file, bytes: 2000, reading: reading.clone(), coming, say };
     let begin = |opened| Ok(ReplayFeed::new(opened, options(None), Decoded(Schema::builtin()), None));
-    (OpeningFeed::new(opening, Decoded(Schema::builtin()), begin), send, read)
+    (OpeningFeed::new(opening, Decoded(Schema::builtin()), begin), send, reading)
 }
 
 #[test]
 fn shows_progress_until_the_source_is_open() {
-    let (feed, send, read) = opening();
+    let (feed, send, reading) = opening();
     let mut model = model(100, 30);
     typed(&feed, &mut model, "");
     assert!(shown(&model).contains("Reading 2.0 kB"), "{}", shown(&model));
     let first = feed.revision();
     assert_eq!(feed.revision(), first, "nothing has changed");
-    read.store(500, Ordering::Relaxed);
+    reading.report(500);
     assert_ne!(feed.revision(), first);
     typed(&feed, &mut model, "3");
     let text = shown(&model);
@@ -40,7 +41,7 @@ fn shows_progress_until_the_source_is_open() {
         typed(&feed, &mut model, keys);
         assert!(model.common.paused.is_none(), "{keys:?} stops the screens before there is a source");
     }
-    read.store(u64::MAX, Ordering::Relaxed);
+    reading.report(u64::MAX);
     typed(&feed, &mut model, "1");
     assert!(shown(&model).contains("All 2.0 kB are read; looking for problems"), "{}", shown(&model));
 
@@ -55,6 +56,27 @@ fn shows_progress_until_the_source_is_open() {
         assert_eq!(shown(&late), shown(&first), "{keys}");
     }
     assert!(feed.failure().is_none());
+}
+
+#[test]
+fn shows_what_was_read_so_far() {
+    let (feed, _send, reading) = opening();
+    let mut model = model(100, 30);
+    typed(&feed, &mut model, "");
+    assert!(shown(&model).contains("as soon as it is read"), "{}", shown(&model));
+    let loaded = loaded(TOUR);
+    reading.begin(loaded.catalog, loaded.clock);
+    let mut frames = loaded.frames.into_iter();
+    let mut rows = Vec::new();
+    for frames in [frames.by_ref().take(6).collect::<Vec<_>>(), frames.collect()] {
+        frames.into_iter().for_each(|frame| reading.step(|builder| builder.take(frame)));
+        reading.report(1000 + rows.len() as u64 * 500);
+        typed(&feed, &mut model, "13");
+        let text = shown(&model);
+        assert!(text.contains("% read"), "{text}");
+        rows.push(text.lines().filter(|line| line.contains(" CDS ")).count());
+    }
+    assert!(0 < rows[0] && rows[0] < rows[1], "{rows:?}");
 }
 
 #[test]
