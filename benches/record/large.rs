@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use xdscope::app::analysis;
-use xdscope::app::replay::Cursor;
+use xdscope::app::replay::{Cursor, Reading};
 use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
 use xdscope::sources;
@@ -40,7 +40,7 @@ fn replay(file: &str) -> Cursor {
     let recording = sources::start_recording(Path::new(file)).expect("readable").expect("a recording");
     let options = Options { history: MEMORY, ..Options::default() };
     let meaning = xdscope::app::tap::meaning(schema.clone());
-    let read = Cursor::read(recording, options, meaning, analysis::bounded(&schema), &|_| ());
+    let read = Cursor::read(recording, &Reading::new(options, meaning, analysis::bounded(&schema)));
     let ((cursor, _), _) = read.expect("all of it");
     cursor
 }
