@@ -7,8 +7,10 @@ use bytes::Bytes;
 use super::BodyStore;
 use crate::wire::event::DenseHash;
 
-/// Bytes of bodies in one generation.
-const GENERATION_BYTES: usize = 16 << 20;
+/// Bytes of bodies in one generation, with what each costs beside its content.
+const GENERATION_BYTES: usize = 8 << 20;
+/// Bytes that a body costs beside its content: the allocation and the entry of the map.
+const ENTRY_BYTES: usize = 128;
 /// Larger bodies are not cached, because each would displace too many others.
 const MAX_BODY_BYTES: usize = GENERATION_BYTES / 16;
 
@@ -45,11 +47,11 @@ impl BodyCache {
                 Bytes::copy_from_slice(&body)
             }
         };
-        if all.bytes + body.len() > GENERATION_BYTES {
+        if all.bytes + body.len() + ENTRY_BYTES > GENERATION_BYTES {
             all.old = mem::take(&mut all.young);
             all.bytes = 0;
         }
-        all.bytes += body.len();
+        all.bytes += body.len() + ENTRY_BYTES;
         all.young.insert(id, body.clone());
         Some(body)
     }
