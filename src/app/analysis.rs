@@ -70,6 +70,20 @@ pub struct Checkpoint {
     lint: Lint,
 }
 
+impl Checkpoint {
+    /// Marks the contents and names to which the checkpoint refers as used.
+    fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
+        self.store.mark(catalog, used);
+        self.lint.mark(used);
+    }
+
+    /// Forgets what was derived from contents that are not used.
+    fn retain_derived(&mut self, used: &mut UsedContent) {
+        self.store.retain_derived(used);
+        self.lint.retain_derived(used);
+    }
+}
+
 impl Analysis {
     pub fn new(store: Store, rules: lint::Options) -> Analysis {
         let budget = store.budget();
@@ -100,6 +114,31 @@ impl Analysis {
         // Facts of open streams are never dropped: try again only after they have grown.
         self.drop_at = self.budget.max(self.memory() + self.budget / 4);
         Some(used)
+    }
+
+    /// Drops old facts like [`Analysis::drop_old`], but nothing to which a checkpoint refers.
+    ///
+    /// A checkpoint before the oldest message that is still held cannot be restored.
+    pub fn drop_old_except<'a>(
+        &mut self,
+        checkpoints: impl Iterator<Item = &'a mut Checkpoint>,
+        mark: impl FnOnce(&mut UsedContent),
+    ) -> Option<UsedContent> {
+        if !self.is_full() {
+            return None;
+        }
+        let mut checkpoints: Vec<&mut Checkpoint> = checkpoints.collect();
+        let mut held = UsedContent::default();
+        for checkpoint in &mut checkpoints {
+            checkpoint.mark(self.store.catalog_mut(), &mut held);
+        }
+        for checkpoint in checkpoints {
+            checkpoint.retain_derived(&mut held);
+        }
+        self.drop_old(|used| {
+            *used = held;
+            mark(used);
+        })
     }
 
     /// Estimates the memory of all facts, in bytes.

@@ -10,8 +10,9 @@ use crate::app::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{Options, Store};
+use crate::sources::Timeline;
 use crate::sources::record::{Loaded, RecordReadError, RecordingReader};
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};
 
@@ -82,9 +83,9 @@ impl Frames {
         }
     }
 
-    /// Returns how many frames came until `now`.
-    fn until(&self, now: Time, store: &Store) -> usize {
-        let (mut low, mut high) = (0, self.count);
+    /// Returns how many frames came until `now`, if that is after the first `held` frames.
+    fn until(&self, now: Time, held: usize, store: &Store) -> usize {
+        let (mut low, mut high) = (held, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
             if self.time(middle, store).is_some_and(|at| at <= now) {
@@ -185,6 +186,9 @@ impl Cursor {
             for frame in frames.drain(..) {
                 reading.step(|builder| builder.take(frame));
             }
+            if let Some(used) = reading.step(|builder| builder.drop_old(|used| recording.mark(used))) {
+                recording.forget(&used);
+            }
             reading.report(recording.position());
         }
         let (end, notices) = recording.finish();
@@ -254,12 +258,12 @@ impl Cursor {
     /// Returns the position at a time, with all frames up to that time.
     pub fn of_time(&self, now: Time) -> Position {
         let now = now.min(self.end).max(self.start.now);
-        Position { frames: self.frames.until(now, &self.store).max(self.start.frames), now }
+        Position { frames: self.frames.until(now, self.start.frames, &self.store), now }
     }
 
     /// Returns the number of messages up to a time.
     pub fn messages_until(&self, at: Time) -> u64 {
-        self.frames.messages_in(self.frames.until(at, &self.store))
+        self.frames.messages_in(self.frames.until(at, self.start.frames, &self.store))
     }
 
     /// Returns the position of the next message, or the end; `None` at the end.
@@ -386,17 +390,36 @@ impl CursorBuilder {
         self.checkpoints.pass(self.frames.count, work, || self.store.checkpoint());
     }
 
-    fn end(self, end: Time) -> (Cursor, OverdueSampler) {
-        let CursorBuilder { mut store, frames, mut checkpoints, mut looks } = self;
-        let end = store.now().max(end);
-        looks.until(&mut store, end);
-        store.advance(end);
-        // Positions before the first one from which all messages are held cannot be reached.
-        let dropped = store.dropped();
-        checkpoints.all.retain(|(at, _)| frames.messages_in(*at) >= dropped);
-        if checkpoints.all.is_empty() {
-            checkpoints.all.push((frames.count, store.checkpoint()));
+    /// Drops the oldest messages if all facts take more memory than they may. The cursor cannot go
+    /// back to them. Returns the contents that are still in use.
+    fn drop_old(&mut self, mark: impl FnOnce(&mut UsedContent)) -> Option<UsedContent> {
+        if !self.store.is_full() {
+            return None;
         }
+        let dropped = self.store.dropped();
+        self.keep_checkpoints(dropped + (self.frames.messages() - dropped) / 2);
+        let checkpoints = self.checkpoints.all.iter_mut().map(|(_, checkpoint)| checkpoint);
+        let used = self.store.drop_old_except(checkpoints, mark);
+        self.keep_checkpoints(self.store.dropped());
+        used
+    }
+
+    /// Keeps the checkpoints after the first `messages` messages, and at least one.
+    fn keep_checkpoints(&mut self, messages: u64) {
+        let (frames, all) = (&self.frames, &mut self.checkpoints.all);
+        all.retain(|(at, _)| frames.messages_in(*at) >= messages);
+        if all.is_empty() {
+            all.push((frames.count, self.store.checkpoint()));
+        }
+    }
+
+    fn end(mut self, end: Time) -> (Cursor, OverdueSampler) {
+        let end = self.store.now().max(end);
+        self.looks.until(&mut self.store, end);
+        self.store.advance(end);
+        // Positions before the first one from which all messages are held cannot be reached.
+        self.keep_checkpoints(self.store.dropped());
+        let CursorBuilder { store, frames, checkpoints, looks } = self;
         let first = checkpoints.all.first().map_or(0, |(at, _)| *at);
         let now = first.checked_sub(1).and_then(|last| frames.time(last, &store));
         let cursor = Cursor {

@@ -28,6 +28,7 @@ use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Seq, Time};
 use crate::wire::text::plural;
 
+mod memory;
 mod opening;
 
 const TOUR: &str = include_str!("../../../tests/fixtures/cli/tour.xds");
@@ -443,9 +444,20 @@ fn leaves_only_a_live_source_with_f() {
 
 /// The first `percent` of the tour as a file, in a feed.
 fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
+    let (folder, path) = written(TOUR, percent);
+    let options = options(Some(path.clone()));
+    let recording = sources::start_recording(&path).expect("readable").expect("a recording");
+    let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+    let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
+    let opened = Opened::new(cursor);
+    (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
+}
+
+/// Writes a recording of which a part is cut off.
+fn written(text: &str, percent: usize) -> (tempfile::TempDir, std::path::PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("session.xdsrec");
-    let loaded = loaded(TOUR);
+    let loaded = loaded(text);
     let header = Header {
         created: 0,
         seed: 7,
@@ -465,12 +477,7 @@ fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let size = std::fs::metadata(&path).expect("a file").len();
     let file = std::fs::OpenOptions::new().write(true).open(&path).expect("a file");
     file.set_len(size * percent as u64 / 100).expect("a shorter file");
-    let options = options(Some(path.clone()));
-    let recording = sources::start_recording(&path).expect("readable").expect("a recording");
-    let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
-    let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
-    let opened = Opened::new(cursor);
-    (folder, ReplayFeed::new(opened, Options { notices, ..options }, Decoded(Schema::builtin()), None))
+    (folder, path)
 }
 
 #[test]

@@ -38,14 +38,14 @@ impl Lint {
     }
 
     /// Marks the contents and names of all states as used.
-    fn mark(&self, used: &mut UsedContent) {
+    pub(crate) fn mark(&self, used: &mut UsedContent) {
         self.streams.values().for_each(|stream| stream.mark(used));
         self.source.graphs.mark(used);
         self.source.lasting.mark(used);
     }
 
     /// Forgets what was derived from contents that are not used.
-    fn retain_derived(&mut self, used: &mut UsedContent) {
+    pub(crate) fn retain_derived(&mut self, used: &mut UsedContent) {
         self.source.graphs.retain(used);
         self.source.retain(used);
     }

@@ -1,15 +1,27 @@
 //! The memory of a store, and how it drops what is old.
 
 use crate::engine::session::DroppedStreams;
-use crate::wire::content::UsedContent;
+use crate::wire::content::{Catalog, UsedContent};
 
-use super::Store;
+use super::{Checkpoint, Store};
 
 /// One part in this many of the memory is for clients without an open stream or a row.
 const GONE_DIVISOR: usize = 16;
 
 /// The history is full when at most one part in this many of the memory is free.
 const FULL_DIVISOR: usize = 8;
+
+impl Checkpoint {
+    /// Marks the contents and names to which the checkpoint refers as used.
+    pub(crate) fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
+        self.engine.mark(catalog, used);
+    }
+
+    /// Forgets what was derived from contents that are not used.
+    pub(crate) fn retain_derived(&self, used: &mut UsedContent) {
+        self.engine.retain_derived(used);
+    }
+}
 
 impl Store {
     /// Estimates the memory of everything that is known of the source, in bytes.
@@ -45,8 +57,7 @@ impl Store {
     /// Drops the older half of the history, and everything to which nothing refers without that
     /// half, in a store without rules. Returns the contents that are still in use.
     ///
-    /// `mark` marks the contents that are in use outside of the store. Checkpoints cannot be
-    /// restored afterwards.
+    /// `mark` marks the contents that are in use outside of the store, by checkpoints too.
     pub fn drop_old_facts(&mut self, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
         self.drop_old();
         self.drop_unused(mark)

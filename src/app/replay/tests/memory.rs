@@ -1,0 +1,72 @@
+//! Recordings that do not fit into `--memory`.
+
+use super::*;
+
+/// Reads a recording with this budget, as `replay` does.
+fn read(path: &std::path::Path, history: usize) -> Cursor {
+    let recording = sources::start_recording(path).expect("readable").expect("a recording");
+    let store = store::Options { history, ..store::Options::default() };
+    let reading = Reading::new(store, bytes(), bounded(&Schema::builtin()));
+    let ((cursor, _), _) = Cursor::read(recording, &reading).expect("messages");
+    cursor
+}
+
+/// Resources that change one after the other, on streams of many clients.
+fn clients(count: usize) -> String {
+    let mut text = String::new();
+    for client in 1..=count {
+        let _ = writeln!(text, "node n{client}\nstream {client} ads\n+{client}s {client} > cds");
+        for push in 1..=40 {
+            let at = client * 1000 + push * 20;
+            let _ = writeln!(text, "+{at}ms {client} < cds v={push} n=n{push} [a~{client}{push} b{client}]");
+            let nack = if push % 9 == 0 { " nack=\"no\" code=13" } else { "" };
+            let version = if push % 9 == 0 { push - 1 } else { push };
+            let _ = writeln!(text, "+{}ms {client} > cds v={version} n=n{push}{nack}", at + 5);
+        }
+        if client % 3 != 0 {
+            let _ = writeln!(text, "+{}ms {client} close status=14 \"gone\"", client * 1000 + 900);
+        }
+    }
+    text
+}
+
+#[test]
+fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
+    let (_folder, path) = written(&clients(110), 100);
+    let (mut small, mut whole) = (read(&path, 1_500_000), read(&path, usize::MAX));
+    let before = small.before();
+    assert!(before > 1000 && before < small.messages() - 100, "{before} of {}", small.messages());
+    assert_eq!((whole.before(), whole.messages()), (0, small.messages()));
+    assert!(small.store().catalog().memory() < whole.store().catalog().memory());
+    let mut dice = 7;
+    for _ in 0..5 {
+        dice = (dice * 1_103_515_245 + 12_345) % (1 << 31);
+        let n = Seq(before + dice % (small.messages() - before));
+        for cursor in [&mut small, &mut whole] {
+            let to = cursor.of_message(n).expect("a place");
+            cursor.seek(to);
+            assert_eq!(cursor.of_time(to.now).now, to.now);
+        }
+        assert_eq!(small.position(), whole.position());
+        let first = small.store().first_row();
+        assert!(first > 0);
+        // The latency of an answer is unknown if the response was dropped.
+        for row in (first + 100..small.store().rows()).step_by(29) {
+            let rows = [&small, &whole].map(|cursor| format!("{:?}", cursor.store().row(row)));
+            assert_eq!(rows[0], rows[1], "row {row} at {n:?}");
+        }
+        // Ended streams that no row shows are dropped; all others have the same facts.
+        for state in small.store().states() {
+            let known = |cursor: &Cursor| {
+                let of_type = |other: &store::StateFact| {
+                    (other.stream, &other.type_url) == (state.stream, &state.type_url)
+                };
+                let found = cursor.store().states().into_iter().find(of_type);
+                let resources = cursor.store().resources(state.stream, &state.type_url);
+                format!("{found:?} {resources:?}")
+            };
+            assert_eq!(known(&small), known(&whole), "at {n:?}");
+        }
+        assert_eq!(format!("{:?}", small.findings()), format!("{:?}", whole.findings()), "at {n:?}");
+    }
+}
