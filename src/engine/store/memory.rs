@@ -13,12 +13,12 @@ const FULL_DIVISOR: usize = 8;
 
 impl Checkpoint {
     /// Marks the contents and names to which the checkpoint refers as used.
-    pub(crate) fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
+    pub fn mark(&mut self, catalog: &mut Catalog, used: &mut UsedContent) {
         self.engine.mark(catalog, used);
     }
 
     /// Forgets what was derived from contents that are not used.
-    pub(crate) fn retain_derived(&self, used: &mut UsedContent) {
+    pub fn retain_derived(&self, used: &mut UsedContent) {
         self.engine.retain_derived(used);
     }
 }
