@@ -143,6 +143,23 @@ fn cluster_goes_on_warming_after_a_reconnect() {
     assert!(output.out.contains(waits), "{}", output.out);
 }
 
+/// Clusters and endpoints on streams of their own, which close together.
+#[test]
+fn warming_on_two_streams_outlasts_their_end() {
+    let file = "tests/fixtures/cli/warming-on-two-streams.xds";
+    let output = run(&["status", file]);
+    assert!(output.out.contains("server owed EDS d for cluster d (#4)"), "{}", output.out);
+    let folder = tempfile::tempdir().unwrap();
+    let again = folder.path().join("again.xds");
+    let text = std::fs::read_to_string(file).unwrap();
+    let text =
+        format!("{text}+41s stream 3 sotw cds\n> v=1\nstream 4 sotw eds\n> v=1 names=[c d]\nadvance 5s\n");
+    std::fs::write(&again, text).unwrap();
+    let output = run(&["status", again.to_str().unwrap()]);
+    let waits = "n1: cluster d waits for EDS d since 5s";
+    assert!(output.out.contains(waits), "{}", output.out);
+}
+
 /// A reconnect to a server that owes nothing and stays silent.
 #[test]
 fn wait_and_status_agree_on_a_reconnect() {

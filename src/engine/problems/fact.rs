@@ -171,6 +171,8 @@ pub enum Problem {
         response: Seq,
         /// The client polls over REST: its next poll is the answer.
         is_polling: bool,
+        /// A later request with a nonce that is not of this type: the verdict went astray.
+        stray: Option<Seq>,
     },
     /// Resources of the type wait for others that the server has not sent, although the client has
     /// what it asked for, or withholds its verdict.
@@ -214,6 +216,8 @@ pub struct RefusedPush {
     pub is_file: bool,
     /// The nonce fits another response too, so that the refused one is a guess.
     pub is_guess: bool,
+    /// The newest response with the refused version, while the client has not answered it.
+    pub unanswered: Option<Seq>,
 }
 
 /// A refused resource.

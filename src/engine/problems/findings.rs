@@ -29,6 +29,9 @@ const NOT_REFUSABLE: [&str; 6] = [
 /// The rule about streams that end before a response, or are cut off.
 const STREAM_REJECTED: &str = "stream-rejected";
 
+/// The rule about nonces that no response of the type has.
+const NONCE_UNKNOWN: &str = "nonce-unknown";
+
 /// The rule about resources that warm for too long.
 const WARMING_STUCK: &str = "warming-stuck";
 
@@ -76,6 +79,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
                     joined = Some(joined.map_or(at, |known: usize| known.min(at)));
                     if let Some(problem) = problems.get_mut(at) {
                         problem.findings.push(index);
+                        note_stray(problem, finding);
                     }
                 }
                 None => rest.push(index),
@@ -91,10 +95,22 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
     problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
 }
 
+/// Records the request with a wrong nonce in the problem of the response that has no verdict.
+fn note_stray(problem: &mut ProblemFact, finding: &Finding) {
+    if let Problem::Unanswered { stray, .. } = &mut problem.problem
+        && finding.rule.id == NONCE_UNKNOWN
+    {
+        *stray = stray.or(finding.at);
+        problem.urgency = problem.urgency.max(Urgency::Error);
+    }
+}
+
 /// The problems that findings can belong to.
 struct Causes {
     /// The refused or unanswered responses and their NACKs, by message.
     by_message: HashMap<(Seq, TypeUrl), usize>,
+    /// Types with a response that the client has not answered in time.
+    unanswered: HashMap<(StreamId, TypeUrl), usize>,
     /// Types that wait for resources.
     waiting: HashMap<(StreamId, TypeUrl), usize>,
     /// Types whose resources are warming.
@@ -107,6 +123,7 @@ impl Causes {
     fn new(problems: &[ProblemFact]) -> Causes {
         let mut causes = Causes {
             by_message: HashMap::new(),
+            unanswered: HashMap::new(),
             waiting: HashMap::new(),
             warming: HashMap::new(),
             failing: HashMap::new(),
@@ -114,6 +131,9 @@ impl Causes {
         for (at, fact) in problems.iter().enumerate() {
             match &fact.problem {
                 Problem::Refused(_) | Problem::Unanswered { .. } => {
+                    if matches!(fact.problem, Problem::Unanswered { .. }) {
+                        causes.unanswered.entry((fact.stream, fact.type_url.clone())).or_insert(at);
+                    }
                     for message in &fact.messages {
                         causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
                     }
@@ -166,6 +186,9 @@ impl Causes {
         if let Some(at) = finding.messages.iter().find_map(of_message).filter(is_cause) {
             return Some(at);
         }
+        if let Some(at) = self.missed_by(problems, finding) {
+            return Some(at);
+        }
         if finding.names.is_empty() {
             return None;
         }
@@ -177,6 +200,16 @@ impl Causes {
         let warming =
             warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)));
         warming.or_else(|| self.owed_to_warming(store, finding))
+    }
+
+    /// Returns the problem of the response whose verdict carries a wrong nonce.
+    fn missed_by(&self, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+        if finding.rule.id != NONCE_UNKNOWN {
+            return None;
+        }
+        let at = *self.unanswered.get(&(finding.stream, finding.type_url.clone()))?;
+        let problem = problems.get(at)?;
+        (finding.at > problem.at).then_some(at)
     }
 
     /// Returns the problem of the missing resource that a resource of the finding warms for.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::lint::Blame;
-use crate::engine::session::{NackFact, NameRequest, PushedVersion, Refusal, RequestSpan, Stream, Track};
+use crate::engine::session::{
+    NackFact, NameRequest, PushedVersion, Refusal, RequestSpan, Response, Stream, Track,
+};
 use crate::engine::store::{Store, TypeState};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
 
@@ -50,15 +52,26 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     let tracks =
         store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
     for (stream, track) in tracks {
-        out.extend(refused(store, stream, track).or_else(|| still_refused(store, stream, track)));
+        let refusal = refused(store, stream, track);
+        let is_loop = refusal.as_ref().is_some_and(|of| unanswered_again(of).is_some());
+        out.extend(refusal.or_else(|| still_refused(store, stream, track)));
         let condition = track.condition(store.now(), store.limits());
         match store.with_warming(stream, track, condition).state {
             TypeState::Warming => out.extend(warming(store, stream, track)),
+            _ if is_loop => {}
             _ => out.extend(unanswered(store, stream, track)),
         }
         out.extend(owed(store, stream, track));
     }
     out
+}
+
+/// Returns the response with the refused content to which the client has given no answer.
+fn unanswered_again(refusal: &ProblemFact) -> Option<Seq> {
+    match &refusal.problem {
+        Problem::Refused(refused) => refused.unanswered,
+        _ => None,
+    }
 }
 
 /// Returns the problem of a type whose newest responses are refused.
@@ -67,6 +80,9 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
     let nack = track.verdicts.nacks.back()?;
     let newest = || track.verdicts.nacks.iter().rev().take(usize::try_from(open.times).unwrap_or(usize::MAX));
     let (version, in_force) = refused_version(store, stream, track, nack);
+    let pending = track.responses.pending().next();
+    let is_again = |of: &&Response| !of.version.is_empty() && *of.version.as_str() == *nack.version;
+    let unanswered = pending.filter(is_again).map(|response| response.seq);
     let refused = RefusedPush {
         version,
         implied: nack.implied,
@@ -77,11 +93,12 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
+        unanswered,
     };
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
     let mut times: Vec<Time> = newest().map(|nack| nack.at).collect();
     times.reverse();
-    let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
+    let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n])).chain(unanswered);
     Some(ProblemFact {
         blame: Blame::Both,
         last: (open.times > 1).then_some(open.at),
@@ -175,7 +192,8 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
         return None;
     }
     let version = store.pushed_version(stream, response);
-    let problem = Problem::Unanswered { version, response: response.seq, is_polling: track.polled };
+    let problem =
+        Problem::Unanswered { version, response: response.seq, is_polling: track.polled, stray: None };
     let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
     let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
     Some(ProblemFact {

@@ -394,3 +394,20 @@ fn missing_answer_says_how_long_it_was_missing() {
     let unasked = found("stream 1 ads\n> cds\n< eds v=1 n=1 [a]\nadvance 20s\n");
     assert!(unasked.is_empty(), "nobody asked for the type: {unasked:?}");
 }
+
+/// One cause is one problem: a verdict with a wrong nonce, and a refused push without an answer.
+#[test]
+fn a_response_without_a_verdict_is_told_once() {
+    let astray = "node n1\nstream 1 ads\n> cds\n< cds v=1 n=c1 [a]\n> cds v=1 n=c1\n> lds\n\
+        < lds v=1 n=l1 [l]\n> lds v=1 n=c1\nadvance 20s\n";
+    let found = all_problems(astray);
+    let texts: Vec<&str> = found.iter().map(|(_, text, _)| text.as_str()).collect();
+    assert_eq!(
+        texts,
+        ["client owes an answer to LDS 1 (#5), neither ACK nor NACK; #6 carries another nonce"]
+    );
+    let again = "node n1\nstream 1 sotw eds\n> names=[x]\n< v=1 n=a [x]\n> n=a names=[x] nack=\"bad\"\n\
+        < v=1 n=b [x]\nadvance 20s\n";
+    let words: Vec<String> = all_problems(again).into_iter().map(|(word, ..)| word).collect();
+    assert_eq!(words, ["nack"]);
+}

@@ -534,14 +534,13 @@ impl Engine {
     }
 
     /// Returns the indices of a stream and of the other open streams of its client that carry one
-    /// type each.
+    /// type each; of a closed stream also those that closed with it.
     pub(super) fn client_of(&self, index: usize) -> Vec<usize> {
-        let node = self.streams.get(index).and_then(|stream| stream.node_id.as_ref());
-        let others = node.and_then(|node| self.siblings.get(node)).map_or(&[][..], Vec::as_slice);
-        let is_other = |other: &&usize| {
-            let is_open = self.streams.get(**other).is_some_and(|stream| stream.closed.is_none());
-            **other != index && is_open
-        };
+        let Some(stream) = self.streams.get(index) else { return vec![index] };
+        let others = stream.node_id.as_ref().and_then(|node| self.siblings.get(node));
+        let others = others.map_or(&[][..], Vec::as_slice);
+        let is_beside = |other: &Stream| super::engine_prior::is_beside(other, stream);
+        let is_other = |other: &&usize| **other != index && self.streams.get(**other).is_some_and(is_beside);
         let others = others.iter().rev().filter(is_other).take(MAX_SIBLINGS);
         std::iter::once(index).chain(others.copied()).collect()
     }

@@ -1,5 +1,7 @@
 //! Streams that go on where an earlier stream of the client ended.
 
+use std::time::Duration;
+
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time, TypeUrl, Variant};
 
@@ -10,7 +12,19 @@ use super::names::SymSet;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
 use super::responses::{Response, Status};
+use super::stream::Stream;
 use super::track::Track;
+
+/// Longest time between the ends of streams that end for one reason.
+const MAX_JOINT_END: Duration = Duration::from_secs(1);
+
+/// Whether a stream is open, or closed together with another one or later.
+pub(super) fn is_beside(stream: &Stream, other: &Stream) -> bool {
+    let (Some((at, _)), Some((end, _))) = (&stream.closed, &other.closed) else {
+        return stream.closed.is_none();
+    };
+    end.since(*at) <= MAX_JOINT_END
+}
 
 impl Engine {
     /// Returns what the client had of a type at the end of its newest earlier stream with the type,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::session::{PushedVersion, Response, Stream, StreamKey, Track, is_counted};
-use crate::wire::event::{Seq, Side, StreamId, Time, TypeUrl};
+use crate::wire::event::{Seq, Side, StreamId, Sym, Time, TypeUrl};
 
-use super::{EndFact, Store, TypeState, WarmingFact};
+use super::{EndFact, Store, TypeState, WarmingFact, WarmingUser};
 
 /// Names that a debt lists; the others are counted.
 const MAX_LISTED_NAMES: usize = 3;
@@ -52,6 +52,8 @@ pub enum Debt {
         names: Vec<Arc<str>>,
         /// How many more names there are.
         more: usize,
+        /// The first resource that warmed for a name.
+        needed_by: Option<WarmingUser>,
     },
 }
 
@@ -139,13 +141,17 @@ impl Store {
     fn resources_owed(&self, stream: &Stream, track: &Track) -> Option<OwedAtEnd> {
         let waited = || track.waiting.iter().filter(|(_, request)| request.is_owed());
         let oldest = waited().min_by_key(|(_, request)| request.since);
+        let needed_by = |names: Option<&[Sym]>| self.warming_for(stream, track.kind?, names);
         let Some((_, first)) = oldest else {
             let asked = track.subscription.wildcard_owed?;
-            return self.owed_answer(stream, track, asked, Debt::Resources { names: Vec::new(), more: 0 });
+            let debt = Debt::Resources { names: Vec::new(), more: 0, needed_by: needed_by(None) };
+            return self.owed_answer(stream, track, asked, debt);
         };
+        let waited_for: Vec<Sym> = waited().map(|(name, _)| name).collect();
         let names = waited().take(MAX_LISTED_NAMES).map(|(name, _)| self.text(name)).collect();
         let more = waited().count().saturating_sub(MAX_LISTED_NAMES);
-        self.owed_answer(stream, track, (first.since, first.first), Debt::Resources { names, more })
+        let debt = Debt::Resources { names, more, needed_by: needed_by(Some(&waited_for)) };
+        self.owed_answer(stream, track, (first.since, first.first), debt)
     }
 
     fn owed_answer(

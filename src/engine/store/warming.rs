@@ -146,7 +146,7 @@ impl Store {
         };
         let mut found: Option<WarmingUser> = None;
         for user in [Kind::Cds, Kind::Lds] {
-            for (_, stream) in self.engine.open_of_kind(stream, user) {
+            for stream in self.carriers(stream, user) {
                 let is_user = |track: &&Track| track.kind == Some(user) && !track.warming.is_empty();
                 let mut tracks = stream.known_tracks().filter(is_user).peekable();
                 if tracks.peek().is_none() {
@@ -169,6 +169,15 @@ impl Store {
             }
         }
         found
+    }
+
+    /// Returns the open streams of a client that carry a type; of a closed stream itself and those
+    /// that closed with it.
+    fn carriers<'a>(&'a self, stream: &'a Stream, kind: Kind) -> Vec<&'a Stream> {
+        match stream.closed {
+            Some(_) => self.warming_view(stream).streams,
+            None => self.engine.open_of_kind(stream, kind).map(|(_, stream)| stream).collect(),
+        }
     }
 
     fn needed_resource(&self, need: &MissingNeed) -> NeededResource {

@@ -138,10 +138,16 @@ fn owed_answer(fact: &OwedAtEnd) -> String {
         Debt::Resources { names, .. } if names.is_empty() => {
             format!("server owed {label} for the wildcard (#{at})")
         }
-        Debt::Resources { names, more } => {
+        Debt::Resources { names, more, needed_by } => {
             let more =
                 if *more > 0 { format!(" and {}", plural(*more as u64, "other")) } else { String::new() };
-            format!("server owed {label} {}{more} (#{at})", listed_names(names, 0))
+            let user = needed_by.as_ref().map(|user| {
+                let kind = super::warming::warming_kind(user.kind);
+                let others = if user.more > 0 { format!(" and {} more", user.more) } else { String::new() };
+                format!(" for {kind} {}{others}", shown_name(&user.name))
+            });
+            let user = user.unwrap_or_default();
+            format!("server owed {label} {}{more}{user} (#{at})", listed_names(names, 0))
         }
     }
 }

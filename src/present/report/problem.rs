@@ -77,11 +77,15 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     let mut text = match &fact.problem {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::StillRefused(refused) => still_refused(&label, refused),
-        Problem::Unanswered { version, response, is_polling: true } => {
+        Problem::Unanswered { version, response, is_polling: true, .. } => {
             format!("client has not polled since {label} {version} (#{})", response.0)
         }
-        Problem::Unanswered { version, response, .. } => {
-            format!("client owes an answer to {label} {version} (#{}), neither ACK nor NACK", response.0)
+        Problem::Unanswered { version, response, stray, .. } => {
+            let stray = stray.map(|n| format!("; #{} carries another nonce", n.0)).unwrap_or_default();
+            format!(
+                "client owes an answer to {label} {version} (#{}), neither ACK nor NACK{stray}",
+                response.0
+            )
         }
         Problem::Warming(warming) => warming_resources(warming),
         Problem::Owed(owed) => owed_resources(&label, owed),
@@ -161,8 +165,10 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
             text.push_str(&format!(", every {}", period(every)));
         }
     }
-    if refused.is_resent {
-        text.push_str("; pushed again");
+    match refused.unanswered {
+        Some(n) => text.push_str(&format!("; pushed again, not answered yet (#{})", n.0)),
+        None if refused.is_resent => text.push_str("; pushed again"),
+        None => {}
     }
     match &refused.in_force {
         None if refused.version == PushedVersion::Empty => {}

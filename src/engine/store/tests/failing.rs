@@ -265,7 +265,7 @@ fn answers_owed_at_the_end_stay() {
     let owed = replay(text).owed_at_end();
     assert_eq!(owed.len(), 2, "{owed:#?}");
     assert!(matches!(&owed[0].debt, Debt::Verdict { version, responses: 1 } if version.to_string() == "1"));
-    assert!(matches!(&owed[1].debt, Debt::Resources { names, more: 0 } if names.len() == 2));
+    assert!(matches!(&owed[1].debt, Debt::Resources { names, more: 0, .. } if names.len() == 2));
     let texts: Vec<String> = owed.iter().map(crate::present::report::owed_at_end).collect();
     assert_eq!(
         texts,

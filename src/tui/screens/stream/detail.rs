@@ -84,6 +84,9 @@ fn add_versions(fields: &mut DetailFields, common: &Common, state: &StateFact) {
             let text = format!("{}   as the client states", quoted_if_empty(version));
             fields.add("in force", &text, Role::Ok);
         }
+        (None, _) if [Some(state.state), state.last_state].contains(&Some(TypeState::Synced)) => {
+            fields.add("in force", "what the client had before this stream", Role::Ok);
+        }
         (None, _) => fields.add("in force", "nothing acknowledged on this stream", Role::Muted),
     }
     let reported = state.reported.as_ref().filter(|reported| Some(*reported) != state.in_force.as_ref());

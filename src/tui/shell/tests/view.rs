@@ -85,6 +85,7 @@ fn escapes_hostile_text() {
             message: Some(evil.into()),
             is_file: false,
             is_guess: false,
+            unanswered: None,
         });
         problem.node = Some(evil.into());
     }

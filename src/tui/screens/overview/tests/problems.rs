@@ -45,6 +45,7 @@ pub fn problems() -> Vec<ProblemFact> {
         message: Some(ERROR.into()),
         is_file: false,
         is_guess: false,
+        unanswered: None,
     };
     let asked = RequestSpan { count: 2, first: Seq(489), last: Seq(491) };
     let owed = |name: &str| OwedResources {
@@ -62,6 +63,7 @@ pub fn problems() -> Vec<ProblemFact> {
         version: PushedVersion::Whole("17".into()),
         response: Seq(433),
         is_polling: false,
+        stray: None,
     };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
