@@ -183,7 +183,9 @@ impl<'a> RuleContext<'a> {
             seq: self.seq,
         };
         let store = self.store;
-        self.findings.add(rule, draft, origin, |name| store.text(name))
+        let finding = self.findings.add(rule, draft, origin, |name| store.text(name))?;
+        self.follow_broken_once(rule, finding);
+        Some(finding)
     }
 
     /// Reports a series of streams as one finding on the first of them.

@@ -2,15 +2,18 @@
 //!
 //! Such a finding is over once the state has ended for all of its names. Its text says so then.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::finding::FindingDraft;
-use super::rule::Rule;
+use super::rule::{Rule, Severity};
 use super::state::MAX_NAMES;
-use crate::engine::session::{DroppedStreams, RequestOutcome, SymSet, Track, is_needed, key, mark_key};
+use crate::engine::session::{
+    DroppedStreams, MessageKind, RequestOutcome, SymSet, Track, is_needed, key, mark_key,
+};
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
 
@@ -32,12 +35,46 @@ pub(super) enum LastingState {
     UnusedFile,
     /// The client has given no verdict on a response.
     NoVerdict(Seq),
+    /// A rule was broken once, until a message of the same side keeps the rule.
+    BrokenOnce {
+        /// The message that broke the rule.
+        seq: Seq,
+        /// The messages that end the state.
+        by: CorrectMessage,
+    },
 }
+
+/// A message that shows that a rule was broken once, and not in general.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CorrectMessage {
+    /// A response with new, changed or removed resources.
+    Response,
+    /// An ACK of a later response.
+    Ack,
+}
+
+/// Rules about one message without a lasting consequence, and the messages that keep them.
+const BROKEN_ONCE: [(&str, CorrectMessage); 8] = [
+    ("implicit-nack", CorrectMessage::Ack),
+    ("late-nack", CorrectMessage::Ack),
+    ("nack-resend-loop", CorrectMessage::Ack),
+    ("nack-version-refused", CorrectMessage::Ack),
+    ("resource-version-reused", CorrectMessage::Response),
+    ("rest-unchanged-response", CorrectMessage::Response),
+    ("sotw-needless-update", CorrectMessage::Response),
+    ("version-static-content-changed", CorrectMessage::Response),
+];
+
+/// Rules that a server may break many times in one loop, which an ACK ends.
+const LOOPS: [&str; 1] = ["nack-resend-loop"];
 
 impl LastingState {
     /// Whether the state is not about names.
     fn is_nameless(&self) -> bool {
-        matches!(self, LastingState::UnusedFile | LastingState::NoVerdict(_))
+        matches!(
+            self,
+            LastingState::UnusedFile | LastingState::NoVerdict(_) | LastingState::BrokenOnce { .. }
+        )
     }
 }
 
@@ -67,6 +104,8 @@ pub(super) struct LastingFindings {
     followed: Vec<Followed>,
     /// Number of names of all of them, at the time of their report.
     names: usize,
+    /// The newest message that broke a rule of [`BROKEN_ONCE`], by stream and track.
+    broken_last: HashMap<((usize, usize), &'static str), Seq>,
 }
 
 impl LastingFindings {
@@ -85,6 +124,12 @@ impl LastingFindings {
             self.names += names;
             self.followed.push(followed);
         }
+    }
+
+    /// Follows a finding no longer.
+    fn drop_finding(&mut self, finding: usize) {
+        self.followed.retain(|followed| followed.finding != finding);
+        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
     }
 
     /// Takes out the findings for which the function returns true, and those of them that no other
@@ -115,6 +160,7 @@ impl LastingFindings {
     /// Forgets findings whose streams were dropped.
     pub(super) fn drop_streams(&mut self, dropped: &DroppedStreams) {
         self.followed.retain(|followed| dropped.kept.contains(&followed.place.0));
+        self.broken_last.retain(|((stream, _), _), _| dropped.kept.contains(stream));
     }
 }
 
@@ -150,11 +196,57 @@ impl RuleContext<'_> {
         self.source_state.lasting.follow(followed);
     }
 
+    /// Follows a finding about one message, until a message of the same side keeps the rule.
+    pub(super) fn follow_broken_once(&mut self, rule: &'static Rule, finding: usize) {
+        let by = BROKEN_ONCE.iter().find(|(id, _)| *id == rule.id).map(|(_, by)| *by);
+        let (Some(by), Some(seq), Some(track)) = (by, self.seq, self.track_index) else { return };
+        let place = (self.stream_index, track);
+        let lasting = &mut self.source_state.lasting;
+        lasting.broken_last.insert((place, rule.id), seq);
+        lasting.drop_finding(finding);
+        let is_once = self.findings.all().get(finding).is_some_and(|of| of.count == 1);
+        if !is_once && !LOOPS.contains(&rule.id) {
+            return;
+        }
+        let state = LastingState::BrokenOnce { seq, by };
+        let names = [Sym::EMPTY].into_iter().collect();
+        let (client, since, past) = (self.client(), self.at, None);
+        let (has_come, is_given_up) = (true, false);
+        let followed = Followed { finding, place, client, state, since, past, names, has_come, is_given_up };
+        self.source_state.lasting.follow(followed);
+    }
+
+    /// Ends findings about one message after a later message that keeps the rule.
+    fn settle_broken_once(&mut self, by: CorrectMessage, answers: Option<Seq>) {
+        let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
+        let place = (self.stream_index, track);
+        let (findings, lasting) = (self.findings.all(), &mut self.source_state.lasting);
+        if lasting.broken_last.is_empty() {
+            return;
+        }
+        let broken_last = std::mem::take(&mut lasting.broken_last);
+        let over = lasting.take_over(|followed| {
+            let LastingState::BrokenOnce { seq: broken, by: needed } = followed.state else { return false };
+            // A finding that was taken back is a note.
+            let finding = findings.get(followed.finding).filter(|of| of.severity > Severity::Info);
+            let Some(rule) = finding.map(|finding| finding.rule.id) else { return false };
+            let is_broken_again = broken_last.get(&(place, rule)) == Some(&seq);
+            let is_later = answers.is_none_or(|answers| answers >= broken) && broken < seq;
+            followed.place == place && needed == by && is_later && !is_broken_again
+        });
+        lasting.broken_last = broken_last;
+        let note = format!("; correct since #{}", seq.0);
+        over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));
+    }
+
     /// Ends findings about names that a request gives up.
     pub(super) fn settle_lasting_of_request(&mut self, request: &RequestContext<'_>) {
         if self.source_state.lasting.may_concern(self.stream_index, None) {
             let outcome = request.outcome;
             self.settle_verdicts(outcome);
+            if outcome.kind == MessageKind::Ack {
+                self.settle_broken_once(CorrectMessage::Ack, outcome.answers);
+            }
             let mut names = outcome.removed.clone();
             // A refused cluster does not warm.
             names.extend(request.is_nack().then_some(Sym::EMPTY));
@@ -184,6 +276,9 @@ impl RuleContext<'_> {
     pub(super) fn settle_lasting_of_response(&mut self, response: &ResponseContext<'_>) {
         let kind = response.track.kind;
         if self.source_state.lasting.may_concern(self.stream_index, kind) {
+            if response.outcome.kind == MessageKind::Push {
+                self.settle_broken_once(CorrectMessage::Response, None);
+            }
             let mut names = mentioned(self.catalog(), response);
             let is_file = self.stream.variant() == Some(Variant::File);
             names.extend(is_file.then_some(Sym::EMPTY));

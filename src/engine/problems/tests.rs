@@ -411,3 +411,29 @@ fn a_response_without_a_verdict_is_told_once() {
     let words: Vec<String> = all_problems(again).into_iter().map(|(word, ..)| word).collect();
     assert_eq!(words, ["nack"]);
 }
+
+#[test]
+fn rule_broken_once_is_over_after_a_correct_message() {
+    let words = |text: &str| {
+        let (store, findings) = analyse(text);
+        problems(&store, &findings).iter().map(|problem| problem.urgency.word()).collect::<Vec<_>>()
+    };
+    let start = "node n\nstream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=1 n=1\n";
+    let needless = format!("{start}< cds v=1 n=2 [a]\n> cds v=1 n=2\n");
+    assert_eq!(words(&needless), ["warning"]);
+    assert_eq!(
+        words(&format!("{needless}< cds v=2 n=3 [a~3]\n> cds v=2 n=3\n")),
+        ["over"],
+        "needless update"
+    );
+    let twice = format!("{needless}< cds v=1 n=3 [a]\n> cds v=1 n=3\n< cds v=2 n=4 [a~4]\n");
+    assert_eq!(words(&twice), ["warning"], "a server that does so again and again");
+    let rewritten = format!("{start}< cds v=1 n=2 [a~2]\n> cds v=1 n=2\n");
+    assert_eq!(words(&rewritten), ["error"]);
+    assert_eq!(words(&format!("{rewritten}< cds v=2 n=3 [a~3]\n> cds v=2 n=3\n")), ["over"], "new version");
+    assert_eq!(words(&format!("{rewritten}< cds v=1 n=3 [a~3]\n> cds v=1 n=3\n")), ["error"], "never new");
+    let refused = "node n\nstream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds n=1 nack=\"bad\"\n\
+        < cds v=2 n=2 [a]\n> cds n=2 nack=\"bad\"\n";
+    assert_eq!(words(refused), ["error"]);
+    assert_eq!(words(&format!("{refused}< cds v=3 n=3 [a~3]\n> cds v=3 n=3\n")), ["over"], "mended loop");
+}
