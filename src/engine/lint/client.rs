@@ -6,7 +6,7 @@ use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::references::{ResourceRefs, has_references};
-use crate::engine::session::{Track, key};
+use crate::engine::session::{SymSet, Track, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
 
@@ -59,7 +59,12 @@ impl<'a> RuleContext<'a> {
             return (Vec::new(), Vec::new());
         }
         let catalog = self.catalog();
-        let is_present = |name: Sym| clusters.iter().any(|(_, track)| track.sent.is_present(catalog, name));
+        // A cluster that the client has refused, and never had, takes no requests.
+        let is_unused = |track: &Track, name: Sym| {
+            track.refused.contains(name) && track.in_force(catalog, name).is_none()
+        };
+        let has = |track: &Track, name: Sym| track.sent.is_present(catalog, name) && !is_unused(track, name);
+        let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));
         let mut unknown = Vec::new();
         for (_, refs) in self.references_of(track, names) {
             let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
@@ -68,6 +73,37 @@ impl<'a> RuleContext<'a> {
         unknown.sort_unstable();
         unknown.dedup();
         (unknown, clusters.into_iter().map(|(stream, _)| stream).collect())
+    }
+
+    /// Returns the clusters of a refused response that the client does not have, although routes
+    /// that it has accepted point to them.
+    pub(super) fn refused_clusters_of_routes(&self, request: &RequestContext<'_>) -> Vec<Sym> {
+        let answered = request.outcome.answers.and_then(|seq| self.state.pending(seq));
+        let Some(list) = answered.map(|sent| sent.list.clone()) else { return Vec::new() };
+        let catalog = self.catalog();
+        let names = list.blobs().iter().map(|id| key(catalog, *id));
+        let others: Vec<&Track> = self.tracks_of(Kind::Cds).into_iter().map(|(_, track)| track).collect();
+        let is_missing = |name: &Sym| {
+            request.track.refused.contains(*name)
+                && others.iter().all(|track| track.in_force(catalog, *name).is_none())
+        };
+        let missing: SymSet = names.filter(is_missing).collect();
+        let mut found = Vec::new();
+        if missing.is_empty() {
+            return found;
+        }
+        for (_, track) in [Kind::Rds, Kind::Vhds].iter().flat_map(|kind| self.tracks_of(*kind)) {
+            let slots = track.accepted.slots(catalog).into_iter();
+            for (_, slot) in slots.filter(|(_, slot)| slot.is_present()) {
+                let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
+                let refs = refs.iter().flat_map(|refs| refs.iter());
+                let clusters = refs.filter(|to| to.kind == Kind::Cds).map(|to| to.name);
+                found.extend(clusters.filter(|name| missing.contains(name)));
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
     }
 
     /// Remembers the references of a response.

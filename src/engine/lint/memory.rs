@@ -74,12 +74,13 @@ impl TrackState {
         let by_name = self.unsubscribed.keys().chain(self.left_out.keys()).chain(self.ttl_versions.keys());
         let requested = self.added_by_stale_requests.iter().chain(self.unsubscribed_under_wildcard.keys());
         let missing = self.missing_from_ack.iter().flat_map(|(_, names)| names);
+        let routes = self.unaccepted_routes.iter().flat_map(|(_, names)| names);
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
         let targets = self.targets.iter().map(|target| &target.of);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        all.chain(targets).chain(findings).for_each(|name| mark_key(used, *name));
+        all.chain(targets).chain(findings).chain(routes).for_each(|name| mark_key(used, *name));
     }
 }
 

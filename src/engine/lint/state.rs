@@ -96,6 +96,9 @@ pub(super) struct TrackState {
     /// The finding about a refusal by version, until the response has a verdict:
     /// `docs/protocol.md#e-22`.
     pub(super) implicit_nack: Option<usize>,
+    /// Routes to unknown clusters, by the response without a verdict that has them:
+    /// `docs/protocol.md#h-11`.
+    pub(super) unaccepted_routes: VecDeque<(Seq, Vec<Sym>)>,
     /// When the list of names became empty.
     pub(super) emptied_at: Option<Time>,
     /// Resources that the newest full-state response left out, with their last content.

@@ -1,6 +1,7 @@
 //! A route points to a cluster that the client does not have.
 //!
-//! Why: Routes are not warmed: traffic is lost until the cluster arrives. Clusters in the
+//! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
+//! client has refused is missing too; a route that it refuses takes no traffic. Clusters in the
 //! bootstrap of the client are not visible. Across streams a server cannot control the order, so
 //! the finding is info there.
 //!
@@ -19,19 +20,61 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(close)];
+pub(super) static CHECKS: &[Check] =
+    &[Check::Response(check), Check::Request(verdict), Check::Request(close)];
 
 use crate::engine::session::MessageKind;
 use crate::wire::event::Kind;
 
+/// Routes that wait for a verdict.
+const MAX_UNACCEPTED: usize = 64;
+
+const TEXT: &str = "points to a cluster that the client does not have";
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if matches!(response.track.kind, Some(Kind::Rds | Kind::Vhds)) {
-        super::support::report_unknown_clusters(
-            ctx,
-            response,
-            &RULE,
-            "points to a cluster that the client does not have",
-        );
+    if !matches!(response.track.kind, Some(Kind::Rds | Kind::Vhds)) {
+        return;
+    }
+    let new = super::support::new_names(response);
+    let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc()) else {
+        return super::support::report_unknown_clusters(ctx, response.track, &new, &RULE, TEXT);
+    };
+    if new.is_empty()
+        || ctx.options.links.is_none()
+        || ctx.unknown_clusters(response.track, &new).0.is_empty()
+    {
+        return;
+    }
+    let routes = &mut ctx.state.unaccepted_routes;
+    if routes.len() == MAX_UNACCEPTED {
+        routes.pop_front();
+    }
+    routes.push_back((seq, new));
+}
+
+/// Reports routes that the client accepts, and clusters of its routes that the client refuses.
+fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let Some(answered) = request.outcome.answers else { return };
+    let routes = &mut ctx.state.unaccepted_routes;
+    if let Some(at) = routes.iter().position(|(seq, _)| *seq == answered) {
+        let Some((_, names)) = routes.remove(at) else { return };
+        if request.outcome.kind == MessageKind::Ack {
+            // The finding is about the response.
+            let ack = ctx.seq.replace(answered);
+            super::support::report_unknown_clusters(ctx, request.track, &names, &RULE, TEXT);
+            ctx.seq = ack;
+        }
+        return;
+    }
+    if request.track.kind != Some(Kind::Cds) || !request.is_nack() || ctx.options.links.is_none() {
+        return;
+    }
+    let names = ctx.refused_clusters_of_routes(request);
+    if !names.is_empty() {
+        let text = "accepted routes point to a cluster that the client refused, and does not have".to_owned();
+        let draft = FindingDraft::new(Blame::Server, text, &names);
+        let Some(finding) = ctx.report(&RULE, draft) else { return };
+        super::support::follow_unknown_clusters(ctx, finding, names);
     }
 }
 

@@ -6,7 +6,7 @@ use super::super::finding::{Blame, FindingDraft};
 use super::super::references::{OpenFinding, ReferenceGraphs};
 use super::super::rule::{Rule, Severity};
 use super::super::structured::ListEntry;
-use crate::engine::session::Hollow;
+use crate::engine::session::{Hollow, Track};
 use crate::wire::Message;
 use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
@@ -111,18 +111,23 @@ pub(super) fn report_unreferenced(
     }
 }
 
+/// Returns the names of the new and changed resources of a response.
+pub(super) fn new_names(response: &ResponseContext<'_>) -> Vec<Sym> {
+    response.outcome.added.iter().chain(&response.outcome.changed).copied().collect()
+}
+
 /// Reports clusters that new or changed resources refer to and that the client does not have.
 pub(super) fn report_unknown_clusters(
     ctx: &mut RuleContext<'_>,
-    response: &ResponseContext<'_>,
+    track: &Track,
+    new: &[Sym],
     rule: &'static Rule,
     text: &str,
 ) {
-    let new: Vec<Sym> = response.outcome.added.iter().chain(&response.outcome.changed).copied().collect();
     if new.is_empty() || ctx.options.links.is_none() {
         return;
     }
-    let (names, streams) = ctx.unknown_clusters(response.track, &new);
+    let (names, streams) = ctx.unknown_clusters(track, new);
     if names.is_empty() {
         return;
     }
@@ -130,6 +135,11 @@ pub(super) fn report_unknown_clusters(
     let (blame, text) = (Blame::Server, text.to_owned());
     let draft = FindingDraft { blame, text, names: &names, severity, guess: true, ..FindingDraft::default() };
     let Some(finding) = ctx.report(rule, draft) else { return };
+    follow_unknown_clusters(ctx, finding, names);
+}
+
+/// Follows a finding until the client has the clusters.
+pub(super) fn follow_unknown_clusters(ctx: &mut RuleContext<'_>, finding: usize, names: Vec<Sym>) {
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
     let open = OpenFinding { finding, client, stream, clusters: names, since };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.windows, open);
