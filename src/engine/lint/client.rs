@@ -51,17 +51,22 @@ impl<'a> RuleContext<'a> {
     /// streams that carry clusters.
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
-    /// cluster from the route, so the route comes first.
-    pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym]) -> (Vec<Sym>, Vec<usize>) {
+    /// cluster from the route, so the route comes first. A cluster that the client refuses, and does
+    /// not have, counts as sent unless `is_in_use`.
+    pub(super) fn unknown_clusters(
+        &self,
+        track: &Track,
+        names: &[Sym],
+        is_in_use: bool,
+    ) -> (Vec<Sym>, Vec<usize>) {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
         if !self.knows_all_of(&[Kind::Cds]) || !clusters.iter().any(is_wildcard) {
             return (Vec::new(), Vec::new());
         }
         let catalog = self.catalog();
-        // A cluster that the client has refused, and never had, takes no requests.
         let is_unused = |track: &Track, name: Sym| {
-            track.refused.contains(name) && track.in_force(catalog, name).is_none()
+            is_in_use && track.refused.contains(name) && track.in_force(catalog, name).is_none()
         };
         let has = |track: &Track, name: Sym| track.sent.is_present(catalog, name) && !is_unused(track, name);
         let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));

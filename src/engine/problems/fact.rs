@@ -148,6 +148,7 @@ impl ProblemFact {
             Problem::Refused(refused) => refused.is_guess,
             Problem::StillRefused(refused) => refused.is_guess,
             Problem::Broken(finding) => finding.guess,
+            Problem::Unanswered { is_guess, .. } => *is_guess,
             _ => false,
         }
     }
@@ -173,6 +174,8 @@ pub enum Problem {
         is_polling: bool,
         /// A later request with a nonce that is not of this type: the verdict went astray.
         stray: Option<Seq>,
+        /// An ACK may accept the response: its nonce fits another one too.
+        is_guess: bool,
     },
     /// Resources of the type wait for others that the server has not sent, although the client has
     /// what it asked for, or withholds its verdict.

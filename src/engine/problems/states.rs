@@ -192,8 +192,9 @@ fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFa
         return None;
     }
     let version = store.pushed_version(stream, response);
-    let problem =
-        Problem::Unanswered { version, response: response.seq, is_polling: track.polled, stray: None };
+    let is_guess = track.verdicts.may_be_accepted == Some(response.seq);
+    let (is_polling, stray) = (track.polled, None);
+    let problem = Problem::Unanswered { version, response: response.seq, is_polling, stray, is_guess };
     let start = Start { state: TypeState::Stale, at: response.at, n: response.seq };
     let pending = track.responses.pending().take(MAX_EVIDENCE).map(|response| response.seq);
     Some(ProblemFact {

@@ -368,6 +368,9 @@ fn unknown_versions_are_not_empty_ones() {
     assert_eq!(sentence(before), "client refused CDS (unknown version); 7 in force");
     let delta = "stream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\nadvance 60s\n";
     assert_eq!(sentence(delta), "client owes an answer to CDS a 1 (#2), neither ACK nor NACK");
+    let repeated = "stream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\n< n=1 [b@1]\n> n=1\nadvance 60s\n";
+    let guess = "client owes an answer to CDS b 1 (#3) (guess), neither ACK nor NACK";
+    assert_eq!(sentence(repeated), guess, "the ACK may be that of #3");
     let empty = "stream 1 ads\n> cds\n< cds n=1 [a]\n> cds n=1 nack=\"bad\"\n";
     assert_eq!(sentence(empty), "client refused CDS (no version); none in force");
     // A version that nobody sent is not in force.

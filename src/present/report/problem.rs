@@ -80,10 +80,11 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
         Problem::Unanswered { version, response, is_polling: true, .. } => {
             format!("client has not polled since {label} {version} (#{})", response.0)
         }
-        Problem::Unanswered { version, response, stray, .. } => {
+        Problem::Unanswered { version, response, stray, is_guess, .. } => {
+            let guess = if *is_guess { " (guess)" } else { "" };
             let stray = stray.map(|n| format!("; #{} carries another nonce", n.0)).unwrap_or_default();
             format!(
-                "client owes an answer to {label} {version} (#{}), neither ACK nor NACK{stray}",
+                "client owes an answer to {label} {version} (#{}){guess}, neither ACK nor NACK{stray}",
                 response.0
             )
         }

@@ -37,11 +37,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let new = super::support::new_names(response);
     let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc()) else {
-        return super::support::report_unknown_clusters(ctx, response.track, &new, &RULE, TEXT);
+        return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE, TEXT);
     };
     if new.is_empty()
         || ctx.options.links.is_none()
-        || ctx.unknown_clusters(response.track, &new).0.is_empty()
+        || ctx.unknown_clusters(response.track, &new, true).0.is_empty()
     {
         return;
     }
@@ -61,7 +61,7 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         if request.outcome.kind == MessageKind::Ack {
             // The finding is about the response.
             let ack = ctx.seq.replace(answered);
-            super::support::report_unknown_clusters(ctx, request.track, &names, &RULE, TEXT);
+            super::support::report_unknown_clusters(ctx, request.track, (&names, true), &RULE, TEXT);
             ctx.seq = ack;
         }
         return;

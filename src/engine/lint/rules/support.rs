@@ -116,18 +116,19 @@ pub(super) fn new_names(response: &ResponseContext<'_>) -> Vec<Sym> {
     response.outcome.added.iter().chain(&response.outcome.changed).copied().collect()
 }
 
-/// Reports clusters that new or changed resources refer to and that the client does not have.
+/// Reports clusters that new or changed resources refer to and that the client does not have, or
+/// with `is_in_use` does not use.
 pub(super) fn report_unknown_clusters(
     ctx: &mut RuleContext<'_>,
     track: &Track,
-    new: &[Sym],
+    (new, is_in_use): (&[Sym], bool),
     rule: &'static Rule,
     text: &str,
 ) {
     if new.is_empty() || ctx.options.links.is_none() {
         return;
     }
-    let (names, streams) = ctx.unknown_clusters(track, new);
+    let (names, streams) = ctx.unknown_clusters(track, new, is_in_use);
     if names.is_empty() {
         return;
     }

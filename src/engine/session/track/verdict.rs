@@ -41,6 +41,9 @@ pub(crate) struct Verdicts {
     newest_ack: Option<Order>,
     /// The newest response that the client has accepted.
     pub(crate) newest_accepted: Option<Seq>,
+    /// The response that the newest ACK may accept instead: the nonce fits both
+    /// (docs/protocol.md#f-03).
+    pub(crate) may_be_accepted: Option<Seq>,
     /// Microseconds from response to verdict, newest last.
     pub(super) latencies: VecDeque<u32>,
     /// When the last verdict came.
@@ -184,6 +187,11 @@ impl Track {
             (Verdict::Ack | Verdict::Nack | Verdict::Implied, Some(order)) => {
                 outcome.answers = self.responses.get(order).map(|response| response.seq);
                 self.apply_verdict(ctx, order, nack, answer.verdict == Verdict::Implied);
+                if let (Verdict::Ack, Some(Ambiguity::OtherResponse(other))) =
+                    (answer.verdict, answer.ambiguous)
+                {
+                    self.verdicts.may_be_accepted = Some(other);
+                }
                 if let (Verdict::Nack, Some(Ambiguity::OtherResponse(other))) =
                     (answer.verdict, answer.ambiguous)
                     && let Some(nack) = self.verdicts.nacks.back_mut()

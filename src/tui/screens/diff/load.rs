@@ -8,7 +8,7 @@ use crate::engine::diff::{
     Comparison, LineDiff, LineTag, Op, Options, ResourceVersion, Verdict, compare, contents_around,
     extend_versions, fold_unchanged,
 };
-use crate::engine::store::Store;
+use crate::engine::store::{ResourceState, Store};
 use crate::schema::{Schema, to_yaml};
 use crate::tui::data::Data;
 use crate::tui::widgets::list::scroll;
@@ -23,6 +23,8 @@ const CONTEXT_LINES: usize = 3;
 const MAX_VALUE_LINES: usize = 60;
 /// Rows of the source that are searched for versions.
 const MAX_SEARCHED_ROWS: usize = 1 << 17;
+/// Earlier streams of the client that are searched for versions of a resource that it keeps.
+const MAX_EARLIER_STREAMS: usize = 4;
 /// Characters of a value line. Longer lines are cut.
 const MAX_LINE_CHARS: usize = 2000;
 /// Larger contents are compared only when they are selected.
@@ -37,6 +39,7 @@ impl DiffScreen {
         target: DiffTarget,
         at: Option<Seq>,
     ) {
+        let target = with_versions(data, target);
         if self.target.as_ref() != Some(&target) {
             self.scroll_to_top();
         }
@@ -178,6 +181,21 @@ impl DiffScreen {
         self.mark = None;
         self.key = key;
     }
+}
+
+/// Returns the place of the versions of a resource: an earlier stream of the client, if the client
+/// keeps the resource from there.
+fn with_versions(data: &dyn Data, target: DiffTarget) -> DiffTarget {
+    let Some((store, _)) = data.source() else { return target };
+    let fact = store.resource(target.stream, &target.type_url, &target.name);
+    if fact.is_none_or(|fact| fact.state != ResourceState::Kept) {
+        return target;
+    }
+    let earlier = store.earlier_streams(target.stream).into_iter().take(MAX_EARLIER_STREAMS);
+    let has_versions =
+        |stream: &StreamId| !store.versions(*stream, &target.type_url, &target.name).is_empty();
+    let stream = [target.stream].into_iter().chain(earlier).find(has_versions).unwrap_or(target.stream);
+    DiffTarget { stream, ..target }
 }
 
 fn compared(

@@ -361,3 +361,17 @@ fn diff_follows_new_messages() {
     assert!(shown.contains("@42 (rejected, sent 2×)"), "{shown}");
     assert!(Arc::ptr_eq(&compared, &model.screens.diff.compared), "the same contents are not compared again");
 }
+
+#[test]
+fn kept_resource_has_versions_of_the_earlier_stream() {
+    let text = "node n agent=\"envoy/1.40.0\"\nstream 1 delta cds\n> sub=[*]\n< n=1 [a@1]\n> n=1\n+1s close\n\
+        +1s stream 2 delta cds\n2 > sub=[*] irv={a:1}\nadvance 1s\n";
+    let source = SteppedStore::of(text);
+    let stream = source.store.states().last().map(|state| state.stream).unwrap();
+    let url = source.store.states()[0].type_url.clone();
+    let target = super::state::DiffTarget { stream, type_url: url, name: "a".into() };
+    let mut screen = super::DiffScreen::default();
+    let total = source.store.rows();
+    screen.compare_resource(&source.data(), total, target, None);
+    assert_eq!(screen.versions.len(), 1, "the version of stream 1");
+}

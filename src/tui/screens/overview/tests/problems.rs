@@ -64,6 +64,7 @@ pub fn problems() -> Vec<ProblemFact> {
         response: Seq(433),
         is_polling: false,
         stray: None,
+        is_guess: false,
     };
     vec![
         problem(TypeState::Nack, "14:02:23", 498, Problem::Refused(refused)),
