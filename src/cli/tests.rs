@@ -9,6 +9,7 @@ mod info;
 mod lasting;
 mod log;
 mod memory;
+mod mended;
 mod places;
 mod reference;
 mod secrets;

@@ -64,6 +64,7 @@ fn state() -> StateFact {
         names: arcs(&["ledger-v2"]),
         effective: None,
         missing: arcs(&["ledger-v2"]),
+        overdue: 0,
         absent: vec![],
         resources: 118,
         newest_accepted: None,

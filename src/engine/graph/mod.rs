@@ -358,6 +358,11 @@ impl Graph {
         self.counts.values().sum()
     }
 
+    /// Returns the number of resources that others refer to and that were not requested.
+    pub fn not_asked(&self) -> u64 {
+        self.nodes.iter().filter(|node| node.state == NodeState::NotAsked).count() as u64
+    }
+
     /// Returns the nodes that have a problem themselves.
     pub fn problems(&self) -> impl Iterator<Item = &GraphNode> {
         self.problems.iter().filter_map(|id| self.nodes.get(*id))

@@ -77,6 +77,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         asked: None,
         is_resend: false,
         is_owed: true,
+        absent: None,
     };
     WarmingFact {
         stream: StreamId(1),

@@ -158,6 +158,20 @@ impl<'a> RuleContext<'a> {
         }
     }
 
+    /// Forgets the references of resources that the client no longer requests.
+    pub(super) fn drop_references(&mut self, request: &RequestContext<'_>) {
+        let track = request.track;
+        let Some(kind) = track.kind.filter(|kind| has_references(Some(*kind))) else { return };
+        if self.options.links.is_none() || request.outcome.removed.is_empty() {
+            return;
+        }
+        let (catalog, client) = (self.catalog(), self.client());
+        let is_wanted = |name: Sym| track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
+        for name in request.outcome.removed.iter().filter(|name| !is_wanted(**name)) {
+            self.source_state.graphs.set(&client, (kind, *name), None, self.at);
+        }
+    }
+
     /// Sets the timer for resources that begin to warm with a response.
     fn arm_warming(&mut self, response: &ResponseContext<'_>) {
         if self.seq.is_some() && response.track.warming.newest() == self.seq {

@@ -15,10 +15,10 @@ use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
 use super::structured_names::{delivered_names, requested_names};
-use crate::engine::session::{Outcome, SessionEvent, Stream};
+use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
-use crate::wire::event::{Dir, Seq, Time};
+use crate::wire::event::{Dir, Kind, Seq, Time, Variant};
 use crate::wire::{Frame, Message};
 
 /// All rules over one source.
@@ -210,6 +210,7 @@ impl Lint {
                     checks.request.iter().for_each(|check| check(ctx, &request));
                     ctx.note_request(&request);
                     ctx.settle_lasting_of_request(&request);
+                    ctx.settle_traffic_gaps(track);
                 }
                 SessionEvent::Response(outcome) => {
                     let scan = ResponseScan::new(ctx.catalog(), track, message, &mut ctx.state.clean_list);
@@ -218,10 +219,43 @@ impl Lint {
                     checks.response.iter().for_each(|check| check(ctx, &response));
                     ctx.note_response(&response);
                     ctx.settle_lasting_of_response(&response);
+                    // Nobody acknowledges a file.
+                    if ctx.stream.variant() == Some(Variant::File) {
+                        ctx.settle_traffic_gaps(track);
+                    }
                 }
                 _ => {}
             }
         });
+        if !store.clock().untimed {
+            self.arm_warming(store, position, outcome);
+        }
+    }
+
+    /// Sets the timers of resources that wait for names of a request, or that a new stream of a
+    /// client takes over.
+    fn arm_warming(&mut self, store: &Store, position: Position<'_>, outcome: &Outcome) {
+        let SessionEvent::Request(request) = &outcome.what else { return };
+        let track = position.track_index.and_then(|track| position.stream.tracks.get(track));
+        let kind = track.and_then(|track| track.kind);
+        let is_news = request.first || !request.added.is_empty();
+        if !is_news || !(is_needed(kind) || can_warm(kind)) {
+            return;
+        }
+        let at = position.at.after(self.options.timers.warm);
+        for kind in [Kind::Cds, Kind::Lds] {
+            for (index, stream) in store.engine().open_of_kind(position.stream, kind) {
+                let tracks = stream.tracks.iter().enumerate();
+                let tracks =
+                    tracks.filter(|(_, track)| track.kind == Some(kind) && !track.warming.is_empty());
+                for (track, _) in tracks {
+                    if self.streams.entry(index).or_default().arm_track(track, Alarm::Warming, at) {
+                        let due = Due { at, stream: index, track: Some(track), alarm: Alarm::Warming };
+                        self.alarms.set(due);
+                    }
+                }
+            }
+        }
     }
 
     fn run(

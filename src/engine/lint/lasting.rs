@@ -33,6 +33,10 @@ pub(super) enum LastingState {
     Warming(SymSet),
     /// The content of a file is not in use.
     UnusedFile,
+    /// The client has no resource of the type.
+    Emptied(Option<Kind>),
+    /// The client requests the names.
+    Requested,
     /// The client has given no verdict on a response.
     NoVerdict(Seq),
     /// A rule was broken once, until a message of the same side keeps the rule.
@@ -113,7 +117,9 @@ impl LastingFindings {
     /// type.
     fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
         let is_concerned = |of: &Followed| {
-            of.place.0 == stream || (is_needed(kind) && matches!(of.state, LastingState::Warming(_)))
+            of.place.0 == stream
+                || (is_needed(kind) && matches!(of.state, LastingState::Warming(_)))
+                || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
     }
@@ -292,7 +298,10 @@ impl RuleContext<'_> {
         if !self.source_state.lasting.may_concern(stream, None) {
             return;
         }
-        let over = self.source_state.lasting.take_over(|followed| followed.place.0 == stream);
+        // The client has no resources after the end of the stream either.
+        let lasts = |followed: &Followed| matches!(followed.state, LastingState::Emptied(_));
+        let over =
+            self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
         over.into_iter().for_each(|over| self.end_lasting(&over, "the stream ended after {}"));
     }
 
@@ -300,7 +309,8 @@ impl RuleContext<'_> {
     fn settle_lasting(&mut self, track: &Track, mentioned: &[Sym]) {
         let Some(index) = self.track_index.filter(|_| !mentioned.is_empty()) else { return };
         let place = (self.stream_index, index);
-        let client = if is_needed(track.kind) { Some(self.client()) } else { None };
+        let is_full_state = track.kind.is_some_and(Kind::full_state);
+        let client = if is_needed(track.kind) || is_full_state { Some(self.client()) } else { None };
         let (store, at) = (self.store, self.at);
         let over = self.source_state.lasting.take_over(|followed| {
             if let LastingState::Warming(needs) = &followed.state {
@@ -312,6 +322,11 @@ impl RuleContext<'_> {
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
                 followed.names.retain(|_| !is_used);
+            } else if let LastingState::Emptied(kind) = followed.state {
+                followed.is_given_up = followed.place == place && track.subscribed.is_empty();
+                let is_of_client = client.as_ref() == Some(&followed.client) && kind == track.kind;
+                let is_over = followed.is_given_up || (is_of_client && track.sent.count() > 0);
+                followed.names.retain(|_| !is_over);
             } else if followed.place == place && !followed.state.is_nameless() {
                 followed.settle(store.catalog(), track, mentioned, at);
             }
@@ -321,6 +336,7 @@ impl RuleContext<'_> {
             let note = match (over.is_given_up, over.has_come) {
                 _ if matches!(over.state, LastingState::UnusedFile) => "the file was valid again after {}",
                 (true, _) => "the client gave up after {}",
+                _ if matches!(over.state, LastingState::Emptied(_)) => "resources came again after {}",
                 (false, true) => "came after {}",
                 (false, false) => "answered after {}",
             };
@@ -342,6 +358,7 @@ impl Followed {
     fn settle(&mut self, catalog: &Catalog, track: &Track, mentioned: &[Sym], at: Time) {
         let is_over = |name: Sym| match self.state {
             LastingState::Unanswered => track.waiting.get(name).is_none(),
+            LastingState::Requested => !track.subscribed.names.contains(name),
             LastingState::Expired => track.deadlines.get(&name).is_none_or(|deadline| *deadline > at),
             _ => true,
         };

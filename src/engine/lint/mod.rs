@@ -36,6 +36,7 @@ mod structured_names;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod traffic_gaps;
 
 use crate::engine::session::locators as structured;
 

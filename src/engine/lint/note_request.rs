@@ -33,6 +33,7 @@ impl RuleContext<'_> {
             self.arm(Alarm::Ttl, first);
         }
         self.restore_references(request);
+        self.drop_references(request);
         let state = &mut *self.state;
         note_verdict(state, request);
         state.note_spellings(self.store.catalog(), request.names());

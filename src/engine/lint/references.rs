@@ -27,6 +27,9 @@ impl ResourceRef {
 /// The references of one resource.
 pub(super) type ResourceRefs = Arc<[ResourceRef]>;
 
+/// Types whose resources route requests to clusters.
+pub(super) const ROUTE_KINDS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
+
 /// Contents whose references are remembered.
 pub(super) const MAX_CONTENTS: usize = 1 << 18;
 /// References of all clients.
@@ -61,16 +64,21 @@ struct ClientGraph {
     released: HashMap<(Kind, Sym), Time, DenseHash>,
 }
 
-/// Number of references to a resource, in total and by stated source.
+/// Number of references to a resource, in total, by the type of the user and by stated source.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReferenceCount {
     all: u32,
+    /// References of routes, and of listeners.
+    routes: u32,
     sources: [u32; SourceKind::ALL.len()],
 }
 
 impl ReferenceCount {
-    fn count(&mut self, source: Option<SourceKind>, change: impl Fn(&mut u32)) {
+    fn count(&mut self, user: Kind, source: Option<SourceKind>, change: impl Fn(&mut u32)) {
         change(&mut self.all);
+        if ROUTE_KINDS.contains(&user) {
+            change(&mut self.routes);
+        }
         let place = SourceKind::ALL.iter().position(|other| Some(*other) == source);
         if let Some(count) = place.and_then(|place| self.sources.get_mut(place)) {
             change(count);
@@ -163,6 +171,13 @@ impl ReferenceGraphs {
         })
     }
 
+    /// Whether a route or a listener of the client refers to the cluster; `None` while that is
+    /// unknown.
+    pub(super) fn is_routed_to(&self, client: &str, cluster: Sym) -> Option<bool> {
+        let users = self.clients.get(client).and_then(|graph| graph.users.get(&(Kind::Cds, cluster)));
+        (!self.full).then(|| users.is_some_and(|users| users.routes > 0))
+    }
+
     /// Returns the source of the child that all its references state. `None` if they differ or
     /// state none.
     pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<SourceKind> {
@@ -191,7 +206,7 @@ impl ReferenceGraphs {
         for gone in graph.of.remove(&parent).iter().flat_map(|refs| refs.iter()) {
             self.size -= 1;
             let Some(users) = graph.users.get_mut(&gone.child()) else { continue };
-            users.count(gone.source, |count| *count -= 1);
+            users.count(parent.0, gone.source, |count| *count -= 1);
             if users.all == 0 {
                 graph.users.remove(&gone.child());
                 if graph.released.len() < MAX_RELEASED {
@@ -202,7 +217,8 @@ impl ReferenceGraphs {
         let Some(refs) = refs.filter(|refs| !refs.is_empty()) else { return };
         for new in refs.iter() {
             self.size += 1;
-            graph.users.entry(new.child()).or_default().count(new.source, |count| *count += 1);
+            let users = graph.users.entry(new.child()).or_default();
+            users.count(parent.0, new.source, |count| *count += 1);
             graph.released.remove(&new.child());
         }
         graph.of.insert(parent, refs);

@@ -125,8 +125,9 @@ pub(super) struct TrackState {
     pub(super) clean_list: Option<Arc<List>>,
     /// The newest SotW pushes: bytes, and bytes that were unchanged.
     pub(super) pushes: VecDeque<(u64, u64)>,
-    /// The newest response whose warming resources were reported: `docs/protocol.md#h-04`.
-    pub(super) warming_checked_until: Option<Seq>,
+    /// Warming resources that were reported, with the response that started to warm them:
+    /// `docs/protocol.md#h-04`.
+    pub(super) reported_warming: SymMap<Seq>,
     /// Targets of redirects by canonical name: `docs/protocol.md#k-27`.
     pub(super) redirects: HashMap<String, String>,
     /// Names that the client should request next.
@@ -195,6 +196,15 @@ impl StreamState {
         if let Some(slot) = self.tracks.get_mut(track) {
             *slot = Some(state);
         }
+    }
+
+    /// Sets a timer of a track that is not lent, unless one expires earlier. Returns whether the timer
+    /// was set.
+    pub(super) fn arm_track(&mut self, track: usize, alarm: Alarm, at: Time) -> bool {
+        let mut state = self.lend(track);
+        let is_set = set_earlier(&mut state.armed, alarm, at);
+        self.give_back(track, state);
+        is_set
     }
 
     /// Stops a timer that has expired. Returns whether the timer was the current one.

@@ -305,7 +305,7 @@ fn sentences_show_empty_names_and_single_resources() {
     let texts: Vec<&str> = found.iter().map(|(_, text, _)| text.as_str()).collect();
     for wanted in [
         "client refused RDS 1; none in force",
-        "server owes EDS \"\", asked in #1",
+        "client: \"\": requested: no resource has an empty name",
         "server: A: empty response deletes the only resource (guess)",
     ] {
         assert!(texts.contains(&wanted), "{wanted}: {texts:#?}");

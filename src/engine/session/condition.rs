@@ -48,6 +48,8 @@ impl Track {
             (TypeState::Sent, at)
         } else if let Some(at) = owed_since {
             (TypeState::Wait, at)
+        } else if self.is_unsubscribed() {
+            (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         } else if self.verdicts.in_force.is_some() || self.verdicts.has_unseen {
             (TypeState::Synced, self.verdicts.last_at.unwrap_or(self.traffic.began))
         } else if !self.subscribed.is_empty()
@@ -60,6 +62,11 @@ impl Track {
             (TypeState::Idle, self.subscription.changed_at.max(self.traffic.began))
         };
         Condition { state, since }
+    }
+
+    /// Whether the client is known to subscribe to nothing.
+    fn is_unsubscribed(&self) -> bool {
+        self.names_known && self.subscribed.names.is_empty() && !self.subscribed.may_be_wildcard()
     }
 
     /// Whether the server has not sent something that the client asked for.
@@ -102,6 +109,9 @@ impl Track {
         limits: Limits,
     ) -> (ResourceState, Option<AbsentBy>) {
         let request = self.waiting.get(name);
+        if name == Sym::EMPTY && slot.is_none() {
+            return (ResourceState::Absent, None);
+        }
         // Nothing is waited for once the stream has ended.
         let ended = self.ended.map_or(now, |at| now.min(at));
         let waiting = || match request {

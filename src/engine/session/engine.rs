@@ -13,10 +13,11 @@ use super::failing::Failures;
 use super::names::NameRuns;
 use super::node::NodeDigests;
 use super::outcome::{Outcome, SessionEvent};
+use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
-use super::warming::{Needs, WarmingView, can_warm, is_needed};
+use super::warming::{Needs, can_warm, is_needed};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, visits, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
@@ -41,8 +42,8 @@ pub(crate) struct Engine {
     semantics: Option<SharedSemantics>,
     /// The resources that clusters and listeners wait for.
     pub(super) needs: Needs,
-    /// Streams of one type by node id: such a client receives what it needs on other streams.
-    pub(super) siblings: HashMap<Arc<str>, Vec<usize>>,
+    /// Streams by node id, for clients that receive what they need on several streams.
+    pub(super) siblings: HashMap<Arc<str>, Siblings>,
     /// Pushes are compared by bytes only.
     by_bytes: bool,
     timed: bool,
@@ -80,9 +81,6 @@ impl ClientHistory {
         ClientHistory { node, host, server: stream.open.server.clone(), method: stream.open.method.clone() }
     }
 }
-
-/// Streams of one client that are searched for needed resources.
-const MAX_SIBLINGS: usize = 16;
 
 /// A message to be handled.
 struct ReceivedMessage<'a> {
@@ -334,14 +332,10 @@ impl Engine {
             *next
         });
         let members = &mut self.sessions.entry(session).or_default().all;
-        if let Some(node) = stream.node_id.as_ref().filter(|_| !stream.is_aggregated()) {
-            let known = self.siblings.entry(node.clone()).or_default();
-            if known.len() > MAX_SIBLINGS {
-                let streams = &self.streams;
-                known.retain(|other| streams.get(*other).is_some_and(|other| other.closed.is_none()));
-                known.drain(..known.len().saturating_sub(MAX_SIBLINGS));
-            }
-            known.push(index);
+        if let Some(node) = &stream.node_id {
+            let is_open =
+                |other: usize| self.streams.get(other).is_some_and(|stream| stream.closed.is_none());
+            self.siblings.entry(node.clone()).or_default().add(index, stream.is_aggregated(), is_open);
         }
         let place = members.partition_point(|other| *other < index);
         members.insert(place, index);
@@ -531,24 +525,6 @@ impl Engine {
         for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
             progress.iter().for_each(|progress| track.warming.settle(progress, at));
         }
-    }
-
-    /// Returns the indices of a stream and of the other open streams of its client that carry one
-    /// type each; of a closed stream also those that closed with it.
-    pub(super) fn client_of(&self, index: usize) -> Vec<usize> {
-        let Some(stream) = self.streams.get(index) else { return vec![index] };
-        let others = stream.node_id.as_ref().and_then(|node| self.siblings.get(node));
-        let others = others.map_or(&[][..], Vec::as_slice);
-        let is_beside = |other: &Stream| super::engine_prior::is_beside(other, stream);
-        let is_other = |other: &&usize| **other != index && self.streams.get(**other).is_some_and(is_beside);
-        let others = others.iter().rev().filter(is_other).take(MAX_SIBLINGS);
-        std::iter::once(index).chain(others.copied()).collect()
-    }
-
-    /// Returns a stream and the streams beside it, to read what warms.
-    pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
-        let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
-        WarmingView::new(catalog, &self.needs, streams.collect())
     }
 
     /// Counts a message, and binds its stream to the node of a request. Returns the node before, if

@@ -56,10 +56,7 @@ impl Engine {
         self.sessions.retain(|_, session| !session.all.is_empty());
         let sessions: BTreeSet<usize> = self.sessions.keys().copied().collect();
         self.by_client.retain(|_, session| sessions.contains(session));
-        self.siblings.retain(|_, streams| {
-            streams.retain(|index| kept.contains(index));
-            !streams.is_empty()
-        });
+        self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
         let nodes = self.streams().iter().filter_map(|stream| stream.node_id.clone()).collect();

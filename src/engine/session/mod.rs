@@ -40,6 +40,7 @@ mod refusals;
 mod resource_set;
 mod responses;
 mod semantics;
+mod siblings;
 mod sotw;
 mod stream;
 mod stream_index;
@@ -83,7 +84,7 @@ pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
-pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, is_needed};
+pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, can_warm, is_needed};
 pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named, resource_type, respelled};
 
 use std::sync::Arc;

@@ -193,7 +193,7 @@ impl Stream {
         Some(peer.rsplit_once(':').map_or(peer, |(host, _)| host))
     }
 
-    pub(super) fn is_aggregated(&self) -> bool {
+    pub(crate) fn is_aggregated(&self) -> bool {
         self.variant().is_some_and(Variant::is_aggregated)
     }
 
@@ -278,7 +278,7 @@ impl Stream {
     }
 
     /// The known kinds of the tracks.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = Kind> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = Kind> {
         self.known_tracks().filter_map(|track| track.kind)
     }
 

@@ -91,15 +91,19 @@ impl PendingNames {
         used.names(self.single.keys());
     }
 
-    /// Adds all names of a first request.
-    pub(crate) fn add_all(&mut self, names: Vec<Sym>, request: NameRequest, runs: &mut NameRuns) {
+    /// Adds all names of a first request. No resource has an empty name.
+    pub(crate) fn add_all(&mut self, mut names: Vec<Sym>, request: NameRequest, runs: &mut NameRuns) {
+        names.retain(|name| *name != Sym::EMPTY);
         if !names.is_empty() {
             self.shared = Some((runs.intern(names), request));
         }
     }
 
-    /// Adds a name, or counts one more request for it.
+    /// Adds a name, or counts one more request for it. No resource has an empty name.
     pub(crate) fn add(&mut self, name: Sym, request: NameRequest) {
+        if name == Sym::EMPTY {
+            return;
+        }
         self.spread();
         match self.single.get_mut(&name) {
             Some(known) => {

@@ -167,6 +167,8 @@ pub(crate) struct MissingNeed {
     pub(crate) is_resend: bool,
     /// The server owes the client the resource, whether or not another one waits for it.
     pub(crate) is_owed: bool,
+    /// The response that says that the resource does not exist.
+    pub(crate) absent: Option<Seq>,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -332,7 +334,8 @@ impl WarmingView<'_> {
         match self.tracks_of(key.kind).find_map(request) {
             Some((asked, is_owed)) => {
                 let (since, asked) = (batch.at, Some(asked));
-                NeedState::Missing(MissingNeed { key, since, asked, is_resend: false, is_owed })
+                let (is_resend, absent) = (false, None);
+                NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
             }
             None => NeedState::Unasked,
         }
@@ -346,16 +349,23 @@ impl WarmingView<'_> {
         let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
-            Presence::Removed | Presence::Absent(_) | Presence::Released => true,
+            // Endpoints and secrets that do not exist let a cluster go on without them. Envoy ignores
+            // that routes do not exist, and keeps those that were removed.
+            Presence::Absent(_) => key.kind != Kind::Rds,
+            Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
+            Presence::Released => true,
             Presence::Again | Presence::Expired => false,
         };
-        let mut is_resend = false;
+        let (mut is_resend, mut absent) = (false, None);
         for track in of_kind() {
             let Some(slot) = track.sent.get(self.catalog, key.name) else { continue };
             if is_met(track, &slot) {
                 return NeedState::Met;
             }
             is_resend |= slot.is_present();
+            if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
+                absent = track.responses.get(slot.order).map(|response| response.seq);
+            }
         }
         let Some(covering) = of_kind().find(|track| track.covers(self.catalog, key.name, None)) else {
             return NeedState::Unasked;
@@ -368,7 +378,7 @@ impl WarmingView<'_> {
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
-        NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed })
+        NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).

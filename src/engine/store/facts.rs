@@ -192,6 +192,8 @@ pub struct StateFact {
     pub effective: Option<Vec<Arc<str>>>,
     /// Requested names that were never sent.
     pub missing: Vec<Arc<str>>,
+    /// Number of names that the server has not sent in time.
+    pub overdue: u64,
     /// Requested names that the server has removed or reported as missing.
     pub absent: Vec<Arc<str>>,
     /// Number of resources that the client uses, or has yet to accept or refuse.

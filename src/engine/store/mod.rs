@@ -53,7 +53,7 @@ use std::time::Duration;
 
 use crate::engine::session::{Engine, Limits, Outcome, Stream};
 use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Frame, FramePayload, Message};
 use history::History;
 
@@ -306,9 +306,18 @@ impl Store {
         let Some(node) = own.node_id.as_deref() else { return vec![stream] };
         let streams = || self.engine.streams().iter().filter(|of| of.node_id.as_deref() == Some(node));
         let continued: HashSet<StreamId> = streams().filter_map(|of| of.reconnect_of).collect();
+        let open: HashSet<Kind> =
+            streams().filter(|of| of.closed.is_none()).flat_map(|of| of.kinds()).collect();
+        // The client keeps what a stream of one type has sent until another stream takes over.
+        let is_kept = |of: &Stream| {
+            !of.is_aggregated()
+                && !own.is_aggregated()
+                && !continued.contains(&of.id)
+                && of.kinds().all(|kind| !open.contains(&kind))
+        };
         let is_beside = |of: &Stream| match (&of.closed, &own.closed) {
             (None, _) => true,
-            (Some(_), None) => false,
+            (Some(_), None) => is_kept(of),
             (Some((ended, _)), Some((own_ended, _))) => {
                 let overlaps = of.opened < *own_ended && own.opened < *ended;
                 overlaps && !continued.contains(&of.id)

@@ -198,6 +198,7 @@ impl Store {
                 names
             }),
             missing,
+            overdue: track.owed(now, self.limits).overdue,
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),
             newest_accepted: track.verdicts.newest_accepted,

@@ -52,6 +52,8 @@ pub struct NeededResource {
     pub is_resend: bool,
     /// Whether the server owes the resource even if nothing waited for it.
     pub is_owed: bool,
+    /// The response that says that the resource does not exist.
+    pub absent: Option<Seq>,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -188,6 +190,7 @@ impl Store {
             asked: need.asked,
             is_resend: need.is_resend,
             is_owed: need.is_owed,
+            absent: need.absent,
         }
     }
 

@@ -112,6 +112,7 @@ fn state_fact() -> StateFact {
         names: Vec::new(),
         effective: Some(vec!["*".into()]),
         missing: Vec::new(),
+        overdue: 0,
         absent: Vec::new(),
         resources: 0,
         newest_accepted: None,

@@ -17,6 +17,7 @@ pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
         out.put("since", time(need.since, clock));
         out.put("asked", need.asked.map(|n| n.0));
         out.put("again", need.is_resend);
+        out.put("absent", need.absent.map(|n| n.0));
         out.done()
     });
     let mut out = Object::bare();

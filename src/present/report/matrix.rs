@@ -29,6 +29,8 @@ pub struct Row {
     pub streams: Vec<Arc<StreamFact>>,
     /// How often the client has reconnected.
     pub reconnects: usize,
+    /// Closed streams of the node beside the open ones, and the one that the open one continues.
+    ended: Vec<StreamId>,
     /// One cell per type; `None`: the type was not requested.
     pub cells: Vec<Option<Arc<SummaryFact>>>,
     /// The worst state of the cells.
@@ -145,17 +147,21 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
         if let (Some(variant), true) = (variant.filter(|v| !v.is_aggregated()), stream.node.is_some()) {
             if let Some(row) = shared.get(&(name.clone(), variant)).and_then(|i| rows.get_mut(*i)) {
                 row.reconnects += reconnects;
+                row.ended.extend(before.get(&stream.stream));
                 row.streams.push(stream);
                 continue;
             }
             shared.insert((name.clone(), variant), rows.len());
         }
-        let streams = vec![stream];
-        rows.push(Row { key, name, variant, streams, reconnects, cells: Vec::new(), worst: TypeState::Idle });
+        let ended = before.get(&stream.stream).copied().into_iter().collect();
+        let (streams, cells, worst) = (vec![stream], Vec::new(), TypeState::Idle);
+        rows.push(Row { key, name, variant, streams, reconnects, ended, cells, worst });
     }
     for row in &mut rows {
         row.streams.sort_by_key(|stream| stream.stream);
         if row.streams.iter().any(|stream| stream.closed.is_none()) {
+            let closed = row.streams.iter().filter(|stream| stream.closed.is_some());
+            row.ended.extend(closed.map(|stream| stream.stream));
             row.streams.retain(|stream| stream.closed.is_none());
         }
     }
@@ -169,6 +175,12 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
         row.cells = vec![None; types.len()];
         row_of.extend(row.streams.iter().map(|stream| (stream.stream, i)));
     }
+    let mut ended_of: HashMap<StreamId, usize> = HashMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        ended_of.extend(row.ended.iter().map(|stream| (*stream, i)));
+    }
+    let (ended, cells): (Vec<_>, Vec<_>) =
+        cells.into_iter().partition(|cell| ended_of.contains_key(&cell.stream));
     let column_of: HashMap<&TypeUrl, usize> = types.iter().enumerate().map(|(i, url)| (url, i)).collect();
     for cell in cells {
         let row = row_of.get(&cell.stream).and_then(|i| rows.get_mut(*i));
@@ -178,6 +190,7 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
             *slot = Some(cell);
         }
     }
+    fill_closed(rows, &ended_of, &column_of, ended);
     for row in rows {
         let states = row.cells.iter().flatten().map(|cell| cell.state);
         row.worst = if row.is_closed() {
@@ -185,5 +198,25 @@ fn fill(rows: &mut [Row], types: &[TypeUrl], cells: Vec<Arc<SummaryFact>>) {
         } else {
             states.min_by_key(|state| severity(*state)).unwrap_or(TypeState::Idle)
         };
+    }
+}
+
+/// Puts the states of closed streams into the cells of types that no open stream of the row
+/// requests, the newest first.
+///
+/// A type that was in order is not in use any more if a new stream of the client leaves it out.
+fn fill_closed(
+    rows: &mut [Row],
+    row_of: &HashMap<StreamId, usize>,
+    column_of: &HashMap<&TypeUrl, usize>,
+    cells: Vec<Arc<SummaryFact>>,
+) {
+    for cell in cells.into_iter().rev() {
+        let row = row_of.get(&cell.stream).and_then(|i| rows.get_mut(*i));
+        let (Some(row), Some(column)) = (row, column_of.get(&cell.type_url)) else { continue };
+        let is_left_out = row.variant.is_some_and(Variant::is_aggregated)
+            && matches!(cell.last_state, Some(TypeState::Synced | TypeState::Idle));
+        let slot = row.cells.get_mut(*column).filter(|slot| slot.is_none() && !is_left_out);
+        slot.into_iter().for_each(|slot| *slot = Some(cell.clone()));
     }
 }

@@ -82,7 +82,7 @@ pub fn severity(state: TypeState) -> u8 {
 pub struct Counts {
     /// Rejected responses that no later ACK supersedes.
     pub open_nacks: u64,
-    /// Requested names without a resource.
+    /// Requested names whose resources are overdue.
     pub missing: u64,
     /// Requested names.
     pub names: u64,
@@ -93,13 +93,13 @@ pub struct Counts {
 impl From<&SummaryFact> for Counts {
     fn from(fact: &SummaryFact) -> Counts {
         let file = fact.variant == Variant::File;
-        Counts { open_nacks: fact.open_nacks, missing: fact.missing, names: fact.names, file }
+        Counts { open_nacks: fact.open_nacks, missing: fact.overdue, names: fact.names, file }
     }
 }
 
 impl From<&StateFact> for Counts {
     fn from(fact: &StateFact) -> Counts {
-        let (missing, names) = (fact.missing.len() as u64, fact.names.len() as u64);
+        let (missing, names) = (fact.overdue, fact.names.len() as u64);
         let file = fact.variant == Variant::File;
         Counts { open_nacks: fact.open_nacks, missing, names, file }
     }

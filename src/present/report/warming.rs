@@ -21,6 +21,7 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         let asked = first.asked.map_or("not asked again".to_owned(), |n| format!("asked in #{}", n.0));
         let updated = format!("updated in #{}", fact.response.0);
         let notes: Vec<String> = match (fact.is_update, first.asked) {
+            (false, None) if first.absent.is_some() => vec![format!("sent in #{}", fact.response.0)],
             (true, None) => vec![updated],
             (true, Some(_)) => vec![updated, asked],
             (false, _) => vec![asked],
@@ -29,7 +30,10 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
     }
     let owed = if fact.needs.len() > 1 { "them" } else { "it" };
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", also unchanged" } else { "" };
-    text.push_str(&format!(": the server owes {owed}{again}"));
+    match fact.needs.iter().find_map(|need| need.absent) {
+        Some(absent) => text.push_str(&format!(": the server says that it does not exist (#{})", absent.0)),
+        None => text.push_str(&format!(": the server owes {owed}{again}")),
+    }
     if let Some(withheld) = fact.withheld {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }

@@ -22,12 +22,9 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Response(f
 
 use std::time::Duration;
 
-use super::super::references::{OpenFinding, ReferenceGraphs};
+use super::super::references::{OpenFinding, ROUTE_KINDS, ReferenceGraphs};
 use crate::engine::session::{ResourceSet, SymSet, Track};
 use crate::wire::event::{Kind, Sym};
-
-/// Types whose resources refer to clusters.
-const USERS: [Kind; 3] = [Kind::Rds, Kind::Lds, Kind::Vhds];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let removes = response.track.kind == Some(Kind::Cds) && !response.outcome.removed.is_empty();
@@ -36,7 +33,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     }
     let removed: SymSet = response.outcome.removed.iter().copied().collect();
     let (mut names, mut same_stream) = (Vec::new(), false);
-    for kind in USERS {
+    for kind in ROUTE_KINDS {
         for (stream, track) in ctx.tracks_of(kind) {
             let used = named(ctx, track, &track.accepted, &removed);
             same_stream |= stream == ctx.stream_index && !used.is_empty();
@@ -59,16 +56,17 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
 
 /// Softens findings whose new route follows within a second.
 fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let routes = response.track.kind.is_some_and(|kind| USERS.contains(&kind));
+    let routes = response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
     if !routes || ctx.source_state.graphs.breaks.is_empty() {
         return;
     }
     let (at, index) = (ctx.at, ctx.stream_index);
-    ctx.source_state.graphs.breaks.retain(|window| at.since(window.since) <= Duration::from_secs(1));
+    let is_recent =
+        |window: &&OpenFinding| window.stream == index && at.since(window.since) <= Duration::from_secs(1);
     let mut softened = Vec::new();
-    for window in ctx.source_state.graphs.breaks.iter().filter(|window| window.stream == index) {
+    for window in ctx.source_state.graphs.breaks.iter().filter(is_recent) {
         let removed: SymSet = window.clusters.iter().copied().collect();
-        let still = USERS.iter().flat_map(|kind| ctx.tracks_of(*kind));
+        let still = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
         if !still.into_iter().any(|(_, track)| !named(ctx, track, &track.sent, &removed).is_empty()) {
             softened.push(window.finding);
         }

@@ -21,6 +21,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use super::super::lasting::{Lasting, LastingState};
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.is_full_state() && response.view.resources.is_empty() && !response.outcome.removed.is_empty()
     {
@@ -29,6 +31,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
             all => format!("empty response deletes all {all} resources"),
         };
         let (blame, names) = (Blame::Server, response.outcome.removed.as_slice());
-        ctx.report(&RULE, FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() });
+        let found = FindingDraft { blame, text, names, guess: true, ..FindingDraft::default() };
+        let state = LastingState::Emptied(response.track.kind);
+        ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
     }
 }

@@ -22,11 +22,14 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 
+use super::super::lasting::{Lasting, LastingState};
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if request.outcome.added.contains(&Sym::EMPTY) {
         let text = "requested: no resource has an empty name".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]));
+        let found = FindingDraft::new(Blame::Client, text, &[Sym::EMPTY]);
+        let state = LastingState::Requested;
+        ctx.report_lasting(&RULE, found, Lasting { state, since: ctx.at, past: None });
     }
 }

@@ -20,8 +20,7 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"));
 
-pub(super) static CHECKS: &[Check] =
-    &[Check::Response(check), Check::Request(verdict), Check::Request(close)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 
 use crate::engine::session::MessageKind;
 use crate::wire::event::Kind;
@@ -75,32 +74,5 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         let draft = FindingDraft::new(Blame::Server, text, &names);
         let Some(finding) = ctx.report(&RULE, draft) else { return };
         super::support::follow_unknown_clusters(ctx, finding, names);
-    }
-}
-
-/// Ends the finding when the client accepts the cluster.
-fn close(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let clusters = request.track.kind == Some(Kind::Cds) && request.outcome.kind == MessageKind::Ack;
-    if !clusters || ctx.source_state.graphs.windows.is_empty() {
-        return;
-    }
-    let (client, at, catalog) = (ctx.client(), ctx.at, ctx.catalog());
-    let (mut windows, mut closed) = (std::mem::take(&mut ctx.source_state.graphs.windows), Vec::new());
-    windows.retain_mut(|window| {
-        if window.client == client {
-            window.clusters.retain(|name| !request.track.accepted.is_present(catalog, *name));
-        }
-        let open = !window.clusters.is_empty();
-        if !open {
-            closed.push((window.finding, window.since));
-        }
-        open
-    });
-    // Another window may keep the finding open.
-    closed.retain(|(finding, _)| windows.iter().all(|window| window.finding != *finding));
-    ctx.source_state.graphs.windows = windows;
-    for (finding, since) in closed {
-        let note = format!("; the cluster arrived after {:.1}s", at.since(since).as_secs_f64());
-        ctx.findings.end(finding, at, &note);
     }
 }

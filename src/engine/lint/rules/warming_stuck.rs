@@ -26,35 +26,36 @@ pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 use super::super::lasting::{Lasting, LastingState};
 use super::super::state::MAX_NAMES;
 use crate::engine::store::WarmingFact;
-use crate::wire::event::{Kind, Seq, Sym};
+use crate::wire::event::{Kind, Seq, Sym, Time};
 
 fn check(ctx: &mut RuleContext<'_>) {
     let (at, limit) = (ctx.at, ctx.options.timers.warm);
     let Some(track) = ctx.current_track() else { return };
-    let checked = ctx.state.warming_checked_until;
-    let is_refused = |fact: &WarmingFact| track.refused.contains(ctx.sym(&fact.name));
     let mut due = Vec::new();
     let mut next = None;
+    let reported = std::mem::take(&mut ctx.state.reported_warming);
     for fact in ctx.store.warming_of_track(ctx.stream, track) {
-        if at.since(fact.since) < limit {
-            next = next.or(Some(fact.since.after(limit)));
-        } else if checked.is_none_or(|checked| fact.response > checked)
-            && !is_refused(&fact)
-            && ctx.has_all_since(fact.response)
-        {
+        let name = ctx.sym(&fact.name);
+        if at.since(waited_since(&fact)) < limit {
+            let due = waited_since(&fact).after(limit);
+            next = Some(next.map_or(due, |next: Time| next.min(due)));
+            continue;
+        }
+        let is_reported = reported.get(&name) == Some(&fact.response);
+        ctx.state.reported_warming.insert(name, fact.response);
+        if !is_reported && !track.refused.contains(name) && ctx.has_all_since(fact.response) {
             due.push(fact);
         }
     }
     if let Some(next) = next {
         ctx.arm(Alarm::Warming, next);
     }
-    ctx.state.warming_checked_until = due.iter().map(|fact| fact.response).max().max(checked);
     for is_update in [false, true] {
         let batch = due.iter().filter(|fact| fact.is_update == is_update);
         let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
-        let Some(since) = batch.clone().map(|fact| fact.since).min() else { continue };
+        let Some(since) = batch.clone().map(waited_since).min() else { continue };
         let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
         let state = LastingState::Warming(needs.take(MAX_NAMES).collect());
         let (what, note) = (needed(batch.clone()), note(batch));
@@ -66,6 +67,11 @@ fn check(ctx: &mut RuleContext<'_>) {
             Lasting { state, since, past },
         );
     }
+}
+
+/// Returns when the wait began: with the response, or with the first request for a needed resource.
+fn waited_since(fact: &WarmingFact) -> Time {
+    fact.needs.iter().map(|need| need.since).min().map_or(fact.since, |since| since.max(fact.since))
 }
 
 /// Returns why Envoy waits for endpoints that it has.

@@ -30,6 +30,7 @@ const WAITS: &[Field] = &[
         "number of the first request; unknown if the client did not ask again after an update",
     ),
     field(Always, "again", Bool, "whether the client has the resource and needs it once more"),
+    known(Always, "absent", Count, "number of the response that says that the resource does not exist"),
 ];
 
 pub(super) const UNAVAILABLE: &[Field] = &[

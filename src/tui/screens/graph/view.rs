@@ -52,7 +52,10 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
     let mut line = vec![plain(format!(" {}", parts.join(&to)))];
     match graph.problems().count() as u64 {
-        0 => line.push(span("   all ready", Role::Ok)),
+        0 => match graph.not_asked() {
+            0 => line.push(span("   all ready", Role::Ok)),
+            n => line.push(span(format!("   {} not asked for", text::count(n)), Role::Muted)),
+        },
         n => line.push(span(format!("   {} not ready", text::count(n)), Role::Warn)),
     }
     if screen.view.problems {

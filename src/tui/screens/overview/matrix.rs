@@ -47,7 +47,7 @@ pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -
     let words = report::state_text(cell.state, cell, glyphs.times);
     let text = match cell.state {
         TypeState::Miss if narrow => {
-            format!("{symbol} {}/{} {age}", count(cell.missing), count(cell.names))
+            format!("{symbol} {}/{} {age}", count(cell.overdue), count(cell.names))
         }
         TypeState::Synced if narrow => format!("{symbol} OK {age}"),
         TypeState::Idle if narrow => symbol.to_owned(),
