@@ -249,6 +249,8 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["get", "tests/fixtures/rows/K-29.xds", "eds", "-o", "json"],
         &["get", "tests/fixtures/cli/relay.jsonl", "cds", "-o", "json"],
         &["get", "tests/fixtures/cli/alternative.xds", "lds", "-o", "json"],
+        &["status", "tests/fixtures/cli/absent-routes.xds", "-o", "json"],
+        &["get", "tests/fixtures/cli/absent-routes.xds", "lds", "-o", "json"],
         // Between a request with an old nonce and its successor.
         &["get", "tests/fixtures/scripts/S-09.xds", "--subscriptions", "--at", "#7", "-o", "json"],
     ] {

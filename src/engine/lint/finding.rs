@@ -1,5 +1,6 @@
 //! Findings of rules, merged where they repeat.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -78,6 +79,11 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Returns the key that sorts findings of one cause: the severest first, then what lasts.
+    pub(crate) fn rank(&self) -> (Reverse<Severity>, bool) {
+        (Reverse(self.severity), self.over.is_some())
+    }
+
     /// Occurrences per second, if the finding is a loop that lasts a second or more.
     pub fn rate(&self) -> Option<f64> {
         let secs = self.last.since(self.first).as_secs_f64();

@@ -113,6 +113,8 @@ impl Track {
             TypeState::Sent
         } else if owed_since.is_some() {
             TypeState::Wait
+        } else if self.names_known && self.wants.names.is_empty() && self.wants.wildcard == Wildcard::None {
+            TypeState::Idle
         } else if self.accepted_unseen || self.responses.iter().any(|other| is_accepted(other.status)) {
             TypeState::Synced
         } else if wants_something && (!self.accepted().is_empty() || self.claimed.is_some()) {

@@ -98,6 +98,8 @@ pub(super) struct Track {
     pub(super) delta: bool,
     /// Messages before the first recorded one may be missing.
     pub(super) partial: bool,
+    /// All names to which the client subscribes are known.
+    pub(super) names_known: bool,
     /// SotW: the version in the newest request.
     pub(super) reported: Text,
     pub(super) requests: usize,
@@ -166,6 +168,7 @@ impl Track {
             kind,
             delta,
             partial,
+            names_known: !partial,
             reported: "",
             requests: 0,
             responses: Vec::new(),
@@ -198,6 +201,7 @@ impl Track {
     pub(super) fn lose_messages(&mut self) {
         self.gap = self.responses.len();
         self.nonces_known = false;
+        self.names_known = false;
         if self.requests == 0 {
             self.partial = true;
             self.wants.wildcard = Wildcard::Unknown;
@@ -220,6 +224,8 @@ impl Track {
 
     pub(super) fn request(&mut self, stamp: Stamp, ask: &Ask, prior: Option<&Track>) -> RequestFacts {
         let reading = nonces::read(self, ask);
+        // A SotW request restates all names.
+        self.names_known |= !self.delta || self.starts_with(ask);
         let mut facts = RequestFacts {
             class: reading.class,
             kind: MessageKind::Repeat,

@@ -91,7 +91,7 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
             problems.push(problem);
         }
     }
-    let rank = |index: &usize| (findings.get(*index).map(|of| std::cmp::Reverse(of.severity)), *index);
+    let rank = |index: &usize| (findings.get(*index).map(Finding::rank), *index);
     problems.iter_mut().for_each(|problem| problem.findings.sort_by_key(rank));
 }
 

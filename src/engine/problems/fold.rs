@@ -80,7 +80,7 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
     let mut groups: Vec<FindingGroup> = groups.into_values().collect();
     let rank = |index: &usize| {
         let finding = findings.get(*index);
-        (finding.map(|of| std::cmp::Reverse(of.severity)), finding.map(|of| of.first), *index)
+        (finding.map(|of| of.rank()), finding.map(|of| of.first), *index)
     };
     groups.iter_mut().for_each(|group| group.sort_by_key(rank));
     groups.sort_by_key(|group| group.first().map(rank));

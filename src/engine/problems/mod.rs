@@ -96,7 +96,7 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
     groups.extend(of_rest.into_iter().map(original));
     groups.sort_by_key(|group: &FindingGroup| {
         let lead = group.first().and_then(|index| findings.get(*index));
-        (lead.map(|of| std::cmp::Reverse(of.severity)), lead.map(|of| of.first), group.first().copied())
+        (lead.map(Finding::rank), lead.map(|of| of.first), group.first().copied())
     });
     groups
 }

@@ -32,7 +32,7 @@ fn clients(count: usize) -> String {
 
 #[test]
 fn drops_the_oldest_messages_and_shows_the_rest_unchanged() {
-    let (_folder, path) = written(&clients(110), 100);
+    let (_folder, path) = written(&clients(150), 100);
     let (mut small, mut whole) = (read(&path, 1_500_000), read(&path, usize::MAX));
     let before = small.before();
     assert!(before > 1000 && before < small.messages() - 100, "{before} of {}", small.messages());

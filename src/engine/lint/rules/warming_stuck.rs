@@ -36,8 +36,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let reported = std::mem::take(&mut ctx.state.reported_warming);
     for fact in ctx.store.warming_of_track(ctx.stream, track) {
         let name = ctx.sym(&fact.name);
-        if at.since(waited_since(&fact)) < limit {
-            let due = waited_since(&fact).after(limit);
+        if at.since(fact.since) < limit {
+            let due = fact.since.after(limit);
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
@@ -55,7 +55,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
             batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
         evidence.dedup();
-        let Some(since) = batch.clone().map(waited_since).min() else { continue };
+        let Some(since) = batch.clone().map(|fact| fact.since).min() else { continue };
         let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
         let state = LastingState::Warming(needs.take(MAX_NAMES).collect());
         let (what, note) = (needed(batch.clone()), note(batch));
@@ -67,11 +67,6 @@ fn check(ctx: &mut RuleContext<'_>) {
             Lasting { state, since, past },
         );
     }
-}
-
-/// Returns when the wait began: with the response, or with the first request for a needed resource.
-fn waited_since(fact: &WarmingFact) -> Time {
-    fact.needs.iter().map(|need| need.since).min().map_or(fact.since, |since| since.max(fact.since))
 }
 
 /// Returns why Envoy waits for endpoints that it has.

@@ -162,7 +162,7 @@ fn resolves_aliases() {
          expect resource 1 vhds rc/site present aliases=[rc/foo.com rc/bar.com] origin=named
          > n=1
          > unsub=[rc/bar.com]
-         expect state 1 vhds synced names=[] resources=0
+         expect state 1 vhds idle names=[] resources=0
          expect resource 1 vhds rc/site released",
     );
 }
