@@ -322,8 +322,8 @@ fn lint_of_the_tour() {
     // Rejects, receives the same again, and waits for missing endpoints.
     let gateway = ["nack", "nack-resend-loop", "name-not-delivered"];
     assert_eq!(of("edge-gw-1"), with(&gateway));
-    // Does not answer a push.
-    assert_eq!(of("ratings-v1-77d0"), with(&["response-unanswered", "version-churn"]));
+    // Does not answer the push of routes, so that it has no route to the missing cluster.
+    assert_eq!(of("ratings-v1-77d0"), ["pgv-violation", "response-unanswered", "version-churn"]);
     // Requests a missing cluster only.
     assert_eq!(of("grpc-cart-0"), ["name-not-delivered"]);
     assert_eq!(of("reviews-v2-6b8f"), common);

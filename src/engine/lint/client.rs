@@ -51,8 +51,8 @@ impl<'a> RuleContext<'a> {
     /// streams that carry clusters.
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
-    /// cluster from the route, so the route comes first. A cluster that the client refuses, and does
-    /// not have, counts as sent unless `is_in_use`.
+    /// cluster from the route, so the route comes first. A cluster that the client refuses, and
+    /// does not have, counts as sent unless `is_in_use`.
     pub(super) fn unknown_clusters(
         &self,
         track: &Track,

@@ -198,8 +198,8 @@ impl StreamState {
         }
     }
 
-    /// Sets a timer of a track that is not lent, unless one expires earlier. Returns whether the timer
-    /// was set.
+    /// Sets a timer of a track that is not lent, unless one expires earlier. Returns whether it was
+    /// set.
     pub(super) fn arm_track(&mut self, track: usize, alarm: Alarm, at: Time) -> bool {
         let mut state = self.lend(track);
         let is_set = set_earlier(&mut state.armed, alarm, at);

@@ -349,8 +349,8 @@ impl WarmingView<'_> {
         let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
-            // Endpoints and secrets that do not exist let a cluster go on without them. Envoy ignores
-            // that routes do not exist, and keeps those that were removed.
+            // Endpoints and secrets that do not exist let a cluster go on without them. Envoy
+            // ignores that routes do not exist, and keeps those that were removed.
             Presence::Absent(_) => key.kind != Kind::Rds,
             Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
             Presence::Released => true,
