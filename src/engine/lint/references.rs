@@ -37,7 +37,7 @@ const MAX_REFERENCES: usize = 1 << 20;
 /// Resources of a client without a reference.
 const MAX_RELEASED: usize = 1 << 16;
 /// Findings that may still change.
-const MAX_OPEN_FINDINGS: usize = 1024;
+const MAX_OPEN_FINDINGS: usize = 64;
 
 /// References by content and by client.
 #[derive(Clone, Debug, Default)]
@@ -50,9 +50,9 @@ pub(super) struct ReferenceGraphs {
     /// Whether there were too many references, so that none are known.
     full: bool,
     /// Clusters that routes refer to and that have not arrived: `docs/protocol.md#h-11`.
-    pub(super) windows: Vec<OpenFinding>,
+    pub(super) windows: OpenFindings,
     /// Clusters that were removed although routes refer to them: `docs/protocol.md#h-10`.
-    pub(super) breaks: Vec<OpenFinding>,
+    pub(super) breaks: OpenFindings,
 }
 
 /// The references of one client.
@@ -86,12 +86,14 @@ impl ReferenceCount {
     }
 }
 
+/// Findings that may end or be softened later, by client.
+pub(super) type OpenFindings = HashMap<Arc<str>, Vec<OpenFinding>>;
+
 /// A finding that may end or be softened later.
 #[derive(Clone, Debug)]
 pub(super) struct OpenFinding {
     /// Index among all findings.
     pub(super) finding: usize,
-    pub(super) client: Arc<str>,
     pub(super) stream: usize,
     pub(super) clusters: Vec<Sym>,
     pub(super) since: Time,
@@ -110,9 +112,8 @@ impl ReferenceGraphs {
             keys.for_each(|(_, name)| used.name(*name));
         };
         self.clients.values().for_each(keys);
-        for finding in self.windows.iter().chain(&self.breaks) {
-            used.names(&finding.clusters);
-        }
+        let findings = self.windows.values().chain(self.breaks.values()).flatten();
+        findings.for_each(|finding| used.names(&finding.clusters));
     }
 
     /// Forgets contents that are not used, and marks the names in the others as used.
@@ -128,8 +129,12 @@ impl ReferenceGraphs {
         self.clients.retain(|client, _| dropped.nodes.contains(client));
         let references = self.clients.values().flat_map(|graph| graph.of.values());
         self.size = references.map(|refs| refs.len()).sum();
-        self.windows.retain(|finding| dropped.kept.contains(&finding.stream));
-        self.breaks.retain(|finding| dropped.kept.contains(&finding.stream));
+        for open in [&mut self.windows, &mut self.breaks] {
+            open.retain(|_, findings| {
+                findings.retain(|finding| dropped.kept.contains(&finding.stream));
+                !findings.is_empty()
+            });
+        }
     }
 
     pub(super) fn knows(&self, payload: BlobId) -> bool {
@@ -228,10 +233,11 @@ impl ReferenceGraphs {
         }
     }
 
-    /// Remembers a finding that may change.
-    pub(super) fn open(list: &mut Vec<OpenFinding>, window: OpenFinding) {
-        if list.len() < MAX_OPEN_FINDINGS {
-            list.push(window);
+    /// Remembers a finding of a client that may change.
+    pub(super) fn open(all: &mut OpenFindings, client: Arc<str>, finding: OpenFinding) {
+        let of_client = all.entry(client).or_default();
+        if of_client.len() < MAX_OPEN_FINDINGS {
+            of_client.push(finding);
         }
     }
 }

@@ -3,6 +3,9 @@
 //! Such a finding is over once the client has the cluster, or once no route in force points to the
 //! cluster (docs/protocol.md#h-10, docs/protocol.md#h-11).
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::context::RuleContext;
 use super::references::{OpenFinding, ROUTE_KINDS};
 use crate::engine::session::Track;
@@ -25,31 +28,39 @@ impl RuleContext<'_> {
         if is_empty || !track.kind.is_some_and(is_concerned) {
             return;
         }
-        let mut windows = std::mem::take(&mut self.source_state.graphs.windows);
-        let mut breaks = std::mem::take(&mut self.source_state.graphs.breaks);
-        self.end_mended(&mut windows, "the cluster arrived after");
-        self.end_mended(&mut breaks, "the cluster came back after");
-        (self.source_state.graphs.windows, self.source_state.graphs.breaks) = (windows, breaks);
+        let client = self.client();
+        let graphs = &mut self.source_state.graphs;
+        let (windows, breaks) = (graphs.windows.remove(&client), graphs.breaks.remove(&client));
+        let windows = self.still_open(&client, windows, "the cluster arrived after");
+        let breaks = self.still_open(&client, breaks, "the cluster came back after");
+        let graphs = &mut self.source_state.graphs;
+        graphs.windows.extend(windows.map(|open| (client.clone(), open)));
+        graphs.breaks.extend(breaks.map(|open| (client, open)));
     }
 
-    fn end_mended(&mut self, open: &mut Vec<OpenFinding>, arrived: &'static str) {
-        let (client, at, catalog) = (self.client(), self.at, self.catalog());
-        if open.iter().all(|finding| finding.client != client) {
-            return;
-        }
+    /// Ends those findings of a client that are mended, and returns the others.
+    fn still_open(
+        &mut self,
+        client: &Arc<str>,
+        open: Option<Vec<OpenFinding>>,
+        arrived: &'static str,
+    ) -> Option<Vec<OpenFinding>> {
+        let mut open = open?;
+        let (at, catalog) = (self.at, self.catalog());
         let clusters = self.tracks_of(Kind::Cds);
-        let has_cluster = |name: Sym| clusters.iter().any(|(_, track)| has(catalog, track, name));
+        let mut known = HashMap::new();
+        let mut has_cluster = |name: Sym| {
+            let find = || clusters.iter().any(|(_, track)| has(catalog, track, name));
+            *known.entry(name).or_insert_with(find)
+        };
         // Only verdicts tell which of the routes are in force.
         let is_open = |track: &Track| track.responses.pending().next().is_some();
         let routes = || ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind));
         let are_known = !routes().any(|(_, track)| is_open(track));
         let graphs = &self.source_state.graphs;
-        let is_routed_to = |name: Sym| !are_known || graphs.is_routed_to(&client, name) != Some(false);
+        let is_routed_to = |name: Sym| !are_known || graphs.is_routed_to(client, name) != Some(false);
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
-            if window.client != client {
-                return true;
-            }
             let mut note = "no route points to it any more after";
             window.clusters.retain(|name| {
                 let is_there = has_cluster(*name);
@@ -69,6 +80,7 @@ impl RuleContext<'_> {
         for Ended { finding, since, note } in ended {
             self.findings.end(finding, at, &format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
         }
+        (!open.is_empty()).then_some(open)
     }
 }
 

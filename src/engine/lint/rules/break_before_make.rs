@@ -50,8 +50,8 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let draft = FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) };
     let Some(finding) = ctx.report(&RULE, draft) else { return };
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let window = OpenFinding { finding, client, stream, clusters: names, since };
-    ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, window);
+    let window = OpenFinding { finding, stream, clusters: names, since };
+    ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
 }
 
 /// Softens findings whose new route follows within a second.
@@ -64,14 +64,18 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let is_recent =
         |window: &&OpenFinding| window.stream == index && at.since(window.since) <= Duration::from_secs(1);
     let mut softened = Vec::new();
-    for window in ctx.source_state.graphs.breaks.iter().filter(is_recent) {
+    let client = ctx.client();
+    let of_client = ctx.source_state.graphs.breaks.get(&client);
+    for window in of_client.into_iter().flatten().filter(is_recent) {
         let removed: SymSet = window.clusters.iter().copied().collect();
         let still = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
         if !still.into_iter().any(|(_, track)| !named(ctx, track, &track.sent, &removed).is_empty()) {
             softened.push(window.finding);
         }
     }
-    ctx.source_state.graphs.breaks.retain(|window| !softened.contains(&window.finding));
+    if let Some(of_client) = ctx.source_state.graphs.breaks.get_mut(&client) {
+        of_client.retain(|window| !softened.contains(&window.finding));
+    }
     for finding in softened {
         ctx.findings.soften(finding, "; the new route follows");
     }

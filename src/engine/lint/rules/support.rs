@@ -142,6 +142,6 @@ pub(super) fn report_unknown_clusters(
 /// Follows a finding until the client has the clusters.
 pub(super) fn follow_unknown_clusters(ctx: &mut RuleContext<'_>, finding: usize, names: Vec<Sym>) {
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let open = OpenFinding { finding, client, stream, clusters: names, since };
-    ReferenceGraphs::open(&mut ctx.source_state.graphs.windows, open);
+    let open = OpenFinding { finding, stream, clusters: names, since };
+    ReferenceGraphs::open(&mut ctx.source_state.graphs.windows, client, open);
 }
