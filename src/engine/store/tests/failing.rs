@@ -81,6 +81,12 @@ const LOST: &str = "node edge
     +61s stream 2 ads
     ";
 
+/// [`LOST`] in the delta variant.
+fn lost_delta() -> String {
+    let text = LOST.replace("ads", "delta cds").replace("cds v=1 n=a [A]", "n=a [A@1]");
+    text.replace("> cds v=1 n=a", "> n=a").replace("> cds", "> sub=[A]").replace("< cds", "<")
+}
+
 #[test]
 fn ends_with_a_silent_stream_that_is_owed_nothing() {
     let failing = |text: &str| replay(&format!("{LOST}{text}")).failing_streams().len();
@@ -89,8 +95,7 @@ fn ends_with_a_silent_stream_that_is_owed_nothing() {
     assert_eq!(failing("> cds\nadvance 10s"), 1, "the server is in time");
     assert_eq!(failing("> cds v=7\n< cds v=1 n=b [A]\nadvance 16s"), 0, "the server has sent it");
     assert_eq!(failing("advance 16s"), 1, "nothing was asked for");
-    let delta = LOST.replace("ads", "delta cds").replace("cds v=1 n=a [A]", "n=a [A@1]");
-    let delta = delta.replace("> cds v=1 n=a", "> n=a").replace("> cds", "> sub=[A]").replace("< cds", "<");
+    let delta = lost_delta();
     let failing = |text: &str| replay(&format!("{delta}{text}")).failing_streams().len();
     assert_eq!(failing("> sub=[A] irv={A:1}\nadvance 16s"), 0);
 }
@@ -106,6 +111,9 @@ fn silence_of_an_open_stream_is_not_that_streams_end() {
     assert_eq!(lost("> cds"), ["miss"], "the server owes everything");
     assert_eq!(lost("> cds v=1\n> eds names=[x]"), ["miss"], "the server owes an endpoint");
     assert_eq!(lost("> cds v=7"), ["miss"], "the server owes the newest version");
+    let delta = lost_delta();
+    let owed = words(&format!("{delta}> sub=[A]\nadvance 16s"));
+    assert_eq!(owed, ["miss"], "delta: the client states no version of A");
     assert_eq!(lost(""), ["failing"], "nothing was asked for");
     let rejected = rejected(5, "close status=14 \"refused\"");
     assert_eq!(words(&format!("{rejected}+2s stream 7 ads\n> cds\nadvance 10s")), ["failing", "wait"]);
