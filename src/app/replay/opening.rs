@@ -122,7 +122,11 @@ where
             0 => format!("Reading {all}"),
             percent => format!("Reading: {percent}% of {all}"),
         };
-        vec![far, "".into(), "The screens show each message as soon as it is read. q leaves".into()]
+        vec![
+            far,
+            "".into(),
+            "The screens show a recording as soon as it is read, other sources at the end. q leaves".into(),
+        ]
     }
 }
 
