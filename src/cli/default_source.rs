@@ -14,7 +14,8 @@ use super::{identity, offline};
 const BOOTSTRAP_VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
 
 /// Verbs that accept a server as SOURCE.
-const VERBS: [&str; 9] = ["watch", "client", "wait", "get", "status", "log", "lint", "export", "info"];
+const VERBS: [&str; 10] =
+    ["watch", "client", "wait", "get", "status", "log", "lint", "report", "export", "info"];
 
 /// Adds the bootstrap of the environment to a command line without SOURCE, and returns a note about
 /// that.
@@ -69,6 +70,7 @@ pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
             }
             Verb::Status(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Log(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Report(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Export(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Info(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Replay(args) if args.source.source.is_empty() => return Err(no_source("")),

@@ -143,7 +143,8 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
         }
     }
     for (mark, meaning) in report::MARKS {
-        if word.trim_matches(['(', ')']) == mark.trim_matches(['(', ')']) || word == "(?)" || word == "?" {
+        let is_guess = mark == "(guess)" && (word == "(?)" || word == "?");
+        if word.trim_matches(['(', ')']).eq_ignore_ascii_case(mark.trim_matches(['(', ')'])) || is_guess {
             found.push((format!("{mark} (mark)"), meaning));
         }
     }
@@ -155,7 +156,17 @@ fn word_of_ours(word: &str) -> Vec<(String, &'static str)> {
     for kind in MessageKind::ALL.into_iter().filter(|kind| kind.word() == word) {
         found.push((format!("{} (kind of message)", kind.word()), kind_meaning(kind)));
     }
+    if found.is_empty() {
+        found.extend(term(&word).map(|meaning| (format!("{word} (glossary)"), meaning)));
+    }
     found
+}
+
+/// Returns the meaning of a term of the glossary.
+fn term(word: &str) -> Option<&'static str> {
+    let rows = include_str!("../../docs/glossary.md").lines();
+    let mut rows = rows.filter_map(|row| row.strip_prefix("| ")?.strip_suffix(" |")?.split_once(" | "));
+    rows.find(|(term, _)| *term == word && word != "term").map(|(_, meaning)| meaning)
 }
 
 /// Returns how JSON spells the word of a problem.

@@ -222,7 +222,7 @@ fn write_jsonl(
                 continue;
             }
             messages += u64::from(fact.n.is_some());
-            let mut object = super::words::message(&fact, store);
+            let mut object = crate::present::json::complete_message(&fact, store);
             add_body(&mut object, store, &schema, fact.n);
             refusals::add_to(&mut object, store, &schema, &fact);
             *result = objects.put(&object);
@@ -241,9 +241,9 @@ fn write_jsonl(
 }
 
 /// Counts what cannot be decoded, beside other facts.
-struct GapSink<'a, T> {
-    facts: T,
-    gaps: &'a mut DecodingGaps,
+pub(super) struct GapSink<'a, T> {
+    pub(super) facts: T,
+    pub(super) gaps: &'a mut DecodingGaps,
 }
 
 impl<T: FrameSink> FrameSink for GapSink<'_, T> {
@@ -394,7 +394,7 @@ impl OutputFile {
         force: bool,
         io: &Io<'_>,
     ) -> Result<OutputFile, CliError> {
-        if offline::find(source, io).is_ok_and(|read| is_same(&read, path)) {
+        if is_source(path, source, io) {
             let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
             return Err(error.next("--output OTHER-FILE"));
         }
@@ -418,10 +418,16 @@ impl Write for OutputFile {
     }
 }
 
-fn unwritable(path: &Path, error: io::Error) -> CliError {
+/// Describes why a file cannot be written.
+pub(super) fn unwritable(path: &Path, error: io::Error) -> CliError {
     let exists = error.kind() == io::ErrorKind::AlreadyExists;
     let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
     if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
+}
+
+/// Whether a path names the source.
+pub(super) fn is_source(path: &Path, source: &str, io: &Io<'_>) -> bool {
+    offline::find(source, io).is_ok_and(|read| is_same(&read, path))
 }
 
 /// Whether two paths name one file.

@@ -235,11 +235,12 @@ impl Get<'_> {
         };
         add("refused_reason", self.reasons.of(fact).map(Value::String));
         add("warming", self.graphs.warming(fact).map(|warming| json::warming(warming, &clock)));
-        if matches!(kind, Kind::Rds | Kind::Vhds | Kind::Lds | Kind::Sds)
+        if !matches!(kind, Kind::Eds | Kind::Rtds | Kind::Leds)
             && let Some(graph) = self.graphs.of(fact.stream)
             && let Some(id) = graph.find(kind, &fact.name)
         {
             add("unavailable_clusters", json::unavailable_clusters(&graph, id, &clock));
+            add("other_sources", json::other_sources(&graph, id));
             let certificate = graph.get(id).and_then(|node| node.certificate.as_deref());
             add("certificate", certificate.map(json::certificate));
         }
@@ -358,8 +359,8 @@ impl Get<'_> {
                 | ResourceState::Removed
                 | ResourceState::Expired
                 | ResourceState::Released => count.gone.insert(fact.name.clone()),
-                // Refused, and nothing is in force.
-                _ if is_refused_update => true,
+                // In a refused push, and nothing is in force.
+                _ if is_refused_update => count.refused.insert(fact.name.clone()),
                 _ => {
                     count.bytes += fact.size;
                     count.present.insert(fact.name.clone())

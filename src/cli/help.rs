@@ -113,6 +113,10 @@ fn states() -> String {
     for (state, meaning) in report::RESOURCE_STATES {
         let _ = writeln!(out, "  {:<11} {meaning}", state.word());
     }
+    out.push_str("\nResources in refused pushes, and absent ones\n");
+    for (words, meaning) in report::REFUSED_STATES.iter().chain(&report::ABSENT_BY) {
+        let _ = writeln!(out, "  {words:<43} {meaning}");
+    }
     out
 }
 
@@ -216,7 +220,7 @@ pub(super) fn meant(word: &str) -> CliError {
 }
 
 /// Levenshtein distance of two words.
-fn distance(a: &str, b: &str) -> usize {
+pub(super) fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.chars().enumerate() {

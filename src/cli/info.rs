@@ -1,15 +1,14 @@
 //! `info`: a summary of a file.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::engine::store::{MessageKind, Store, StreamFact};
-use crate::present::{json, report};
+use crate::present::{json, report, source_facts};
 use crate::sources::{self, DecodingGaps, FrameSink};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Time, Variant};
-use crate::wire::text::{age, count, display_safe, plural, size};
+use crate::wire::text::{count, display_safe, plural, size};
 
 use super::args::{Format, Global, InfoArgs};
 use super::error::{CliError, Exit};
@@ -46,7 +45,7 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
     let file = file.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
     writeln!(out, "form      {}{file}", form.word())?;
-    writeln!(out, "time      {}", span(&store))?;
+    writeln!(out, "time      {}", source_facts::span(&store))?;
     let streams = store.streams();
     let nodes: std::collections::BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
     let nodes = format!(
@@ -65,18 +64,8 @@ pub(super) fn run(args: &InfoArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     let kinds: Vec<String> = kinds.iter().map(|(kind, n)| format!("{} {}", count(*n), kind.word())).collect();
     let kinds = if kinds.is_empty() { String::new() } else { format!(": {}", kinds.join(", ")) };
     writeln!(out, "messages  {}{kinds}", count(store.messages()))?;
-    let totals = store.catalog().totals();
-    writeln!(out, "content   {}, {}", plural(totals.blobs, "distinct resource"), size(totals.bytes))?;
-    let redacted = totals.redacted;
-    writeln!(
-        out,
-        "secrets   {}",
-        if redacted == 0 {
-            "none taken out".into()
-        } else {
-            format!("taken out of {}", plural(redacted, "resource"))
-        }
-    )?;
+    writeln!(out, "content   {}", source_facts::content(&store))?;
+    writeln!(out, "secrets   {}", source_facts::secrets(&store))?;
     if let Some(unread) = gaps.text() {
         writeln!(out, "          {unread}")?;
     }
@@ -119,18 +108,6 @@ impl FrameSink for InfoSink {
     }
 }
 
-/// Describes when a session began, and how long it is.
-fn span(store: &Store) -> String {
-    if store.clock().untimed {
-        return "not recorded".into();
-    }
-    let long = age(Duration::from_nanos(store.now().0));
-    match store.clock().epoch.and_then(|epoch| jiff::Timestamp::from_nanosecond(epoch).ok()) {
-        Some(start) => format!("{long} from {}", start.strftime("%Y-%m-%dT%H:%M:%SZ")),
-        None => format!("{long}, without a date"),
-    }
-}
-
 /// Describes a stream: node, variant, messages, bytes, losses and life.
 fn stream_line(stream: &StreamFact, store: &Store) -> String {
     let variant = stream.variant.map_or("opaque", |variant| variant.word());
@@ -146,17 +123,8 @@ fn stream_line(stream: &StreamFact, store: &Store) -> String {
         line.push_str(&format!("  {file}"));
         line.extend(stream.file_format.iter().map(|format| format!(", format {format}")));
     }
-    if let Some(before) = stream.reconnect_of {
-        line.push_str(&format!("  reconnect of #{}", before.0));
-    }
-    if stream.gaps > 0 {
-        line.push_str(&format!("  {} lost", plural(stream.gaps, "message")));
-    }
-    for text in report::not_kept(&stream.not_kept) {
-        line.push_str(&format!("  {text}"));
-    }
-    if let Some(life) = report::life(stream, !store.clock().untimed) {
-        line.push_str(&format!("  {life}"));
+    for note in report::stream_notes(stream, !store.clock().untimed) {
+        line.push_str(&format!("  {note}"));
     }
     line
 }

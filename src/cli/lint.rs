@@ -6,7 +6,7 @@ use std::io::Write as _;
 use crate::app::analysis::{self, Analysis};
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
 use crate::engine::problems::{self, FindingGroup, ProblemFact};
-use crate::engine::store::{SchemaSemantics, SharedSemantics, Store};
+use crate::engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::sources::{self, SchemaCodec, script};
@@ -127,22 +127,14 @@ fn print(
         }
         LintFormat::Json | LintFormat::Jsonl => {
             let mut objects = Objects::new(out, args.format == LintFormat::Json);
-            let mut group_of = vec![0; findings.len()];
-            for (number, index) in
-                groups.iter().enumerate().flat_map(|(i, of)| of.iter().map(move |at| (i, at)))
-            {
-                if let Some(slot) = group_of.get_mut(*index) {
-                    *slot = number as u64 + 1;
-                }
-            }
-            for (finding, group) in findings.iter().zip(group_of) {
+            for (finding, group) in findings.iter().zip(problems::group_numbers(&groups, findings.len())) {
                 objects.put(&json::finding(finding, Some(group), &store.clock()))?;
             }
             objects.finish()?;
         }
         LintFormat::Sarif => lint_out::sarif(&source.source, findings, store, out)?,
-        LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), out)?,
-        LintFormat::Github => lint_out::github(&source.source, findings, out)?,
+        LintFormat::Junit => lint_out::junit(&source.source, findings, severity(args.fail_on), store, out)?,
+        LintFormat::Github => lint_out::github(&source.source, findings, store, out)?,
     }
     if matches!(args.format, LintFormat::Text | LintFormat::Wide) && !global.quiet {
         io.flush()?;
@@ -154,7 +146,13 @@ fn print(
                 report::problem(problem, &store.clock())
             )));
         }
-        io.say(&summary(problems, findings, failing > 0));
+        // Severities of the rows: findings with one cause are one row.
+        let leads = groups.iter().filter_map(|group| findings.get(*group.first()?));
+        let rows: Vec<Severity> = match args.format {
+            LintFormat::Text => leads.map(|lead| lead.severity).collect(),
+            _ => findings.iter().map(|finding| finding.severity).collect(),
+        };
+        io.say(&summary(problems, findings, &rows, failing > 0));
     }
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
@@ -269,6 +267,7 @@ fn table(
 ) -> Result<(), CliError> {
     let titles = ["SEV", "RULE", "WHERE", "AT", "SINCE", "FINDING"];
     let mut table = Table::new(out, style, headers, &titles);
+    let marks = store.client_marks();
     for LintRow { finding, others } in rows {
         let mut text = report::finding(finding, style.pick("×", "x"));
         if !others.is_empty() {
@@ -286,7 +285,7 @@ fn table(
         table.row(vec![
             Cell::role(finding.severity.word(), role),
             finding.rule.id.into(),
-            Cell::new(report::place(finding)),
+            Cell::new(report::place(finding, &marks)),
             Cell::new(finding.at.map_or("-".to_owned(), |at| format!("#{}", at.0))),
             Cell::new(since),
             Cell::new(text),
@@ -300,20 +299,26 @@ pub(super) fn line(finding: &Finding, store: &Store, zone: &jiff::tz::TimeZone, 
     let time = crate::wire::text::time_of_day(finding.first, store.clock(), zone);
     let at = finding.at.map(|at| format!("#{}  ", at.0)).unwrap_or_default();
     let (severity, rule) = (finding.severity.word(), finding.rule.id);
-    let (place, text) = (report::place(finding), report::finding(finding, style.pick("×", "x")));
+    // Marks cost a look at each stream, which is too much for each line.
+    let place = report::place(finding, &ClientMarks::default());
+    let text = report::finding(finding, style.pick("×", "x"));
     let line = format!("{time}  {at}{place}  lint {severity} {rule}  {text}");
     crate::wire::text::display_safe(&line).into_owned()
 }
 
-/// Counts problems, and findings by severity: `1 problem: 1 error, 2 notes; xdscope explain
-/// node-missing says more`.
+/// Counts problems, and the rows by severity: `1 problem; 2 findings (-o wide: 3 one by one):
+/// 1 error, 1 info; xdscope explain node-missing says more`.
 ///
 /// `is_failing`: the exit code tells of broken rules, even if no problem lasts.
-fn summary(problems: &[ProblemFact], findings: &[Finding], is_failing: bool) -> String {
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count() as u64;
-    let parts = [(Severity::Error, "error"), (Severity::Warn, "warning"), (Severity::Info, "note")];
-    let parts = parts.iter().map(|(severity, word)| (count(*severity), word)).filter(|(n, _)| *n > 0);
-    let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+fn summary(problems: &[ProblemFact], findings: &[Finding], rows: &[Severity], is_failing: bool) -> String {
+    let count = |severity| rows.iter().filter(|row| **row == severity).count() as u64;
+    let parts = [Severity::Error, Severity::Warn, Severity::Info].map(|of| (count(of), of.word()));
+    let parts: Vec<String> =
+        parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let mut shown = plural(rows.len() as u64, "finding");
+    if rows.len() < findings.len() {
+        shown.push_str(&format!(" (-o wide: {} one by one)", findings.len()));
+    }
     let count = report::problem_count(problems);
     let problems = match count.strip_prefix("no problems") {
         Some(over) if is_failing => format!("rules were broken{over}"),
@@ -321,7 +326,8 @@ fn summary(problems: &[ProblemFact], findings: &[Finding], is_failing: bool) -> 
     };
     match findings.first() {
         Some(first) => {
-            format!("{problems}: {}; xdscope explain {} says more", parts.join(", "), first.rule.id)
+            let parts = parts.join(", ");
+            format!("{problems}; {shown}: {parts}; xdscope explain {} says more", first.rule.id)
         }
         None => format!("{problems}, no finding"),
     }

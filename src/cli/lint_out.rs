@@ -5,13 +5,13 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::engine::lint::{Finding, Severity, rules};
-use crate::engine::store::Store;
+use crate::engine::store::{ClientMarks, Store};
 use crate::present::json::time;
 use crate::present::report;
 
 /// Formats place and text of a finding on one line.
-fn line(finding: &Finding) -> String {
-    format!("{}: {}", report::place(finding), report::finding(finding, "x"))
+fn line(finding: &Finding, marks: &ClientMarks) -> String {
+    format!("{}: {}", report::place(finding, marks), report::finding(finding, "x"))
 }
 
 /// Writes SARIF 2.1.0: one run with rules and findings. Locations are message numbers, in
@@ -22,6 +22,7 @@ pub(super) fn sarif(
     store: &Store,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let marks = store.client_marks();
     let level = |severity| match severity {
         Severity::Error => "error",
         Severity::Warn => "warning",
@@ -44,10 +45,10 @@ pub(super) fn sarif(
             json!({
                 "ruleId": finding.rule.id,
                 "level": level(finding.severity),
-                "message": { "text": line(finding) },
+                "message": { "text": line(finding, &marks) },
                 "locations": [{
                     "physicalLocation": { "artifactLocation": { "uri": source } },
-                    "logicalLocations": [{ "name": report::place(finding), "kind": "object" }],
+                    "logicalLocations": [{ "name": report::place(finding, &marks), "kind": "object" }],
                 }],
                 "occurrenceCount": finding.count,
                 "properties": {
@@ -81,8 +82,10 @@ pub(super) fn junit(
     source: &str,
     findings: &[Finding],
     fail_on: Severity,
+    store: &Store,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    let marks = store.client_marks();
     let failing: Vec<&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
     let failed = |id: &str| failing.iter().filter(|finding| finding.rule.id == id).count();
     let failures = rules().filter(|rule| failed(rule.id) > 0).count();
@@ -99,7 +102,7 @@ pub(super) fn junit(
         }
         writeln!(out, "    {case}>")?;
         for finding in failing.iter().filter(|finding| finding.rule.id == rule.id) {
-            let (kind, text) = (finding.severity.word(), xml(&line(finding)));
+            let (kind, text) = (finding.severity.word(), xml(&line(finding, &marks)));
             writeln!(out, "      <failure type=\"{kind}\" message=\"{text}\"/>")?;
         }
         writeln!(out, "    </testcase>")?;
@@ -123,14 +126,20 @@ fn xml(text: &str) -> String {
 }
 
 /// Writes workflow commands of GitHub Actions.
-pub(super) fn github(source: &str, findings: &[Finding], out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn github(
+    source: &str,
+    findings: &[Finding],
+    store: &Store,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let marks = store.client_marks();
     for finding in findings {
         let word = match finding.severity {
             Severity::Error => "error",
             Severity::Warn => "warning",
             Severity::Info => "notice",
         };
-        let (file, text) = (property(source), escape(&line(finding)));
+        let (file, text) = (property(source), escape(&line(finding, &marks)));
         writeln!(out, "::{word} file={file},title={}::{text}", finding.rule.id)?;
     }
     Ok(())

@@ -11,6 +11,7 @@ use crate::app::analysis::{self, Analysis};
 
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{MessageFact, Store};
+use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema};
 use crate::sources::bodies::{self, Contents};
@@ -277,7 +278,7 @@ struct Printer<'a> {
 impl Printer<'_> {
     /// Builds the object that `-o json` prints.
     fn object(&self, fact: &MessageFact) -> Value {
-        let mut object = words::message(fact, self.store);
+        let mut object = json::complete_message(fact, self.store);
         if self.args.body {
             add_body(&mut object, self.store, self.schema, fact.n);
             refusals::add_to(&mut object, self.store, self.schema, fact);

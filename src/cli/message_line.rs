@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 
 use crate::engine::store::{MessageFact, Store};
-use crate::present::report;
+use crate::present::{json, report};
 use crate::wire::event::Dir;
 use crate::wire::text::{display_safe, latency, size, time_of_day, type_label};
 
@@ -35,5 +35,5 @@ pub fn text(fact: &MessageFact, store: &Store, zone: &TimeZone, style: Style) ->
 
 /// Formats a row as one line of JSON.
 pub(super) fn json(fact: &MessageFact, store: &Store) -> String {
-    json_out::line(&words::message(fact, store))
+    json_out::line(&json::complete_message(fact, store))
 }

@@ -45,6 +45,7 @@ mod redact;
 mod refusal_reasons;
 mod refusals;
 mod replay;
+mod report;
 mod request_flags;
 mod schema_flags;
 mod screens;
@@ -167,6 +168,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Get(args)) => get::run(args, global, io),
         Some(Verb::Diff(args)) => diff::run(args, global, io),
         Some(Verb::Lint(args)) => lint::run(args, global, io),
+        Some(Verb::Report(args)) => report::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
         Some(Verb::Redact(args)) => redact::run(args, global, io),
         Some(Verb::Info(args)) => info::run(args, global, io),
@@ -198,9 +200,33 @@ fn file_in_place_of_verb(error: &clap::Error, args: &[OsString]) -> Option<usize
     args.iter().skip(1).position(|arg| arg == word.as_str()).map(|at| at + 1)
 }
 
+/// Removes tips about flags that do not resemble the flag that was typed, and the tip to pass a
+/// flag as a value.
+fn without_far_tips(text: &str) -> String {
+    let typed = text.split('\'').nth(1).unwrap_or_default();
+    let is_far = |line: &str| {
+        let Some(tip) = line.trim_start().strip_prefix("tip: ") else { return false };
+        let named = tip.split('\'').nth(1).unwrap_or_default();
+        let is_flag = typed.starts_with("--") && named.starts_with("--");
+        is_flag && (tip.starts_with("to pass") || help::distance(typed, named) > MAX_EDITS)
+    };
+    let mut out = String::new();
+    for line in text.lines().filter(|line| !is_far(line)) {
+        // A tip stands between empty lines.
+        if !(line.is_empty() && out.ends_with("\n\n")) {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Edits up to which a flag resembles another one.
+const MAX_EDITS: usize = 2;
+
 /// Prints `--help` and `--version`; anything else is a usage error.
 fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let text = error.render().to_string();
+    let text = without_far_tips(&error.render().to_string());
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             io.stdout.write_all(text.as_bytes())?;

@@ -6,19 +6,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::lint::Finding;
 use crate::engine::problems::ProblemFact;
-use crate::engine::store::{StateFact, Store, SummaryFact, WarmingFact};
+use crate::engine::store::{ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
 use crate::present::applied::applied_lines;
 use crate::present::json;
 use crate::present::report::{self, Role, Row, Rows};
 use crate::schema::Schema;
 use crate::sources::Folded;
-use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
+use crate::wire::event::{StreamId, TypeUrl, Variant};
 use crate::wire::text::{age, count, display_safe, plural, type_label};
 
 use super::args::SourceArgs;
@@ -66,6 +64,7 @@ struct Status<'a> {
     streams: HashSet<StreamId>,
     states: Vec<StateFact>,
     matrix: Rows,
+    marks: ClientMarks,
     warming: Vec<WarmingFact>,
     /// Differences to what the client has applied, for each of the states.
     applied: Option<Vec<Option<AppliedDiff>>>,
@@ -93,7 +92,8 @@ impl<'a> Status<'a> {
         summaries.retain(is_cell);
         let streams: HashSet<StreamId> = picked.streams.iter().map(|stream| stream.stream).collect();
         let rows = picked.streams.into_iter().map(Arc::new).collect();
-        let mut matrix = Rows::build(rows, summaries.into_iter().map(Arc::new).collect());
+        let marks = store.client_marks();
+        let mut matrix = Rows::build(rows, summaries.into_iter().map(Arc::new).collect(), &marks);
         if !filter.is_empty() {
             matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
         }
@@ -107,7 +107,7 @@ impl<'a> Status<'a> {
         });
         let applied = applied
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
-        Status { store, schema, streams, states, matrix, warming, applied, selected }
+        Status { store, schema, streams, states, matrix, marks, warming, applied, selected }
     }
 
     /// Pairs each state with its difference to what the client has applied.
@@ -191,19 +191,7 @@ impl<'a> Status<'a> {
             objects.put(&json::problem(problem, &self.selected.findings, &clock))?;
         }
         for (state, diff) in self.with_applied() {
-            let mut object = json::state(state, &clock);
-            if let Value::Object(fields) = &mut object {
-                fields.extend(
-                    waits(state, &self.warming, self.store).map(|waits| ("warming".to_owned(), waits)),
-                );
-                fields.extend(diff.map(|diff| ("applied".to_owned(), json::applied(diff))));
-            }
-            words::add_missing_answers(
-                &mut object,
-                &report::missing_answers_of(self.store, self.schema, state),
-            );
-            words::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
-            objects.put(&object)?;
+            objects.put(&json::complete_state(state, (&self.warming, diff), self.store, self.schema))?;
         }
         if format == Format::Json {
             let streams = self.store.streams();
@@ -217,9 +205,7 @@ impl<'a> Status<'a> {
     /// Writes resources that are warming, and differences to what clients have applied.
     fn lines_below(&self, out: &mut dyn std::io::Write) -> Result<(), CliError> {
         let now = (!self.store.clock().untimed).then(|| self.store.now());
-        let named = |node: Option<&str>, stream: StreamId| {
-            node.map_or_else(|| format!("#{}", stream.0), str::to_owned)
-        };
+        let named = |node: Option<&str>, stream: StreamId| report::client_name(node, stream, &self.marks);
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);
             writeln!(out, "{}", display_safe(&format!("{node}: {}", report::warming(warming, now))))?;
@@ -278,15 +264,6 @@ fn read_applied(
         }
     }
     Ok(applied)
-}
-
-/// Lists the resources of a type that are warming, each with what it waits for; `None` without any.
-fn waits(state: &StateFact, warming: &[WarmingFact], store: &Store) -> Option<Value> {
-    let kind = Kind::of_type_url(state.type_url.as_str()).map(|(kind, _)| kind)?;
-    let clock = store.clock();
-    let of_state = warming.iter().filter(|warming| (warming.stream, warming.kind) == (state.stream, kind));
-    let items: Vec<Value> = of_state.map(|warming| json::warming(warming, &clock)).collect();
-    (!items.is_empty()).then_some(Value::Array(items))
 }
 
 fn write(

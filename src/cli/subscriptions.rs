@@ -20,7 +20,6 @@ use super::io::Style;
 use super::json_out::Objects;
 use super::table::{Cell, Table};
 use super::target::GetTarget;
-use super::words;
 use super::words::resource_state;
 
 /// The subscriptions that `get --subscriptions` prints.
@@ -50,9 +49,9 @@ impl SubscriptionRows<'_> {
         for state in self.states {
             let mut object = json::state(state, &self.store.clock());
             let answers = report::missing_answers_of(self.store, self.schema, state);
-            words::add_missing_answers(&mut object, &answers);
+            json::add_missing_answers(&mut object, &answers);
             self.add_globs(state, &mut object);
-            words::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
+            json::add_claims(&mut object, &self.store.claims(state.stream, &state.type_url));
             objects.put(&object)?;
         }
         Ok(objects.finish()?)

@@ -3,6 +3,7 @@
 mod contract;
 mod descriptors;
 mod empty;
+mod endings;
 mod export;
 mod get;
 mod info;
@@ -12,6 +13,7 @@ mod memory;
 mod mended;
 mod places;
 mod reference;
+mod report;
 mod secrets;
 mod selection;
 mod silence;

@@ -6,13 +6,14 @@ use std::io::Write;
 
 use crate::engine::graph::{self, Graph, GraphNode, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
-use crate::engine::store::ResourceFact;
+use crate::engine::store::{ResourceFact, ResourceState};
 use crate::present::authority::authority_text;
+use crate::present::graph::other_source;
 use crate::present::report;
 use crate::schema::FieldNames;
 use crate::schema::links;
 use crate::sources::bodies;
-use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, Seq, TypeUrl};
 use crate::wire::text::{display_safe, shown_name, type_label};
 
 use super::error::CliError;
@@ -97,12 +98,16 @@ impl Tree<'_> {
         for (i, link) in links.iter().enumerate() {
             let fork = if i + 1 == links.len() { branches.last } else { branches.fork };
             let url = link.kind.type_url(ApiVersion::V3);
-            let target = url.map(|url| known(get, graph, fact.stream, &url, link)).unwrap_or_default();
+            let target = url.map(|url| known(get, graph, fact, &url, link)).unwrap_or_default();
             let target = format!("{target}{}", self.gap(fact, link));
             let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), shown_name(&link.name));
             let authority = link.authority.as_ref();
             let authority =
                 authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
+            let source = link.other_source.as_ref().map(other_source);
+            let target: Vec<String> =
+                [target, source.unwrap_or_default()].into_iter().filter(|text| !text.is_empty()).collect();
+            let target = display_safe(&target.join(", ")).into_owned();
             writeln!(out, "{lead}{fork}{}  {target}{}", display_safe(&line), display_safe(&authority))?;
         }
         Ok(())
@@ -153,8 +158,8 @@ impl Tree<'_> {
     }
 }
 
-/// Describes a referenced resource as the stream knows it.
-fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &links::Link) -> String {
+/// Describes a resource that `user` refers to, as the stream knows it.
+fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link: &links::Link) -> String {
     if link.name.ends_with('*') {
         let is_known = |node: &&GraphNode| {
             node.kind == link.kind && node.stream.is_some() && link.matches_name(&node.name)
@@ -166,13 +171,23 @@ fn known(get: &Get<'_>, graph: &Graph, stream: StreamId, url: &TypeUrl, link: &l
         let node = graph.find(link.kind, &link.name).and_then(|id| graph.get(id))?;
         get.store.resource(node.stream?, node.type_url.as_ref()?, &node.name)
     };
-    match get.store.resource(stream, url, &link.name).or_else(on_other) {
+    match get.store.resource(user.stream, url, &link.name).or_else(on_other) {
         Some(fact) => with_graph(graph, &fact),
+        None if !needs_references(graph, user) => "not needed".to_owned(),
         None => match state(graph, link.kind, &link.name) {
+            // The source follows.
+            Some(NodeState::Elsewhere) => String::new(),
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
             _ => "neither requested nor sent".to_owned(),
         },
     }
+}
+
+/// Whether the client has a resource, or follows it to another one.
+fn needs_references(graph: &Graph, fact: &ResourceFact) -> bool {
+    let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
+    let state = kind.and_then(|kind| state(graph, kind, &fact.name));
+    state.is_none_or(|state| state.is_present() || *state == NodeState::Gone(ResourceState::Redirected))
 }
 
 fn state<'a>(graph: &'a Graph, kind: Kind, name: &str) -> Option<&'a NodeState> {

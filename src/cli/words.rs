@@ -1,12 +1,6 @@
 //! Facts of the store as cells and lines.
 
-use serde_json::Value;
-
-use crate::engine::store::{
-    ClaimFact, LineFact, MessageFact, MissingAnswer, ResourceFact, ResourceState, Store, SummaryFact,
-    TypeState,
-};
-use crate::present::json;
+use crate::engine::store::{LineFact, ResourceFact, ResourceState, SummaryFact, TypeState};
 use crate::present::report::{self, Role};
 use crate::wire::Tls;
 use crate::wire::event::Time;
@@ -44,29 +38,6 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
     out
 }
 
-/// Adds `waiting_reason` to a `state`, if there is one.
-pub(super) fn add_missing_answers(object: &mut Value, answers: &[MissingAnswer]) {
-    if let (Value::Object(fields), false) = (object, answers.is_empty()) {
-        fields.insert("waiting_reason".into(), answers.iter().map(json::missing_answer).collect());
-    }
-}
-
-/// Builds a `message` object, with the versions that the client states in it.
-pub(super) fn message(fact: &MessageFact, store: &Store) -> Value {
-    let mut object = json::message(fact, &store.clock());
-    if fact.stated.is_some() {
-        add_claims(&mut object, &store.claims(fact.stream, &fact.type_url));
-    }
-    object
-}
-
-/// Adds `initial_resource_versions` to a `state` or `message`, if the client stated any.
-pub(super) fn add_claims(object: &mut Value, claims: &[ClaimFact]) {
-    if let (Value::Object(fields), false) = (object, claims.is_empty()) {
-        fields.insert("initial_resource_versions".into(), claims.iter().map(json::claim).collect());
-    }
-}
-
 /// Names the state of a resource; a NACK of its newest content comes first, with what is in force.
 pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
     let word = fact.state.word();
@@ -85,5 +56,6 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
         }
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
-    (format!("{word}{by}"), role)
+    let down = if fact.is_stream_down { ", stream down" } else { "" };
+    (format!("{word}{by}{down}"), role)
 }

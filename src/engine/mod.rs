@@ -4,6 +4,7 @@
 //! The engine has no I/O, no clock and no threads. Time is an argument, and equal input gives equal
 //! facts.
 
+pub mod activity;
 pub mod applied;
 pub mod constraints;
 pub mod diff;

@@ -3,11 +3,12 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-use crate::engine::graph::{Graph, GraphNode, NodeId, NodeState};
+use crate::engine::graph::{Graph, GraphNode, NodeId, NodeState, PendingStates};
 use crate::engine::nack::RestUse;
 use crate::engine::store::ResourceState;
+use crate::schema::links::{OtherSource, SourceKind};
 use crate::wire::event::{Kind, Time};
-use crate::wire::text::{display_safe, shown_name};
+use crate::wire::text::{count, display_safe, shown_name};
 
 use super::report::{RefusedState, gap_duration};
 
@@ -20,7 +21,44 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::RefusedPush { rest: RestUse::Used, .. } => "green",
         NodeState::Warming { .. } | NodeState::Missing { .. } | NodeState::RefusedPush { .. } => "orange",
         NodeState::Gone(ResourceState::Redirected) => "green",
-        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => "gray",
+        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Elsewhere | NodeState::Orphan => "gray",
+    }
+}
+
+/// A pending state and its words.
+type PendingWords = (fn(PendingStates) -> bool, &'static str);
+
+/// The pending states with their words, in the order in which a resource passes them.
+const PENDING_WORDS: [PendingWords; 3] = [
+    (|states| states.not_asked, "not asked for"),
+    (|states| states.waiting, "waiting"),
+    (|states| states.sent, "not answered yet"),
+];
+
+/// Returns `all ready`, or the states of those that are not: `some not asked for, some waiting`.
+pub fn pending_states(states: PendingStates) -> String {
+    let words = PENDING_WORDS.iter().filter(|(has, _)| has(states));
+    let words: Vec<String> = words.map(|(_, word)| format!("some {word}")).collect();
+    if words.is_empty() { "all ready".to_owned() } else { words.join(", ") }
+}
+
+/// Returns how many resources are in a pending state: `2 not asked for, 1 waiting`; `None` without
+/// any.
+pub fn pending_counts(graph: &Graph) -> Option<String> {
+    let counts = PENDING_WORDS.iter().map(|(has, word)| (graph.count_pending(*has), word));
+    let words: Vec<String> =
+        counts.filter(|(n, _)| *n > 0).map(|(n, word)| format!("{} {word}", count(n))).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// Returns `from file /etc/x.yaml`, `from cluster sds (GRPC)` or `from another server (REST)`.
+pub fn other_source(source: &OtherSource) -> String {
+    let OtherSource { kind, place } = source;
+    match (kind, place) {
+        (SourceKind::Path, Some(path)) => format!("from file {path}"),
+        (SourceKind::Path, None) => "from a file".to_owned(),
+        (kind, Some(cluster)) => format!("from cluster {cluster} ({})", kind.word()),
+        (kind, None) => format!("from another server ({})", kind.word()),
     }
 }
 
@@ -38,8 +76,12 @@ fn lines(node: &GraphNode) -> [String; 3] {
         }
         (NodeState::Ready, Some(version)) => version.to_owned(),
         (state, Some(version)) if state.is_present() => format!("{version} {}", state.word()),
+        (NodeState::Elsewhere, _) => String::new(),
         (state, _) => state.word().to_owned(),
     };
+    let source = node.other_source.as_ref().map(other_source);
+    let state = [Some(state), source].into_iter().flatten().filter(|part| !part.is_empty());
+    let state = state.collect::<Vec<_>>().join(", ");
     let state = if node.is_orphan() && node.state != NodeState::Orphan {
         format!("{state}, not referenced")
     } else {
@@ -110,6 +152,85 @@ fn gaps(graph: &Graph, now: Option<Time>) -> HashMap<(NodeId, NodeId), String> {
     gaps.map(|gap| ((gap.route, gap.cluster), gap_duration(gap, now))).collect()
 }
 
+/// A graph as boxes and arrows, in the words of [`dot`].
+#[derive(Clone, Debug, Default)]
+pub struct Drawing {
+    /// The boxes. Those of resources that only refused updates refer to come last.
+    pub boxes: Vec<DrawnBox>,
+    /// The arrows.
+    pub arrows: Vec<DrawnArrow>,
+}
+
+/// A resource in a [`Drawing`].
+#[derive(Clone, Debug)]
+pub struct DrawnBox {
+    /// The type.
+    pub kind: Kind,
+    /// Type, name and state.
+    pub lines: [String; 3],
+    /// Name of a colour: `green`, `blue`, `red`, `orange` or `gray`.
+    pub color: &'static str,
+    /// Whether the client does not have the resource.
+    pub is_dashed: bool,
+    /// Whether the resource, or one that it refers to, has a problem.
+    pub is_troubled: bool,
+}
+
+/// A reference in a [`Drawing`].
+#[derive(Clone, Debug)]
+pub struct DrawnArrow {
+    /// Index of the referring box.
+    pub from: usize,
+    /// Index of the other box.
+    pub to: usize,
+    /// Path of the field, after `refused: ` if only a refused update has the reference.
+    pub path: String,
+    /// The effect on requests: `503 since 12s`.
+    pub gap: Option<String>,
+    /// Whether only a refused update has the reference.
+    pub is_refused: bool,
+}
+
+/// Returns the boxes and arrows of a graph.
+///
+/// Without `now`, routes to clusters that the client cannot use have no age.
+pub fn drawing(graph: &Graph, now: Option<Time>) -> Drawing {
+    let overlay = Overlay::of(graph);
+    let of_node = |node: &GraphNode| DrawnBox {
+        kind: node.kind,
+        lines: lines(node),
+        color: color(&node.state),
+        is_dashed: matches!(node.state, NodeState::Dangling | NodeState::NotAsked | NodeState::Elsewhere),
+        is_troubled: node.is_troubled,
+    };
+    let of_refused = overlay.labels(graph).zip(&overlay.resources).map(|((_, lines), (kind, _))| DrawnBox {
+        kind: *kind,
+        lines,
+        color: "red",
+        is_dashed: true,
+        is_troubled: true,
+    });
+    let gaps = gaps(graph, now);
+    let in_force = edges(graph).map(|Edge { from, to, path }| DrawnArrow {
+        from,
+        to,
+        path: path.to_owned(),
+        gap: gaps.get(&(from, to)).cloned(),
+        is_refused: false,
+    });
+    let refused = overlay.edges.iter().map(|Edge { from, to, path }| DrawnArrow {
+        from: *from,
+        to: *to,
+        path: format!("refused: {path}"),
+        gap: None,
+        is_refused: true,
+    });
+    Drawing {
+        boxes: graph.nodes.iter().map(of_node).chain(of_refused).collect(),
+        arrows: in_force.chain(refused).collect(),
+    }
+}
+
 /// Formats the graph in the Graphviz DOT language. References of refused versions are dashed.
 ///
 /// Routes to clusters that the client cannot use are red; without `now` they have no age.
@@ -119,7 +240,8 @@ pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
         format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
     for (id, node) in graph.nodes.iter().enumerate() {
         let label = lines(node).map(|line| quoted(&line)).join("\\n");
-        let style = if matches!(node.state, NodeState::Dangling | NodeState::NotAsked) {
+        let style = if matches!(node.state, NodeState::Dangling | NodeState::NotAsked | NodeState::Elsewhere)
+        {
             ", style=dashed"
         } else {
             ""
@@ -214,9 +336,11 @@ mod tests {
             refused: None,
             uses: Vec::new(),
             users: Vec::new(),
+            other_source: None,
             warming: None,
             certificate: None,
             is_troubled: false,
+            pending: PendingStates::default(),
         }
     }
 

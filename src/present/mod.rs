@@ -4,12 +4,17 @@
 
 pub mod applied;
 pub mod authority;
+pub mod body_comparison;
+pub mod body_lines;
 pub mod explanation;
 pub mod graph;
 pub mod json;
 pub mod logs;
+pub mod nack_card;
 pub mod nack_effect;
 pub mod node;
+pub mod page;
 pub mod partial_use;
 pub mod report;
+pub mod source_facts;
 pub mod structured;

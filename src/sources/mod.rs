@@ -21,9 +21,9 @@ pub mod script;
 
 pub use fold::{Folded, FrameSink, ReadProgress, fold};
 pub use open::{
-    DecodingGaps, Source, SourceError, SourceFormat, Spec, VersionedResource, check_frames,
-    collect_resources, decoding_gaps, format_of, list_files, open, open_recording, open_script, open_session,
-    parse_documents, read, read_dump, start_recording,
+    DecodingGaps, MAX_FOLDER_ENTRIES, Source, SourceError, SourceFormat, Spec, VersionedResource,
+    check_frames, collect_resources, decoding_gaps, format_of, list_files, open, open_recording, open_script,
+    open_session, parse_documents, read, read_dump, start_recording,
 };
 pub use passes::{BoundedCatalog, Passes, StoreUntil};
 pub use replay_until::{

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use jiff::tz::TimeZone;
 
 use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
+use crate::engine::store::ClientMarks;
+use crate::present::report;
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
@@ -139,7 +141,11 @@ pub struct Common {
     pub clock: Clock,
     /// The problems, the worst first, and answers that are still in time.
     pub problems: Vec<ProblemFact>,
+    /// The marks that tell clients with one node id apart.
+    pub marks: ClientMarks,
     pub problem: ProblemCursor,
+    /// Indices of the problems that Overview lists; `None` for all.
+    pub listed_problems: Option<Vec<usize>>,
     /// The findings by cause, as indices.
     pub finding_groups: Vec<FindingGroup>,
     /// The stream in scope, else the one selected on Overview.
@@ -167,7 +173,9 @@ impl Common {
             now: Time::ZERO,
             clock: Clock::default(),
             problems: Vec::new(),
+            marks: ClientMarks::default(),
             problem: ProblemCursor::default(),
+            listed_problems: None,
             finding_groups: Vec::new(),
             current_stream: None,
             refresh: RefreshPolicy::default(),
@@ -218,6 +226,13 @@ impl Common {
         self.problem = ProblemCursor { at: Some(at), identity };
     }
 
+    /// Returns the indices of the problems that Overview lists.
+    pub fn problems_listed(&self) -> Vec<usize> {
+        let all = 0..self.problems.len();
+        let listed = self.listed_problems.as_ref();
+        listed.map_or_else(|| all.clone().collect(), |listed| listed.clone())
+    }
+
     /// Chooses the next problem in the list, or the previous one. Returns `None` if there is none.
     ///
     /// Answers that are still in time are no problems. The first problem comes first.
@@ -233,6 +248,11 @@ impl Common {
         }
         self.choose_problem(to);
         Some(to)
+    }
+
+    /// The name of a client, told apart from others with its node id: `edge-gw-1 cluster=b`.
+    pub fn client_name(&self, node: Option<&str>, stream: StreamId) -> String {
+        report::client_name(node, stream, &self.marks)
     }
 
     /// Takes a new list of problems. The chosen one stays chosen.

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::seen::output::{Fixture, Output, run};
 
 /// Folders of `tests/fixtures` whose arrow scripts are compared.
-const FOLDERS: [&str; 6] = ["cli", "lint", "misbehave", "rows", "scripts", "tui"];
+const FOLDERS: [&str; 7] = ["cli", "lint", "misbehave", "rows", "scripts", "tui", "views"];
 
 /// Fixtures that must be found; a smaller number means that a folder has moved.
 const MIN_FIXTURES: usize = 500;
@@ -101,6 +101,31 @@ fn disagreements(path: &str) -> Vec<String> {
     }
     wrong.extend(sentences_differ(&problems, &table.out, &overview));
     wrong.extend(words_differ(&of("state"), path));
+    wrong.extend(page_differs(&objects, path));
+    wrong
+}
+
+/// Compares the objects in the page of `report` with those of `status`, and the headline with their
+/// number.
+fn page_differs(objects: &[Value], path: &str) -> Vec<String> {
+    let page = output("report", path, &["--output", "-"]).out;
+    let text = page.split_once("id=\"data\">").and_then(|(_, rest)| rest.split_once("</script>"));
+    let data: Vec<Value> = text.and_then(|(text, _)| serde_json::from_str(text).ok()).unwrap_or_default();
+    let same = |kind: &str| {
+        let of = |list: &[Value]| list.iter().filter(|of| of["object"] == kind).cloned().collect::<Vec<_>>();
+        of(objects) == of(&data)
+    };
+    let mut wrong = Vec::new();
+    for kind in ["problem", "state"] {
+        if !same(kind) {
+            wrong.push(format!("report has other objects `{kind}` than status"));
+        }
+    }
+    let shown = page.split_once("<h1>").and_then(|(_, rest)| problem_count(rest.split_once("</h1>")?.0));
+    let expected = objects.iter().filter(|object| object["object"] == "problem" && is_wrong(object)).count();
+    if shown != Some(expected) {
+        wrong.push(format!("report says {shown:?} of {expected} problems"));
+    }
     wrong
 }
 

@@ -304,7 +304,8 @@ fn lint_of_the_tour() {
     };
     wait_for("the end of the story", || {
         let waited = found("name-not-delivered", "edge-gw-1") && found("name-not-delivered", "grpc-cart-0");
-        (waited && found("nack-resend-loop", "edge-gw-1")).then_some(())
+        let cut = found("stream-rejected", "payments-v3-1c2a");
+        (waited && cut && found("nack-resend-loop", "edge-gw-1")).then_some(())
     });
     demo.interrupt();
     let findings = Recording { file }.objects("lint", &[]);

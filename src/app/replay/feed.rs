@@ -11,7 +11,9 @@ use crate::engine::lint;
 use crate::engine::session::SharedSemantics;
 use crate::engine::store;
 use crate::sources::record::Loaded;
-use crate::tui::{Data, Feed, FeedError, HeldMessage, Info, Mode, ReplayBar, Seek, Speed, StoreData};
+use crate::tui::{
+    Data, Feed, FeedError, HeldMessage, Info, Mode, ReachedProblem, ReplayBar, Seek, Speed, StoreData,
+};
 use crate::wire::FramePayload;
 use crate::wire::event::{Seq, Time};
 use crate::wire::text::{self, display_safe};
@@ -88,6 +90,8 @@ struct State {
     speed: Speed,
     /// While playing: the time when the cursor was last moved.
     playing: Option<Instant>,
+    /// The problem that the cursor was moved to last.
+    reached: Option<ReachedProblem>,
     turn: u64,
 }
 
@@ -95,7 +99,7 @@ impl ReplayFeed {
     /// Returns a feed with the cursor at the end of the source.
     pub fn new(opened: Opened, options: Options, bodies: Decoded, reload: Option<Reload>) -> ReplayFeed {
         let Opened { cursor, marks } = opened;
-        let state = State { cursor, marks, speed: options.speed, playing: None, turn: 0 };
+        let state = State { cursor, marks, speed: options.speed, playing: None, reached: None, turn: 0 };
         ReplayFeed {
             options,
             bodies,
@@ -211,6 +215,8 @@ impl State {
             _ => {
                 let to = self.target(seek)?;
                 self.cursor.seek(to);
+                let is_problem = matches!(seek, Seek::Problem { .. });
+                self.reached = is_problem.then(|| self.marks.at(&self.cursor)).flatten();
                 self.turn += u64::from(to < was);
                 self.playing = self.playing.map(|_| Instant::now());
             }
@@ -249,6 +255,7 @@ impl State {
             before: self.cursor.before(),
             at_end: self.cursor.is_at_end(),
             marks: self.marks.all.clone(),
+            reached: self.reached.clone(),
             rewound,
             turn: self.turn,
         }

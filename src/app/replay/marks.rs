@@ -1,16 +1,18 @@
 //! The marks and problems of the replay bar, found once while the source is read.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::analysis::Analysis;
 use crate::engine::lint::Severity;
-use crate::engine::problems::{ProblemKind, problems as list_problems};
+use crate::engine::problems::{ProblemFact, ProblemKind, problems as list_problems};
 use crate::engine::session::MessageKind;
 use crate::engine::store::{Options, Store, TypeState};
-use crate::tui::{ReplayMark, Sign};
+use crate::present::report;
+use crate::tui::{ReachedProblem, ReplayMark, Sign};
 use crate::wire::event::{Clock, Seq, Time};
+use crate::wire::text::type_label;
 
 use super::cursor::{Cursor, Position};
 
@@ -26,7 +28,7 @@ pub struct OverdueSampler {
     next: Option<Time>,
     step: u64,
     left: u32,
-    late: BTreeSet<Time>,
+    late: BTreeMap<Time, ReachedProblem>,
 }
 
 impl OverdueSampler {
@@ -34,14 +36,16 @@ impl OverdueSampler {
         let limit = options.stale_after.min(options.resource_timeout) / SAMPLES_PER_LIMIT;
         let step = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);
         let next = (!clock.untimed).then_some(Time(step));
-        OverdueSampler { options: *options, next, step, left: MAX_SAMPLES, late: BTreeSet::new() }
+        OverdueSampler { options: *options, next, step, left: MAX_SAMPLES, late: BTreeMap::new() }
     }
 
     /// Checks up to the time of the next frame.
     pub(super) fn until(&mut self, store: &mut Analysis, then: Time) {
         while let Some(next) = self.next.filter(|next| *next <= then) {
             store.advance(next);
-            self.late.extend(overdue(store, &self.options));
+            for (at, problem) in overdue(store, &self.options) {
+                self.late.entry(at).or_insert_with(|| reached(&problem, store));
+            }
             self.left -= 1;
             if self.left == 0 {
                 self.left = MAX_SAMPLES / 2;
@@ -80,8 +84,15 @@ impl ProblemFilter {
 #[derive(Default)]
 pub(super) struct Marks {
     pub(super) all: Arc<[ReplayMark]>,
-    /// Positions, and whether the problem is a NACK.
-    problems: Vec<(Position, bool)>,
+    problems: Vec<ProblemMark>,
+}
+
+/// A place at which a search for problems stops.
+struct ProblemMark {
+    position: Position,
+    is_nack: bool,
+    /// `None` for a NACK, which the message at the position tells.
+    problem: Option<ReachedProblem>,
 }
 
 impl Marks {
@@ -89,11 +100,17 @@ impl Marks {
     pub(super) fn find(cursor: &Cursor, looks: OverdueSampler) -> Marks {
         let mut all = message_marks(cursor.store());
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
-        let mut problems: Vec<_> =
-            nacks.filter_map(|mark| Some((cursor.of_message(Seq(mark.n))?, true))).collect();
-        for at in looks.late {
-            let place = cursor.of_time(at);
-            problems.push((place, false));
+        let nack = |mark: &ReplayMark| {
+            let position = cursor.of_message(Seq(mark.n))?;
+            Some(ProblemMark { position, is_nack: true, problem: None })
+        };
+        let mut problems: Vec<ProblemMark> = nacks.filter_map(nack).collect();
+        for (at, problem) in looks.late {
+            problems.push(ProblemMark {
+                position: cursor.of_time(at),
+                is_nack: false,
+                problem: Some(problem),
+            });
             all.push(ReplayMark { at, n: cursor.messages_until(at), sign: Sign::Late });
         }
         for finding in cursor.findings().iter().filter(|finding| finding.severity > Severity::Info) {
@@ -101,17 +118,25 @@ impl Marks {
             all.push(ReplayMark { at: finding.first, n, sign: Sign::Finding });
         }
         for problem in list_problems(cursor.store(), cursor.findings()) {
+            let reached = reached(&problem, cursor.store());
             let message = match problem.kind {
                 ProblemKind::State(_) => continue,
                 ProblemKind::Rule(_) => problem.at.and_then(|n| cursor.of_message(n)),
                 _ => None,
             };
-            problems.push((message.unwrap_or_else(|| cursor.of_time(problem.since)), false));
+            let position = message.unwrap_or_else(|| cursor.of_time(problem.since));
+            problems.push(ProblemMark { position, is_nack: false, problem: Some(reached) });
         }
-        problems.sort_unstable();
-        problems.dedup();
+        problems.sort_by_key(|mark| (mark.position, mark.is_nack));
+        problems.dedup_by_key(|mark| (mark.position, mark.is_nack));
         all.sort_by_key(|mark| (mark.n, mark.at));
         Marks { all: all.into(), problems }
+    }
+
+    /// Returns the problem at the position of a cursor.
+    pub(super) fn at(&self, cursor: &Cursor) -> Option<ReachedProblem> {
+        let mark = self.problems.iter().find(|mark| mark.position == cursor.position())?;
+        mark.problem.clone().or_else(|| nack_at(cursor.store(), cursor.store().messages()))
     }
 
     /// Returns the position of the nearest problem after or before `from`.
@@ -121,8 +146,8 @@ impl Marks {
         direction: Direction,
         filter: ProblemFilter,
     ) -> Option<Position> {
-        let problems = self.problems.iter().filter(|(_, is_nack)| filter == ProblemFilter::All || *is_nack);
-        let mut positions = problems.map(|(position, _)| *position);
+        let problems = self.problems.iter().filter(|mark| filter == ProblemFilter::All || mark.is_nack);
+        let mut positions = problems.map(|mark| mark.position);
         match direction {
             Direction::Forward => positions.find(|position| *position > from),
             Direction::Back => positions.rfind(|position| *position < from),
@@ -130,15 +155,30 @@ impl Marks {
     }
 }
 
-/// Returns when answers that are overdue now became overdue.
-fn overdue(store: &Store, options: &Options) -> Vec<Time> {
+/// Returns the place of a problem, and its words.
+fn reached(problem: &ProblemFact, store: &Store) -> ReachedProblem {
+    let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
+    let words = format!("{place} {word}: {}", report::problem(problem, &store.clock()));
+    ReachedProblem { stream: problem.stream, type_url: problem.type_url.clone(), words: words.into() }
+}
+
+/// Returns the place of a NACK.
+fn nack_at(store: &Store, n: u64) -> Option<ReachedProblem> {
+    let line = store.line(store.row_of(Seq(n))?)?;
+    let node = line.node.as_deref().map_or_else(|| format!("#{}", line.stream.0), str::to_owned);
+    let words = format!("{node} {} NACK #{n}", type_label(line.type_url.as_str()));
+    Some(ReachedProblem { stream: line.stream, type_url: line.type_url.clone(), words: words.into() })
+}
+
+/// Returns the answers that are overdue now, and when they became overdue.
+fn overdue(store: &Store, options: &Options) -> Vec<(Time, ProblemFact)> {
     let after = |at: Time, limit: Duration| {
         Time(at.0.saturating_add(u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX)))
     };
     let problems = list_problems(store, &[]).into_iter();
     let when = problems.filter_map(|problem| match problem.state() {
-        Some(TypeState::Stale) => Some(after(problem.since, options.stale_after)),
-        Some(TypeState::Miss) => Some(after(problem.since, options.resource_timeout)),
+        Some(TypeState::Stale) => Some((after(problem.since, options.stale_after), problem)),
+        Some(TypeState::Miss) => Some((after(problem.since, options.resource_timeout), problem)),
         _ => None,
     });
     when.collect()

@@ -199,6 +199,9 @@ fn places_problems_where_they_began() {
     let late = marks.all.iter().filter(|mark| mark.sign == Sign::Late);
     let late: Vec<f64> = late.map(|mark| mark.at.as_secs_f64()).collect();
     assert_eq!(late, [15.05, 40.0]);
+    cursor.seek(cursor.of_message(Seq(18)).unwrap());
+    let words = marks.at(&cursor).map(|problem| problem.words.to_string());
+    assert!(words.as_ref().is_some_and(|words| words.ends_with("CDS NACK #18")), "{words:?}");
     let mut place = cursor.end();
     let mut seen = Vec::new();
     while let Some(before) = marks.problem(place, Direction::Back, ProblemFilter::All) {

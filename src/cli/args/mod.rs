@@ -91,6 +91,8 @@ pub enum Verb {
     Diff(DiffArgs),
     /// Print which rules of the protocol or of good order were broken
     Lint(LintArgs),
+    /// Write a source as one HTML page: problems with evidence, matrix, timeline, rules
+    Report(ReportArgs),
     /// Convert a source to another format
     Export(ExportArgs),
     /// Copy a recording without its secrets

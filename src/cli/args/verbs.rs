@@ -248,6 +248,26 @@ pub enum ProfileWord {
     P002,
 }
 
+/// `report`: a source as one HTML page.
+#[derive(Clone, Debug, Args)]
+#[command(mut_arg("keep_secrets", |arg| arg.hide(true)))]
+#[command(after_help = "\
+Examples:
+  xdscope report session.xdsrec --output report.html
+  xdscope report grpc:istiod:15010 --output - > report.html
+
+The page has everything in it: it loads nothing, needs no server, and opens from a mail or a CI artifact.")]
+pub struct ReportArgs {
+    /// File to write; `-` is stdout, also the default unless stdout is a terminal
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the file that --output names
+    #[arg(long)]
+    pub force: bool,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
 /// `export`: a source in another format.
 #[derive(Clone, Debug, Args)]
 pub struct ExportArgs {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::problems::ProblemFact;
-use crate::engine::store::{StateFact, Wildcard};
+use crate::engine::store::{ClientMark, StateFact, Wildcard};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::wire::event::StreamId;
@@ -89,6 +89,14 @@ impl Status<'_> {
         notes
     }
 
+    /// Returns the node with what tells the client apart, unless that is the stream, which has a
+    /// column.
+    fn wide_name(&self, state: &StateFact) -> String {
+        let Some(node) = &state.node else { return "-".to_owned() };
+        let mark = self.marks.get(state.stream).filter(|mark| **mark != ClientMark::Stream);
+        format!("{node}{}", report::client_mark(mark, state.stream))
+    }
+
     /// Formats a row without the column of `--applied`.
     fn wide_cells(&self, state: &StateFact, notes: &str, style: Style) -> Vec<Cell> {
         let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
@@ -100,7 +108,7 @@ impl Status<'_> {
             Cell::new(time.map_or("-".into(), latency))
         };
         vec![
-            Cell::new(state.node.as_deref().unwrap_or("-")),
+            Cell::new(self.wide_name(state)),
             Cell::new(state.stream.0.to_string()),
             Cell::role(state.variant.word(), Role::Muted),
             Cell::new(type_label(state.type_url.as_str())),

@@ -240,6 +240,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["status", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
         &["get", "tests/fixtures/scripts/S-35f.xds", "-o", "json"],
         &["get", "tests/fixtures/cli/gaps.xds", "-o", "json"],
+        &["get", "tests/fixtures/views/other-sources.xds", "-o", "json"],
         &["doctor", "-o", "json"],
         &["doctor", "unix:/no/such/socket", "-o", "json"],
         &["lint", "--list-rules", "-o", "json"],

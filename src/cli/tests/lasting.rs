@@ -18,7 +18,9 @@ fn cluster_without_endpoints_is_one_problem() {
         assert!(out.contains("WARMING 20s") && out.contains("MISS 1/2 20s"), "{out}");
         let lint = run(&["lint", &format!("{SCRIPTS}/{script}.xds")]);
         assert!(
-            lint.out.contains("warming-stuck") && lint.err.contains("1 problem: 1 warning"),
+            lint.out.contains("warming-stuck")
+                && lint.err.contains("1 problem; 1 finding")
+                && lint.err.contains(": 1 warn;"),
             "{}",
             lint.err
         );

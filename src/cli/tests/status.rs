@@ -189,3 +189,30 @@ fn nack_does_not_hide_fault_that_no_client_refuses() {
     assert!(output.out.starts_with("2 problems\nNACK "), "{}", output.out);
     assert!(output.out.contains("\nERROR ") && output.out.contains("nonce"), "{}", output.out);
 }
+
+/// Each view tells clients with one node id apart: by cluster, server or stream.
+#[test]
+fn tells_clients_with_one_node_id_apart() {
+    const TWINS: &str = "tests/fixtures/cli/twins.xds";
+    insta::assert_snapshot!("status-twins", show(&["status", TWINS]));
+    insta::assert_snapshot!("lint-twins", show(&["lint", TWINS]));
+    let wide = run(&["status", TWINS, "-o", "wide", "--no-headers"]).out;
+    let has = |start: &str| wide.lines().any(|line| line.starts_with(start));
+    assert!(has("n1 cluster=a  ") && has("n2 server=cp1  ") && has("n3  "), "{wide}");
+}
+
+/// docs/protocol.md#h-05: a client that has answered such a push does not wait with its answers.
+#[test]
+fn client_that_answers_while_it_warms_withholds_nothing() {
+    let cluster = "x{type: EDS, eds_cluster_config: {eds_config: {ads: {}}}}";
+    let script = format!(
+        "node edge-1\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=a [{cluster} y]\n+1s > cds nack=\"y: bad\" n=a\n\
+         +2s > eds names=[x]\n+30s < cds v=1 n=b [{cluster} y]\n+31s > lds\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("warming.xds");
+    std::fs::write(&file, script).unwrap();
+    let output = run(&["status", file.to_str().unwrap(), "-o", "wide"]);
+    assert!(output.out.contains("needed by cluster x, which warms"), "{}", output.out);
+    assert!(!output.out.contains("withholds"), "{}", output.out);
+}

@@ -91,3 +91,57 @@ fn accepts_output_as_alias_of_format() {
     assert_eq!(show(&["status", TOUR, "--format", "name"]), names);
     assert_eq!(show(&["status", TOUR, "--output", "name"]), names);
 }
+
+#[test]
+fn tips_name_flags_that_resemble_the_typed_one() {
+    for args in
+        [&["status", TOUR, "--at", "#9"][..], &["status", TOUR, "--sort"], &["lint", TOUR, "--filter", "x"]]
+    {
+        let output = run(args);
+        assert!(output.exit == Exit::Usage && !output.err.contains("tip:"), "{}", output.err);
+    }
+    let near = run(&["status", TOUR, "--filtr", "x"]);
+    assert!(near.err.contains("tip: a similar argument exists: '--filter'"), "{}", near.err);
+}
+
+#[test]
+fn explains_the_terms_of_the_glossary() {
+    for term in ["blame", "in force", "missing"] {
+        let output = run(&["explain", term]);
+        assert!(
+            output.exit == Exit::Yes && output.out.starts_with(&format!("{term} (glossary)\n")),
+            "{}",
+            output.err
+        );
+    }
+}
+
+#[test]
+fn filters_find_missing_resources_in_either_word() {
+    for state in ["missing", "miss"] {
+        let filter = format!("state:{state}");
+        let rows = run(&["get", TOUR, "eds", "--filter", &filter]);
+        assert!(
+            rows.exit == Exit::Yes && rows.out.contains("ledger-v2"),
+            "{state}: {}{}",
+            rows.out,
+            rows.err
+        );
+        assert_eq!(run(&["status", TOUR, "--filter", &filter]).exit, Exit::No, "{state}");
+    }
+}
+
+#[test]
+fn reads_a_bounded_number_of_files_below_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let cluster = "version_info: \"1\"\nresources:\n- {\"@type\": type.googleapis.com/envoy.config.cluster.v3.Cluster, name: c}\n";
+    std::fs::write(folder.path().join("a.yaml"), cluster).unwrap();
+    let many = folder.path().join("many");
+    std::fs::create_dir(&many).unwrap();
+    for n in 0..crate::sources::MAX_FOLDER_ENTRIES {
+        std::fs::File::create(many.join(format!("{n}.txt"))).unwrap();
+    }
+    let output = run(&["get", folder.path().to_str().unwrap()]);
+    assert!(output.out.contains("CDS"), "{}", output.out);
+    assert!(output.err.contains("looked at the first 20,000 files and folders"), "{}", output.err);
+}

@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView};
+use crate::engine::lint::Finding;
+use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, TypeState};
 use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 
 use super::content::ContentLookup;
 use super::filter_time::FilterTime;
 use super::parse::Expr;
 use super::pattern::Pattern;
-use super::term::{FilterField, Predicate, Term};
+use super::term::{FilterField, MISSING, Predicate, Term};
 
 /// A row to filter.
 pub(super) enum FilterRow<'a> {
@@ -21,6 +22,7 @@ pub(super) enum FilterRow<'a> {
     /// The state of a type, with values looked up on demand.
     View(&'a StateView<'a>),
     Resource(&'a ResourceFact),
+    Finding(&'a Finding),
 }
 
 /// The clock for times in the expression.
@@ -70,7 +72,7 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
             match row {
                 FilterRow::Message(fact) => fact.n.into_iter().for_each(|n| content.message(n, &mut visit)),
                 FilterRow::Resource(fact) => content.resource(fact, &mut visit),
-                FilterRow::State(_) | FilterRow::View(_) => {}
+                FilterRow::State(_) | FilterRow::View(_) | FilterRow::Finding(_) => {}
             }
             found
         }
@@ -93,6 +95,11 @@ fn matches_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     [text, message, last, word].into_iter().any(|text| !text.is_empty() && url.matches(text))
 }
 
+/// Passes the words of a state to `visit`: a type that misses a resource is `missing` too.
+fn state_texts(state: TypeState, visit: &mut dyn FnMut(&str) -> bool) -> bool {
+    visit(state.word()) || state == TypeState::Miss && visit(MISSING)
+}
+
 impl EvalContext<'_> {
     fn is_on_side(&self, row: &FilterRow<'_>, when: &FilterTime, after: bool) -> bool {
         if let FilterTime::Message(limit) = when {
@@ -112,6 +119,7 @@ impl FilterRow<'_> {
             FilterRow::State(fact) => &fact.type_url,
             FilterRow::View(view) => view.type_url(),
             FilterRow::Resource(fact) => &fact.type_url,
+            FilterRow::Finding(fact) => &fact.type_url,
         }
     }
 
@@ -121,6 +129,7 @@ impl FilterRow<'_> {
             FilterRow::State(fact) => fact.stream,
             FilterRow::View(view) => view.stream(),
             FilterRow::Resource(fact) => fact.stream,
+            FilterRow::Finding(fact) => fact.stream,
         }
     }
 
@@ -130,6 +139,7 @@ impl FilterRow<'_> {
             FilterRow::State(fact) => fact.node.as_ref(),
             FilterRow::View(view) => view.node(),
             FilterRow::Resource(fact) => fact.node.as_ref(),
+            FilterRow::Finding(fact) => fact.node.as_ref(),
         }
     }
 
@@ -138,6 +148,7 @@ impl FilterRow<'_> {
             FilterRow::Message(fact) => fact.n,
             FilterRow::State(fact) => fact.open_nack,
             FilterRow::View(view) => view.open_nack(),
+            FilterRow::Finding(fact) => fact.at,
             FilterRow::Resource(_) => None,
         }
     }
@@ -147,6 +158,7 @@ impl FilterRow<'_> {
             FilterRow::Message(fact) => Some(fact.at),
             FilterRow::State(fact) => Some(fact.since),
             FilterRow::View(view) => Some(view.since()),
+            FilterRow::Finding(fact) => Some(fact.first),
             FilterRow::Resource(_) => None,
         }
     }
@@ -157,7 +169,7 @@ impl FilterRow<'_> {
             FilterRow::Message(fact) => fact.latency,
             FilterRow::State(fact) => of(fact.ack_ms),
             FilterRow::View(view) => of(view.ack_ms()),
-            FilterRow::Resource(_) => None,
+            FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
     }
 
@@ -167,6 +179,7 @@ impl FilterRow<'_> {
             FilterRow::State(fact) => fact.bytes,
             FilterRow::View(view) => view.bytes(),
             FilterRow::Resource(fact) => fact.size,
+            FilterRow::Finding(_) => 0,
         }
     }
 
@@ -175,7 +188,7 @@ impl FilterRow<'_> {
             FilterRow::Message(fact) => Some(fact.count),
             FilterRow::State(fact) => Some(fact.resources),
             FilterRow::View(view) => Some(view.resources()),
-            FilterRow::Resource(_) => None,
+            FilterRow::Resource(_) | FilterRow::Finding(_) => None,
         }
     }
 
@@ -198,7 +211,7 @@ impl FilterRow<'_> {
             (FilterField::Err, FilterRow::Message(fact)) => {
                 fact.error.as_ref().is_some_and(|(_, text)| visit(text))
             }
-            (FilterField::State, FilterRow::State(fact)) => visit(fact.state.word()),
+            (FilterField::State, FilterRow::State(fact)) => state_texts(fact.state, visit),
             (FilterField::Name, FilterRow::State(fact)) => {
                 [&fact.names, &fact.missing, &fact.absent].into_iter().any(|list| any(list, visit))
             }
@@ -209,25 +222,31 @@ impl FilterRow<'_> {
                 fact.nonce.iter().chain(&fact.pending).any(|text| visit(text))
             }
             (FilterField::Err, FilterRow::State(fact)) => fact.nacks.iter().any(|nack| visit(&nack.message)),
-            (FilterField::State, FilterRow::View(view)) => visit(view.state().word()),
+            (FilterField::State, FilterRow::View(view)) => state_texts(view.state(), visit),
             (FilterField::Name, FilterRow::View(view)) => view.any_name(visit),
             (FilterField::Version, FilterRow::View(view)) => view.any_version(visit),
             (FilterField::Nonce, FilterRow::View(view)) => view.any_nonce(visit),
             (FilterField::Err, FilterRow::View(view)) => view.any_error(visit),
             (FilterField::State, FilterRow::Resource(fact)) => {
-                visit(fact.state.word()) || fact.refused && visit("nack")
+                let is_missing = fact.is_missing();
+                visit(fact.state.word())
+                    || fact.refused && visit("nack")
+                    || is_missing && (visit(MISSING) || visit(TypeState::Miss.word()))
             }
             (FilterField::Name, FilterRow::Resource(fact)) => visit(&fact.name) || any(&fact.aliases, visit),
             (FilterField::Version, FilterRow::Resource(fact)) => {
                 [&fact.version, &fact.acked_version].into_iter().flatten().any(|text| visit(text))
             }
+            (FilterField::Rule, FilterRow::Finding(fact)) => visit(fact.rule.id),
+            (FilterField::Name, FilterRow::Finding(fact)) => any(&fact.names, visit),
+            (FilterField::Err, FilterRow::Finding(fact)) => visit(&fact.text),
             _ => false,
         }
     }
 
     /// Passes all texts of the row to `visit` until `visit` returns true. Returns whether it did.
     fn any_text(&self, visit: &mut dyn FnMut(&str) -> bool) -> bool {
-        const SHOWN: [FilterField; 8] = [
+        const SHOWN: [FilterField; 9] = [
             FilterField::Node,
             FilterField::Kind,
             FilterField::Dir,
@@ -236,6 +255,7 @@ impl FilterRow<'_> {
             FilterField::Nonce,
             FilterField::Name,
             FilterField::Err,
+            FilterField::Rule,
         ];
         let url = self.type_url().as_str();
         let word = Kind::of_type_url(url).map_or(url, |(kind, _)| kind.word());

@@ -26,6 +26,7 @@ mod units;
 
 use jiff::tz::TimeZone;
 
+use crate::engine::lint::Finding;
 use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, Store};
 
 pub use content::{ContentLookup, NoContent};
@@ -56,11 +57,13 @@ pub enum RowKind {
     States,
     /// Resources.
     Resources,
+    /// Findings of the rules.
+    Findings,
 }
 
 impl RowKind {
     /// All kinds of rows.
-    pub const ALL: [RowKind; 3] = [RowKind::Messages, RowKind::States, RowKind::Resources];
+    pub const ALL: [RowKind; 4] = [RowKind::Messages, RowKind::States, RowKind::Resources, RowKind::Findings];
 
     /// Returns the plural for messages to users, such as `messages`.
     pub fn word(self) -> &'static str {
@@ -68,6 +71,7 @@ impl RowKind {
             RowKind::Messages => "messages",
             RowKind::States => "states",
             RowKind::Resources => "resources",
+            RowKind::Findings => "findings",
         }
     }
 }
@@ -154,6 +158,16 @@ impl Filter {
     /// Whether the state in a view matches, without creating a [`StateFact`].
     pub fn state_view(&self, view: &StateView<'_>, store: &Store) -> bool {
         self.matches(&FilterRow::View(view), store, &NoContent)
+    }
+
+    /// Whether a finding matches.
+    pub fn finding(&self, fact: &Finding, store: &Store) -> bool {
+        self.matches(&FilterRow::Finding(fact), store, &NoContent)
+    }
+
+    /// Whether the expression is about rules, which only findings have.
+    pub fn is_about_rules(&self) -> bool {
+        self.fields().any(|(field, _)| field == FilterField::Rule)
     }
 
     /// Returns the word if the whole expression is a lower-case ASCII word.

@@ -34,7 +34,7 @@ pub enum FilterField {
     Nonce,
     /// Error text.
     Err,
-    /// Rule id, reserved for findings.
+    /// Rule id of a finding.
     Rule,
     /// Later than a point in time.
     After,
@@ -99,12 +99,25 @@ impl FilterField {
         matches!(self, FilterField::Size | FilterField::Lat | FilterField::Age | FilterField::Res)
     }
 
-    /// Whether rows of this kind have the field. `rule` is reserved for findings.
+    /// Whether rows of this kind have the field.
     pub(super) fn applies(self, rows: RowKind) -> bool {
         use FilterField as F;
         match rows {
             RowKind::Messages => !matches!(self, F::State | F::Rule),
             RowKind::States => !matches!(self, F::Dir | F::Kind | F::Rule | F::Has | F::Content),
+            RowKind::Findings => matches!(
+                self,
+                F::Type
+                    | F::Node
+                    | F::Stream
+                    | F::Name
+                    | F::Err
+                    | F::Rule
+                    | F::After
+                    | F::Before
+                    | F::Age
+                    | F::Number
+            ),
             RowKind::Resources => !matches!(
                 self,
                 F::Dir
@@ -303,6 +316,9 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
     })
 }
 
+/// The state of a resource that was requested and not sent in time, as views of resources show it.
+pub(super) const MISSING: &str = "missing";
+
 /// Returns an error if the pattern matches none of the field's words.
 fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
     let words: Vec<&str> = match field {
@@ -310,7 +326,8 @@ fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, Fi
         FilterField::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
         _ => {
             let types = TypeState::ALL.iter().map(|state| state.word());
-            types.chain(ResourceState::ALL.iter().map(|state| state.word())).collect()
+            let resources = ResourceState::ALL.iter().map(|state| state.word());
+            types.chain(resources).chain([MISSING]).collect()
         }
     };
     if words.iter().any(|word| pattern.matches(word)) {

@@ -102,6 +102,7 @@ impl GraphBuilder {
                 self.stage = Stage::States(to);
                 if to == end {
                     self.graph.mark_troubled();
+                    self.graph.mark_pending();
                     self.graph.find_gaps(store, known, self.rows);
                     self.stage = Stage::Done;
                 }

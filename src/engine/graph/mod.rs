@@ -27,7 +27,7 @@ use crate::engine::session::locators::alternative;
 use crate::engine::session::{is_structured, resource_type, respelled};
 use crate::engine::store::{ResourceFact, ResourceState, Store, WarmingFact};
 use crate::engine::structured::MAX_CHAIN;
-use crate::schema::links::Link;
+use crate::schema::links::{Link, OtherSource};
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
 use crate::wire::content::BlobId;
@@ -37,7 +37,7 @@ pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
 pub use redirect::links_of;
 pub use refused::{ChangedReference, RefusedUpdate};
-pub use state::{NodeState, has_orphans};
+pub use state::{NodeState, PendingStates, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
 
 /// Times that contents are read: those of the nodes, then earlier ones of routes.
@@ -71,12 +71,17 @@ pub struct GraphNode {
     pub uses: Vec<(NodeId, Arc<str>)>,
     /// Nodes that refer to this node.
     pub users: Vec<NodeId>,
+    /// The config source from which the client gets the resource, if all references state one apart
+    /// from the ADS stream. The first of several.
+    pub other_source: Option<OtherSource>,
     /// The resources that the node waits for, if it warms.
     pub warming: Option<Box<WarmingFact>>,
     /// The certificate of a secret that expires first.
     pub certificate: Option<Arc<Certificate>>,
     /// Whether the node or a node below has a problem.
     pub is_troubled: bool,
+    /// The pending states of the node and the nodes below.
+    pub pending: PendingStates,
 }
 
 impl GraphNode {
@@ -222,9 +227,11 @@ impl Graph {
             name: fact.name,
             uses: Vec::new(),
             users: Vec::new(),
+            other_source: None,
             warming: None,
             certificate: None,
             is_troubled: false,
+            pending: PendingStates::default(),
         };
         self.sent.insert(kind);
         let key = (kind, node.name.clone());
@@ -296,6 +303,12 @@ impl Graph {
             }
             node.uses.push((to, path.clone()));
             if let Some(target) = self.nodes.get_mut(to) {
+                let is_first = target.users.is_empty();
+                target.other_source = match (is_first, &link.other_source, target.other_source.take()) {
+                    (true, stated, _) => stated.clone(),
+                    (false, Some(_), known) => known,
+                    (false, None, _) => None,
+                };
                 target.users.push(from);
             }
         }
@@ -321,9 +334,11 @@ impl Graph {
             refused: None,
             uses: Vec::new(),
             users: Vec::new(),
+            other_source: None,
             warming: None,
             certificate: None,
             is_troubled: false,
+            pending: PendingStates::default(),
         });
         id
     }
@@ -358,9 +373,9 @@ impl Graph {
         self.counts.values().sum()
     }
 
-    /// Returns the number of resources that others refer to and that were not requested.
-    pub fn not_asked(&self) -> u64 {
-        self.nodes.iter().filter(|node| node.state == NodeState::NotAsked).count() as u64
+    /// Returns the number of nodes in pending states of one kind.
+    pub fn count_pending(&self, is_one: fn(PendingStates) -> bool) -> u64 {
+        self.nodes.iter().filter(|node| is_one(node.state.pending())).count() as u64
     }
 
     /// Returns the nodes that have a problem themselves.

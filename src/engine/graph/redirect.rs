@@ -38,5 +38,12 @@ fn link(path: &str, locator: &Locator) -> Option<Link> {
     let message = of.strip_suffix("Collection").unwrap_or(of);
     let (kind, _) = Kind::of_type_url(&format!("type.googleapis.com/{message}"))?;
     let authority = AuthorityLookup::of(&name, None);
-    Some(Link { path: path.to_owned(), kind, name: locator.uri.clone(), source: None, authority })
+    Some(Link {
+        path: path.to_owned(),
+        kind,
+        name: locator.uri.clone(),
+        source: None,
+        other_source: None,
+        authority,
+    })
 }

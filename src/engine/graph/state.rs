@@ -52,11 +52,50 @@ pub enum NodeState {
     Gone(ResourceState),
     /// Referenced, and neither sent nor requested.
     NotAsked,
+    /// Referenced with a config source whose stream, file or server is not visible.
+    Elsewhere,
     /// Referenced and not sent, although the client has a wildcard subscription for the type.
     Dangling,
 }
 
+/// States that are neither in order nor a problem yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PendingStates {
+    /// Referenced, and neither sent nor requested.
+    pub not_asked: bool,
+    /// Requested and not sent.
+    pub waiting: bool,
+    /// Sent, without an answer yet.
+    pub sent: bool,
+}
+
+impl PendingStates {
+    /// Returns the states that are in either.
+    #[must_use]
+    pub fn or(self, other: PendingStates) -> PendingStates {
+        PendingStates {
+            not_asked: self.not_asked || other.not_asked,
+            waiting: self.waiting || other.waiting,
+            sent: self.sent || other.sent,
+        }
+    }
+
+    /// Whether all is in order.
+    pub fn is_empty(self) -> bool {
+        self == PendingStates::default()
+    }
+}
+
 impl NodeState {
+    /// Returns the state by itself if it is neither in order nor a problem yet.
+    pub fn pending(&self) -> PendingStates {
+        PendingStates {
+            not_asked: *self == NodeState::NotAsked,
+            waiting: matches!(self, NodeState::Waiting { .. }),
+            sent: *self == NodeState::Sent,
+        }
+    }
+
     /// Returns the state of a resource, without regard to references.
     ///
     /// `requested` is the time and number of the pending request.
@@ -120,6 +159,7 @@ impl NodeState {
             NodeState::Missing { .. } => "missing",
             NodeState::Gone(state) => state.word(),
             NodeState::NotAsked => "not asked for",
+            NodeState::Elsewhere => "from another source",
             NodeState::Dangling => "dangling",
         }
     }
@@ -146,7 +186,9 @@ impl Graph {
         let is_redirect = node.state == NodeState::Gone(ResourceState::Redirected);
         let is_empty = node.state == NodeState::Gone(ResourceState::Empty);
         let is_gone = matches!(node.state, NodeState::Gone(_)) && !is_redirect && !is_empty;
-        if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
+        if node.state == NodeState::NotAsked && node.other_source.is_some() {
+            node.state = NodeState::Elsewhere;
+        } else if is_used && wild.contains(&node.kind) && (is_gone || node.state == NodeState::NotAsked) {
             node.state = NodeState::Dangling;
         } else if !is_used && is_gone {
             node.state = NodeState::Gone(ResourceState::Released);
@@ -183,6 +225,21 @@ impl Graph {
             let Some(node) = self.nodes.get_mut(id).filter(|node| !node.is_troubled) else { continue };
             node.is_troubled = true;
             queue.extend(node.users.iter().copied());
+        }
+    }
+
+    /// Records in each node which pending states it and the nodes below have.
+    pub(super) fn mark_pending(&mut self) {
+        let own = self.nodes.iter().map(|node| node.state.pending()).enumerate();
+        let mut queue: Vec<(NodeId, PendingStates)> = own.filter(|(_, states)| !states.is_empty()).collect();
+        while let Some((id, states)) = queue.pop() {
+            // Each node changes at most once for each state.
+            let Some(node) = self.nodes.get_mut(id) else { continue };
+            let all = node.pending.or(states);
+            if all != node.pending {
+                node.pending = all;
+                queue.extend(node.users.iter().map(|user| (*user, all)));
+            }
         }
     }
 }

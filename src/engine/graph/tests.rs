@@ -37,6 +37,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
             kind: *kind,
             name: (*name).to_owned(),
             source: None,
+            other_source: None,
             authority: None,
         });
         out.nodes[id].state = state.clone();
@@ -50,6 +51,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
                     kind: *kind,
                     name: (*name).to_owned(),
                     source: None,
+                    other_source: None,
                     authority: None,
                 },
             );
@@ -66,6 +68,7 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
     }
     (0..out.nodes.len()).for_each(|id| out.derive_state(id, &[]));
     out.mark_troubled();
+    out.mark_pending();
     out
 }
 
@@ -167,9 +170,35 @@ fn folds_many_healthy_children_into_one_row() {
     let web = graph.rows(&TreeView::default())[0].key;
     let mut view = TreeView { toggled: [web].into(), ..TreeView::default() };
     let rows = graph.rows(&view);
-    assert_eq!((rows.len(), &rows[9].what), (10, &TreeRowKind::More { kind: Kind::Cds, count: 92 }));
+    let pending = PendingStates::default();
+    assert_eq!((rows.len(), &rows[9].what), (10, &TreeRowKind::More { kind: Kind::Cds, count: 92, pending }));
     view.toggled.insert(rows[9].key);
     assert_eq!(graph.rows(&view).len(), 102);
+}
+
+/// Rows that stand for others say which of them are not ready.
+#[test]
+fn folded_rows_know_pending_states_below() {
+    let waiting = NodeState::Waiting { has_older: false, since: None };
+    let clusters: Vec<String> = (0..20).map(|i| format!("c{i}")).collect();
+    let uses: Vec<(Kind, &str)> = clusters.iter().map(|name| (Kind::Cds, name.as_str())).collect();
+    let mut nodes: Vec<(Kind, &str, NodeState, &[(Kind, &str)])> =
+        vec![(Kind::Lds, "web", NodeState::Ready, &uses), (Kind::Sds, "e", waiting, &[])];
+    for name in &clusters {
+        let uses: &[(Kind, &str)] = if name == "c15" { &[(Kind::Sds, "e"), (Kind::Sds, "s")] } else { &[] };
+        nodes.push((Kind::Cds, name, NodeState::Ready, uses));
+    }
+    let graph = graph(&nodes);
+    let states = PendingStates { not_asked: true, waiting: true, sent: false };
+    let pending = |kind, name| graph.get(graph.find(kind, name).unwrap()).unwrap().pending;
+    assert_eq!((pending(Kind::Lds, "web"), pending(Kind::Cds, "c15")), (states, states));
+    assert_eq!(pending(Kind::Cds, "c1"), PendingStates::default());
+    let more = graph.rows(&TreeView::default()).into_iter().find_map(|row| match row.what {
+        TreeRowKind::More { pending, .. } => Some(pending),
+        _ => None,
+    });
+    assert_eq!(more, Some(states));
+    assert_eq!(graph.count_pending(|states| states.not_asked), 1);
 }
 
 #[test]

@@ -3,7 +3,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::wire::event::Kind;
 
-use super::{Graph, NodeId};
+use super::{Graph, NodeId, PendingStates};
 
 /// Maximum depth of the tree. References of the API are four levels deep, aggregate clusters add a
 /// few.
@@ -54,6 +54,8 @@ pub enum TreeRowKind {
         kind: Kind,
         /// Number of these children.
         count: usize,
+        /// The pending states of these children and the nodes below.
+        pending: PendingStates,
     },
     /// A heading for the unreferenced nodes below.
     Unreferenced {
@@ -128,7 +130,10 @@ impl Walk<'_> {
             && good.len() > MAX_HEALTHY_CHILDREN + 1
             && self.rows.len() < MAX_ROWS
         {
-            let what = TreeRowKind::More { kind: node.kind, count: rest.len() };
+            let rest_nodes = rest.iter().filter_map(|id| self.graph.get(*id));
+            let pending =
+                rest_nodes.map(|node| node.pending).fold(PendingStates::default(), PendingStates::or);
+            let what = TreeRowKind::More { kind: node.kind, count: rest.len(), pending };
             self.rows.push(TreeRow { key: more, follows: branch(follows, parent, true), what });
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::alarm::Alarm;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::references::{ResourceRefs, has_references};
+use super::references::{ROUTE_KINDS, ResourceRefs, has_references};
 use crate::engine::session::{SymSet, Track, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
@@ -70,10 +70,15 @@ impl<'a> RuleContext<'a> {
         };
         let has = |track: &Track, name: Sym| track.sent.is_present(catalog, name) && !is_unused(track, name);
         let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));
+        // `order-lds-before-cds` covers clusters that were not sent before their listener.
+        let is_told = |name: Sym| {
+            let is_sent = || clusters.iter().any(|(_, track)| track.sent.is_present(catalog, name));
+            is_in_use && track.kind == Some(Kind::Lds) && !is_sent()
+        };
         let mut unknown = Vec::new();
         for (_, refs) in self.references_of(track, names) {
             let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
-            unknown.extend(named.filter(|name| !is_present(*name)));
+            unknown.extend(named.filter(|name| !is_present(*name) && !is_told(*name)));
         }
         unknown.sort_unstable();
         unknown.dedup();
@@ -97,7 +102,7 @@ impl<'a> RuleContext<'a> {
         if missing.is_empty() {
             return found;
         }
-        for (_, track) in [Kind::Rds, Kind::Vhds].iter().flat_map(|kind| self.tracks_of(*kind)) {
+        for (_, track) in ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind)) {
             let slots = track.accepted.slots(catalog).into_iter();
             for (_, slot) in slots.filter(|(_, slot)| slot.is_present()) {
                 let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));

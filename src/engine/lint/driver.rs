@@ -161,6 +161,12 @@ impl Lint {
                 add(&name);
                 continue;
             }
+            if structured::has_bad_directive(&name) {
+                self.source.graphs.bad_directives.insert(payload);
+            }
+            if structured::has_reserved_key(&name) {
+                self.source.graphs.reserved_keys.insert(payload);
+            }
             add(name.split('#').next().unwrap_or_default());
             if let Some(alternative) = structured::alternative(&name) {
                 add(&alternative);

@@ -93,6 +93,14 @@ impl<'a> ResponseContext<'a> {
     pub(super) fn is_heartbeat(&self) -> bool {
         self.outcome.kind == MessageKind::Heartbeat
     }
+
+    /// Returns the bytes of a SotW push and how many of them were unchanged. `None` for the first
+    /// push, which has nothing to repeat.
+    pub(super) fn repeated_bytes(&self) -> Option<(u64, u64)> {
+        let traffic = &self.track.traffic;
+        let push = traffic.last_push.as_ref().filter(|_| !self.view.is_delta && traffic.pushes > 1)?;
+        Some((push.bytes, push.bytes_same))
+    }
 }
 
 /// Returns the reason why a message cannot be decoded, if it cannot.

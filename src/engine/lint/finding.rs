@@ -74,6 +74,9 @@ pub struct Finding {
     pub varies: bool,
     /// Whether the finding rests on a guess.
     pub guess: bool,
+    /// Whether requests fail until the finding is over, so that the finding is a problem although
+    /// a note.
+    pub is_gap: bool,
     /// Place in a bootstrap, such as `static_resources.clusters[1]`. Then there is no stream.
     pub place: Option<Arc<str>>,
 }
@@ -82,6 +85,16 @@ impl Finding {
     /// Returns the key that sorts findings of one cause: the severest first, then what lasts.
     pub(crate) fn rank(&self) -> (Reverse<Severity>, bool) {
         (Reverse(self.severity), self.over.is_some())
+    }
+
+    /// Whether the finding is a problem, and neither a note nor over.
+    pub(crate) fn is_wrong(&self) -> bool {
+        self.is_rated() && self.over.is_none()
+    }
+
+    /// Whether the finding is or was a problem, and not just a note.
+    pub(crate) fn is_rated(&self) -> bool {
+        self.severity > Severity::Info || (self.is_gap && self.over.is_none())
     }
 
     /// Occurrences per second, if the finding is a loop that lasts a second or more.
@@ -119,6 +132,7 @@ pub(super) struct FindingDraft<'a> {
     /// Tells apart findings about equal names, for example by a version.
     pub(super) part: &'a str,
     pub(super) guess: bool,
+    pub(super) is_gap: bool,
 }
 
 impl<'a> FindingDraft<'a> {
@@ -191,6 +205,7 @@ impl Finding {
             text: draft.text,
             varies: false,
             guess: draft.guess,
+            is_gap: draft.is_gap,
             place: None,
         }
     }
@@ -259,7 +274,7 @@ impl Findings {
             known.varies |= !known.text.starts_with(&draft.text);
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
             if known.over.take().is_some() {
-                known.text = draft.text;
+                (known.text, known.severity) = (draft.text, severity);
             }
             let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
@@ -340,6 +355,7 @@ impl Findings {
     pub(super) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {
             finding.severity = Severity::Info;
+            finding.is_gap = false;
             finding.text.push_str(note);
         }
     }

@@ -69,6 +69,34 @@ const BROKEN_ONCE: [(&str, CorrectMessage); 8] = [
     ("version-static-content-changed", CorrectMessage::Response),
 ];
 
+/// Rules whose findings last until a message, or the end of a stream, mends them.
+const LASTING: [&str; 18] = [
+    "break-before-make",
+    "delta-stale-sub-ignored",
+    "delta-subscribe-unanswered",
+    "delta-wildcard-unsub-unanswered",
+    "fs-parse-error",
+    "fs-update-rejected",
+    "lds-cds-emptied",
+    "name-not-delivered",
+    "new-name-not-resent",
+    "order-lds-before-cds",
+    "reconnect-new-name-unsent",
+    "request-name-empty",
+    "response-unanswered",
+    "route-unknown-cluster",
+    "stream-rejected",
+    "ttl-expired",
+    "warming-stuck",
+    "xdstp-empty-glob-silent",
+];
+
+/// Returns the ids of the rules whose findings can be over. `tests/fixtures/lint/endings.txt` has
+/// the ways in which each ends.
+pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
+    LASTING.into_iter().chain(BROKEN_ONCE.map(|(id, _)| id))
+}
+
 /// Rules that a server may break many times in one loop, which an ACK ends.
 const LOOPS: [&str; 1] = ["nack-resend-loop"];
 
@@ -188,6 +216,7 @@ pub(super) struct Lasting {
 impl RuleContext<'_> {
     /// Reports a finding about a state that may end.
     pub(super) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
+        debug_assert!(LASTING.contains(&rule.id), "{} is not listed", rule.id);
         let Lasting { state, since, past } = lasting;
         let names: SymSet = match state.is_nameless() {
             true => [Sym::EMPTY].into_iter().collect(),
@@ -254,6 +283,8 @@ impl RuleContext<'_> {
                 self.settle_broken_once(CorrectMessage::Ack, outcome.answers);
             }
             let mut names = outcome.removed.clone();
+            // A name is classified if the client subscribes to it again.
+            names.extend(&outcome.added);
             // A refused cluster does not warm.
             names.extend(request.is_nack().then_some(Sym::EMPTY));
             self.settle_lasting(request.track, &names);
@@ -313,11 +344,13 @@ impl RuleContext<'_> {
         let client = if is_needed(track.kind) || is_full_state { Some(self.client()) } else { None };
         let (store, at) = (self.store, self.at);
         let over = self.source_state.lasting.take_over(|followed| {
-            if let LastingState::Warming(needs) = &followed.state {
+            if let LastingState::Warming(needs) = &mut followed.state {
+                // Scopes and virtual hosts are needed as a whole.
+                let is_whole = matches!(track.kind, Some(Kind::Srds | Kind::Vhds));
                 let is_needed = client.as_ref() == Some(&followed.client)
-                    && mentioned.iter().any(|name| needs.contains(name));
+                    && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
                 if is_needed || followed.place == place {
-                    followed.names = store.still_warming(followed.place, &followed.names);
+                    (followed.names, *needs) = store.still_warming(followed.place, &followed.names);
                 }
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();
@@ -327,6 +360,13 @@ impl RuleContext<'_> {
                 let is_of_client = client.as_ref() == Some(&followed.client) && kind == track.kind;
                 let is_over = followed.is_given_up || (is_of_client && track.sent.count() > 0);
                 followed.names.retain(|_| !is_over);
+            } else if followed.place == place && matches!(followed.state, LastingState::Unclassified) {
+                followed.settle(store.catalog(), track, mentioned, at);
+                // Nothing is left to classify without the wildcard.
+                if !track.subscribed.may_be_wildcard() {
+                    followed.names.clear();
+                    followed.is_given_up = true;
+                }
             } else if followed.place == place && !followed.state.is_nameless() {
                 followed.settle(store.catalog(), track, mentioned, at);
             }
@@ -359,7 +399,10 @@ impl Followed {
         let is_over = |name: Sym| match self.state {
             LastingState::Unanswered => track.waiting.get(name).is_none(),
             LastingState::Requested => !track.subscribed.names.contains(name),
-            LastingState::Expired => track.deadlines.get(&name).is_none_or(|deadline| *deadline > at),
+            LastingState::Expired => {
+                let is_wanted = track.covers(catalog, name, track.sent.get(catalog, name).as_ref());
+                !is_wanted || track.deadlines.get(&name).is_none_or(|deadline| *deadline > at)
+            }
             _ => true,
         };
         let scans_all = self.names.len() <= mentioned.len() && matches!(self.state, LastingState::Unanswered);

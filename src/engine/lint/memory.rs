@@ -8,11 +8,14 @@ use crate::wire::content::UsedContent;
 
 /// Estimated memory of the state of a stream.
 const STREAM_BYTES: usize = 1 << 10;
+/// Estimated memory of what is known of a content: its references and broken constraints.
+const CONTENT_BYTES: usize = 80;
 
 impl Lint {
     /// Estimates the memory of all streams and findings, in bytes.
     pub fn memory(&self) -> usize {
-        self.streams.len() * STREAM_BYTES + self.findings.memory()
+        let contents = self.source.graphs.learned() + self.source.constraint_violations.len();
+        self.streams.len() * STREAM_BYTES + contents * CONTENT_BYTES + self.findings.memory()
     }
 
     /// Drops the older half of a store's history, and everything to which nothing refers without
@@ -79,9 +82,14 @@ impl TrackState {
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
         let targets = self.targets.iter().map(|target| &target.of);
+        let entries = self.entry_references.iter().map(|reference| &reference.of);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
-        all.chain(targets).chain(findings).chain(routes).for_each(|name| mark_key(used, *name));
+        all.chain(targets)
+            .chain(entries)
+            .chain(findings)
+            .chain(routes)
+            .for_each(|name| mark_key(used, *name));
     }
 }
 
@@ -90,7 +98,7 @@ impl SourceState {
         self.graphs.drop_streams(dropped);
         self.lasting.drop_streams(dropped);
         let sessions = &dropped.sessions;
-        self.structured_contents.retain(|_, (_, session)| sessions.contains(session));
+        self.structured_contents.drop_streams(dropped);
         self.plane_contents.retain(|resource, _| sessions.contains(&resource.session));
         self.large_receivers.retain(|(session, _)| sessions.contains(session));
         self.deliveries.retain(|_, deliveries| {
@@ -102,9 +110,7 @@ impl SourceState {
     /// Forgets facts about names and contents that are not used: a dropped content that is sent
     /// again has another id.
     fn retain(&mut self, used: &UsedContent) {
-        self.structured_contents.retain(|(name, version), (blob, _)| {
-            used.has_blob(*blob) && used.has_name(*name) && used.has_name(*version)
-        });
+        self.structured_contents.retain(used);
         self.plane_contents.retain(|resource, contents| {
             let is_used = used.has_name(resource.name) && used.has_name(resource.type_url);
             is_used && contents.iter().all(|(_, blob)| used.has_blob(*blob))

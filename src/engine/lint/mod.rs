@@ -13,6 +13,7 @@ mod bootstrap;
 mod catalog;
 mod check;
 mod client;
+mod content_changes;
 mod context;
 #[cfg(test)]
 mod cost_tests;
@@ -32,6 +33,7 @@ mod rule;
 mod rules;
 mod scan;
 mod state;
+mod structured_contents;
 mod structured_names;
 mod targets;
 #[cfg(test)]
@@ -44,5 +46,7 @@ pub use bootstrap::Bootstrap;
 pub use catalog::{rule, rules};
 pub use driver::Lint;
 pub use finding::{Blame, Finding};
+#[cfg(test)]
+pub(crate) use lasting::lasting_rules;
 pub use options::{Constraints, KnownTypes, Links, Options, Reference, Timers};
 pub use rule::{Rule, Severity};

@@ -17,7 +17,6 @@ impl RuleContext<'_> {
             list: response.view.resources.clone(),
             version: response.view.version.clone(),
             duplicates: outcome.duplicates.clone(),
-            size: response.view.size,
         };
         let state = &mut *self.state;
         if state.pending.len() == MAX_RESPONSES {
@@ -48,6 +47,7 @@ impl RuleContext<'_> {
         if let Some(first) = response.scan.ttl.iter().filter_map(deadline).min() {
             self.arm(Alarm::Ttl, first);
         }
+        self.note_contents(response);
         self.note_targets(response);
         self.note_deliveries(response);
         self.note_references(response);
@@ -86,13 +86,12 @@ impl RuleContext<'_> {
 
     /// Remembers how much of a SotW push was unchanged.
     fn note_push(&mut self, response: &ResponseContext<'_>) {
-        let Some(push) = response.track.traffic.last_push.as_ref().filter(|_| !response.view.is_delta) else {
-            return;
-        };
+        let Some(push) = response.repeated_bytes() else { return };
         let pushes = &mut self.state.pushes;
-        if pushes.len() == MAX_PUSHES {
+        // The newest push is judged with those that are remembered.
+        if pushes.len() + 1 == MAX_PUSHES {
             pushes.pop_front();
         }
-        pushes.push_back((push.bytes, push.bytes_same));
+        pushes.push_back(push);
     }
 }

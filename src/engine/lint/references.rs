@@ -2,7 +2,7 @@
 //!
 //! [`Links`](super::Links) reads them; without it the rules about references are silent.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::engine::session::DroppedStreams;
@@ -44,6 +44,11 @@ const MAX_OPEN_FINDINGS: usize = 64;
 pub(super) struct ReferenceGraphs {
     /// By payload.
     refs: HashMap<BlobId, ResourceRefs, DenseHash>,
+    /// Payloads that refer to a name with an unknown or repeated directive:
+    /// `docs/protocol.md#k-11`.
+    pub(super) bad_directives: HashSet<BlobId, DenseHash>,
+    /// Payloads that refer to a name with a reserved parameter: `docs/protocol.md#k-09`.
+    pub(super) reserved_keys: HashSet<BlobId, DenseHash>,
     clients: HashMap<Arc<str>, ClientGraph>,
     /// References in all of them.
     size: usize,
@@ -97,6 +102,8 @@ pub(super) struct OpenFinding {
     pub(super) stream: usize,
     pub(super) clusters: Vec<Sym>,
     pub(super) since: Time,
+    /// Whether the finding is a note, because a new route was sent right behind.
+    pub(super) is_softened: bool,
 }
 
 /// Whether resources of the type have references that rules use.
@@ -119,6 +126,8 @@ impl ReferenceGraphs {
     /// Forgets contents that are not used, and marks the names in the others as used.
     pub(super) fn retain(&mut self, used: &mut UsedContent) {
         self.refs.retain(|payload, _| used.has_blob(*payload));
+        self.bad_directives.retain(|payload| used.has_blob(*payload));
+        self.reserved_keys.retain(|payload| used.has_blob(*payload));
         let graphs = self.clients.values().flat_map(|graph| graph.of.values());
         let refs = self.refs.values().chain(graphs).flat_map(|refs| refs.iter());
         refs.for_each(|reference| used.name(reference.name));
@@ -150,14 +159,20 @@ impl ReferenceGraphs {
     pub(super) fn give_up(&mut self) {
         self.full = true;
         self.clients.clear();
+        self.forget_contents();
+    }
+
+    fn forget_contents(&mut self) {
         self.refs.clear();
+        self.bad_directives.clear();
+        self.reserved_keys.clear();
     }
 
     /// Remembers the references of a content. Returns whether earlier contents are still known.
     pub(super) fn learn(&mut self, payload: BlobId, refs: Vec<ResourceRef>) -> bool {
         let room = self.refs.len() < MAX_CONTENTS;
         if !room {
-            self.refs.clear();
+            self.forget_contents();
         }
         self.refs.insert(payload, refs.into());
         room

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::structured::{self, LOCATOR, ListEntry, Locator};
+use super::structured_contents::{InlineVersion, hash};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::discovery::fields::resource;
@@ -22,7 +23,7 @@ pub(super) struct ResponseScan {
     /// Delta: payloads without a version.
     pub(super) unversioned: Vec<Sym>,
     /// Delta: payloads with another name than their wrapper.
-    pub(super) misnamed: Vec<Sym>,
+    pub(super) misnamed: Vec<(Sym, Sym)>,
     /// Entries with a TTL.
     pub(super) ttl: Vec<BlobId>,
     /// SotW: entries wrapped in `Resource`.
@@ -35,6 +36,8 @@ pub(super) struct ResponseScan {
     pub(super) redirects: Vec<(Sym, Locator)>,
     /// Entries of list collections by the name of the list.
     pub(super) collections: Vec<(Sym, Vec<ListEntry>)>,
+    /// Named entries inside of lists, with hashes of their contents.
+    pub(super) inline: Vec<(InlineVersion, u64)>,
 }
 
 impl ResponseScan {
@@ -67,8 +70,9 @@ impl ResponseScan {
     fn is_clean(&self) -> bool {
         let blobs =
             [&self.nameless, &self.unreadable, &self.other_type, &self.ttl, &self.aliased, &self.structured];
-        let names = [&self.unversioned, &self.misnamed, &self.wrapped];
-        blobs.iter().all(|list| list.is_empty()) && names.iter().all(|list| list.is_empty())
+        let names = [&self.unversioned, &self.wrapped];
+        let has_names = self.misnamed.is_empty() && names.iter().all(|list| list.is_empty());
+        has_names && blobs.iter().all(|list| list.is_empty())
     }
 
     /// Reads the redirect or collection under a structured name.
@@ -81,6 +85,10 @@ impl ResponseScan {
         let Some(any) = payload.and_then(|payload| catalog.bytes(payload)) else { return };
         let value = structured::value(&any);
         if is_collection {
+            structured::inline_versions(value, |entry, version, content| {
+                let version = InlineVersion { list: name, entry: hash((entry, version)) };
+                self.inline.push((version, hash(content)));
+            });
             self.collections.push((name, structured::entries(value)));
         } else if let Some(locator) = Locator::read(value) {
             self.redirects.push((name, locator));
@@ -115,7 +123,7 @@ impl ResponseScan {
             let inner = entry.payload.map_or(Sym::EMPTY, |payload| catalog.entry(payload).name);
             let known = inner == Sym::EMPTY || inner == entry.name || entry.aliases.contains(&inner);
             if !known && entry.name != Sym::EMPTY {
-                self.misnamed.push(entry.name);
+                self.misnamed.push((entry.name, inner));
             }
         }
         // The target of a redirect has a version, the redirect needs none.

@@ -1,6 +1,6 @@
 //! Bounded memory of rules, beyond the state of the engine.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use super::alarm::Alarm;
 use super::failed_series::FailedSeriesByClient;
 use super::lasting::LastingFindings;
 use super::references::ReferenceGraphs;
+use super::structured_contents::StructuredContents;
 use crate::engine::session::{Name, SymMap, SymSet};
 use crate::schema::Violation;
 use crate::wire::content::{BlobId, Catalog, List};
@@ -42,8 +43,6 @@ pub(super) struct SentResponse {
     pub(super) version: VersionInfo,
     /// Names that occur more than once.
     pub(super) duplicates: Vec<Sym>,
-    /// Bytes of the message.
-    pub(super) size: u64,
 }
 
 /// A name that a redirect or a list refers to.
@@ -61,6 +60,17 @@ pub(super) struct PendingTarget {
     pub(super) listed: bool,
     /// When the client accepted the response.
     pub(super) accepted: Option<Time>,
+}
+
+/// A reference to an entry inside a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct EntryReference {
+    /// The resource that refers to the entry.
+    pub(super) of: Sym,
+    /// Hash of the canonical name of the list.
+    pub(super) list: u64,
+    /// Hash of the name of the entry.
+    pub(super) entry: u64,
 }
 
 /// Memory about one type on one stream.
@@ -128,8 +138,10 @@ pub(super) struct TrackState {
     /// Warming resources that were reported, with the response that started to warm them:
     /// `docs/protocol.md#h-04`.
     pub(super) reported_warming: SymMap<Seq>,
-    /// Targets of redirects by canonical name: `docs/protocol.md#k-27`.
-    pub(super) redirects: HashMap<String, String>,
+    /// References to entries in lists: `docs/protocol.md#k-15`.
+    pub(super) entry_references: BTreeSet<EntryReference>,
+    /// The newest push above the default receive limit, and the finding about it.
+    pub(super) large_push: Option<(Seq, usize)>,
     /// Names that the client should request next.
     pub(super) targets: Vec<PendingTarget>,
     /// Delivered names without a known reference, with the time.
@@ -172,7 +184,9 @@ pub(super) struct StreamState {
     /// Timers of the stream as a whole.
     armed: [Option<Time>; Alarm::COUNT],
     /// REST: pending polls with their track, oldest first: `docs/protocol.md#d-03`.
-    pub(super) open_polls: VecDeque<(Option<usize>, Seq)>,
+    pub(super) open_polls: VecDeque<(Option<usize>, Seq, Time)>,
+    /// REST: polls without a version. Each may be the first one of a process.
+    pub(super) first_polls: u32,
     /// A file: the newest content, if that was unreadable.
     pub(super) unreadable_at: Option<(Time, Seq)>,
     /// A file: whether any content was valid.
@@ -278,10 +292,8 @@ pub(super) struct SourceState {
     /// Findings about streams that failed in a row.
     pub(super) failures: FailedSeriesByClient,
     pub(super) graphs: ReferenceGraphs,
-    /// Structured names by name and version: the payload, and the session that received it.
-    ///
-    /// `docs/protocol.md#k-32`
-    pub(super) structured_contents: HashMap<(Sym, Sym), (BlobId, usize)>,
+    /// Contents and redirects of structured names.
+    pub(super) structured_contents: StructuredContents,
     /// Contents of resources, with their control planes.
     pub(super) plane_contents: HashMap<SessionResource, PlaneContents>,
     /// Ages at which a server ended streams, by its address.

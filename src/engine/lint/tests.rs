@@ -311,8 +311,9 @@ fn reports_large_messages_and_unchanged_pushes() {
     assert_eq!(findings_of_pushes(1, 3, 2 << 20), ["over-4mib"]);
     assert_eq!(findings_of_pushes(14, 100, 4 << 10), ["delta-would-save"]);
     assert_eq!(findings_of_pushes(14, 100, 100), Vec::<&str>::new());
-    // Two pushes are too few for a finding.
+    // Two pushes are too few for a finding. The first one repeats nothing.
     assert_eq!(findings_of_pushes(2, 100, 10 << 10), Vec::<&str>::new());
+    assert_eq!(findings_of_pushes(3, 100, 10 << 10), ["delta-would-save"]);
 }
 
 #[test]

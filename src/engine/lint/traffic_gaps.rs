@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::context::RuleContext;
+use super::lasting::lasting_rules;
 use super::references::{OpenFinding, ROUTE_KINDS};
 use crate::engine::session::Track;
 use crate::wire::content::Catalog;
@@ -16,7 +17,8 @@ use crate::wire::event::{Kind, Sym, Time};
 struct Ended {
     finding: usize,
     since: Time,
-    note: &'static str,
+    /// The way in which the finding ended. `None` if its text says so already.
+    note: Option<&'static str>,
 }
 
 impl RuleContext<'_> {
@@ -71,6 +73,7 @@ impl RuleContext<'_> {
             });
             let is_over = window.clusters.is_empty();
             if is_over {
+                let note = Some(note).filter(|_| !window.is_softened);
                 ended.push(Ended { finding: window.finding, since: window.since, note });
             }
             !is_over
@@ -78,7 +81,10 @@ impl RuleContext<'_> {
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
         for Ended { finding, since, note } in ended {
-            self.findings.end(finding, at, &format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
+            let rule = self.findings.all().get(finding).map(|finding| finding.rule.id);
+            debug_assert!(lasting_rules().any(|id| Some(id) == rule), "{rule:?} is not listed");
+            let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
+            self.findings.end(finding, at, &note.unwrap_or_default());
         }
         (!open.is_empty()).then_some(open)
     }

@@ -176,7 +176,10 @@ impl Track {
             Fate::DoesNotExist if self.wants.names.contains(&name) => {
                 (ResourceState::Absent, Some(AbsentBy::Server))
             }
-            Fate::DoesNotExist if self.wants.covers(name) => (ResourceState::Removed, None),
+            Fate::DoesNotExist if self.wants.covers(name) => match self.wants.wildcard {
+                Wildcard::Unknown => (ResourceState::Removed, None),
+                _ => (ResourceState::Absent, Some(AbsentBy::Server)),
+            },
             Fate::DoesNotExist => (ResourceState::Released, None),
             Fate::Removed => (ResourceState::Removed, None),
             Fate::Released => (ResourceState::Released, None),

@@ -418,13 +418,33 @@ impl Track {
         let is_older = self.find(name).is_some_and(|known| self.has_older(known));
         (is_older && self.owed.iter().any(|owed| owed.name == name))
             || open.any(|response| response.push.entries.iter().any(|entry| entry.name == name))
+            || self.refused_at_end().contains(&name)
+    }
+
+    /// SotW: the names in responses that the client has refused since it accepted one, if it has
+    /// another version.
+    fn refused_at_end(&self) -> Vec<Text> {
+        if self.delta {
+            return Vec::new();
+        }
+        let is_acked = |response: &Response| response.status == Status::Acked;
+        let from = self.responses.iter().rposition(is_acked).map_or(0, |ack| ack + 1);
+        let is_refused = |response: &&Response| matches!(response.status, Status::Nacked { .. });
+        let refused = || self.responses.iter().skip(from).filter(is_refused);
+        if refused().all(|response| Some(response.push.version) == self.last_version()) {
+            return Vec::new();
+        }
+        refused()
+            .flat_map(|response| response.refused.iter().chain(&response.refused_removals))
+            .copied()
+            .collect()
     }
 
     /// SotW: whether the server had to send all resources of a type in another version.
     fn owes_all(&self) -> bool {
         let has_open = self.responses.iter().any(|response| self.is_open(response));
         let is_older = |known: &Known| known.fate == Fate::Kept;
-        (self.is_full_state() && has_open)
+        (self.is_full_state() && (has_open || !self.refused_at_end().is_empty()))
             || (self.late && !self.delta && self.wildcard_owed.is_some() && self.known.iter().any(is_older))
     }
 

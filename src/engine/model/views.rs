@@ -85,6 +85,12 @@ impl Track {
     /// Handles `removed_resources` (docs/protocol.md#f-27, docs/protocol.md#f-28).
     fn remove(&mut self, name: Text, facts: &mut ResponseFacts) {
         let old = self.find(name).copied();
+        let is_owed = self.owed.iter().any(|owed| owed.name == name);
+        let is_carried = self.carried.iter().any(|known| known.name == name);
+        if old.is_none() && !self.wants.covers(name) && !is_owed && !is_carried {
+            // The client ignores the removal.
+            return;
+        }
         let is_stated = self.carried.iter().any(|known| known.name == name);
         let held = self.owed.iter().any(|owed| owed.name == name && (owed.held || is_stated));
         let had = old.is_some_and(|old| old.is_present()) || held;

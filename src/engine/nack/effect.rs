@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::store::{NackFact, ResourceFact, ResourceState, Store};
 use crate::wire::event::{Kind, StreamId, TypeUrl};
 
-use super::{Nack, RefusedPush};
+use super::{Extracted, Nack, RefusedPush};
 
 /// Effects that a report lists.
 const MAX_EFFECTS: usize = 8;
@@ -72,10 +72,27 @@ pub(super) fn effects(
         let Some(fact) = store.resource(stream, type_url, &name.value) else { continue };
         effects.push(NackEffect { name: Some(fact.name.clone()), kind, in_use: in_use(&fact, is_partial) });
     }
-    if effects.is_empty() && nack.entries.iter().all(|entry| entry.name.is_none()) {
-        effects.extend(of_type(store, stream, type_url, last, is_partial));
+    let is_unnamed = |name: &Option<Extracted>| name.as_ref().is_none_or(|name| name.guessed);
+    if effects.is_empty() && nack.entries.iter().all(|entry| is_unnamed(&entry.name)) {
+        effects.extend(of_unnamed(store, stream, type_url, last, is_partial));
     }
     effects
+}
+
+/// Returns the version that a client uses of a resource in a refused response.
+pub(super) fn in_use_of(store: &Store, (stream, type_url): (StreamId, &TypeUrl), name: &str) -> InUse {
+    let is_partial = store.stream(stream).is_some_and(|stream| stream.partial);
+    let in_use = match store.resource(stream, type_url, name) {
+        Some(fact) => in_use(&fact, is_partial),
+        None if is_partial => InUse::Unknown,
+        None => InUse::Nothing,
+    };
+    // A SotW client states the version that it uses.
+    let stated = || store.state(stream, type_url)?.in_force.filter(|version| !version.is_empty());
+    match in_use {
+        InUse::Unknown => stated().map_or(InUse::Unknown, InUse::Earlier),
+        in_use => in_use,
+    }
 }
 
 fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
@@ -87,7 +104,32 @@ fn in_use(fact: &ResourceFact, is_partial: bool) -> InUse {
     }
 }
 
-/// Returns the effect of a SotW NACK that names no resource.
+/// Returns the effect of a NACK that names no resource: that on the type while a SotW client
+/// refuses the newest response, else that on the first resource which the client still refuses.
+fn of_unnamed(
+    store: &Store,
+    stream: StreamId,
+    type_url: &TypeUrl,
+    last: &NackFact,
+    is_partial: bool,
+) -> Option<NackEffect> {
+    let state = store.state(stream, type_url)?;
+    let is_of_type = !state.variant.is_delta() && state.open_nack.is_some();
+    match store.refused_by(stream, type_url, last.n).filter(|_| !is_of_type) {
+        Some(refused) => {
+            let in_use = match refused.in_force {
+                Some(version) => InUse::Earlier(version),
+                None if !refused.knows_in_force => InUse::Unknown,
+                None => InUse::Nothing,
+            };
+            let kind = Kind::of_type_url(type_url.as_str()).map(|(kind, _)| kind);
+            Some(NackEffect { name: Some(refused.name), kind, in_use })
+        }
+        None => of_type(store, stream, type_url, last, is_partial),
+    }
+}
+
+/// Returns the effect of a SotW NACK that names no resource on the type.
 fn of_type(
     store: &Store,
     stream: StreamId,

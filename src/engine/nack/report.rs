@@ -11,7 +11,7 @@ use crate::schema::Schema;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
-use super::effect::{NackEffect, effects};
+use super::effect::{InUse, NackEffect, effects, in_use_of};
 use super::{ClientKind, Extracted, Nack, NamedFields, PartialUse, RefusedPush, read};
 
 /// Maximum size of a resource to search for faults.
@@ -46,7 +46,7 @@ pub struct NackReport {
     /// Whether the server sent the same resources each time. `None` if unknown or for a single
     /// NACK.
     pub same_push: Option<bool>,
-    /// Times between the responses.
+    /// Times between the NACKs.
     pub gaps: Vec<Duration>,
     /// The first few faulty resources.
     pub subjects: Vec<RefusedResource>,
@@ -72,7 +72,10 @@ pub struct RefusedResource {
     pub refused: Option<Value>,
     /// The newest content that the client accepted before.
     pub good: Option<(VersionFact, Value)>,
-    /// The earlier stream of the client on which that was; `None` for the stream of the NACK.
+    /// The version that the client uses.
+    pub in_use: InUse,
+    /// The earlier stream of the client with the accepted content; `None` for the stream of the
+    /// NACK.
     pub good_stream: Option<StreamId>,
 }
 
@@ -138,8 +141,7 @@ pub fn nack_report(
     let client = nack.client.or_else(|| ClientKind::of_user_agent(&node?.user_agent));
     let pushes: Vec<Seq> = nacks.iter().filter_map(|nack| nack.refused).collect();
     let pairs = || pushes.iter().zip(pushes.iter().skip(1));
-    let time = |n: Seq| store.row_of(n).and_then(|row| store.line(row)).map(|line| line.at);
-    let gaps = pairs().filter_map(|(a, b)| Some(time(*b)?.since(time(*a)?)));
+    let gaps = nacks.iter().zip(nacks.iter().skip(1)).map(|(a, b)| b.at.since(a.at));
     let mut named: Vec<&str> =
         nack.entries.iter().flat_map(|fault| &fault.name).map(|n| n.value.as_str()).collect();
     let all_named = named.len() == nack.entries.len();
@@ -248,5 +250,6 @@ fn refused_resource(
         refused,
         good: good.map(|(_, good)| good),
         good_stream,
+        in_use: in_use_of(push.store, (stream, push.type_url), &name.value),
     }
 }

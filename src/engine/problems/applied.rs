@@ -38,6 +38,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         stream: state.stream,
         streams: 1,
         has_twin: false,
+        mark: None,
         node: state.node.clone(),
         type_url: state.type_url.clone(),
         at: state.newest_accepted,

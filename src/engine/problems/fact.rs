@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::{PushedVersion, RequestSpan};
-use crate::engine::store::{FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact, WarmingUser};
+use crate::engine::store::{
+    ClientMark, FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
+};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
@@ -99,6 +101,8 @@ pub struct ProblemFact {
     /// Whether the node has such a problem on another stream too, so that the node alone does not
     /// tell them apart.
     pub has_twin: bool,
+    /// The mark that tells the client from another with the node id.
+    pub mark: Option<ClientMark>,
     /// The node id; for an unreachable peer the address.
     pub node: Option<Arc<str>>,
     /// Empty if the problem is about a whole stream.
@@ -150,6 +154,15 @@ impl ProblemFact {
             Problem::Broken(finding) => finding.guess,
             Problem::Unanswered { is_guess, .. } => *is_guess,
             _ => false,
+        }
+    }
+
+    /// Returns the number of contents that the client still refuses.
+    pub fn open_refusals(&self) -> usize {
+        match &self.problem {
+            Problem::Refused(refused) => refused.open,
+            Problem::StillRefused(refused) => refused.open,
+            _ => 0,
         }
     }
 
@@ -206,13 +219,17 @@ pub struct RefusedPush {
     pub implied: bool,
     /// NACKs since the last ACK.
     pub times: u64,
+    /// Contents that the client still refuses: runs of NACKs of one version.
+    pub open: usize,
     /// When the first of these NACKs came.
     pub first: Time,
-    /// The server sent one version again after each of these NACKs.
+    /// The server sent one content again after each of these NACKs: all of them refuse it.
     pub is_resent: bool,
     /// The version that the client keeps, if it has accepted any; on a delta stream that of the
     /// first refused resource.
     pub in_force: Option<Arc<str>>,
+    /// Whether the client keeps nothing if no such version is known.
+    pub knows_in_force: bool,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
     /// The content is that of a file, which no client refuses.
@@ -245,6 +262,8 @@ pub struct RefusedResources {
     pub response: Seq,
     /// How many more resources there are.
     pub more: usize,
+    /// Contents that the client still refuses: runs of NACKs of one version.
+    pub open: usize,
     /// The message of `error_detail`, unless it is empty.
     pub message: Option<Arc<str>>,
     /// The nonce fits another response too, so that the refused one is a guess.
@@ -263,7 +282,7 @@ pub struct WarmingResources {
 }
 
 /// Resources that the client asked for and the server has not sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct OwedResources {
     /// The first names; none for a wildcard.
     pub names: Vec<Arc<str>>,
@@ -275,10 +294,14 @@ pub struct OwedResources {
     pub has_older: bool,
     /// The server has not sent a response of this type on the stream.
     pub is_first: bool,
+    /// The newest response since the request that cannot be decoded, or whose type is unknown.
+    pub unreadable: Option<Seq>,
     /// The time limit, while it is not over.
     pub limit: Option<Duration>,
     /// The resource that warms until the first name arrives.
     pub needed_by: Option<WarmingUser>,
+    /// A rule that was broken about one of the names, and may be why it does not come.
+    pub broken: Option<Box<Finding>>,
 }
 
 /// Accepted resources that a dump of the client lacks, or has with other content.

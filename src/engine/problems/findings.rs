@@ -1,12 +1,13 @@
 //! Broken rules as problems, and as parts of problems with the same cause.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::lint::{Blame, Finding, Severity};
-use crate::engine::session::Track;
+use crate::engine::session::{Track, with_other_context};
 use crate::engine::store::{Debt, OwedAtEnd, Store, WarmingFact};
-use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::wire::event::{Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::MAX_EVIDENCE;
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
@@ -34,6 +35,12 @@ const NONCE_UNKNOWN: &str = "nonce-unknown";
 
 /// The rule about resources that warm for too long.
 const WARMING_STUCK: &str = "warming-stuck";
+
+/// The rule about resources that were requested with other context parameters.
+const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
+
+/// Names that a type waits for to compare with those of a finding.
+const MAX_COMPARED_NAMES: usize = 4096;
 
 /// Returns the mean interval between occurrences, oldest first, if there are three or more and the
 /// intervals are about equal.
@@ -63,7 +70,7 @@ fn mean(count: u64, first: Time, last: Time) -> Option<Duration> {
 }
 
 /// Adds findings to the problem that has their cause, and problems for the other findings of
-/// severity `warn` and `error`.
+/// severity `warn` and `error`, and for notes about requests that fail.
 pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<ProblemFact>) {
     if findings.is_empty() {
         return;
@@ -80,12 +87,14 @@ pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<Pro
                     if let Some(problem) = problems.get_mut(at) {
                         problem.findings.push(index);
                         note_stray(problem, finding);
+                        note_broken(problem, finding);
                     }
                 }
                 None => rest.push(index),
             }
         }
         if let Some(problem) = joined.and_then(|at| problems.get_mut(at)) {
+            rest.iter().filter_map(|index| findings.get(*index)).for_each(|of| raise(problem, of));
             problem.findings.extend(rest);
         } else if let Some(problem) = broken(store, findings, rest) {
             problems.push(problem);
@@ -105,10 +114,39 @@ fn note_stray(problem: &mut ProblemFact, finding: &Finding) {
     }
 }
 
+/// Records the rule that a message has broken about a name that the server owes.
+fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
+    raise(problem, finding);
+    let Problem::Owed(owed) = &mut problem.problem else { return };
+    let is_worse = |known: &Finding| finding.severity > known.severity;
+    let is_first = owed.broken.as_deref().is_none_or(is_worse);
+    if finding.at.is_some() && finding.is_wrong() && is_first {
+        owed.broken = Some(Box::new(finding.clone()));
+        problem.messages.extend(finding.at.filter(|at| !problem.messages.contains(at)));
+        if finding.blame != problem.blame {
+            problem.blame = Blame::Both;
+        }
+    }
+}
+
+/// Makes an answer that is still in time a problem, if a rule was broken about it.
+fn raise(problem: &mut ProblemFact, finding: &Finding) {
+    let urgency = match finding.severity {
+        Severity::Error => Urgency::Error,
+        _ => Urgency::Warning,
+    };
+    let is_later = matches!(problem.problem, Problem::Owed(_)) || problem.urgency == Urgency::Pending;
+    if finding.is_wrong() && is_later {
+        problem.urgency = problem.urgency.max(urgency);
+    }
+}
+
 /// The problems that findings can belong to.
 struct Causes {
     /// The refused or unanswered responses and their NACKs, by message.
     by_message: HashMap<(Seq, TypeUrl), usize>,
+    /// Types whose newest responses the client refuses.
+    refused: HashMap<(StreamId, TypeUrl), usize>,
     /// Types with a response that the client has not answered in time.
     unanswered: HashMap<(StreamId, TypeUrl), usize>,
     /// Types that wait for resources.
@@ -123,6 +161,7 @@ impl Causes {
     fn new(problems: &[ProblemFact]) -> Causes {
         let mut causes = Causes {
             by_message: HashMap::new(),
+            refused: HashMap::new(),
             unanswered: HashMap::new(),
             waiting: HashMap::new(),
             warming: HashMap::new(),
@@ -131,9 +170,11 @@ impl Causes {
         for (at, fact) in problems.iter().enumerate() {
             match &fact.problem {
                 Problem::Refused(_) | Problem::Unanswered { .. } => {
-                    if matches!(fact.problem, Problem::Unanswered { .. }) {
-                        causes.unanswered.entry((fact.stream, fact.type_url.clone())).or_insert(at);
-                    }
+                    let types = match fact.problem {
+                        Problem::Refused(_) => &mut causes.refused,
+                        _ => &mut causes.unanswered,
+                    };
+                    types.entry((fact.stream, fact.type_url.clone())).or_insert(at);
                     for message in &fact.messages {
                         causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
                     }
@@ -186,20 +227,45 @@ impl Causes {
         if let Some(at) = finding.messages.iter().find_map(of_message).filter(is_cause) {
             return Some(at);
         }
+        if let Some(at) = self.refused_among(store, finding) {
+            return Some(at);
+        }
         if let Some(at) = self.missed_by(problems, finding) {
             return Some(at);
         }
         if finding.names.is_empty() {
             return None;
         }
-        let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone()));
-        if let Some(at) = waiting.filter(|_| is_waiting(store, finding)) {
-            return Some(*at);
+        let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone())).copied();
+        let is_waiting = |at: &usize| {
+            let asked = problems.get(*at).and_then(|problem| problem.at);
+            // A message before the request has broken the rule about something else.
+            let newest = finding.messages.last().copied().max(finding.at);
+            (newest.is_none() || newest >= asked) && is_waiting(store, finding)
+        };
+        if let Some(at) = waiting.filter(is_waiting) {
+            return Some(at);
         }
         let warming = self.warming.get(&finding.stream).into_iter().flatten();
         let warming =
             warming.copied().find(|at| problems.get(*at).is_some_and(|problem| is_warming(problem, finding)));
         warming.or_else(|| self.owed_to_warming(store, finding))
+    }
+
+    /// Returns the problem of the refusals of a type, if one of them is of a message of a finding.
+    fn refused_among(&self, store: &Store, finding: &Finding) -> Option<usize> {
+        let at = *self.refused.get(&(finding.stream, finding.type_url.clone()))?;
+        let track = store.engine().stream(finding.stream)?.find(&finding.type_url)?;
+        let times = usize::try_from(track.verdicts.refusal()?.times).unwrap_or(usize::MAX);
+        let nacks = &track.verdicts.nacks;
+        let open = nacks.len().saturating_sub(times)..nacks.len();
+        let is_refused = |message: &Seq| {
+            // The verdict on a response is one of the next requests.
+            let first = nacks.partition_point(|nack| nack.n < *message).max(open.start);
+            let near = nacks.range(first..open.end.min(first + MAX_EVIDENCE));
+            near.into_iter().any(|nack| nack.n == *message || nack.refused == Some(*message))
+        };
+        finding.messages.iter().any(is_refused).then_some(at)
     }
 
     /// Returns the problem of the response whose verdict carries a wrong nonce.
@@ -244,10 +310,14 @@ fn is_waiting(store: &Store, finding: &Finding) -> bool {
     };
     // Any name of a lasting finding may still be missing.
     let searched = if finding.over.is_some() { MAX_NAMES } else { finding.names.len() };
-    finding.names.iter().take(searched).any(|name| {
-        let known = crate::engine::session::named(store.catalog(), name);
-        known.and_then(|name| track.waiting.get(name)).is_some_and(|request| request.is_owed())
-    })
+    let known = |name: &Arc<str>| crate::engine::session::named(store.catalog(), name);
+    let names: Vec<Sym> = finding.names.iter().take(searched).filter_map(known).collect();
+    if finding.rule.id == CONTEXT_MISMATCH {
+        let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
+        let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
+        return !with_other_context(store.catalog(), waiting, &names).is_empty();
+    }
+    names.iter().any(|name| track.waiting.get(*name).is_some_and(|request| request.is_owed()))
 }
 
 /// Whether a finding is about the warming resource of a problem, or a resource that it needs.
@@ -296,13 +366,13 @@ pub fn merged<'a>(lead: &Finding, others: impl Iterator<Item = &'a Finding>) -> 
 /// Returns the problem of findings with one cause, unless all are mere notes.
 fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<ProblemFact> {
     let of = |index: &usize| findings.get(*index);
-    let lead = group.first().and_then(of).filter(|lead| lead.severity > Severity::Info)?;
+    let rated = || group.iter().filter_map(of).filter(|of| of.is_rated());
+    let lead = rated().next()?;
     let alike =
         || group.iter().filter_map(of).filter(|of| (of.rule.id, of.blame) == (lead.rule.id, lead.blame));
     let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
     let merged = merged(lead, alike().skip(1));
     // Notes do not keep a problem open.
-    let rated = || group.iter().filter_map(of).filter(|of| of.severity > Severity::Info);
     let over =
         if rated().all(|of| of.over.is_some()) { rated().filter_map(|of| of.over).max() } else { None };
     let urgency = match lead.severity {
@@ -312,7 +382,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     };
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
-        kind: ProblemKind::Rule(lead.severity),
+        kind: ProblemKind::Rule(lead.severity.max(Severity::Warn)),
         urgency,
         blame: lead.blame,
         since: merged.first,
@@ -321,6 +391,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         period,
         stream: lead.stream,
         has_twin: false,
+        mark: None,
         streams: streams.len() as u64,
         node: lead.node.clone(),
         type_url: lead.type_url.clone(),

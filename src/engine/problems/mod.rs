@@ -37,6 +37,16 @@ pub(crate) const MAX_EVIDENCE: usize = 16;
 /// `findings` are all findings of the rules about the source.
 /// [`ProblemFact::findings`] are indices into it.
 pub fn problems(store: &Store, findings: &[Finding]) -> Vec<ProblemFact> {
+    problems_with_applied(store, findings, None)
+}
+
+/// Returns the problems of a source like [`problems`], and the differences to what its clients have
+/// applied.
+pub fn problems_with_applied(
+    store: &Store,
+    findings: &[Finding],
+    applied: Option<&AppliedState>,
+) -> Vec<ProblemFact> {
     let mut out = ended::failing(store);
     let closed = ended::of_closed_streams(store, &out);
     out.extend(states::unreachable(store));
@@ -44,19 +54,29 @@ pub fn problems(store: &Store, findings: &[Finding]) -> Vec<ProblemFact> {
     out.extend(closed);
     out.sort_by_key(rank);
     findings::attach(store, findings, &mut out);
+    out.extend(applied.into_iter().flat_map(|applied| applied::not_applied(store, applied)));
     out.sort_by_key(rank);
-    mark_twins(&mut out);
+    mark_clients(store, &mut out);
     out
 }
 
-/// Marks problems that a node has on several streams.
-fn mark_twins(problems: &mut [ProblemFact]) {
+/// Records what tells the clients of problems apart, and marks problems that a client has on
+/// several streams.
+fn mark_clients(store: &Store, problems: &mut [ProblemFact]) {
+    if problems.is_empty() {
+        return;
+    }
+    let marks = store.client_marks();
+    for problem in problems.iter_mut().filter(|problem| problem.node.is_some()) {
+        problem.mark = marks.get(problem.stream).cloned();
+    }
     let key = |problem: &ProblemFact| {
         let rule = match &problem.problem {
             Problem::Broken(finding) => finding.rule.id,
             _ => "",
         };
-        Some((problem.node.clone()?, problem.kind.word(), rule, problem.type_url.clone()))
+        let client = (problem.node.clone()?, problem.mark.clone());
+        Some((client, problem.kind.word(), rule, problem.type_url.clone()))
     };
     let mut streams: HashMap<_, HashSet<StreamId>> = HashMap::new();
     for problem in problems.iter() {
@@ -68,21 +88,6 @@ fn mark_twins(problems: &mut [ProblemFact]) {
         let streams = key(problem).and_then(|key| streams.get(&key));
         problem.has_twin = streams.is_some_and(|streams| streams.len() > 1);
     }
-}
-
-/// Returns the problems of a source like [`problems`], and the differences to what its clients have
-/// applied.
-pub fn problems_with_applied(
-    store: &Store,
-    findings: &[Finding],
-    applied: Option<&AppliedState>,
-) -> Vec<ProblemFact> {
-    let mut out = problems(store, findings);
-    if let Some(applied) = applied {
-        out.extend(applied::not_applied(store, applied));
-        out.sort_by_key(rank);
-    }
-    out
 }
 
 /// Returns all findings by cause, as `problems` groups them, the most severe first.
@@ -99,6 +104,19 @@ pub fn findings_by_cause(problems: &[ProblemFact], findings: &[Finding]) -> Vec<
         (lead.map(Finding::rank), lead.map(|of| of.first), group.first().copied())
     });
     groups
+}
+
+/// Returns the number of each finding's group, from 1; findings with one cause have one number.
+pub fn group_numbers(groups: &[FindingGroup], findings: usize) -> Vec<u64> {
+    let mut numbers = vec![0; findings];
+    for (group, number) in groups.iter().zip(1..) {
+        for index in group {
+            if let Some(slot) = numbers.get_mut(*index) {
+                *slot = number;
+            }
+        }
+    }
+    numbers
 }
 
 /// Returns the number of problems, without answers that are still in time.

@@ -1,5 +1,6 @@
 //! Problems of open streams and of connections: refused, unanswered, warming and missing resources.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use crate::engine::lint::Blame;
 use crate::engine::session::{
     NackFact, NameRequest, PushedVersion, Refusal, RequestSpan, Response, Stream, Track,
 };
-use crate::engine::store::{Store, TypeState};
+use crate::engine::store::{RefusedBy, Store, TypeState};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl, Variant};
 
 use super::fact::{
@@ -33,6 +34,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
         stream: peer.stream,
         streams: 1,
         has_twin: false,
+        mark: None,
         node: Some(peer.address.clone()),
         type_url: TypeUrl::default(),
         at: None,
@@ -87,9 +89,11 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
         version,
         implied: nack.implied,
         times: open.times,
+        open: open_refusals(store, track, true),
         first: open.since,
-        is_resent: open.times > 1 && newest().all(|earlier| earlier.version == nack.version),
+        is_resent: open.times > 1 && newest().all(|earlier| earlier.is_same_content(nack)),
         in_force,
+        knows_in_force: !stream.open.partial && nack.refused.is_some(),
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
         is_file: stream.variant() == Some(Variant::File),
         is_guess: nack.may_refuse.is_some(),
@@ -98,7 +102,8 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
     let start = Start { state: TypeState::Nack, at: open.since, n: open.n };
     let mut times: Vec<Time> = newest().map(|nack| nack.at).collect();
     times.reverse();
-    let evidence = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n])).chain(unanswered);
+    let refusals = newest().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
+    let evidence = unanswered.into_iter().chain(refusals);
     Some(ProblemFact {
         blame: Blame::Both,
         last: (open.times > 1).then_some(open.at),
@@ -109,10 +114,30 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Option<P
     })
 }
 
+/// Returns the number of runs of NACKs of one content that the client still refuses. `is_open`: the
+/// newest one is among them.
+fn open_refusals(store: &Store, track: &Track, is_open: bool) -> usize {
+    let standing = track.standing_refusals(store.catalog()).into_iter();
+    let standing: BTreeSet<Seq> = standing.map(|(refusal, _)| refusal.nack).collect();
+    let mut runs: Vec<bool> = Vec::new();
+    let mut last: Option<&NackFact> = None;
+    for nack in &track.verdicts.nacks {
+        if !last.is_some_and(|last| last.is_same_content(nack)) {
+            runs.push(false);
+        }
+        let stands = standing.contains(&nack.n);
+        runs.last_mut().into_iter().for_each(|run| *run |= stands);
+        last = Some(nack);
+    }
+    runs.last_mut().into_iter().for_each(|run| *run |= is_open);
+    runs.into_iter().filter(|run| *run).count()
+}
+
 /// Returns the version that a NACK refuses, and the one that the client keeps.
 ///
-/// On a delta stream these are the versions of the first resource that the NACK names, or whose
-/// removal it refuses.
+/// Without a version of the response, the refused one is that of the first resource that the NACK
+/// names, or whose removal it refuses; on a delta stream the client keeps a version of that
+/// resource.
 fn refused_version(
     store: &Store,
     stream: &Stream,
@@ -124,37 +149,24 @@ fn refused_version(
     if nack.refused.is_none() {
         return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
     }
-    if !is_delta || !nack.version.is_empty() {
+    if !nack.version.is_empty() {
         return (PushedVersion::Whole(nack.version.clone()), in_force);
     }
-    let is_of = |refusal: Option<Refusal>| refusal.is_some_and(|refusal| refusal.nack == nack.n);
-    let refusal_of = |name: Sym| track.refused.get(name).filter(|refusal| is_of(Some(*refusal)));
-    let is_named = |name: &Sym| refusal_of(*name).is_some_and(|refusal| refusal.is_named);
-    let mut names: Vec<Sym> = track.refused.names().filter(is_named).collect();
-    if names.is_empty() {
-        names = track.refused.names().filter(|name| refusal_of(*name).is_some()).collect();
-    }
-    let removed = || track.refused.removed_names().filter(|name| is_of(track.refused.removal(*name)));
-    let in_force = |name: Sym| {
-        let entry = track.in_force(store.catalog(), name);
-        entry.map(|entry| store.text(entry.version))
-    };
-    if let Some(first) = names.iter().min().copied() {
-        let version = refusal_of(first).map_or(Sym::EMPTY, |refusal| refusal.version);
-        let (name, version, more) = (store.text(first), store.text(version), names.len() - 1);
-        return (PushedVersion::Resource { name, version, more }, in_force(first));
-    }
-    match removed().min() {
-        Some(first) => {
-            let (name, more) = (store.text(first), removed().count() - 1);
-            (PushedVersion::Removal { name, more }, in_force(first))
+    match store.refused_of_track(stream, track, nack.n) {
+        Some(RefusedBy { name, version, is_removal, in_force: own, more, .. }) => {
+            let pushed = match is_removal {
+                true => PushedVersion::Removal { name, more },
+                false => PushedVersion::Resource { name, version, more },
+            };
+            (pushed, if is_delta { own } else { in_force })
         }
-        None => (PushedVersion::Empty, None),
+        None if is_delta => (PushedVersion::Empty, None),
+        None => (PushedVersion::Whole(nack.version.clone()), in_force),
     }
 }
 
 fn refused_resource(store: &Store, track: &Track, name: Sym, refusal: &Refusal) -> RefusedResource {
-    let in_force = track.in_force(store.catalog(), name);
+    let in_force = store.used_by_client(track, name);
     RefusedResource {
         name: store.text(name),
         version: store.text(refusal.version),
@@ -173,6 +185,7 @@ fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Option<Proble
         first: refused_resource(store, track, name, &refusal),
         response: refusal.response,
         more: refusals.len() - 1,
+        open: open_refusals(store, track, false),
         message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
         is_guess: nack.may_refuse.is_some(),
     };
@@ -217,8 +230,10 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             requests: None,
             has_older: false,
             is_first: true,
+            unreadable: stream.unreadable.filter(|seq| *seq > n),
             limit,
             needed_by,
+            broken: None,
         };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
@@ -233,8 +248,10 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         requests: (state == TypeState::Miss || has_older).then(|| request_span(stream, track, first)),
         has_older,
         is_first: track.traffic.pushes == 0,
+        unreadable: stream.unreadable.filter(|seq| *seq > first.first),
         limit: limits.left(first.since),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
+        broken: None,
     };
     let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
     let start = Start { state, at: first.since, n: first.first };
@@ -301,6 +318,7 @@ fn fact(stream: &Stream, track: &Track, start: Start, problem: Problem) -> Probl
         stream: stream.id,
         streams: 1,
         has_twin: false,
+        mark: None,
         node: stream.node_id.clone(),
         type_url: track.type_url.clone(),
         at: Some(start.n),

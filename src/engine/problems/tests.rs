@@ -75,6 +75,27 @@ fn sentences_name_who_owes_what() {
 }
 
 #[test]
+fn names_response_that_cannot_be_read() {
+    let owed = |lines: &str| {
+        let found = states(&format!("stream 1 ads\n+0s > cds\n+0s > eds names=[x]\n{lines}\nadvance 20s"));
+        found.into_iter().filter(|(word, ..)| word == "miss").map(|(_, text, _)| text).collect::<Vec<_>>()
+    };
+    let unread = [
+        "server owes CDS for the wildcard; #3 cannot be read",
+        "server owes EDS x, asked in #2; #3 cannot be read",
+    ];
+    assert_eq!(owed("+1s < raw=/w=="), unread);
+    // A version and a nonce without a type.
+    assert_eq!(owed("+1s < raw=CgExKgFh"), unread);
+    assert_eq!(
+        owed("+1s > cds"),
+        ["server owes CDS for the wildcard, nothing sent yet", "server owes EDS x, asked in #2"]
+    );
+    let delta = "stream 1 delta cds\n+0s < raw=/w==\n+1s > sub=[a]\nadvance 20s";
+    assert!(states(delta).iter().all(|(_, text, _)| !text.contains("cannot be read")), "sent before");
+}
+
+#[test]
 fn counts_requests_that_ask_and_not_verdicts() {
     let found = states(
         "stream 1 ads
@@ -372,7 +393,7 @@ fn unknown_versions_are_not_empty_ones() {
     let guess = "client owes an answer to CDS b 1 (#3) (guess), neither ACK nor NACK";
     assert_eq!(sentence(repeated), guess, "the ACK may be that of #3");
     let empty = "stream 1 ads\n> cds\n< cds n=1 [a]\n> cds n=1 nack=\"bad\"\n";
-    assert_eq!(sentence(empty), "client refused CDS (no version); none in force");
+    assert_eq!(sentence(empty), "client refused CDS a (no version); none in force");
     // A version that nobody sent is not in force.
     let never_sent = "stream 1 ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=9 n=1\n";
     assert_eq!(sentence(never_sent), "client refused CDS 1 by version alone; none in force");
@@ -439,4 +460,132 @@ fn rule_broken_once_is_over_after_a_correct_message() {
         < cds v=2 n=2 [a]\n> cds n=2 nack=\"bad\"\n";
     assert_eq!(words(refused), ["error"]);
     assert_eq!(words(&format!("{refused}< cds v=3 n=3 [a~3]\n> cds v=3 n=3\n")), ["over"], "mended loop");
+}
+
+/// A rule about a name that still waits is a problem at once, and one with the wait.
+#[test]
+fn broken_names_that_wait_are_problems() {
+    let bad = |variant: &str, ask: &str| {
+        let name = "\"xdstp://a/envoy.config.cluster.v3.Cluster/x/*/y\"";
+        format!("node n\nstream 1 {variant} cds\n> {ask}=[{name}]\nadvance 5s\n")
+    };
+    for text in [bad("delta", "sub"), bad("sotw", "names")] {
+        let (store, findings) = analyse(&text);
+        let found = problems(&store, &findings);
+        let [only] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((only.is_wrong(), only.blame, only.findings.len()), (true, Blame::Both, 1));
+        let sentence = report::problem(only, &store.clock());
+        assert_eq!(
+            sentence,
+            "server owes CDS xdstp://a/envoy.config.cluster.v3.Cluster/x/*/y, nothing sent yet (limit 15s); \
+             client: asterisk elsewhere than in the last segment (#1)"
+        );
+    }
+}
+
+/// docs/protocol.md#k-17
+#[test]
+fn other_context_parameters_are_the_cause_of_a_missing_name() {
+    let name = |context: &str| format!("\"xdstp://a/envoy.config.cluster.v3.Cluster/x?p={context}\"");
+    let (asked, sent) = (name("1"), name("2"));
+    let delta = format!("stream 1 delta cds\n> sub=[{asked}]\n< n=1 [{sent}@1]\n> n=1\n");
+    let sotw =
+        format!("stream 1 sotw cds\n> names=[{asked}]\n< v=1 n=1 [{sent}]\n> v=1 n=1 names=[{asked}]\n");
+    for (text, kind) in [(&delta, "wait"), (&sotw, "wait"), (&delta, "miss"), (&sotw, "miss")] {
+        let wait = if kind == "wait" { "5s" } else { "60s" };
+        let found = all_problems(&format!("node n\n{text}advance {wait}\n"));
+        let [(word, sentence, rules)] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((word.as_str(), rules.first()), (kind, Some(&"xdstp-context-mismatch")));
+        let end = "; server: xdstp://a/envoy.config.cluster.v3.Cluster/x?p=2: requested with other context \
+                   parameters (#2)";
+        assert!(sentence.starts_with("server owes CDS xdstp://a/") && sentence.ends_with(end), "{sentence}");
+    }
+}
+
+/// A rule that was broken before the name was asked for has another cause.
+#[test]
+fn earlier_findings_stay_apart_from_a_wait() {
+    let found = all_problems(
+        "node n
+         stream 1 delta eds
+         > sub=[a b]
+         < n=1 [a@1 a@1 b@1]
+         > n=1
+         > unsub=[a]
+         > sub=[a]
+         advance 5s
+        ",
+    );
+    let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
+    assert_eq!(words, ["error", "wait"], "{found:?}");
+}
+
+/// docs/protocol.md#e-07
+#[test]
+fn names_what_is_refused_or_open_without_a_version() {
+    let text = |end: &str| {
+        format!(
+            "node n
+             stream 1 ads
+             > cds
+             < cds v= n=1 [a]
+             > cds v= n=1
+             < cds v= n=2 [a~2 b]
+             {end}
+             advance 12s
+            "
+        )
+    };
+    let sentence = |end: &str| states(&text(end)).remove(0).1;
+    let refused = sentence("> cds v= n=2 nack=\"bad\"");
+    assert_eq!(refused, "client refused CDS a (no version) and 1 other; (no version) in force");
+    let open = sentence("");
+    assert_eq!(open, "client owes an answer to CDS a (no version) and 1 other (#4), neither ACK nor NACK");
+}
+
+/// docs/protocol.md#e-26
+#[test]
+fn loop_of_refusals_is_one_problem_at_each_of_its_messages() {
+    let mut text = "node n\nstream 1 ads\n+0s > cds\n+0s < cds v=1 n=1 [a]\n+0s > cds v=1 n=1\n".to_owned();
+    for n in 2..30 {
+        text.push_str(&format!("+{n}s < cds v=2 n={n} [a~2]\n"));
+        for end in ["", "> cds v=1 n=N nack=\"bad\"\n"] {
+            let whole = format!("{text}+{n}.5s {}", end.replace('N', &n.to_string()));
+            let whole = if end.is_empty() { text.clone() } else { whole };
+            let found = all_problems(&whole);
+            let words: Vec<&str> = found.iter().map(|(word, ..)| word.as_str()).collect();
+            assert!(n == 2 || words == ["nack"], "push {n}: {found:?}");
+            text = whole;
+        }
+    }
+}
+
+/// docs/protocol.md#f-34
+#[test]
+fn times_are_those_of_what_is_named() {
+    let push = |n: u32| format!("+{n}s < n={n} [x~{n}@{n}]\n+{n}s > n={n} nack=\"bad\"\n");
+    let start = "node n\nstream 1 delta cds\n+0s > sub=[*]\n+0s < n=1 [x@1]\n+0s > n=1\n";
+    let sentence = |text: String| states(&text).remove(0).1;
+    let differing = sentence(format!("{start}{}{}{}", push(2), push(3), push(4)));
+    assert_eq!(differing, "client refused CDS x 4; 3 refusals since +2.0s, every 1.0s; 1 in force");
+    let same = "+3s < n=3 [x~2@2]\n+3s > n=3 nack=\"bad\"\n";
+    let same = sentence(format!("{start}{}{same}", push(2)));
+    assert_eq!(same, "client refused CDS x 2, 2 times since +2.0s; pushed again; 1 in force");
+}
+
+#[test]
+fn expired_resource_is_not_in_force() {
+    let found = states(
+        "stream 1 delta cds
+         +0s > sub=[r t]
+         +1s < n=1 [r@1 ttl=10s]
+         +1s > n=1
+         +3s < n=2 [r~2@2 ttl=10s]
+         +3s > n=2 nack=\"bad r\"
+         +20s < n=3 [t@1]
+         +20s > n=3
+        ",
+    );
+    let sentence = found.iter().map(|(_, text, _)| text).find(|text| text.contains("refuses"));
+    assert!(sentence.is_some_and(|text| text.contains("none in force")), "{found:?}");
 }

@@ -37,6 +37,12 @@ impl Track {
             };
             return Answer::unrelated(class);
         };
+        // A client with a version in force states it also when it refuses the next one. Another
+        // process of the client states none.
+        let is_new_process = request.version_info.is_empty() && request.error_detail.is_none();
+        if is_new_process && self.verdicts.in_force.is_some() {
+            return Answer::unrelated(RequestClass::BeforeFirstResponse);
+        }
         let version = self.responses.get(newest).map(|response| &response.version);
         let verdict = if !self.responses.is_pending(newest) {
             Verdict::None

@@ -7,7 +7,7 @@ use super::locators::LOCATOR;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, Owed};
 use super::track::Track;
-use super::{AbsentBy, Origin, ResourceState, TypeState};
+use super::{AbsentBy, Origin, ResourceState, TypeState, Wildcard};
 
 /// Time limits of states; none for sources without timestamps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -136,8 +136,15 @@ impl Track {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));
             }
-            // Only a requested name can be absent.
-            Presence::Absent(_) if self.covers(catalog, name, Some(slot)) => ResourceState::Removed,
+            Presence::Absent(by) if self.covers(catalog, name, Some(slot)) => {
+                // The client may have had it before the first message that is known.
+                let is_sure = self.subscribed.wildcard != Wildcard::Unknown;
+                return if is_sure {
+                    (ResourceState::Absent, Some(by))
+                } else {
+                    (ResourceState::Removed, None)
+                };
+            }
             Presence::Absent(_) => ResourceState::Released,
             Presence::Removed => ResourceState::Removed,
             Presence::Expired => ResourceState::Expired,

@@ -7,12 +7,13 @@ use crate::wire::event::Sym;
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
 use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
+use super::names::SymSet;
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::NameRequest;
 use super::track::Track;
-use super::{Context, MessageKind, Wildcard};
+use super::{Context, MessageKind, Wildcard, is_glob};
 
 impl Track {
     /// Handles a delta request (docs/protocol.md#f-04 and following).
@@ -101,10 +102,17 @@ impl Track {
         // The meaning of a name in both lists is undefined; it stays subscribed
         // (docs/protocol.md#f-12).
         let leaves = request.unsubscribe.iter().chain(&request.locators_unsubscribe);
+        // Members of a wildcard or glob are not unknown names (docs/protocol.md#f-24).
+        let is_member = |name: &Sym| {
+            let slot = self.sent.get(ctx.catalog, *name).filter(|slot| slot.is_present());
+            slot.is_some_and(|slot| self.covers(ctx.catalog, *name, Some(&slot)))
+        };
+        let members: SymSet = leaves.clone().copied().filter(is_member).collect();
         for name in leaves {
             self.unsubscribe(ctx, *name, outcome);
         }
-        outcome.unknown_unsubscribes.retain(|name| !request.subscribe.contains(name));
+        let is_known = |name: &Sym| members.contains(name) || request.subscribe.contains(name);
+        outcome.unknown_unsubscribes.retain(|name| !is_known(name));
         let comes: Vec<Sym> = request.subscribe.iter().chain(&request.locators_subscribe).copied().collect();
         if starts {
             self.subscribed.wildcard = match (comes.is_empty(), request.unsubscribe.is_empty()) {
@@ -142,7 +150,9 @@ impl Track {
     /// (docs/protocol.md#f-14).
     fn subscribe_again(&mut self, ctx: &mut Context<'_>, name: Sym) {
         let canonical = self.canonical(ctx.catalog, name);
-        let has_resource = self.sent.is_present(ctx.catalog, canonical);
+        let has_members = || self.globs_with_members(ctx.catalog).contains(&canonical);
+        let has_resource = self.sent.is_present(ctx.catalog, canonical)
+            || (is_glob(ctx.catalog.text(canonical)) && has_members());
         let request = self.name_request(ctx);
         self.waiting
             .add(if has_resource { canonical } else { name }, NameRequest { has_resource, ..request });
@@ -170,8 +180,8 @@ impl Track {
                 self.release(ctx, name);
             }
         }
-        // Members of the wildcard and aliases are not unknown names (docs/protocol.md#f-24).
-        if outcome.removed.len() == before && canonical == name && !self.sent.is_present(ctx.catalog, name) {
+        // An alias is not an unknown name (docs/protocol.md#f-24).
+        if outcome.removed.len() == before && canonical == name {
             outcome.unknown_unsubscribes.push(name);
         }
         // The server owes the newer version of a stated resource of the wildcard anyway.
@@ -191,10 +201,11 @@ impl Track {
         fresh: Vec<Sym>,
     ) {
         let claims = &request.initial_resource_versions;
-        self.note_claims(ctx, request, prior.as_ref());
         if ctx.specials.structured {
             fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
         }
+        self.carry_aliases(ctx.catalog, request, prior.as_ref());
+        self.note_claims(ctx, request, prior.as_ref());
         if !claims.is_empty() {
             self.subscription.wildcard_owed = None;
             self.claim(ctx, request, prior.unwrap_or_default());
@@ -204,7 +215,7 @@ impl Track {
         let with_members = self.globs_with_members(ctx.catalog);
         for name in fresh {
             self.unrequested.remove(&name);
-            match self.sent.get(ctx.catalog, name) {
+            match self.sent.get(ctx.catalog, self.canonical(ctx.catalog, name)) {
                 Some(slot) if slot.is_present() => {}
                 None if with_members.contains(&name) => {}
                 Some(_) => {
@@ -228,6 +239,18 @@ impl Track {
         for name in owed {
             let request = self.name_request(ctx);
             self.waiting.add(name, request);
+        }
+    }
+
+    /// Takes over the aliases of the stated resources (docs/protocol.md#f-30).
+    fn carry_aliases(&mut self, catalog: &Catalog, request: &DeltaRequest, prior: Option<&Prior>) {
+        let Some(prior) = prior else { return };
+        for name in request.initial_resource_versions.keys() {
+            let slot = prior.sent.get(catalog, *name).filter(ResourceEntry::is_present);
+            let Some(blob) = slot.and_then(|slot| slot.blob) else { continue };
+            for alias in catalog.entry(blob).aliases {
+                self.aliases.insert(catalog.first_spelling(*alias), *name);
+            }
         }
     }
 

@@ -17,7 +17,7 @@ use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
-use super::warming::{Needs, can_warm, is_needed};
+use super::warming::{Needs, can_warm, is_needed, passes_needs_on};
 use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, visits, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
@@ -36,6 +36,8 @@ pub(crate) struct Engine {
     pub(super) failures: Failures,
     /// Types of all streams.
     pub(super) tracks: usize,
+    /// Responses that tracks keep.
+    pub(super) responses: usize,
     pub(super) runs: NameRuns,
     pub(super) node_digests: NodeDigests,
     specials: Specials,
@@ -466,6 +468,8 @@ impl Engine {
         (message, response): (&Message, &mut ResponseOutcome),
         (seq, at): (Seq, Time),
     ) {
+        let track = self.streams.get(place.0).and_then(|stream| stream.tracks.get(place.1));
+        self.responses += usize::from(track.is_some_and(|track| track.responses.has_grown()));
         self.note_alternatives(catalog, place, response);
         let sent = message.resources().map_or(&[][..], |list| list.blobs());
         response.needed_again = self.needed_again(catalog, place, sent);
@@ -487,10 +491,11 @@ impl Engine {
         if let Some(semantics) = self.semantics.as_deref().filter(|_| can_warm(kind)) {
             track.start_warming((catalog, &mut self.runs), (&self.needs, semantics), response, when);
         }
-        if let Some(semantics) = self.semantics.as_deref().filter(|_| kind == Some(Kind::Srds)) {
-            track.read_scopes(catalog, (&self.needs, semantics), response);
+        if let Some(semantics) = self.semantics.as_deref().filter(|_| passes_needs_on(kind)) {
+            track.read_needs(catalog, (&self.needs, semantics), response);
         }
-        if is_needed(kind) {
+        // An updated listener that has all that it needs does not wait for what comes later.
+        if is_needed(kind) || kind == Some(Kind::Lds) {
             for index in self.client_of(index) {
                 self.settle_warming(catalog, index, when.1);
             }
@@ -538,6 +543,10 @@ impl Engine {
         if dir == Dir::Resp && !stream.has_response {
             stream.has_response = true;
             self.failures.answered(index, stream);
+        }
+        let is_decoded = !matches!(message.body, MessageBody::Undecodable { .. });
+        if dir == Dir::Resp && !(is_decoded && stream.states_type(message)) {
+            stream.unreadable = Some(seq);
         }
         if dir == Dir::Req {
             stream.requests += 1;

@@ -9,7 +9,7 @@ use crate::wire::{Message, NodeInfo};
 use super::engine::Engine;
 use super::events::{EventKind, EventList};
 use super::node::differences;
-use super::{RequestOutcome, Track, Wildcard, is_structured};
+use super::{PushFact, RequestOutcome, Track, Wildcard, is_structured};
 
 impl Engine {
     /// Adds the events of a request. `changed_by`: the earlier request that changed the
@@ -28,7 +28,10 @@ impl Engine {
         // wildcard (docs/protocol.md#a-05).
         let is_lazy = of.kind == Some(Kind::Vhds);
         let wildcard = |of: Wildcard| if is_lazy && of == Wildcard::Legacy { Wildcard::None } else { of };
-        events.add_request(request, wildcard(request.was), wildcard(request.wildcard));
+        events.add_wildcard(wildcard(request.was), wildcard(request.wildcard));
+        if !request.unknown_unsubscribes.is_empty() && !of.has_lost {
+            events.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
+        }
         let changes: Vec<Sym> = request.node_changes.iter().map(|field| catalog.intern(field)).collect();
         if !changes.is_empty() {
             events.add_all(EventKind::NodeChanged, &changes);
@@ -40,13 +43,16 @@ impl Engine {
         if !is_delta || !asks {
             return;
         }
+        let is_fresh = |push: &PushFact| self.is_fresh(push, changed_by, at);
+        // Redirects and lists refer to names of their own type.
+        let is_listed = of.traffic.last_push.as_ref().is_some_and(is_fresh);
+        let is_structured = |name: &Sym| is_structured(catalog.text(*name));
+        let names: Vec<Sym> = names.into_iter().filter(|name| !(is_listed && is_structured(name))).collect();
         // A wildcard covers the resources that others refer to, except those with structured names.
         let is_covered = matches!(wildcard(request.was), Wildcard::Explicit | Wildcard::Legacy);
         let names: Vec<Sym> = match self.is_caused((index, track), changed_by, at) {
             false => names,
-            true if is_covered => {
-                names.into_iter().filter(|name| !is_structured(catalog.text(*name))).collect()
-            }
+            true if is_covered => names.into_iter().filter(|name| !is_structured(name)).collect(),
             true => Vec::new(),
         };
         if !names.is_empty() {
@@ -87,19 +93,22 @@ impl Engine {
         let kind_of = |place: (usize, usize)| self.streams().get(place.0)?.tracks.get(place.1)?.kind;
         let kind = kind_of((index, track));
         let is_cause = |of: &Track| {
-            let Some(push) = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind)) else {
-                return false;
-            };
-            match self.resource_timeout() {
-                Some(limit) => at.since(push.at) < limit,
-                None => Some(Seq(push.n)) > changed_by,
-            }
+            let push = of.traffic.last_push.as_ref().filter(|_| may_refer(of.kind, kind));
+            push.is_some_and(|push| self.is_fresh(push, changed_by, at))
         };
         self.client_of(index).into_iter().any(|other| {
             let tracks = self.streams().get(other).map_or(&[][..], |stream| &stream.tracks);
             let others = tracks.iter().enumerate().filter(|(at, _)| (other, *at) != (index, track));
             others.map(|(_, of)| of).any(is_cause)
         })
+    }
+
+    /// Whether a push came not long ago, or after `changed_by` if the source has no timestamps.
+    fn is_fresh(&self, push: &PushFact, changed_by: Option<Seq>, at: Time) -> bool {
+        match self.resource_timeout() {
+            Some(limit) => at.since(push.at) < limit,
+            None => Some(Seq(push.n)) > changed_by,
+        }
     }
 
     /// Returns the control plane of the stream before, if a message is the first of its stream that

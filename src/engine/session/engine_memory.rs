@@ -14,6 +14,9 @@ const STREAM_BYTES: usize = 2 << 10;
 /// Estimated memory of a type of a stream, without names and contents.
 pub(super) const TRACK_BYTES: usize = 4 << 10;
 
+/// Estimated memory of a response that is kept to recognise its nonce.
+const RESPONSE_BYTES: usize = 320;
+
 /// Streams that a source has no more.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DroppedStreams {
@@ -30,7 +33,9 @@ pub(crate) struct DroppedStreams {
 impl Engine {
     /// Estimates the memory of streams, in bytes, without their names and contents.
     pub(crate) fn memory(&self) -> usize {
-        self.streams().iter().len() * STREAM_BYTES + self.tracks * TRACK_BYTES
+        self.streams().iter().len() * STREAM_BYTES
+            + self.tracks * TRACK_BYTES
+            + self.responses * RESPONSE_BYTES
     }
 
     /// Drops the ended streams that `is_shown` does not accept, with everything that is known of
@@ -41,7 +46,8 @@ impl Engine {
         is_shown: impl Fn(StreamId) -> bool,
         budget: usize,
     ) -> DroppedStreams {
-        let newest = self.newest_of_sessions(budget / (STREAM_BYTES + TRACK_BYTES));
+        let each = self.memory() / self.streams().iter().len().max(1);
+        let newest = self.newest_of_sessions(budget / each.max(STREAM_BYTES + TRACK_BYTES));
         let count = self.streams.retain(|index, stream| {
             stream.closed.is_none() || is_shown(stream.id) || newest.contains(&index)
         });
@@ -59,6 +65,8 @@ impl Engine {
         self.siblings.retain(|_, streams| streams.retain(|index| kept.contains(&index)));
         self.failures.retain(&kept);
         self.tracks = self.streams().iter().map(|stream| stream.tracks.len()).sum();
+        let tracks = self.streams().iter().flat_map(|stream| &stream.tracks);
+        self.responses = tracks.map(|track| track.responses.len()).sum();
         let nodes = self.streams().iter().filter_map(|stream| stream.node_id.clone()).collect();
         DroppedStreams { kept, nodes, sessions, count }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::wire::content::Catalog;
-use crate::wire::event::{Sym, Time, TypeUrl, Variant};
+use crate::wire::event::{Kind, Sym, Time, TypeUrl, Variant};
 
 use super::Context;
 use super::compare::key;
@@ -88,8 +88,8 @@ impl Engine {
 
 impl Track {
     /// Returns the resources of which the server owes another version than the client has, and
-    /// whether it owes all resources of the type: SotW responses without a verdict whose version is
-    /// not in force, and what an earlier stream owed already.
+    /// whether it owes all resources of the type: SotW responses that the client has refused or not
+    /// answered, whose version is not in force, and what an earlier stream owed already.
     fn owed_at_other_versions(&self, catalog: &Catalog, is_delta: bool) -> (SymSet, bool) {
         let is_owed_anew = |name: &Sym| self.is_owed_anew(*name, self.sent.get(catalog, *name).as_ref());
         let mut owed: SymSet = match self.carried.owes_newer {
@@ -103,6 +103,11 @@ impl Track {
             let Some(body) = &response.body else { continue };
             owes_all |= body.full;
             owed.extend(body.list.blobs().iter().map(|id| key(catalog, *id)));
+        }
+        if !is_delta {
+            let refused = self.refused_since_ack();
+            owes_all |= !refused.is_empty() && self.kind.is_some_and(Kind::full_state);
+            owed.extend(refused);
         }
         (owed, owes_all)
     }

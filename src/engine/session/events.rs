@@ -8,7 +8,6 @@ use std::time::Duration;
 use crate::wire::event::{Sym, Time};
 use crate::wire::pb::plain::{Put, Take};
 
-use super::outcome::RequestOutcome;
 use super::{AbsentBy, Wildcard};
 
 /// Events of one message that are kept.
@@ -45,6 +44,11 @@ pub enum EventKind {
     /// A subscribed name is an alias of a resource. The names are the alias and the resource
     /// (docs/protocol.md#f-30).
     AliasResolved,
+    /// A resource has a time to live (docs/protocol.md#g-02).
+    TtlSet {
+        /// The length.
+        to: Duration,
+    },
     /// A time to live has another length than before (docs/protocol.md#g-04).
     TtlChanged {
         /// The length before.
@@ -75,13 +79,14 @@ pub enum EventKind {
 
 impl EventKind {
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 13] = [
+    pub const WORDS: [&'static str; 14] = [
         "wildcard_entered",
         "wildcard_dropped",
         "phantom_unsubscription",
         "on_demand",
         "came_into_existence",
         "alias_resolved",
+        "ttl_set",
         "ttl_changed",
         "ttl_removed",
         "heartbeat_matched",
@@ -100,6 +105,7 @@ impl EventKind {
             on_demand,
             came,
             alias,
+            set,
             changed,
             removed,
             matched,
@@ -115,6 +121,7 @@ impl EventKind {
             EventKind::OnDemand => on_demand,
             EventKind::CameIntoExistence(_) => came,
             EventKind::AliasResolved => alias,
+            EventKind::TtlSet { .. } => set,
             EventKind::TtlChanged { .. } => changed,
             EventKind::TtlRemoved { .. } => removed,
             EventKind::HeartbeatMatched(_) => matched,
@@ -154,6 +161,10 @@ impl EventKind {
             EventKind::TypeOrder => put.number(10),
             EventKind::Failover => put.number(11),
             EventKind::NodeChanged => put.number(12),
+            EventKind::TtlSet { to } => {
+                put.number(13);
+                ttl(put, to);
+            }
         }
     }
 
@@ -173,6 +184,7 @@ impl EventKind {
             10 => EventKind::TypeOrder,
             11 => EventKind::Failover,
             12 => EventKind::NodeChanged,
+            13 => EventKind::TtlSet { to: ttl(take)? },
             _ => return None,
         })
     }
@@ -245,18 +257,14 @@ impl EventList {
         self.0
     }
 
-    /// Adds the events that follow from the effect of a request. `wildcard`: the subscription after
-    /// the request.
-    pub(crate) fn add_request(&mut self, request: &RequestOutcome, was: Wildcard, wildcard: Wildcard) {
+    /// Adds the begin or end of a wildcard subscription.
+    pub(crate) fn add_wildcard(&mut self, was: Wildcard, wildcard: Wildcard) {
         let is_one = |kind: Wildcard| !matches!(kind, Wildcard::None | Wildcard::Unknown);
         // A wildcard from before the recording may go on.
         if is_one(wildcard) && was != wildcard && was != Wildcard::Unknown {
             self.add_all(EventKind::WildcardEntered(wildcard), &[]);
         } else if is_one(was) && !is_one(wildcard) {
             self.add_all(EventKind::WildcardDropped(was), &[]);
-        }
-        if !request.unknown_unsubscribes.is_empty() {
-            self.add_all(EventKind::PhantomUnsubscription, &request.unknown_unsubscribes);
         }
     }
 }
@@ -304,9 +312,11 @@ impl TtlRecord {
             self.changes.remove(1);
         }
         self.changes.push(change);
-        match (was?, now) {
-            (from, Some(to)) => Some(EventKind::TtlChanged { from, to }),
-            (from, None) => Some(EventKind::TtlRemoved { from }),
+        match (was, now) {
+            (None, Some(to)) => Some(EventKind::TtlSet { to }),
+            (Some(from), Some(to)) => Some(EventKind::TtlChanged { from, to }),
+            (Some(from), None) => Some(EventKind::TtlRemoved { from }),
+            (None, None) => None,
         }
     }
 }
@@ -323,6 +333,7 @@ mod tests {
             EventKind::PhantomUnsubscription,
             EventKind::OnDemand,
             EventKind::AliasResolved,
+            EventKind::TtlSet { to: second },
             EventKind::TtlChanged { from: second, to: second * 3 },
             EventKind::TtlRemoved { from: second },
             EventKind::ControlPlaneChanged,
@@ -360,7 +371,8 @@ mod tests {
         let mut record = TtlRecord::default();
         let change =
             |n, ttl: Option<u64>| TtlChange { n: Seq(n), at: Time(n), ttl: ttl.map(Duration::from_secs) };
-        assert_eq!(record.set(change(1, Some(10)), false), None, "the first length is not a change");
+        let to = Duration::from_secs(10);
+        assert_eq!(record.set(change(1, Some(10)), false), Some(EventKind::TtlSet { to }));
         assert_eq!(record.set(change(2, Some(10)), true), None);
         let (from, to) = (Duration::from_secs(10), Duration::from_secs(20));
         assert_eq!(record.set(change(3, Some(20)), true), Some(EventKind::TtlChanged { from, to }));

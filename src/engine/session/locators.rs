@@ -34,6 +34,12 @@ impl Locator {
         Some(Locator { uri, bad_directive: unknown || kinds.len() < count })
     }
 
+    /// Whether a context parameter has a key with the reserved prefix `xds.`:
+    /// `docs/protocol.md#k-09`.
+    pub(crate) fn has_reserved_key(&self) -> bool {
+        has_reserved_key(&self.uri)
+    }
+
     /// Returns the canonical name of the target.
     pub(crate) fn target(&self) -> String {
         Name::parse(&self.uri).map_or_else(|| self.uri.clone(), |name| name.canonical())
@@ -54,6 +60,19 @@ pub(crate) fn alternative(uri: &str) -> Option<String> {
     locator::decode_percent(target)
 }
 
+/// Whether a URI has a context parameter whose key has the reserved prefix `xds.`.
+pub(crate) fn has_reserved_key(uri: &str) -> bool {
+    Name::parse(uri).is_some_and(|name| name.context.iter().any(|(key, _)| key.starts_with("xds.")))
+}
+
+/// Whether the fragment of a URI has an unknown or a repeated directive: `docs/protocol.md#k-11`.
+pub(crate) fn has_bad_directive(uri: &str) -> bool {
+    let Some((_, fragment)) = uri.split_once('#') else { return false };
+    let count = |key: &str| fragment.split(',').filter(|directive| directive.starts_with(key)).count();
+    let (alternatives, entries) = (count("alt="), count("entry="));
+    alternatives > 1 || entries > 1 || alternatives + entries < fragment.split(',').count()
+}
+
 /// One entry of a list collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListEntry {
@@ -68,6 +87,18 @@ pub(crate) enum ListEntry {
 pub(crate) fn entries(bytes: &[u8]) -> Vec<ListEntry> {
     let entries = Fields::new(bytes).map_while(Result::ok).filter(|field| field.number == 1);
     entries.map(|field| entry(field.bytes())).collect()
+}
+
+/// Visits the named inline entries of a `<T>Collection`: name, version, and bytes of the resource.
+pub(crate) fn inline_versions(bytes: &[u8], mut visit: impl FnMut(&str, &str, &[u8])) {
+    let fields = |bytes| Fields::new(bytes).map_while(Result::ok);
+    for entry in fields(bytes).filter(|field| field.number == 1) {
+        let Some(inline) = fields(entry.bytes()).filter(|field| field.number == 2).last() else { continue };
+        let last = |number| fields(inline.bytes()).filter(|field| field.number == number).last();
+        let (Some(name), Some(version)) = (last(1), last(2)) else { continue };
+        let content = last(3);
+        visit(&name.text(), &version.text(), content.as_ref().map_or(&[], |content| content.bytes()));
+    }
 }
 
 fn entry(bytes: &[u8]) -> ListEntry {

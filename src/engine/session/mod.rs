@@ -34,6 +34,7 @@ mod names;
 mod node;
 mod not_kept;
 mod outcome;
+mod polls;
 mod prior;
 mod pushed;
 mod refusals;
@@ -85,7 +86,9 @@ pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, can_warm, is_needed};
-pub(crate) use xdstp::{Name, glob_matches, is_glob, is_structured, named, resource_type, respelled};
+pub(crate) use xdstp::{
+    Name, glob_matches, is_glob, is_structured, named, resource_type, respelled, with_other_context,
+};
 
 use std::sync::Arc;
 use std::time::Duration;

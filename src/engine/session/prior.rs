@@ -48,7 +48,8 @@ impl Prior {
     }
 
     /// SotW: whether the server owes something to a client with the version in force: a response
-    /// that the client has not answered, or one that did not come (docs/protocol.md#e-03).
+    /// that the client has refused or not answered, or one that did not come
+    /// (docs/protocol.md#e-03).
     pub(super) fn is_behind(&self, version: &VersionInfo) -> bool {
         let is_in_force = self.accepted_version.as_ref() == Some(version);
         is_in_force && (self.owes_all || !self.owed.is_empty())

@@ -10,12 +10,13 @@ use crate::wire::text::{plural, shown_name};
 use super::compare::key;
 use super::responses::Response;
 
-/// The version of a response: its own, or on a delta stream that of its first resource.
+/// The version of a response: its own, or else that of its first resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PushedVersion {
     /// The version of the whole response; may be empty on a SotW stream.
     Whole(Arc<str>),
-    /// Delta: the first resource with its version, and the number of other entries.
+    /// The first resource with its version, and the number of other entries: delta, or a SotW
+    /// response without a version.
     Resource {
         /// Name of the resource.
         name: Arc<str>,
@@ -45,12 +46,17 @@ impl PushedVersion {
         is_delta: bool,
         text: impl Fn(Sym) -> Arc<str>,
     ) -> PushedVersion {
-        if !is_delta || !response.version.is_empty() {
-            return PushedVersion::Whole(Arc::from(response.version.as_str()));
+        let whole = || PushedVersion::Whole(Arc::from(response.version.as_str()));
+        if !response.version.is_empty() {
+            return whole();
         }
-        let Some(body) = &response.body else { return PushedVersion::Empty };
-        let entries = body.list.len() + body.removed.len();
-        let more = entries.saturating_sub(1);
+        let Some(body) = &response.body else { return if is_delta { PushedVersion::Empty } else { whole() } };
+        if !is_delta && body.list.is_empty() {
+            return whole();
+        }
+        // Removals of a SotW response are implied.
+        let removed = if is_delta { body.removed.len() } else { 0 };
+        let more = (body.list.len() + removed).saturating_sub(1);
         match (body.list.blobs().first(), body.removed.first()) {
             (Some(id), _) => {
                 let (name, version) = (text(key(catalog, *id)), text(catalog.entry(*id).version));

@@ -164,6 +164,13 @@ impl Refusals {
         self.removals.keys().copied()
     }
 
+    /// Returns the names in refused responses after `order`, sent or removed.
+    pub(crate) fn names_after(&self, order: Option<Order>) -> impl Iterator<Item = Sym> {
+        let all = self.by_name.iter().chain(&self.removals);
+        let is_later = move |refusal: &Refusal| order.is_none_or(|order| refusal.order > order);
+        all.filter(move |(_, refusal)| is_later(refusal)).map(|(name, _)| *name)
+    }
+
     /// Returns the number of names that their NACKs name.
     pub(crate) fn named(&self) -> usize {
         self.counts.named

@@ -113,6 +113,16 @@ impl Responses {
         is_new
     }
 
+    /// Returns the number of responses that are kept.
+    pub(super) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether the newest response took no place of an older one.
+    pub(super) fn has_grown(&self) -> bool {
+        self.first == Order::default()
+    }
+
     /// Marks the contents and names as used.
     pub(super) fn mark(&self, used: &mut UsedContent) {
         for body in self.items.iter().filter_map(|response| response.body.as_ref()) {
@@ -213,6 +223,13 @@ impl Responses {
             self.settle(old, Status::Skipped, by);
         }
         skipped
+    }
+
+    /// The refused responses after `order` that are remembered.
+    pub(crate) fn refused_after(&self, order: Option<Order>) -> impl Iterator<Item = &Response> {
+        let is_refused = |of: &&Response| matches!(of.status, Status::Nacked | Status::NackedByVersion);
+        let skipped = order.map_or(0, |order| (order + 1).saturating_sub(self.first));
+        self.items.iter().skip(usize::try_from(skipped).unwrap_or(usize::MAX)).filter(is_refused)
     }
 
     /// The pending responses, oldest first.

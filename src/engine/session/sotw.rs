@@ -47,6 +47,9 @@ impl Track {
         if starts {
             self.starts_here();
         }
+        if self.polled {
+            self.note_poll(ctx.at);
+        }
         let answer = self.sotw_answer(request);
         let Answer { class, verdict, order, ambiguous } = answer;
         let mut outcome = RequestOutcome {

@@ -62,6 +62,8 @@ pub(crate) struct Stream {
     pub(crate) not_kept: NotKept,
     /// Messages that could not be decoded.
     pub(crate) undecodable: u64,
+    /// The newest response that cannot be decoded, or whose type is unknown.
+    pub(crate) unreadable: Option<Seq>,
     /// The newest message before the last loss of messages, and the time of the loss. A message
     /// that cannot be decoded is lost.
     pub(crate) lost: Option<(Seq, Time)>,
@@ -99,6 +101,7 @@ impl Stream {
             gaps: 0,
             not_kept: NotKept::default(),
             undecodable: 0,
+            unreadable: None,
             lost: None,
             first_request: None,
             last_request: None,
@@ -199,6 +202,11 @@ impl Stream {
 
     pub(crate) fn is_unary(&self) -> bool {
         self.method.as_ref().is_some_and(|method| method.rpc == Rpc::Fetch)
+    }
+
+    /// Whether the type of a message is stated, or implied by the method.
+    pub(crate) fn states_type(&self, message: &Message) -> bool {
+        !self.is_aggregated() || !message.type_url().is_empty()
     }
 
     /// Returns the type of a message: as stated, else by the method, else by the earlier messages

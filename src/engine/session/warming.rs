@@ -11,7 +11,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
-use crate::wire::pb::Fields;
+use crate::wire::pb::{Fields, Value};
 
 use super::alternatives::Alternatives;
 use super::names::{NameRuns, SymSet};
@@ -27,8 +27,12 @@ const MIN_BATCHES: usize = 16;
 const MAX_CONTENTS: usize = 1 << 17;
 /// Routes of scopes that a listener waits for, as far as they are listed.
 const MAX_SCOPE_ROUTES: usize = 16;
+/// Virtual hosts of a client up to which their names are compared with those of routes.
+const MAX_COMPARED_HOSTS: usize = 1024;
 /// The field `on_demand` of a scope.
 const ON_DEMAND: u32 = 4;
+/// The field `vhds` of a route configuration.
+const VHDS: u32 = 9;
 
 /// A resource, by type and name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,10 +57,11 @@ pub(crate) struct Needs {
 /// docs/protocol.md#h-03).
 fn needed_kinds(kind: Option<Kind>) -> &'static [Kind] {
     match kind {
-        Some(Kind::Cds) => &[Kind::Eds, Kind::Sds],
+        Some(Kind::Cds) => &[Kind::Eds, Kind::Sds, Kind::Ecds],
         Some(Kind::Lds) => &[Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds],
-        // A scope does not wait itself: its listener waits for the routes.
+        // Scopes and routes do not wait themselves: their listener waits.
         Some(Kind::Srds) => &[Kind::Rds],
+        Some(Kind::Rds) => &[Kind::Vhds],
         _ => &[],
     }
 }
@@ -68,7 +73,12 @@ pub(crate) fn can_warm(kind: Option<Kind>) -> bool {
 
 /// Whether resources of other types wait for resources of the type.
 pub(crate) fn is_needed(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Eds | Kind::Rds | Kind::Srds | Kind::Sds | Kind::Ecds))
+    matches!(kind, Some(Kind::Eds | Kind::Rds | Kind::Srds | Kind::Vhds | Kind::Sds | Kind::Ecds))
+}
+
+/// Whether the needs of resources of the type are those of the listeners that refer to them.
+pub(super) fn passes_needs_on(kind: Option<Kind>) -> bool {
+    matches!(kind, Some(Kind::Srds | Kind::Rds))
 }
 
 impl Needs {
@@ -112,14 +122,18 @@ impl Needs {
         }
         let any = catalog.bytes(payload).unwrap_or_default();
         let mut needs: Vec<ResourceKey> = Vec::new();
-        let is_lazy = kind == Some(Kind::Srds) && is_on_demand(&any);
-        let references = if is_lazy { Vec::new() } else { semantics.references(&any) };
+        let references = match kind {
+            Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
+            // Few routes have virtual hosts to discover, and routes are many and large.
+            Some(Kind::Rds) if !has_field(&any, VHDS) => return needs.into(),
+            _ => semantics.references(&any),
+        };
         for found in references {
             let is_file = found.source == Some(SourceKind::Path);
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
-            // a whole.
-            let is_named = !found.name.ends_with('*') || found.kind == Kind::Srds;
-            if needed_kinds(kind).contains(&found.kind) && !is_file && is_named {
+            // a whole, and virtual hosts by the name of their routes.
+            let is_named = !found.name.ends_with('*') || matches!(found.kind, Kind::Srds | Kind::Vhds);
+            if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
                 let need = ResourceKey { kind: found.kind, name: catalog.intern(&found.name) };
                 if !needs.contains(&need) {
                     needs.push(need);
@@ -141,10 +155,11 @@ impl Needs {
     }
 }
 
-/// Whether the client requests the routes of a scope only once a request needs them.
-fn is_on_demand(any: &[u8]) -> bool {
+/// Whether a field of a resource is set: a message, or a number other than zero.
+fn has_field(any: &[u8], number: u32) -> bool {
     let fields = Fields::new(locators::value(any)).map_while(Result::ok);
-    fields.filter(|field| field.number == ON_DEMAND).last().is_some_and(|field| field.varint() != 0)
+    let field = fields.filter(|field| field.number == number).last();
+    field.is_some_and(|field| matches!(field.value, Value::Len(_)) || field.varint() != 0)
 }
 
 /// A resource that warms, with the batch that it belongs to.
@@ -177,8 +192,8 @@ pub(crate) struct WarmingView<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) needs: &'a Needs,
     pub(crate) streams: Vec<&'a Stream>,
-    /// The routes that the scopes of the client refer to.
-    scope_routes: OnceCell<Vec<ResourceKey>>,
+    /// The routes that the scopes of the client refer to, with the response that sent the scope.
+    scope_routes: OnceCell<Vec<(ResourceKey, Seq)>>,
 }
 
 /// State of a resource of a batch.
@@ -280,11 +295,23 @@ impl WarmingView<'_> {
             NeedState::Unasked => is_over = false,
             NeedState::Missing(need) => missing.push(need),
         };
+        let mut add_route = |route: ResourceKey, is_refused: bool| {
+            add(self.need_state(route, batch, is_refused));
+            self.hosts_of(route, batch).into_iter().for_each(|hosts| add(self.hosts_state(hosts, batch)));
+        };
         for need in self.needs.of(self.catalog, slot.blob).iter() {
-            add(self.need_state(*need, batch, is_refused));
+            add_route(*need, is_refused);
+            // Once a listener has its scopes, scopes that come later do not stop it.
             if need.kind == Kind::Srds {
-                self.scope_routes().iter().for_each(|route| add(self.need_state(*route, batch, false)));
+                let new = self.scope_routes().iter().filter(|(_, sent)| *sent > batch.seq);
+                new.for_each(|(route, _)| add_route(*route, false));
             }
+        }
+        // Requests that came before the NACK do not show that the client uses a refused cluster.
+        let refusal = track.refused.get(name).filter(|refusal| refusal.is_named);
+        let is_early = |need: &MissingNeed| need.asked < refusal.map(|refusal| refusal.nack);
+        if refusal.is_some() && missing.iter().all(is_early) {
+            return BatchState::Over;
         }
         match missing.is_empty() {
             false => BatchState::Warming(missing),
@@ -298,20 +325,26 @@ impl WarmingView<'_> {
         tracks.filter(move |track| track.kind == Some(kind))
     }
 
-    /// Returns the first routes of scopes that the client does not have (docs/protocol.md#h-03).
-    fn scope_routes(&self) -> &[ResourceKey] {
+    /// Returns the first routes of scopes that the client has (docs/protocol.md#h-03).
+    fn scope_routes(&self) -> &[(ResourceKey, Seq)] {
         self.scope_routes.get_or_init(|| {
-            let mut routes: Vec<ResourceKey> = Vec::new();
-            let is_present = |route: &ResourceKey| {
-                self.tracks_of(route.kind).any(|track| track.sent.is_present(self.catalog, route.name))
+            let mut routes: Vec<(ResourceKey, Seq)> = Vec::new();
+            let is_done = |route: &ResourceKey| {
+                let mut tracks = self.tracks_of(route.kind);
+                let slot = tracks.find_map(|track| track.sent.get(self.catalog, route.name));
+                // The virtual hosts of routes that are present may be missing.
+                let is_complete = |slot: &ResourceEntry| self.needs.of(self.catalog, slot.blob).is_empty();
+                slot.is_some_and(|slot| slot.is_present() && is_complete(&slot))
             };
             for track in self.tracks_of(Kind::Srds) {
                 let scopes = track.sent.slots(self.catalog).into_iter();
                 for (_, scope) in scopes.filter(|(_, scope)| scope.is_present()) {
+                    let sent = track.responses.get(scope.order).or_else(|| track.responses.oldest());
+                    let sent = sent.map_or(Seq(0), |response| response.seq);
                     let missing = self.needs.of(self.catalog, scope.blob);
-                    let missing =
-                        missing.iter().filter(|route| !is_present(route) && !routes.contains(route));
-                    let missing: Vec<ResourceKey> = missing.copied().collect();
+                    let is_listed = |route: &ResourceKey| routes.iter().any(|(known, _)| known == route);
+                    let missing = missing.iter().filter(|route| !is_done(route) && !is_listed(route));
+                    let missing: Vec<_> = missing.map(|route| (*route, sent)).collect();
                     routes.extend(missing);
                     if routes.len() >= MAX_SCOPE_ROUTES {
                         return routes;
@@ -322,18 +355,58 @@ impl WarmingView<'_> {
         })
     }
 
+    /// Returns the need for the virtual hosts of routes that came with or after a batch: an Envoy
+    /// waits for the first ones of new routes only (docs/protocol.md#h-03).
+    fn hosts_of(&self, route: ResourceKey, batch: &WarmingBatch) -> Option<ResourceKey> {
+        if route.kind != Kind::Rds || !self.may_be_envoy() {
+            return None;
+        }
+        self.tracks_of(Kind::Rds).find_map(|track| {
+            let slot = track.sent.get(self.catalog, route.name).filter(ResourceEntry::is_present)?;
+            let is_new = delivered_since(track, &slot, batch.seq);
+            is_new.then(|| self.needs.of(self.catalog, slot.blob).first().copied()).flatten()
+        })
+    }
+
+    /// Returns the state of the need for virtual hosts: any of the route configuration meets it.
+    fn hosts_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
+        let prefix = self.catalog.text(key.name).trim_end_matches('*');
+        let is_met = |track: &Track| {
+            let hosts = track.sent.slots(self.catalog);
+            let mut names = hosts.iter().map(|(name, _)| self.catalog.text(*name));
+            hosts.len() > MAX_COMPARED_HOSTS || names.any(|name| name.starts_with(prefix))
+        };
+        if self.tracks_of(key.kind).any(is_met) {
+            return NeedState::Met;
+        }
+        let request = |track: &Track| {
+            let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
+            Some((asked, track.traffic.began))
+        };
+        match self.tracks_of(key.kind).find_map(request) {
+            Some((asked, at)) => {
+                let (since, asked) = (batch.at.max(at), Some(asked));
+                let (is_resend, is_owed, absent) = (false, false, None);
+                NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
+            }
+            None => NeedState::Unasked,
+        }
+    }
+
     /// Returns the state of the need for scopes, which any response of their type meets.
     fn scopes_state(&self, key: ResourceKey, batch: &WarmingBatch) -> NeedState {
         if self.tracks_of(key.kind).any(|track| track.traffic.pushes > 0) {
             return NeedState::Met;
         }
         let request = |track: &Track| {
-            let is_owed = track.subscription.wildcard_owed.is_some() || !track.waiting.is_empty();
-            Some((track.traffic.last_request?, is_owed))
+            let owed = track.subscription.wildcard_owed;
+            let is_owed = owed.is_some() || !track.waiting.is_empty();
+            let at = owed.map_or(track.traffic.began, |(at, _)| at);
+            Some((owed.map(|(_, n)| n).or(track.traffic.last_request)?, at, is_owed))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, is_owed)) => {
-                let (since, asked) = (batch.at, Some(asked));
+            Some((asked, at, is_owed)) => {
+                let (since, asked) = (batch.at.max(at), Some(asked));
                 let (is_resend, absent) = (false, None);
                 NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
             }
@@ -350,8 +423,8 @@ impl WarmingView<'_> {
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             // Endpoints and secrets that do not exist let a cluster go on without them. Envoy
-            // ignores that routes do not exist, and keeps those that were removed.
-            Presence::Absent(_) => key.kind != Kind::Rds,
+            // ignores that routes and filters do not exist, and keeps routes that were removed.
+            Presence::Absent(_) => !matches!(key.kind, Kind::Rds | Kind::Ecds),
             Presence::Removed => key.kind != Kind::Rds || delivered_since(track, slot, batch.seq),
             Presence::Released => true,
             Presence::Again | Presence::Expired => false,
@@ -406,8 +479,8 @@ impl Track {
         acked == Some(n) || self.verdicts.nacks.back().is_some_and(|nack| nack.n == n)
     }
 
-    /// Reads what the scopes of a response refer to.
-    pub(super) fn read_scopes(
+    /// Reads the needs that the scopes or routes of a response pass on to listeners.
+    pub(super) fn read_needs(
         &self,
         catalog: &mut Catalog,
         (needs, semantics): (&Needs, &DynSemantics),
@@ -446,13 +519,18 @@ impl Track {
     }
 
     /// Returns the time from which the client owes its verdict on a response of this time: that of
-    /// the response, or the end of the warming for which it withheld the verdict.
+    /// the response, the end of the warming for which it withheld the verdict, or its next poll.
     pub(crate) fn verdict_due_from(&self, at: Time) -> Time {
-        at.max(self.warming.settled)
+        at.max(self.warming.settled).after(self.poll_wait())
     }
 
-    /// Returns the oldest response without a verdict, from response `n` on.
+    /// Returns the oldest response without a verdict, from response `n` on, unless the client has
+    /// refused such a response or accepted a later one: then it does not wait with its answers.
     pub(crate) fn withheld_since(&self, n: Seq) -> Option<Seq> {
+        let refused = self.verdicts.nacks.back().and_then(|nack| nack.refused);
+        if self.verdicts.newest_accepted > Some(n) || refused >= Some(n) {
+            return None;
+        }
         self.responses.pending().map(|response| response.seq).find(|seq| *seq >= n)
     }
 }

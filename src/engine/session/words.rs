@@ -388,6 +388,13 @@ pub struct NackFact {
     pub resources: Vec<RefusedVersion>,
 }
 
+impl NackFact {
+    /// Whether two NACKs refuse one version, or the same resources at the same versions.
+    pub fn is_same_content(&self, other: &NackFact) -> bool {
+        self.version == other.version && self.resources == other.resources
+    }
+}
+
 /// A resource in a refused delta response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedVersion {

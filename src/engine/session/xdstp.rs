@@ -1,6 +1,7 @@
 //! Structured resource names (gRFC A47): parts, glob collections and their members.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use super::locator::decode_percent;
 use crate::wire::content::Catalog;
@@ -173,6 +174,54 @@ fn encoded<'a>(text: &'a str, also: &str) -> Cow<'a, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// Authority, type and id of a name; for a glob the part of the id before the asterisk.
+type NamePath<'a> = (&'a str, &'a str, &'a str);
+
+/// The context parameters of a name, sorted.
+type Parameters<'a> = Vec<(&'a str, &'a str)>;
+
+/// Returns those of the names that are `wanted` with other context parameters, as such or as
+/// members of a glob (docs/protocol.md#k-17, docs/protocol.md#k-21).
+pub(crate) fn with_other_context(
+    catalog: &Catalog,
+    wanted: impl Iterator<Item = Sym>,
+    names: &[Sym],
+) -> Vec<Sym> {
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let parsed = |name: Sym| {
+        let mut name = Name::parse(catalog.text(name))?;
+        name.context.sort_unstable();
+        Some(name)
+    };
+    // By path, whether of a glob or not: the parameters, until two names of one path differ.
+    let mut by_path: HashMap<(NamePath<'_>, bool), Option<Parameters<'_>>> = HashMap::new();
+    for name in wanted {
+        let Some(own) = parsed(name) else { continue };
+        let is_glob = is_glob(catalog.text(name));
+        let id = if is_glob { own.id.trim_end_matches('*') } else { own.id };
+        let known = by_path.entry(((own.authority, own.kind, id), is_glob));
+        known
+            .and_modify(|known| {
+                if known.as_ref().is_some_and(|known| *known != own.context) {
+                    *known = None;
+                }
+            })
+            .or_insert(Some(own.context));
+    }
+    let differs = |name: &Sym| {
+        let Some(own) = parsed(*name) else { return false };
+        let above = own.id.match_indices('/').map(|(at, _)| own.id.split_at(at + 1));
+        let above = above.filter(|(_, rest)| !rest.is_empty()).map(|(dir, _)| (dir, true));
+        std::iter::once((own.id, false)).chain(above).any(|(id, is_glob)| {
+            let known = by_path.get(&((own.authority, own.kind, id), is_glob));
+            known.is_some_and(|known| known.as_ref() != Some(&own.context))
+        })
+    };
+    names.iter().copied().filter(differs).collect()
 }
 
 #[cfg(test)]

@@ -357,6 +357,9 @@ pub struct ResourceFact {
     pub acked_version: Option<Arc<str>>,
     /// The state of the resource.
     pub state: ResourceState,
+    /// Whether the client has the resource while its stream is closed and no later stream has taken
+    /// over (docs/protocol.md#g-01).
+    pub is_stream_down: bool,
     /// Whether the client goes on with an older version, of which the server owes a newer one.
     pub has_older: bool,
     /// Whether the newest content was refused, by a NACK that names the resource or names none.
@@ -365,6 +368,8 @@ pub struct ResourceFact {
     pub refusal: Option<RefusalFact>,
     /// The content in force. `None` if the client uses nothing yet, or if that is not known.
     pub in_force: Option<InForceFact>,
+    /// Whether the client has not answered the newest content yet.
+    pub is_unanswered: bool,
     /// The source of the information that the resource is absent.
     pub absent_by: Option<AbsentBy>,
     /// Why the resource was sent.
@@ -468,11 +473,12 @@ impl ResourceFact {
         self.refusal.as_ref().is_some_and(|refusal| !refusal.is_named && refusal.rest != RestUse::Used)
     }
 
-    /// Returns the version to show: the refused one, else the accepted one, else the sent one.
+    /// Returns the version to show: the newest one if it was refused or is not answered, else the
+    /// accepted one, else the sent one.
     ///
     /// Resources that a refused push sends again unchanged stay at their accepted version.
     pub fn standing(&self) -> Option<&Arc<str>> {
-        let is_newest = self.refused || self.is_used_from_refused_push();
+        let is_newest = self.refusal.is_some() || self.is_unanswered;
         let accepted = self.acked_version.as_ref().filter(|_| !is_newest);
         accepted.or(self.version.as_ref())
     }

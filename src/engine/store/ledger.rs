@@ -49,6 +49,7 @@ fn crossed(stream: &Stream, own: usize, message: &Message) -> NonceNote {
     let found = others.filter_map(|(_, track)| Some((issued(track)?, track.type_url.clone()))).next();
     match found {
         Some((response, type_url)) => NonceNote::OfOtherType { response, type_url },
+        None if stream.tracks.get(own).is_some_and(|track| track.has_lost) => NonceNote::NotRecorded,
         None => NonceNote::Unknown,
     }
 }

@@ -4,6 +4,7 @@
 
 #![warn(missing_docs)]
 
+mod client_marks;
 mod details;
 mod facts;
 mod failing;
@@ -18,6 +19,7 @@ mod missing_answer;
 mod owed_at_end;
 mod pending_name;
 mod query;
+mod refused_by;
 mod row_note;
 mod rows;
 mod snapshot;
@@ -33,6 +35,7 @@ pub use crate::engine::session::{
     EndCause, EndKind, EventKind, MatchedVersion, PushedVersion, RequestSpan, SchemaSemantics,
     SharedSemantics, TtlChange,
 };
+pub use client_marks::{ClientMark, ClientMarks};
 pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
 pub use facts::*;
 pub use failing::{FailingStream, StreamFailure};
@@ -40,6 +43,7 @@ pub use globs::GlobMembers;
 pub use missing_answer::{MissingAnswer, MissingAnswerCause};
 pub use owed_at_end::{Debt, OwedAtEnd};
 pub use pending_name::PendingNameFact;
+pub use refused_by::RefusedBy;
 pub use row_note::{NonceNote, NonceReadings, ResponseNote, RowNote};
 pub use snapshot::{StreamsSnapshot, Waited};
 pub use unreachable::UnreachablePeer;

@@ -361,6 +361,13 @@ impl Store {
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         let refusal = self.refusal_fact(track, name);
+        // The client drops a resource at the end of its time to live (docs/protocol.md#g-02).
+        let in_force = track.in_force(&self.catalog, name).filter(|_| state != ResourceState::Expired);
+        let in_force = in_force.map(|entry| self.in_force_fact(&entry));
+        let has_content = in_force.as_ref().is_some_and(|known| known.content == content);
+        let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
+        let is_file = stream.variant() == Some(Variant::File);
+        let is_down = stream.closed.is_some() && track.replaced.is_none() && !is_file;
         ResourceFact {
             stream: stream.id,
             node: stream.node_id.clone(),
@@ -370,14 +377,12 @@ impl Store {
             version: version.map(|version| self.text(version)),
             acked_version: accepted.map(|slot| self.text(slot.version)),
             state,
+            is_stream_down: is_down && matches!(state, ResourceState::Present | ResourceState::Kept),
             has_older: track.is_owed_anew(name, slot),
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
+            is_unanswered: is_pending && refusal.is_none() && !has_content,
             refusal,
-            // The client drops a resource at the end of its time to live (docs/protocol.md#g-02).
-            in_force: track
-                .in_force(&self.catalog, name)
-                .filter(|_| state != ResourceState::Expired)
-                .map(|entry| self.in_force_fact(&entry)),
+            in_force,
             absent_by,
             origin: track.origin(&self.catalog, name, slot),
             hash: None,

@@ -39,6 +39,8 @@ pub enum NonceNote {
     Missing,
     /// Never issued.
     Unknown,
+    /// Not issued by a recorded response of a stream that is not recorded whole.
+    NotRecorded,
     /// Issued for another type.
     OfOtherType {
         /// The response with the nonce.
@@ -146,6 +148,7 @@ impl NonceNote {
         match self {
             NonceNote::Missing => of(3, &[]),
             NonceNote::Unknown => of(4, &[]),
+            NonceNote::NotRecorded => of(13, &[]),
             NonceNote::Older(seq) => of(5, &[*seq]),
             NonceNote::NotNewest(seq) => of(6, &[*seq]),
             NonceNote::Settled(seq) => of(7, &[*seq]),
@@ -170,6 +173,7 @@ impl NonceNote {
         let readings = match tag {
             3 => return Some(NonceNote::Missing),
             4 => return Some(NonceNote::Unknown),
+            13 => return Some(NonceNote::NotRecorded),
             5 => return Some(NonceNote::Older(seq()?)),
             6 => return Some(NonceNote::NotNewest(seq()?)),
             7 => return Some(NonceNote::Settled(seq()?)),

@@ -20,7 +20,7 @@ impl Store {
         let wildcard = track.subscription.wildcard_owed.map(|(at, _)| at);
         let requested = names.chain(wildcard).max();
         let missing = requested.zip(self.limits.resource_timeout).map(|(at, limit)| at.after(limit));
-        let pushed = track.responses.pending().map(|response| response.at).max();
+        let pushed = track.responses.pending().map(|response| track.verdict_due_from(response.at)).max();
         let stale = pushed.zip(self.limits.stale_after).map(|(at, limit)| at.after(limit));
         missing.max(stale)
     }

@@ -124,14 +124,31 @@ impl Store {
         view.names(track).map(fact).collect()
     }
 
-    /// Returns those of the named resources of a track that still warm.
-    pub(crate) fn still_warming(&self, (stream, track): (usize, usize), names: &SymSet) -> SymSet {
-        let Some(stream) = self.engine.streams().get(stream) else { return SymSet::default() };
-        let Some(track) = stream.tracks.get(track).filter(|_| stream.closed.is_none()) else {
-            return SymSet::default();
+    /// Returns those of the named resources of a track that still warm, and the names that they
+    /// need.
+    pub(crate) fn still_warming(&self, (stream, track): (usize, usize), names: &SymSet) -> (SymSet, SymSet) {
+        let (mut still, mut needs) = (SymSet::default(), SymSet::default());
+        let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
+        if let Some((stream, track)) = open.and_then(|stream| Some((stream, stream.tracks.get(track)?))) {
+            for warming in self.warming_view(stream).names_among(track, names) {
+                still.insert(warming.name);
+                needs.extend(warming.needs.iter().map(|need| need.key.name));
+            }
+        }
+        (still, needs)
+    }
+
+    /// Returns those of the named resources of a type that warm, on an open stream.
+    pub fn warming_among(&self, stream: StreamId, url: &TypeUrl, names: &[Arc<str>]) -> Vec<Arc<str>> {
+        let open = self.engine.stream(stream).filter(|stream| stream.closed.is_none());
+        let track = open.and_then(|stream| Some((stream, stream.find(url)?)));
+        let Some((stream, track)) = track.filter(|(_, track)| !track.warming.is_empty()) else {
+            return Vec::new();
         };
+        let wanted = names.iter().filter_map(|name| crate::engine::session::named(&self.catalog, name));
+        let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
-        view.names_among(track, names).map(|warming| warming.name).collect()
+        view.names_among(track, &wanted).map(|warming| self.text(warming.name)).collect()
     }
 
     /// Returns the first resource of the client that warms until one of the names arrives; without

@@ -151,6 +151,8 @@ enum RelayPhase {
     Hello,
     /// An HTTP/2 client waits for the first byte of an answer.
     ClientHello,
+    /// The server has sent plaintext, such as its HTTP/2 settings, before the client sent anything.
+    Greeted,
     /// Bytes go both ways, or the client speaks another protocol.
     Talking,
 }
@@ -172,8 +174,13 @@ impl SharedPhase {
     }
 
     fn get(&self) -> RelayPhase {
-        const ALL: [RelayPhase; 4] =
-            [RelayPhase::Quiet, RelayPhase::Secured, RelayPhase::Hello, RelayPhase::ClientHello];
+        const ALL: [RelayPhase; 5] = [
+            RelayPhase::Quiet,
+            RelayPhase::Secured,
+            RelayPhase::Hello,
+            RelayPhase::ClientHello,
+            RelayPhase::Greeted,
+        ];
         let phase = usize::from(self.0.load(Ordering::Relaxed));
         ALL.get(phase).copied().unwrap_or(RelayPhase::Talking)
     }
@@ -214,7 +221,7 @@ impl Pump {
         loop {
             let bytes = self.read().await.map_err(|error| (reading, error))?;
             if self.phase.get() != RelayPhase::Talking {
-                self.begin(&bytes).map_err(|error| (reading, error))?;
+                self.begin(&bytes)?;
             } else if self.early.is_some() {
                 self.early = None;
             }
@@ -264,33 +271,36 @@ impl Pump {
         .await
     }
 
-    /// Looks at bytes before the first answer, only to tell whether an HTTP/2 client can get one.
-    fn begin(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Looks at the first bytes of both sides, only to tell whether the client can get an answer.
+    ///
+    /// An error names the side that cannot go on.
+    fn begin(&mut self, bytes: &[u8]) -> Result<(), (Side, io::Error)> {
         let phase = self.phase.get();
+        let broken =
+            |error: &'static str| Err((Side::Server, io::Error::new(io::ErrorKind::InvalidData, error)));
         match self.dir {
             Dir::Req => {
                 let early = self.early.get_or_insert_default();
                 let goes_on = early.len() + bytes.len() <= MAX_EARLY_BYTES && !bytes.is_empty();
                 early.extend_from_slice(if goes_on { bytes } else { &[] });
-                let next = match answer::client_protocol(early) {
-                    ClientProtocol::Http2 if goes_on => RelayPhase::ClientHello,
-                    ClientProtocol::Tls if goes_on => RelayPhase::Hello,
+                let next = match (answer::client_protocol(early), phase) {
+                    (ClientProtocol::Tls, _) if goes_on => RelayPhase::Hello,
+                    (
+                        ClientProtocol::Http2,
+                        RelayPhase::Quiet | RelayPhase::Secured | RelayPhase::ClientHello,
+                    ) if goes_on => RelayPhase::ClientHello,
                     _ => RelayPhase::Talking,
                 };
                 self.phase.set(next);
+                if (phase, next) == (RelayPhase::Greeted, RelayPhase::Hello) {
+                    return broken(PLAINTEXT_ANSWER);
+                }
             }
             Dir::Resp if phase.owes_answer() && bytes.is_empty() => {
-                return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream"));
+                let error = io::Error::new(io::ErrorKind::UnexpectedEof, "end of stream");
+                return Err((Side::Server, error));
             }
-            Dir::Resp
-                if phase == RelayPhase::Hello
-                    && !bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte)) =>
-            {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    "the server answered TLS in plaintext",
-                ));
-            }
+            Dir::Resp if phase == RelayPhase::Hello && !is_tls(bytes) => return broken(PLAINTEXT_ANSWER),
             Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(b"HTTP/1.") => {
                 let line = bytes.split(|byte| *byte == b'\r' || *byte == b'\n').next().unwrap_or_default();
                 let line = line.get(..MAX_LINE_BYTES).unwrap_or(line);
@@ -298,13 +308,23 @@ impl Pump {
                 self.phase.set(RelayPhase::Talking);
             }
             Dir::Resp if phase == RelayPhase::ClientHello && bytes.starts_with(&TLS_ALERT) => {
-                let error = "the server requires TLS: it answered plaintext with a TLS alert";
-                return Err(io::Error::new(io::ErrorKind::InvalidData, error));
+                return broken("the server requires TLS: it answered plaintext with a TLS alert");
+            }
+            Dir::Resp if matches!(phase, RelayPhase::Quiet | RelayPhase::Greeted) && !is_tls(bytes) => {
+                self.phase.set(if bytes.is_empty() { RelayPhase::Talking } else { RelayPhase::Greeted });
             }
             Dir::Resp => self.phase.set(RelayPhase::Talking),
         }
         Ok(())
     }
+}
+
+/// The error of a server that sends plaintext to a client that speaks TLS.
+const PLAINTEXT_ANSWER: &str = "the server answered TLS in plaintext";
+
+/// Whether bytes begin like a TLS record.
+fn is_tls(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|byte| TLS_RECORDS.contains(byte))
 }
 
 /// The first bytes of TLS records.

@@ -427,6 +427,7 @@ const RESOURCE: &[Field] = &[
         "the refused push with the newest content, or with the removal",
     ),
     field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
+    field(Maybe, "stream_down", Bool, "the client has the resource, and its stream is closed"),
     field(Always, "origin", words!(Origin), "why the resource was sent"),
     known(Always, "hash", Text, "content hash: equal within one source for equal content"),
     field(Always, "size", Count, "bytes"),
@@ -452,6 +453,12 @@ const RESOURCE: &[Field] = &[
         "unavailable_clusters",
         List(&Object(warming::UNAVAILABLE)),
         "clusters that the route in force points to and that the client cannot use",
+    ),
+    field(
+        Maybe,
+        "other_sources",
+        List(&Object(warming::OTHER_SOURCE)),
+        "resources that the content refers to and that the client gets from a source apart from ADS",
     ),
     field(Maybe, "certificate", Object(CERTIFICATE), "the certificate of the secret that expires first"),
     field(

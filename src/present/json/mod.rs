@@ -14,6 +14,7 @@
 //! ```
 
 mod change;
+mod complete;
 mod contract;
 mod doctor;
 mod object;
@@ -43,11 +44,12 @@ use crate::schema::Schema;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
+pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
 pub use schema::schema;
 pub use structured::{authorities, globs, structured};
 pub use tls::certificate;
-pub use warming::{unavailable_clusters, warming};
+pub use warming::{other_sources, unavailable_clusters, warming};
 
 use object::Object;
 
@@ -481,6 +483,7 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
         );
     }
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
+    out.some("stream_down", fact.is_stream_down.then_some(true));
     out.put("origin", fact.origin.word());
     out.put("hash", fact.hash.as_deref());
     out.put("size", fact.size);

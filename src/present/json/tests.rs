@@ -225,6 +225,7 @@ fn resource_has_fields_in_order() {
         version: Some("1".into()),
         acked_version: None,
         state: ResourceState::Absent,
+        is_stream_down: false,
         has_older: false,
         refused: true,
         refusal: Some(RefusalFact {
@@ -238,6 +239,7 @@ fn resource_has_fields_in_order() {
             content: None,
         }),
         in_force: None,
+        is_unanswered: false,
         absent_by: Some(crate::engine::store::AbsentBy::Server),
         origin: Origin::Named,
         hash: Some("00ff".into()),

@@ -31,6 +31,25 @@ pub fn warming(fact: &WarmingFact, clock: &Clock) -> Value {
     out.done()
 }
 
+/// The member `other_sources` of a `resource`: the resources that it refers to and that the client
+/// gets from a source apart from ADS. `None` without any.
+pub fn other_sources(graph: &Graph, user: NodeId) -> Option<Value> {
+    let uses = graph.get(user)?.uses.iter();
+    let items = uses.filter_map(|(id, path)| {
+        let target = graph.get(*id)?;
+        let source = target.other_source.as_ref()?;
+        let mut out = Object::bare();
+        out.put("path", &**path);
+        out.put("type", target.kind.word());
+        out.put("name", &*target.name);
+        out.put("source", source.kind.word());
+        out.put("place", source.place.as_deref());
+        Some(out.done())
+    });
+    let items: Vec<Value> = items.collect();
+    (!items.is_empty()).then_some(Value::Array(items))
+}
+
 /// The member `unavailable_clusters` of a `resource`: the clusters that a route in force points to
 /// and that the client cannot use. `None` without any.
 pub fn unavailable_clusters(graph: &Graph, route: NodeId, clock: &Clock) -> Option<Value> {

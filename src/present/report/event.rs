@@ -24,6 +24,7 @@ pub fn event(event: &MessageEvent) -> String {
         EventKind::OnDemand => format!("on demand: {}, without an update that refers to it", list()),
         EventKind::CameIntoExistence(by) => format!("came into existence: {}, {}", list(), absent_before(by)),
         EventKind::AliasResolved => format!("alias resolved: {first} is {second}"),
+        EventKind::TtlSet { to } => format!("TTL set to {}: {}", seconds(to), list()),
         EventKind::TtlChanged { from, to } => {
             format!("TTL changed from {} to {}: {}", seconds(from), seconds(to), list())
         }

@@ -1,5 +1,6 @@
-use super::Role;
+use super::{Role, client_name};
 use crate::engine::lint::{Finding, Severity};
+use crate::engine::store::ClientMarks;
 use crate::wire::text::{count, type_label};
 
 /// Returns the role of texts about a finding of this severity.
@@ -11,14 +12,15 @@ pub fn severity_role(severity: Severity) -> Role {
     }
 }
 
-/// Returns the node and the type of a finding: `edge-gw-1 CDS`, or `#3 CDS` if the node is unknown.
+/// Returns the client and the type of a finding: `edge-gw-1 CDS`, or `#3 CDS` if the node is
+/// unknown.
 ///
 /// For a finding in a file without a session, returns the path in the file.
-pub fn place(finding: &Finding) -> String {
+pub fn place(finding: &Finding, marks: &ClientMarks) -> String {
     if let Some(place) = &finding.place {
         return place.to_string();
     }
-    let who = finding.node.as_deref().map_or_else(|| format!("#{}", finding.stream.0), str::to_owned);
+    let who = client_name(finding.node.as_deref(), finding.stream, marks);
     match finding.type_url.is_empty() {
         true => who,
         false => format!("{who} {}", type_label(finding.type_url.as_str())),

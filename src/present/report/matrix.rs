@@ -1,11 +1,11 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::store::{EndKind, StreamFact, SummaryFact, TypeState};
+use crate::engine::store::{ClientMark, ClientMarks, EndKind, StreamFact, SummaryFact, TypeState};
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl, Variant};
 use crate::wire::text::{age, plural, type_label};
 
-use super::{end_words, is_problem, severity, state_text};
+use super::{client_mark, end_words, is_problem, severity, state_text};
 
 /// The matrix of nodes by types, worst first.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Row {
     pub key: StreamId,
     /// The node, or the address of the client.
     pub name: String,
+    /// Words that tell the client from another with the node id: ` cluster=b`; may be empty.
+    pub mark: String,
     /// The protocol variant; `None`: not an xDS stream.
     pub variant: Option<Variant>,
     /// The open streams, or all streams if none is open.
@@ -38,13 +40,14 @@ pub struct Row {
 }
 
 impl Rows {
-    /// Builds the matrix of `cells`, all or filtered.
-    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<Arc<SummaryFact>>) -> Rows {
+    /// Builds the matrix of `cells`, all or filtered. `marks` are those of all streams.
+    pub fn build(streams: Vec<Arc<StreamFact>>, cells: Vec<Arc<SummaryFact>>, marks: &ClientMarks) -> Rows {
         let mut seen = HashSet::new();
         let firsts = cells.iter().map(|cell| &cell.type_url).filter(|url| seen.insert(*url));
         let mut types: Vec<TypeUrl> = firsts.cloned().collect();
         types.sort_by_cached_key(type_order);
         let mut rows = rows(streams);
+        rows.iter_mut().for_each(|row| row.mark = row.mark_of(marks));
         fill(&mut rows, &types, cells);
         rows.sort_by_key(|row| (row.rank(), row.key));
         Rows { types, rows }
@@ -75,12 +78,24 @@ impl Row {
         self.streams.iter().all(|stream| stream.closed.is_some())
     }
 
-    /// Returns the name, with the number of streams if there are several.
+    /// Returns the name with its mark, and the number of streams if there are several.
     pub fn title(&self) -> String {
         match self.streams.len() {
-            0 | 1 => self.name.clone(),
-            n => format!("{} ({n})", self.name),
+            0 | 1 => self.full_name(),
+            n => format!("{} ({n})", self.full_name()),
         }
+    }
+
+    /// Returns the name with its mark: `edge-gw-1 cluster=b`.
+    pub fn full_name(&self) -> String {
+        format!("{}{}", self.name, self.mark)
+    }
+
+    /// Returns what tells the row from another with its name. Several streams are counted instead.
+    fn mark_of(&self, marks: &ClientMarks) -> String {
+        let Some(stream) = self.streams.last().map(|stream| stream.stream) else { return String::new() };
+        let mark = marks.get(stream).filter(|mark| **mark != ClientMark::Stream || self.streams.len() == 1);
+        client_mark(mark, stream)
     }
 
     /// Returns the text of a row without xDS.
@@ -135,7 +150,7 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
     let superseded: HashSet<StreamId> = before.values().copied().collect();
     let streams = streams.into_iter().filter(|stream| !stream.is_attempt());
     let mut rows: Vec<Row> = Vec::new();
-    let mut shared: HashMap<(String, Variant), usize> = HashMap::new();
+    let mut shared: HashMap<(String, String, Variant), usize> = HashMap::new();
     for stream in streams.filter(|stream| !superseded.contains(&stream.stream)) {
         let (mut key, mut reconnects) = (stream.stream, 0);
         // Each step goes to an earlier stream, so the loop ends.
@@ -144,18 +159,19 @@ fn rows(streams: Vec<Arc<StreamFact>>) -> Vec<Row> {
         }
         let name = node_name(&stream);
         let variant = stream.variant;
-        if let (Some(variant), true) = (variant.filter(|v| !v.is_aggregated()), stream.node.is_some()) {
-            if let Some(row) = shared.get(&(name.clone(), variant)).and_then(|i| rows.get_mut(*i)) {
+        if let (Some(variant), Some(node)) = (variant.filter(|v| !v.is_aggregated()), &stream.node) {
+            let client = (name.clone(), node.cluster.clone(), variant);
+            if let Some(row) = shared.get(&client).and_then(|i| rows.get_mut(*i)) {
                 row.reconnects += reconnects;
                 row.ended.extend(before.get(&stream.stream));
                 row.streams.push(stream);
                 continue;
             }
-            shared.insert((name.clone(), variant), rows.len());
+            shared.insert(client, rows.len());
         }
         let ended = before.get(&stream.stream).copied().into_iter().collect();
         let (streams, cells, worst) = (vec![stream], Vec::new(), TypeState::Idle);
-        rows.push(Row { key, name, variant, streams, reconnects, ended, cells, worst });
+        rows.push(Row { key, name, mark: String::new(), variant, streams, reconnects, ended, cells, worst });
     }
     for row in &mut rows {
         row.streams.sort_by_key(|stream| stream.stream);

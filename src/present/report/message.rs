@@ -119,6 +119,16 @@ pub fn end_words(end: &EndFact) -> String {
     words.join(" ")
 }
 
+/// Returns the remarks on a stream: the stream before, what was lost or not kept, and the end.
+pub fn stream_notes(stream: &StreamFact, timed: bool) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend(stream.reconnect_of.map(|before| format!("reconnect of #{}", before.0)));
+    notes.extend((stream.gaps > 0).then(|| format!("{} lost", plural(stream.gaps, "message"))));
+    notes.extend(super::not_kept(&stream.not_kept));
+    notes.extend(life(stream, timed));
+    notes
+}
+
 /// Returns when and how a stream closed: `closed at age 12m, 3s after its last message: UNAVAILABLE
 /// …`.
 ///

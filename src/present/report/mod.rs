@@ -3,6 +3,7 @@
 //!
 //! Layout, symbols and colours belong to `tui` and `cli`.
 
+mod client_name;
 mod constraints;
 mod event;
 mod expiry;
@@ -20,22 +21,23 @@ mod row_note;
 mod state;
 mod warming;
 
+pub use client_name::{client_mark, client_name};
 pub use constraints::{broken_constraint_sentences, broken_constraints};
 pub use event::{event, events, remarks, resource_error, ttl_history, ttl_left};
 pub use expiry::{certificate_expiry, expiry};
 pub use failing::{failing_stream, owed_at_end};
 pub use finding::{finding, place, severity_role};
 pub use matrix::{Row, Rows, ended, node_name, type_order};
-pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources};
+pub use message::{arrow_text, delta, end_words, kind, life, note, other_refusal, resources, stream_notes};
 pub use missing_answer::{missing_answer, missing_answer_reason, missing_answers, missing_answers_of};
 pub use not_kept::not_kept;
 pub use problem::{
-    MARKS, PROBLEM_WORDS, next_step, problem, problem_count, problem_kind_word, problem_node, problem_place,
-    problem_stream, problem_word,
+    MARKS, PROBLEM_WORDS, next_step, problem, problem_client, problem_count, problem_kind_word,
+    problem_place, problem_since, problem_word,
 };
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
-pub use refusal::{RefusedState, changed_reference, refused_update};
-pub use refused_version::{refused_version, versions_of};
+pub use refusal::{ABSENT_BY, REFUSED_STATES, RefusedState, changed_reference, refused_update};
+pub use refused_version::{kept_version, refused_names, refused_version, versions_of};
 pub use row_note::row_note;
 pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text, state_word,

@@ -1,15 +1,17 @@
 //! Words and sentences about problems.
 
+use jiff::tz::TimeZone;
+
 use crate::engine::lint::{Blame, Severity};
 use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources, count_wrong,
 };
-use crate::engine::store::{PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
+use crate::engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
 use crate::wire::event::{Clock, Kind, Time};
-use crate::wire::text::{count, period, plural, shown_name, type_label};
+use crate::wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
-use super::{Role, failing_stream, finding, listed_names, owed_at_end, state_word};
+use super::{Role, client_mark, failing_stream, finding, listed_names, owed_at_end, state_word};
 
 /// Words of problems that are not states, and what they mean.
 pub const PROBLEM_WORDS: [(&str, &str); 9] = [
@@ -25,10 +27,13 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
 ];
 
 /// Marks after findings and states, and what they mean.
-pub const MARKS: [(&str, &str); 1] = [(
-    "(guess)",
-    "rests on what is likely, not on the wire alone: a bootstrap may have more clusters, or a nonce fits two responses",
-)];
+pub const MARKS: [(&str, &str); 2] = [
+    (
+        "(guess)",
+        "rests on what is likely, not on the wire alone: a bootstrap may have more clusters, or a nonce fits two responses",
+    ),
+    ("OK", "SYNCED, where there is little room"),
+];
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
@@ -50,20 +55,19 @@ pub fn problem_kind_word(kind: ProblemKind, urgency: Urgency) -> (&'static str, 
     }
 }
 
-/// Returns the node of a problem, or the stream if the node is unknown.
-pub fn problem_node(fact: &ProblemFact) -> String {
-    fact.node.as_deref().map_or_else(|| format!("#{}", fact.stream.0), str::to_owned)
+/// Returns the client of a problem, and the stream if the client has such a problem on several:
+/// `edge-gw-1`, `edge-gw-1 cluster=b`, `edge-gw-1 #7`.
+pub fn problem_client(fact: &ProblemFact) -> String {
+    let Some(node) = &fact.node else { return format!("#{}", fact.stream.0) };
+    let mark = client_mark(fact.mark.as_ref(), fact.stream);
+    let has_stream = fact.mark == Some(ClientMark::Stream);
+    let stream = client_mark(Some(&ClientMark::Stream).filter(|_| fact.has_twin && !has_stream), fact.stream);
+    format!("{node}{mark}{stream}")
 }
 
-/// Returns the stream of a problem that the node has on several streams, after its node: ` #7`.
-pub fn problem_stream(fact: &ProblemFact) -> String {
-    if fact.has_twin && fact.node.is_some() { format!(" #{}", fact.stream.0) } else { String::new() }
-}
-
-/// Returns the node and the type of a problem, and the stream if the node has such a problem on
-/// several: `edge-gw-1 CDS`, `edge-gw-1 #7 CDS`.
+/// Returns the client and the type of a problem: `edge-gw-1 CDS`, `edge-gw-1 #7 CDS`.
 pub fn problem_place(fact: &ProblemFact) -> String {
-    let node = problem_node(fact) + &problem_stream(fact);
+    let node = problem_client(fact);
     match fact.type_url.is_empty() {
         true => node,
         false => format!("{node} {}", type_label(fact.type_url.as_str())),
@@ -98,6 +102,21 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
+    }
+    text
+}
+
+/// Returns when a problem began, and how often it was seen: `14:01:58, 12m ago; 3 times, last
+/// 14:02:08, every 10s`.
+pub fn problem_since(fact: &ProblemFact, clock: &Clock, now: Time, zone: &TimeZone) -> String {
+    let time = |at| time_of_day_secs(at, *clock, zone);
+    let ago = if clock.untimed { "-".to_owned() } else { age(now.since(fact.since)) };
+    let mut text = format!("{}, {ago} ago", time(fact.since));
+    if let (Some(last), 2..) = (fact.last, fact.count) {
+        text.push_str(&format!("; {} times, last {}", count(fact.count), time(last)));
+        if let Some(every) = fact.period.filter(|_| !clock.untimed) {
+            text.push_str(&format!(", every {}", period(every)));
+        }
     }
     text
 }
@@ -160,8 +179,12 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         text.push_str(" by version alone");
     }
     if refused.times > 1 {
-        let times = count(refused.times);
-        text.push_str(&format!(", {times} times since {}", time_of_day(refused.first, clock)));
+        let since = time_of_day(refused.first, clock);
+        text.push_str(&match refused.is_resent {
+            true => format!(", {} times since {since}", count(refused.times)),
+            // The earlier ones refuse other content.
+            false => format!("; {} since {since}", plural(refused.times, "refusal")),
+        });
         if let Some(every) = fact.period.filter(|_| !clock.untimed) {
             text.push_str(&format!(", every {}", period(every)));
         }
@@ -172,7 +195,7 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
         None => {}
     }
     match &refused.in_force {
-        None if refused.version == PushedVersion::Empty => {}
+        None if refused.version == PushedVersion::Empty || !refused.knows_in_force => {}
         Some(version) => text.push_str(&format!("; {} in force", shown(version))),
         None => text.push_str("; none in force"),
     }
@@ -230,14 +253,23 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
             text.push_str(&format!(": the client stated another version in #{}", span.first.0));
         }
         Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
-        None if owed.is_first => text.push_str(", nothing sent yet"),
+        None if owed.is_first && owed.unreadable.is_none() => text.push_str(", nothing sent yet"),
         None => {}
+    }
+    if let Some(unreadable) = owed.unreadable {
+        text.push_str(&format!("; #{} cannot be read", unreadable.0));
     }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));
     }
     if let Some(user) = &owed.needed_by {
         text.push_str(&needed_by(user));
+    }
+    if let Some(broken) = &owed.broken {
+        let is_only = owed.more == 0 && owed.names == broken.names;
+        let sentence = if is_only { broken.text.clone() } else { finding(broken, "×") };
+        text.push_str(&format!("; {}", broken_rule(broken.blame, &sentence)));
+        text.extend(broken.at.map(|at| format!(" (#{})", at.0)));
     }
     text
 }

@@ -10,6 +10,29 @@ use super::Role;
 /// Longest reason of a client in one line, in columns.
 const MAX_REASON_WIDTH: usize = 160;
 
+/// States of resources in refused pushes, and what they mean.
+pub const REFUSED_STATES: [(&str, &str); 6] = [
+    ("NACK, 41 in force", "the NACK names the resource, or names none; the client keeps version 41"),
+    (
+        "in a refused push, not named, 41 in force",
+        "the NACK names others; the client used nothing of the push",
+    ),
+    ("in a refused push, not named, in use", "the NACK names others; the client uses this resource"),
+    ("in a refused push, not named, may be in use", "the NACK names others; clients differ in what they use"),
+    (
+        "removed by a refused push, 41 in force",
+        "the refused push removes the resource, and the client keeps it",
+    ),
+    ("keeps 41, not used", "the same on the screens: version 41 stays in force, or nothing is"),
+];
+
+/// Words in brackets after a resource that is absent, and what they mean.
+pub const ABSENT_BY: [(&str, &str); 3] = [
+    ("(by server)", "the server removed the resource, or said that it does not exist"),
+    ("(by legacy)", "the server sent an entry without content, as some older servers do"),
+    ("(by timer)", "nobody said so: --resource-timeout is over"),
+];
+
 /// The state of a resource in a refused push: `NACK, 41 in force`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedState {

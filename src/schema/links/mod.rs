@@ -11,7 +11,7 @@ mod tests;
 mod walk;
 
 pub use names::{FoundReference, ReferenceFinder, RouteSource};
-pub use source::{AuthorityLookup, SourceKind};
+pub use source::{AuthorityLookup, OtherSource, SourceKind};
 pub(crate) use walk::inner_message;
 
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub struct Link {
     pub name: String,
     /// The config source of the referenced resource, if stated (`docs/protocol.md#i-06`).
     pub source: Option<SourceKind>,
+    /// The config source, if it is neither ADS nor the source of the referring resource.
+    pub other_source: Option<OtherSource>,
     /// The lookup of the authority of an `xdstp://` name (`docs/protocol.md#k-23`). `None` for
     /// other names.
     pub authority: Option<AuthorityLookup>,

@@ -42,6 +42,8 @@ pub struct FoundReference {
     pub cluster: Option<Box<str>>,
     /// For scoped routes: the stated source of the route configurations that they lead to.
     pub routes: Option<Box<RouteSource>>,
+    /// For a discovered filter: whether a default configuration is in use until the filter arrives.
+    pub is_optional: bool,
 }
 
 /// The source of the route configurations of scoped routes.
@@ -58,7 +60,7 @@ impl FoundReference {
     fn new(kind: Kind, name: String, config: Option<WireField<'_>>) -> FoundReference {
         let source = config.as_ref().and_then(|config| SourceKind::from_bytes(config.bytes()));
         let cluster = config.as_ref().and_then(|config| cluster_from_bytes(config.bytes()));
-        FoundReference { kind, name, source, cluster, routes: None }
+        FoundReference { kind, name, source, cluster, routes: None, is_optional: false }
     }
 }
 
@@ -117,6 +119,8 @@ struct CompositeReference {
     source: Option<u32>,
     /// The field that holds the config source of the route configurations that scopes lead to.
     routes: Option<u32>,
+    /// The field of the message in `when` that says that the referring resource does not wait.
+    optional: Option<u32>,
     /// Appended to the name.
     suffix: &'static str,
     kind: Kind,
@@ -273,6 +277,9 @@ impl ReferenceFinder {
     }
 }
 
+/// The field of a discovered filter whose default configuration is in use at once.
+const OPTIONAL: &str = "apply_default_config_without_warming";
+
 /// Stands for the plan of `google.protobuf.Any`.
 const ANY: usize = usize::MAX;
 
@@ -349,7 +356,9 @@ impl CompositeReference {
             None => None,
         };
         let routes = number("rds_config_source").filter(|_| kind == Kind::Srds);
-        Some(CompositeReference { when: number(when)?, unless, name, source, routes, suffix, kind })
+        let discovery = message.get_field_by_name(when).and_then(|field| inner_message(&field));
+        let optional = discovery.and_then(|inner| inner.get_field_by_name(OPTIONAL)).map(|of| of.number());
+        Some(CompositeReference { when: number(when)?, unless, name, source, routes, optional, suffix, kind })
     }
 
     /// Reads the reference from the last fields with the numbers `when` and `name`.
@@ -370,6 +379,11 @@ impl CompositeReference {
             None => Some(*when),
         };
         let is_complete = self.name.is_none() || !name.is_empty();
-        is_complete.then(|| FoundReference::new(self.kind, name + self.suffix, config))
+        let optional = self.optional.and_then(|number| last_field(number, when.bytes()));
+        let is_optional = optional.is_some_and(|field| field.varint() != 0);
+        is_complete.then(|| FoundReference {
+            is_optional,
+            ..FoundReference::new(self.kind, name + self.suffix, config)
+        })
     }
 }

@@ -98,6 +98,11 @@ impl SourceKind {
         }
     }
 
+    /// Whether resources of this source come neither with the referring resource nor over ADS.
+    pub fn is_other(self) -> bool {
+        !matches!(self, SourceKind::Ads | SourceKind::Own)
+    }
+
     /// Returns the kind of a serialized `ConfigSource`.
     pub(super) fn from_bytes(config: &[u8]) -> Option<SourceKind> {
         let kinds = Fields::new(config).map_while(Result::ok).filter_map(|field| match field.number {
@@ -119,6 +124,34 @@ impl SourceKind {
         });
         // The last member of a oneof wins.
         kinds.last().flatten()
+    }
+}
+
+/// A config source apart from ADS and from the source of the referring resource.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherSource {
+    /// The kind of the source.
+    pub kind: SourceKind,
+    /// The file, or the cluster or target URI of the server. `None` if the source states none.
+    pub place: Option<String>,
+}
+
+impl OtherSource {
+    /// Returns the source that a `ConfigSource` in protobuf JSON with the original field names
+    /// states. `None` for ADS and `self`.
+    pub(super) fn of(config: &Value) -> Option<OtherSource> {
+        let kind = SourceKind::of(config).filter(|kind| kind.is_other())?;
+        let path = || config.get("path").or_else(|| config.get("path_config_source")?.get("path"));
+        let server = || {
+            let api = config.get("api_config_source")?;
+            let service = api.get("grpc_services").and_then(|services| services.get(0));
+            let envoy = service.and_then(|service| service.get("envoy_grpc")?.get("cluster_name"));
+            let google = service.and_then(|service| service.get("google_grpc")?.get("target_uri"));
+            envoy.or(google).or_else(|| api.get("cluster_names")?.get(0))
+        };
+        let place = if kind == SourceKind::Path { path() } else { server() };
+        let place = place.and_then(Value::as_str).filter(|place| !place.is_empty());
+        Some(OtherSource { kind, place: place.map(str::to_owned) })
     }
 }
 

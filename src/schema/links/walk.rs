@@ -5,7 +5,7 @@ use crate::schema::Schema;
 use crate::wire::event::Kind;
 
 use super::source::config_source_of;
-use super::{AuthorityLookup, Link, SourceKind};
+use super::{AuthorityLookup, Link, OtherSource, SourceKind};
 
 /// Fields that hold a name or list of names: message, field, type of the named resource.
 pub(super) const NAME_FIELDS: [(&str, &str, Kind); 16] = [
@@ -118,7 +118,8 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
 /// Creates a link. `config` is the `ConfigSource` of the referenced resource.
 fn link(path: &str, kind: Kind, name: String, config: Option<&Value>) -> Link {
     let authority = AuthorityLookup::of(&name, config);
-    Link { path: path.to_owned(), kind, name, source: config.and_then(SourceKind::of), authority }
+    let (source, other_source) = (config.and_then(SourceKind::of), config.and_then(OtherSource::of));
+    Link { path: path.to_owned(), kind, name, source, other_source, authority }
 }
 
 /// Adds a link for each name in `value`. `config` is the `ConfigSource` of the named resources.

@@ -11,6 +11,9 @@ use crate::sources::script::{LoadError, ScriptError};
 
 use super::SourceFormat;
 
+/// Follows a folder of which not everything was looked at.
+const FIRST_ENTRIES: &str = " among its first 20,000 files and folders";
+
 /// Why a source cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
@@ -99,10 +102,12 @@ pub enum SourceError {
         found: String,
     },
     /// A folder has no file whose name ends like that of a response.
-    #[error("no files of resources in {}", dir.display())]
+    #[error("no files of resources in {}{}", dir.display(), if *has_more { FIRST_ENTRIES } else { "" })]
     EmptyFolder {
         /// The folder.
         dir: PathBuf,
+        /// Whether there are more files and folders than were looked at.
+        has_more: bool,
     },
     /// The source lists applied resources, and the caller needs messages.
     #[error("{name} is a {}: it lists what a client has applied, and has no messages", format.word())]

@@ -198,31 +198,53 @@ fn name_of(path: &Path) -> String {
 /// # Errors
 /// A folder cannot be read.
 pub fn list_files(dir: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, SourceError> {
-    let mut files = Vec::new();
-    list_below(dir, MAX_FOLDER_DEPTH, is_wanted, &mut files)?;
-    Ok(files)
+    list_first_files(dir, usize::MAX, is_wanted).map(|(files, _)| files)
 }
 
-fn list_below(
+/// Lists files like [`list_files`] among the first `most` files and folders below `dir`. Returns
+/// whether there are more.
+///
+/// # Errors
+/// A folder cannot be read.
+pub(super) fn list_first_files(
     dir: &Path,
-    depth: usize,
+    most: usize,
     is_wanted: &dyn Fn(&Path) -> bool,
-    files: &mut Vec<PathBuf>,
-) -> Result<(), SourceError> {
-    let failed = |source: io::Error| SourceError::Io { name: dir.display().to_string(), source };
-    let entries: Result<Vec<_>, _> = fs::read_dir(dir).map_err(failed)?.collect();
-    let mut paths: Vec<PathBuf> = entries.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
-    paths.sort();
-    for path in paths {
-        let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if is_hidden {
-            continue;
+) -> Result<(Vec<PathBuf>, bool), SourceError> {
+    let mut list = FileList { is_wanted, left: most, has_more: false, files: Vec::new() };
+    list.add_below(dir, MAX_FOLDER_DEPTH)?;
+    Ok((list.files, list.has_more))
+}
+
+/// The files below a folder, while they are listed.
+struct FileList<'a> {
+    is_wanted: &'a dyn Fn(&Path) -> bool,
+    /// Files and folders to look at.
+    left: usize,
+    has_more: bool,
+    files: Vec<PathBuf>,
+}
+
+impl FileList<'_> {
+    fn add_below(&mut self, dir: &Path, depth: usize) -> Result<(), SourceError> {
+        let failed = |source: io::Error| SourceError::Io { name: dir.display().to_string(), source };
+        let mut entries = fs::read_dir(dir).map_err(failed)?;
+        let first: Result<Vec<_>, _> = entries.by_ref().take(self.left).collect();
+        self.has_more |= entries.next().is_some();
+        let mut paths: Vec<PathBuf> = first.map_err(failed)?.into_iter().map(|entry| entry.path()).collect();
+        self.left -= paths.len();
+        paths.sort();
+        for path in paths {
+            let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+            if is_hidden {
+                continue;
+            }
+            if path.is_dir() && depth > 0 {
+                self.add_below(&path, depth - 1)?;
+            } else if path.is_file() && (self.is_wanted)(&path) {
+                self.files.push(path);
+            }
         }
-        if path.is_dir() && depth > 0 {
-            list_below(&path, depth - 1, is_wanted, files)?;
-        } else if path.is_file() && is_wanted(&path) {
-            files.push(path);
-        }
+        Ok(())
     }
-    Ok(())
 }

@@ -10,7 +10,7 @@ pub use error::SourceError;
 pub use files::{list_files, open_recording, open_session, start_recording};
 pub use format::{SourceFormat, format_of};
 pub use gaps::{DecodingGaps, decoding_gaps};
-pub use resources::{VersionedResource, collect_resources, parse_documents};
+pub use resources::{MAX_FOLDER_ENTRIES, VersionedResource, collect_resources, parse_documents};
 
 pub(super) use files::{CaptureFile, capture_file, size_of};
 

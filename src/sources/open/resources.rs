@@ -14,22 +14,38 @@ use crate::sources::record::{Loaded, ResponseFile};
 use crate::wire::Frame;
 use crate::wire::content::Catalog;
 use crate::wire::event::{ApiVersion, Clock, Kind, StreamId, Time};
+use crate::wire::text::count;
 
 use super::{MAX_RESPONSE_BYTES, SourceError, Spec, files};
 
-/// Reads all files below a folder whose names end like those of responses.
+/// Files and folders below a folder of resources that are looked at.
+pub const MAX_FOLDER_ENTRIES: usize = 20_000;
+
+/// Reads the files below a folder whose names end like those of responses.
 pub(super) fn read_folder(spec: &Spec, schema: &Arc<Schema>) -> Result<Loaded, SourceError> {
     let is_response =
         |path: &Path| path.to_str().is_some_and(|name| MessageFormat::from_file_name(name).is_some());
-    let files = files::list_files(&spec.path, &is_response)?;
+    let (files, has_more) = files::list_first_files(&spec.path, MAX_FOLDER_ENTRIES, &is_response)?;
     if files.is_empty() {
-        return Err(SourceError::EmptyFolder { dir: spec.path.clone() });
+        return Err(SourceError::EmptyFolder { dir: spec.path.clone(), has_more });
     }
     let mut reader = ResourceReader::new(spec, schema);
-    for path in files {
+    if has_more {
+        let most = count(MAX_FOLDER_ENTRIES as u64);
+        let name = spec.path.display();
+        reader.notices.push(format!("{name}: looked at the first {most} files and folders only"));
+    }
+    let (number, mut left) = (files.len(), MAX_RESPONSE_BYTES);
+    for (at, path) in files.into_iter().enumerate() {
         let name = path.display().to_string();
+        if left == 0 {
+            let limit = MAX_RESPONSE_BYTES >> 20;
+            reader.notices.push(format!("{at} of {number} files are read: the rest is beyond {limit} MiB"));
+            break;
+        }
         let content = files::read(&path, MAX_RESPONSE_BYTES)
             .map_err(|source| SourceError::Io { name: name.clone(), source })?;
+        left = left.saturating_sub(content.len() as u64);
         let text = std::str::from_utf8(&content).unwrap_or_default();
         if lint::Bootstrap::read(text).is_some() {
             reader.notices.push(format!("{name} is a bootstrap, and skipped: `xdscope lint {name}`"));

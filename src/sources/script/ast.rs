@@ -122,6 +122,16 @@ pub enum MessageBody {
     Raw(Dir, Vec<u8>),
 }
 
+impl MessageBody {
+    /// Returns the HTTP status of a response that ends a poll without a message.
+    pub(super) fn refused_with(&self) -> Option<u16> {
+        match self {
+            MessageBody::Response(response) => response.http.filter(|http| !matches!(http, 200 | 304)),
+            MessageBody::Request(_) | MessageBody::Raw(..) => None,
+        }
+    }
+}
+
 /// A SotW or delta request. Fields of the other variant stay empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScriptRequest {
@@ -178,7 +188,7 @@ pub struct ScriptResponse {
     pub control_plane: Option<String>,
     /// Names and messages of `resource_errors`.
     pub errors: Vec<(String, String)>,
-    /// The HTTP status of a REST response other than 200.
+    /// The HTTP status of a REST response other than 200. All but 304 end the stream.
     pub http: Option<u16>,
 }
 

@@ -282,6 +282,7 @@ mod tests {
             intervals: None,
             text: String::new(),
             guess: false,
+            is_gap: false,
             varies: false,
             place: None,
         }

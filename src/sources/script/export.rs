@@ -9,6 +9,7 @@ use crate::engine::session::locator;
 use crate::wire::content::Catalog;
 use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
 use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
+use crate::wire::http1::end_of_status;
 use crate::wire::pb::{Fields, WireField};
 use crate::wire::{End, ErrorDetail, Frame, FramePayload, MessageShape, Open};
 
@@ -106,9 +107,17 @@ impl Exporter<'_> {
                 self.items.push(Statement::Message { at, stream: Some(number), body });
             }
             FramePayload::End(end) => {
-                if self.streams.remove(&number).is_some() {
+                if let Some(live) = self.streams.remove(&number) {
                     let at = self.step(frame.at);
-                    self.items.push(Statement::End { at, stream: Some(number), end: ending(end) });
+                    let stream = Some(number);
+                    let status = http_status(end).filter(|_| live.stream.variant == Variant::Rest);
+                    self.items.push(match status {
+                        Some(http) => {
+                            let response = ScriptResponse { http: Some(http), ..ScriptResponse::default() };
+                            Statement::Message { at, stream, body: MessageBody::Response(response) }
+                        }
+                        None => Statement::End { at, stream, end: ending(end) },
+                    });
                 }
             }
             FramePayload::Opaque { dir: Dir::Resp, .. }
@@ -175,6 +184,13 @@ fn stream(number: u32, open: &Open) -> Option<ScriptStream> {
         None => parse_path(&open.method)?,
     };
     Some(ScriptStream { number, variant, ty, transport, profile: open.profile, method: None })
+}
+
+/// Returns the HTTP status that ended a poll, if the response had no body.
+fn http_status(end: &End) -> Option<u16> {
+    let (_, text) = end.status.as_ref()?;
+    let status = text.strip_prefix("HTTP status ")?.parse().ok()?;
+    (*end == end_of_status(status, b"") && !matches!(status, 200 | 304)).then_some(status)
 }
 
 fn ending(end: &End) -> StreamEnd {

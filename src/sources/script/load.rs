@@ -8,6 +8,7 @@ use super::timeline::Timeline;
 use crate::sources::record::Loaded;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Side, StreamId, Time, Variant};
+use crate::wire::http1::end_of_status;
 use crate::wire::{End, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A well-formed line that can't be encoded, such as content without a descriptor.
@@ -147,6 +148,10 @@ impl<'a> Loader<'a> {
             Statement::Message { at, stream, body } => {
                 self.time.step(*at);
                 let number = stream.unwrap_or(self.last_opened);
+                if let Some(status) = body.refused_with() {
+                    let end = self.catalog.clean_end(end_of_status(status, b""));
+                    return Ok(Some(self.frame(number, FramePayload::End(Box::new(end)))));
+                }
                 let what = match self.message(number, body)? {
                     Some(message) => FramePayload::Message(message.into()),
                     // "Not modified" carries no message, so the previous response remains in force.

@@ -43,6 +43,10 @@ impl Contents<'_> {
     pub fn types(&self, stream: StreamId) -> Vec<SummaryFact> {
         self.store.summaries_of(stream)
     }
+    /// Those of the named resources of a type that warm.
+    pub fn warming_among(&self, stream: StreamId, url: &TypeUrl, names: &[Arc<str>]) -> Vec<Arc<str>> {
+        self.store.warming_among(stream, url, names)
+    }
     /// The names of a type's resources, sent or subscribed to.
     pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         self.store.resource_names(stream, type_url)

@@ -14,7 +14,7 @@ pub use client_action::ClientAction;
 pub use contents::{BodyRenderer, Contents};
 pub use feed::{Feed, FeedError, HeldMessage, Info, Mode, TapFigures};
 pub use format::{AppliedFilter, BodyFormat};
-pub use replay::{Marked, ReplayBar, ReplayMark, Seek, Sign, Speed};
+pub use replay::{Marked, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed};
 pub use source::Data;
 pub(super) use source::ViewTime;
 pub use store::StoreData;

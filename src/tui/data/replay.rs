@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::wire::event::{Seq, Time};
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// A movement of the time cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +100,16 @@ impl Speed {
     }
 }
 
+/// The problem that the time cursor has been moved to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReachedProblem {
+    pub stream: StreamId,
+    /// Empty if the problem is about a whole stream.
+    pub type_url: TypeUrl,
+    /// `edge-gw-1 CDS NACK: client refused CDS 42`.
+    pub words: Arc<str>,
+}
+
 /// The time cursor of a replay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayBar {
@@ -114,6 +124,8 @@ pub struct ReplayBar {
     pub before: u64,
     pub at_end: bool,
     pub marks: Arc<[ReplayMark]>,
+    /// The problem that the cursor was moved to last.
+    pub reached: Option<ReachedProblem>,
     /// The source is live, and was paused and rewound.
     pub rewound: bool,
     /// Changes when the cursor goes back or the source is read again, so that loaded facts are

@@ -4,7 +4,7 @@ use crate::engine::applied::AppliedDiff;
 use crate::engine::filter::{Filter, FilterError};
 use crate::engine::lint::Finding;
 use crate::engine::problems::ProblemFact;
-use crate::engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
+use crate::engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use crate::schema::Schema;
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl, Variant};
 
@@ -56,6 +56,10 @@ pub trait Data {
     fn nacks(&self) -> Vec<Seq>;
     /// The problems, the worst first.
     fn problems(&self) -> Vec<ProblemFact>;
+    /// The marks that tell clients with one node id apart.
+    fn client_marks(&self) -> ClientMarks {
+        ClientMarks::default()
+    }
     /// The findings of the rules, oldest first.
     fn findings(&self) -> &[Finding] {
         &[]

@@ -3,7 +3,7 @@
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::lint::Finding;
 use crate::engine::problems::{ProblemFact, problems_with_applied};
-use crate::engine::store::{LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
+use crate::engine::store::{ClientMarks, LineFact, MessageFact, StateFact, Store, StreamFact, SummaryFact};
 use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 
 use super::contents::{BodyRenderer, Contents};
@@ -63,6 +63,9 @@ impl Data for StoreData<'_> {
     }
     fn problems(&self) -> Vec<ProblemFact> {
         problems_with_applied(self.store, self.findings, self.applied)
+    }
+    fn client_marks(&self) -> ClientMarks {
+        self.store.client_marks()
     }
     fn findings(&self) -> &[Finding] {
         self.findings

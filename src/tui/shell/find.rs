@@ -60,7 +60,11 @@ pub(super) fn next(model: &mut Model, forward: bool) {
         matches.iter().rfind(|line| at.map_or(**line < shown, |at| **line < at))
     };
     let Some(line) = found.or(if forward { matches.first() } else { matches.last() }).copied() else {
-        model.say(format!("\"{wanted}\" is not in these {} lines", lines.len()));
+        model.say(match lines.len() {
+            0 => "no text to find in: choose one first".to_owned(),
+            1 => format!("\"{wanted}\" is not in this line"),
+            n => format!("\"{wanted}\" is not in these {n} lines"),
+        });
         return;
     };
     let nth = matches.iter().position(|found| *found == line).unwrap_or(0) + 1;

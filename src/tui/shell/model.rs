@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 
 use crate::present::report;
-use crate::tui::common::{Common, Paused, Scope};
+use crate::tui::common::{Common, Pane, Paused, Scope};
 use crate::tui::data::{Data, Marked, ViewTime};
 use crate::tui::input::context::Context;
 use crate::tui::input::rebind::Keymap;
@@ -30,6 +30,8 @@ pub struct Find {
 pub struct ReturnPoint {
     pub screen: ScreenId,
     pub scope: Scope,
+    /// The pane that had the focus.
+    pub pane: Pane,
 }
 
 #[derive(Clone, Debug)]
@@ -101,9 +103,15 @@ impl Model {
         }
     }
 
-    /// The stream in scope, else the one selected on Overview.
+    /// The stream in scope, else the one selected on Overview: that of the chosen problem while the
+    /// list of problems has the focus.
     pub fn current_stream(&self) -> Option<StreamId> {
-        self.common.scope.stream.or_else(|| self.screens.overview.selected_stream())
+        let overview = &self.screens.overview;
+        let of_problem = || {
+            let is_list = self.screen == ScreenId::Overview && self.common.pane == Pane::Second;
+            self.common.chosen_problem().filter(|_| is_list).map(|problem| problem.stream)
+        };
+        self.common.scope.stream.or_else(of_problem).or_else(|| overview.selected_stream())
     }
 
     /// The name of a stream's node, if it is loaded.

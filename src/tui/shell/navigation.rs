@@ -14,7 +14,7 @@ use super::settle::settle;
 
 /// The way back to the screen shown.
 pub(super) fn return_point(model: &Model) -> ReturnPoint {
-    ReturnPoint { screen: model.screen, scope: model.common.scope.clone() }
+    ReturnPoint { screen: model.screen, scope: model.common.scope.clone(), pane: model.common.pane }
 }
 
 /// Shows another screen from its top.
@@ -27,18 +27,19 @@ fn show(model: &mut Model, screen: ScreenId) {
 /// Opens a screen by its number. From elsewhere, `Esc` leads back to Overview.
 pub(super) fn go(model: &mut Model, screen: ScreenId, data: &dyn Data) {
     model.common.is_full_screen = false;
+    let from = return_point(model);
+    let message_stream = model.active().selected_message().map(|fact| fact.stream);
+    let stream = model.common.scope.stream.or(message_stream).or_else(|| model.current_stream());
     model.common.pane = Pane::Main;
     if model.screen == screen {
         return;
     }
-    let message_stream = model.active().selected_message().map(|fact| fact.stream);
-    let stream = model.common.scope.stream.or(message_stream).or_else(|| model.current_stream());
     if screen == ScreenId::Overview {
         model.return_points.clear();
         model.screens.overview.select_stream(model.common.scope.stream);
         model.common.scope.stream = None;
     } else if model.screen == ScreenId::Overview {
-        model.return_points = vec![return_point(model)];
+        model.return_points = vec![from];
     }
     model.screen = screen;
     if matches!(screen, ScreenId::Stream | ScreenId::Resources | ScreenId::Subscriptions | ScreenId::Graph) {
@@ -98,7 +99,8 @@ pub(super) fn open_next_problem(model: &mut Model, data: &dyn Data, forward: boo
     let notice = format!("problem {} of {count}: {place} {word}: {sentence}", at + 1);
     let destination = problem_place::of(problem);
     let from = return_point(model);
-    let is_walk = model.problem_place.as_ref() == Some(&from);
+    let is_same = |place: &ReturnPoint| (place.screen, &place.scope) == (from.screen, &from.scope);
+    let is_walk = model.problem_place.as_ref().is_some_and(is_same);
     // A type that was narrowed to would hide the place.
     model.common.scope.type_url = None;
     open(model, destination, from, data);
@@ -135,7 +137,7 @@ pub(super) fn back(model: &mut Model) {
     } else if let Some(point) = model.return_points.pop() {
         model.screen = point.screen;
         common.scope = point.scope;
-        common.pane = Pane::Main;
+        common.pane = point.pane;
     } else if common.scope != Scope::default() && model.screen != ScreenId::Stream {
         common.scope = Scope::default();
     } else if common.pane == Pane::Second {

@@ -1,7 +1,10 @@
 //! Commands of the time cursor, and marks.
 
-use crate::tui::data::{Data, Marked, Seek};
+use crate::engine::problems::ProblemFact;
+use crate::tui::common::Pane;
+use crate::tui::data::{Data, Marked, ReachedProblem, Seek};
 use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
 use crate::wire::event::Seq;
 
 use super::effect::Effect;
@@ -47,6 +50,21 @@ pub(super) fn seek(model: &mut Model, data: &dyn Data, seek: Seek) -> Vec<Effect
         model.screens.timeline.is_following = true;
     }
     vec![Effect::Replay(seek)]
+}
+
+/// Says which problem the time cursor has been moved to, and selects it on Overview.
+pub(super) fn show_reached(model: &mut Model, reached: &ReachedProblem) {
+    let common = &mut model.common;
+    let is_it = |of: &ProblemFact| of.stream == reached.stream && of.type_url == reached.type_url;
+    let at = common.problems.iter().position(|problem| is_it(problem) && problem.is_wrong());
+    if let Some(at) = at {
+        common.choose_problem(at);
+    }
+    if model.screen == ScreenId::Overview {
+        common.pane = if at.is_some() { Pane::Second } else { Pane::Main };
+        model.screens.overview.select_stream(Some(reached.stream));
+    }
+    model.say(reached.words.to_string());
 }
 
 /// Marks the time cursor. Without one, marks the selected message, else the newest.

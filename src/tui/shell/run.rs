@@ -20,6 +20,7 @@ use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
 use super::effect::{Effect, Msg};
 use super::model::Model;
 use super::painter::Painter;
+use super::replay::show_reached;
 use super::terminal::Terminal;
 use super::turn::{Screens, Wait};
 use super::update::update;
@@ -139,12 +140,16 @@ fn replay(feed: &dyn Feed, model: &mut Model, seek: Seek) {
         let n = (data.first_row()..rows).rev().find_map(|row| data.line(row)?.n).unwrap_or(Seq(0));
         held = paused.map(|paused| HeldMessage { n, now: paused.now });
     });
-    match feed.replay(held, seek) {
+    let result = feed.replay(held, seek);
+    let is_reached = result.is_ok();
+    match result {
         Ok(()) => model.common.paused = None,
         Err(why) => model.say(why.to_string()),
     }
     let info = feed.info();
     feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
+    let reached = info.bar.and_then(|bar| bar.reached).filter(|_| is_reached);
+    reached.into_iter().for_each(|problem| show_reached(model, &problem));
 }
 
 /// Everything that ends a wait.

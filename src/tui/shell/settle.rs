@@ -34,6 +34,7 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
             model.common.set_problems(data.problems());
+            model.common.marks = data.client_marks();
             model.common.finding_groups = findings_by_cause(&model.common.problems, data.findings());
         }
         model.screens.lint.count(&model.common, data);

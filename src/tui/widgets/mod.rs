@@ -1,4 +1,4 @@
-//! Drawing: canvas, theme, layout, lists, tables, trees, texts.
+//! Drawing: canvas, theme, layout, lists, tables, texts.
 
 pub(super) mod canvas;
 pub(super) mod layout;
@@ -6,4 +6,3 @@ pub(super) mod list;
 pub(super) mod table;
 pub(super) mod text;
 pub(super) mod theme;
-pub(super) mod tree;

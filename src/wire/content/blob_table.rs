@@ -67,6 +67,11 @@ impl BlobTable {
         self.older.len() + self.newer.len()
     }
 
+    /// Estimates the memory of all blobs, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        (self.newer.capacity() + self.older.capacity()) * size_of::<Blob>()
+    }
+
     /// Drops the blobs that `is_used` does not accept.
     pub(super) fn retain(&mut self, is_used: impl Fn(BlobId) -> bool) {
         let end = self.end();

@@ -6,8 +6,8 @@ use std::sync::{Arc, Weak};
 use super::{BlobForm, BlobId, Catalog, List};
 use crate::wire::event::{DenseHash, Sym};
 
-/// Memory of a blob besides its body: the entry in the table and in the index.
-const BLOB_BYTES: usize = size_of::<super::Blob>() + 48;
+/// Memory of a blob besides its body and its entry in the table: the entries in the indexes.
+const BLOB_BYTES: usize = 48;
 /// Memory of an entry in a map of names or numbers.
 const ENTRY_BYTES: usize = 32;
 
@@ -72,7 +72,8 @@ impl Catalog {
             + self.spelled.len()
             + self.spellings.len()
             + self.same.borrow().len();
-        self.blobs.len() * BLOB_BYTES
+        self.blobs.memory()
+            + self.blobs.len() * BLOB_BYTES
             + self.strings.memory()
             + self.bodies.memory()
             + self.run_names * size_of::<Sym>()

@@ -45,9 +45,7 @@ pub struct Peers {
 /// Panics if the peers cannot be made; the message names the step and the remedy.
 pub fn get(test: &str) -> Option<&'static Peers> {
     static PEERS: OnceLock<Result<Peers, String>> = OnceLock::new();
-    if is_off(env::var(SWITCH).ok().as_deref()) {
-        let note = format!("left out by {SWITCH}=off: {test}\n");
-        io::stderr().write_all(note.as_bytes()).expect("standard error");
+    if is_skipped(test) {
         return None;
     }
     match PEERS.get_or_init(make) {
@@ -64,30 +62,50 @@ pub fn get(test: &str) -> Option<&'static Peers> {
 /// Panics if the environment cannot be made; the message names the step and the remedy.
 pub fn js() -> &'static Path {
     static JS: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    match JS.get_or_init(make_js) {
+    match JS.get_or_init(|| make_npm("js", "install grpc-js with npm")) {
         Ok(folder) => folder,
         Err(why) => panic!("{why}"),
     }
 }
 
-fn make_js() -> Result<PathBuf, String> {
+/// Returns the folder with Chromium and the HTML validator, in which to run
+/// `tests/peers/page/check.mjs`; `None` if `XDSCOPE_PEERS=off` skips `test`.
+///
+/// Chromium is that of an npm package for Linux on x86-64, with its own libraries.
+///
+/// # Panics
+/// Panics if the environment cannot be made; the message names the step and the remedy.
+pub fn browser(test: &str) -> Option<&'static Path> {
+    static BROWSER: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    if is_skipped(test) {
+        return None;
+    }
+    match BROWSER.get_or_init(|| make_npm("page", "install Chromium and html-validate with npm")) {
+        Ok(folder) => Some(folder),
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Installs the packages of `tests/peers/NAME`, and returns their folder.
+fn make_npm(name: &str, what: &str) -> Result<PathBuf, String> {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("peers");
+    fs::create_dir_all(&home).map_err(|e| failed("make target/peers", &e.to_string()))?;
     let lock =
         File::create(home.join("lock")).map_err(|e| failed("make target/peers/lock", &e.to_string()))?;
     lock.lock().map_err(|e| failed("lock target/peers/lock", &e.to_string()))?;
-    let (source, folder) = (sources().join("js"), home.join("js"));
+    let (source, folder) = (sources().join(name), home.join(name));
     let files = ["package.json", "package-lock.json"];
     let texts = files.map(|file| read(&source.join(file)));
     let pins = texts.iter().cloned().collect::<Result<String, _>>()?;
     once(&folder, &pins, || {
         for (file, text) in files.iter().zip(&texts) {
             let text = text.as_ref().map_err(Clone::clone)?;
-            fs::write(folder.join(file), text).map_err(|e| failed("copy grpc-js's pins", &e.to_string()))?;
+            fs::write(folder.join(file), text).map_err(|e| failed("copy the pins of npm", &e.to_string()))?;
         }
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
         let needs = "install Node 20 or later with npm, and make the npm registry reachable";
-        step("install grpc-js with npm", needs, &mut npm, Some(&folder)).map(drop)
+        step(what, needs, &mut npm, Some(&folder)).map(drop)
     })?;
     Ok(folder)
 }
@@ -111,6 +129,16 @@ pub fn sovereign() -> &'static Path {
         Ok(program) => program,
         Err(why) => panic!("{why}"),
     }
+}
+
+/// Whether `XDSCOPE_PEERS=off` skips `test`; if so, notes that.
+fn is_skipped(test: &str) -> bool {
+    let is_skipped = is_off(env::var(SWITCH).ok().as_deref());
+    if is_skipped {
+        let note = format!("left out by {SWITCH}=off: {test}\n");
+        io::stderr().write_all(note.as_bytes()).expect("standard error");
+    }
+    is_skipped
 }
 
 /// Reads the switch; any value other than `off` is an error.

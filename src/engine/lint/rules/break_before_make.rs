@@ -1,7 +1,8 @@
 //! A cluster is removed while the routes of the client point to it.
 //!
 //! Why: Traffic is lost from the removal until the route changes. If the new route follows on the
-//! same stream within a second, the finding is info.
+//! same stream within a second, the finding is info, unless the client refuses the new route. The
+//! order of separate streams is uncertain: there the finding is info, and a problem while it lasts.
 //!
 //! Example:
 //! ```text
@@ -18,7 +19,8 @@ use super::super::prelude::*;
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"));
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Response(follow)];
+pub(super) static CHECKS: &[Check] =
+    &[Check::Response(check), Check::Response(follow), Check::Request(verdict)];
 
 use std::time::Duration;
 
@@ -45,12 +47,11 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if names.is_empty() {
         return;
     }
-    let severity = (!same_stream).then_some(Severity::Info);
-    let text = "cluster removed while accepted routes point to it".to_owned();
-    let draft = FindingDraft { severity, ..FindingDraft::new(Blame::Server, text, &names) };
+    let text = "cluster removed while accepted routes point to it";
+    let draft = super::support::gap_draft(text, &names, same_stream);
     let Some(finding) = ctx.report(&RULE, draft) else { return };
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let window = OpenFinding { finding, stream, clusters: names, since };
+    let window = OpenFinding { finding, stream, clusters: names, since, is_softened: false };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
 }
 
@@ -61,24 +62,52 @@ fn follow(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         return;
     }
     let (at, index) = (ctx.at, ctx.stream_index);
-    let is_recent =
-        |window: &&OpenFinding| window.stream == index && at.since(window.since) <= Duration::from_secs(1);
-    let mut softened = Vec::new();
-    let client = ctx.client();
-    let of_client = ctx.source_state.graphs.breaks.get(&client);
-    for window in of_client.into_iter().flatten().filter(is_recent) {
-        let removed: SymSet = window.clusters.iter().copied().collect();
-        let still = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
-        if !still.into_iter().any(|(_, track)| !named(ctx, track, &track.sent, &removed).is_empty()) {
-            softened.push(window.finding);
-        }
-    }
-    if let Some(of_client) = ctx.source_state.graphs.breaks.get_mut(&client) {
-        of_client.retain(|window| !softened.contains(&window.finding));
-    }
+    let is_recent = |window: &&OpenFinding| {
+        window.stream == index && !window.is_softened && at.since(window.since) <= Duration::from_secs(1)
+    };
+    let softened = windows_if(ctx, |window| {
+        is_recent(&window) && !is_routed_to(ctx, &window.clusters, |track| &track.sent)
+    });
+    mark_softened(ctx, &softened, true);
     for finding in softened {
         ctx.findings.soften(finding, "; the new route follows");
     }
+}
+
+/// Raises findings again whose new route the client refuses.
+fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
+    let routes = request.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind));
+    if !routes || !request.is_nack() || ctx.source_state.graphs.breaks.is_empty() {
+        return;
+    }
+    let refused = windows_if(ctx, |window| {
+        window.is_softened && is_routed_to(ctx, &window.clusters, |track| &track.accepted)
+    });
+    mark_softened(ctx, &refused, false);
+    for finding in refused {
+        ctx.findings.harden(finding, "; the client refused the new route");
+    }
+}
+
+/// Returns the findings of the client's open windows for which the function returns true.
+fn windows_if(ctx: &RuleContext<'_>, is_wanted: impl Fn(&OpenFinding) -> bool) -> Vec<usize> {
+    let of_client = ctx.source_state.graphs.breaks.get(&ctx.client());
+    of_client.into_iter().flatten().filter(|window| is_wanted(window)).map(|window| window.finding).collect()
+}
+
+fn mark_softened(ctx: &mut RuleContext<'_>, findings: &[usize], is_softened: bool) {
+    let client = ctx.client();
+    let of_client = ctx.source_state.graphs.breaks.get_mut(&client);
+    for window in of_client.into_iter().flatten().filter(|window| findings.contains(&window.finding)) {
+        window.is_softened = is_softened;
+    }
+}
+
+/// Whether resources of the client refer to one of the clusters. `resources` picks those of a type.
+fn is_routed_to(ctx: &RuleContext<'_>, clusters: &[Sym], resources: impl Fn(&Track) -> &ResourceSet) -> bool {
+    let clusters: SymSet = clusters.iter().copied().collect();
+    let mut tracks = ROUTE_KINDS.iter().flat_map(|kind| ctx.tracks_of(*kind));
+    tracks.any(|(_, track)| !named(ctx, track, resources(track), &clusters).is_empty())
 }
 
 /// Returns the clusters among `clusters` that the resources of a track refer to, as far as the

@@ -13,6 +13,7 @@
 //! Reference: xDS protocol, "Resource names".
 
 use super::super::prelude::*;
+use super::support::and_more;
 
 pub(super) static RULE: Rule = Rule::new(
     Severity::Info,
@@ -24,9 +25,10 @@ pub(super) static RULE: Rule = Rule::new(
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = &response.scan.misnamed;
-    if !names.is_empty() {
-        let text = "the name in the payload differs".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, names));
-    }
+    let misnamed = &response.scan.misnamed;
+    let Some((_, inner)) = misnamed.first() else { return };
+    let names: Vec<_> = misnamed.iter().map(|(name, _)| *name).collect();
+    let inner = crate::wire::text::shown_name(ctx.text(*inner));
+    let text = format!("the name in the payload differs: {inner}{}", and_more(misnamed.len() - 1));
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
 }

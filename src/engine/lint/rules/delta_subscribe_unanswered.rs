@@ -36,7 +36,11 @@ fn check(ctx: &mut RuleContext<'_>) {
         let is_stale = ctx.state.added_by_stale_requests.contains(&name);
         // A stated resource of the wildcard was not subscribed by name (docs/protocol.md#f-17).
         let names_it = ctx.current_track().is_some_and(|track| track.names(ctx.catalog(), name, None));
-        !is_stale && names_it && !crate::engine::session::is_glob(ctx.text(name))
+        let is_empty_glob = || {
+            let is_glob = crate::engine::session::is_glob(ctx.text(name));
+            is_glob && !super::xdstp_empty_glob_silent::has_members(ctx, name)
+        };
+        !is_stale && names_it && !is_empty_glob()
     });
 }
 

@@ -1,7 +1,7 @@
 //! Most of what a server pushes is already known to the client.
 //!
 //! Why: In SotW a change of one listener or cluster sends all of them again. In the last pushes of
-//! the type more than 90 % of the bytes, and more than 500 KB, were unchanged.
+//! the type after its first, more than 90 % of the bytes, and more than 500 KB, were unchanged.
 //!
 //! Example:
 //! ```text
@@ -19,15 +19,16 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+/// Pushes after the first one that are judged together.
+const MIN_REPEATS: usize = 2;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.view.is_delta || ctx.state.pushes.len() < 3 {
-        return;
-    }
-    let (all, same) =
-        ctx.state.pushes.iter().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
-    if same > 500_000 && same.saturating_mul(10) > all.saturating_mul(9) {
-        let pushes = ctx.state.pushes.len();
-        let text = format!("{} of {} KB in {pushes} pushes were unchanged", same / 1000, all / 1000);
+    let Some(push) = response.repeated_bytes() else { return };
+    let pushes = || ctx.state.pushes.iter().chain([&push]);
+    let count = pushes().count();
+    let (all, same) = pushes().fold((0u64, 0u64), |sum, push| (sum.0 + push.0, sum.1 + push.1));
+    if count >= MIN_REPEATS && same > 500_000 && same.saturating_mul(10) > all.saturating_mul(9) {
+        let text = format!("{} of {} KB in {count} pushes were unchanged", same / 1000, all / 1000);
         ctx.report(&RULE, FindingDraft { blame: Blame::Both, text, ..FindingDraft::default() });
     }
 }

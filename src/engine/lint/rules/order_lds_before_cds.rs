@@ -1,7 +1,8 @@
 //! A listener routes to a cluster that the client does not have.
 //!
 //! Why: Traffic is lost until the cluster arrives. Clusters in the bootstrap of the client are not
-//! visible. Across streams a server cannot control the order, so the finding is info there.
+//! visible. The order of separate streams is uncertain: there the finding is info, and a problem
+//! while it lasts.
 //!
 //! Example:
 //! ```text

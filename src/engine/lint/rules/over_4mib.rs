@@ -1,8 +1,8 @@
 //! A message is larger than 4 MiB, the default receive limit of gRPC.
 //!
 //! Why: A receiver with the default limit ends the stream with RESOURCE_EXHAUSTED, and receives
-//! the message again after the reconnect. If the receiver accepted such a message before, the
-//! finding is info.
+//! the message again after the reconnect. The finding is info if the receiver accepts the
+//! message, or accepted such a message before.
 //!
 //! Example:
 //! ```text
@@ -44,10 +44,11 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let text =
         format!("{:.1} MB: above the default receive limit of gRPC (4 MiB)", message.size as f64 / 1e6);
     let severity = took.then_some(Severity::Info);
-    ctx.report(
-        &RULE,
-        FindingDraft { severity, ..FindingDraft::new(super::support::sender(message), text, &names) },
-    );
+    let draft = FindingDraft { severity, ..FindingDraft::new(super::support::sender(message), text, &names) };
+    let finding = ctx.report(&RULE, draft);
+    if message.dir() == Dir::Resp {
+        ctx.state.large_push = ctx.seq.zip(finding);
+    }
 }
 
 /// Returns the largest entries, largest first.
@@ -65,17 +66,17 @@ fn heaviest(catalog: &Catalog, blobs: &[BlobId]) -> Vec<BlobId> {
     found
 }
 
-/// Remembers that the client accepted a large response.
+/// Lowers the finding about a response that the client accepted, and remembers the client.
 fn took(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let Some(answered) = request.outcome.answers.filter(|_| request.outcome.kind == MessageKind::Ack) else {
-        return;
-    };
-    let large = ctx.state.pending(answered).is_some_and(|sent| sent.size > RECEIVE_LIMIT);
+    let is_ack = request.outcome.kind == MessageKind::Ack;
+    let answered = request.outcome.answers.filter(|_| is_ack);
+    let Some((_, finding)) = ctx.state.large_push.take_if(|(seq, _)| Some(*seq) == answered) else { return };
     let receiver = (ctx.stream.session.unwrap_or(usize::MAX), Dir::Resp);
-    if large
-        && ctx.source_state.large_receivers.len() < MAX_RECEIVERS
-        && !ctx.source_state.large_receivers.contains(&receiver)
-    {
-        ctx.source_state.large_receivers.push(receiver);
+    let receivers = &mut ctx.source_state.large_receivers;
+    if !receivers.contains(&receiver) {
+        ctx.findings.withdraw(finding, "; the client accepted it");
+        if receivers.len() < MAX_RECEIVERS {
+            receivers.push(receiver);
+        }
     }
 }

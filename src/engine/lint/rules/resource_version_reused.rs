@@ -1,7 +1,7 @@
 //! A resource changed, but its version did not.
 //!
 //! Why: A version identifies one content. A client that has the version assumes that it has the
-//! content. For structured names this is an error, for others a warning.
+//! content. For structured names and entries of lists this is an error, for others a warning.
 //!
 //! Example:
 //! ```text
@@ -26,14 +26,46 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::engine::session::Track;
+use crate::wire::event::Sym;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let wrapped =
-        |name: &&crate::wire::event::Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
-    let names: Vec<_> = response.outcome.rewritten.iter().filter(wrapped).copied().collect();
+    let wrapped = |name: &&Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
+    let mut names: Vec<_> = response.outcome.rewritten.iter().filter(wrapped).copied().collect();
+    if !response.scan.structured.is_empty() {
+        names.extend(ctx.changed_contents(response).own);
+    }
+    names.extend(changed_since_last_stream(ctx, response));
+    names.sort_unstable();
+    names.dedup();
     let Some(first) = names.first() else { return };
     let structured = ctx.text(*first).starts_with("xdstp:");
     let severity = (!structured).then_some(Severity::Warn);
     let text = "content changed, but the version of the resource did not".to_owned();
     let (blame, names) = (Blame::Server, names.as_slice());
     ctx.report(&RULE, FindingDraft { blame, text, names, severity, ..FindingDraft::default() });
+}
+
+/// Returns the new resources of a stream that had another content at the same version on the
+/// client's stream before.
+fn changed_since_last_stream(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<Sym> {
+    let catalog = ctx.catalog();
+    let has_versions = response.view.is_delta || !response.scan.wrapped.is_empty();
+    if !has_versions || response.outcome.added.is_empty() {
+        return Vec::new();
+    }
+    let Some(before) = ctx.previous_track(&response.track.type_url) else { return Vec::new() };
+    let content = |track: &Track, name: Sym| {
+        let blob = track.sent.get(catalog, name).filter(|slot| slot.is_present())?.blob?;
+        let entry = catalog.entry(blob);
+        // Content under another spelling of the name may repeat the spelling.
+        let is_versioned = entry.name == name && entry.version != Sym::EMPTY;
+        let payload = entry.payload.filter(|_| is_versioned)?;
+        Some((entry.version, payload))
+    };
+    let is_changed = |name: &Sym| {
+        let both = content(before, *name).zip(content(response.track, *name));
+        both.is_some_and(|(old, new)| old.0 == new.0 && old.1 != new.1)
+    };
+    response.outcome.added.iter().copied().filter(is_changed).collect()
 }

@@ -1,13 +1,16 @@
 //! A client polls a type again before the first poll has a response.
 //!
 //! Why: A client polls one request at a time, so that a nonce is not needed; with two polls the
-//! responses cannot be told apart. A client that timed out and polled again looks alike.
+//! responses cannot be told apart. A poll without a version may come from another process with
+//! the same node, and a poll after 1 s may be a retry: neither is reported.
 //!
 //! Example:
 //! ```text
 //! stream 1 rest cds
 //! >
-//! >
+//! < v=1 [A]
+//! > v=1
+//! > v=1
 //! ```
 //!
 //! Advice: Wait for the response, or close the connection, before the next poll.
@@ -22,7 +25,12 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] =
     &[Check::Request(check_request), Check::Message(check_response), Check::Passed(passed)];
 
-use crate::wire::event::{Dir, Variant};
+use std::time::Duration;
+
+use crate::wire::event::{Dir, Seq, Time, Variant};
+
+/// Wait after which a client may have given up on a poll: the default `request_timeout` of Envoy.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Pending polls to remember.
 const MAX_PENDING_POLLS: usize = 64;
@@ -32,15 +40,36 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     }
     let Some(seq) = ctx.seq else { return };
-    let open = &ctx.stream_state.open_polls;
-    let before = open.iter().rev().find(|(track, _)| *track == ctx.track_index).map(|(_, seq)| *seq);
-    if let Some(before) = before.filter(|before| ctx.has_all_since(*before)) {
+    let has_version = request.sotw().is_some_and(|sotw| !sotw.version_info.is_empty());
+    if !has_version {
+        ctx.stream_state.first_polls = ctx.stream_state.first_polls.saturating_add(1);
+    }
+    let at = ctx.at;
+    let open = &mut ctx.stream_state.open_polls;
+    let own = |poll: &&(Option<usize>, Seq, Time)| poll.0 == ctx.track_index;
+    let before = open.iter().rev().find(own).map(|(_, seq, at)| (*seq, *at));
+    if before.is_some_and(|(_, sent)| at.since(sent) >= RETRY_AFTER) {
+        // A client that gave up on a poll does not read its response.
+        open.retain(|poll| poll.0 != ctx.track_index);
+    } else if let Some((before, _)) = before
+        && has_version
+        && is_single_process(ctx, request)
+        && ctx.has_all_since(before)
+    {
         let text = "poll sent before the previous poll was answered".to_owned();
         ctx.report(&RULE, FindingDraft { text, evidence: &[before], ..FindingDraft::default() });
     }
     if ctx.stream_state.open_polls.len() < MAX_PENDING_POLLS {
-        ctx.stream_state.open_polls.push_back((ctx.track_index, seq));
+        ctx.stream_state.open_polls.push_back((ctx.track_index, seq, at));
     }
+}
+
+/// Returns whether all polls of the track come from one process: each process begins without a
+/// version, and one poll had none.
+fn is_single_process(ctx: &RuleContext<'_>, request: &RequestContext<'_>) -> bool {
+    ctx.has_timestamps()
+        && ctx.stream_state.first_polls == 1
+        && ctx.previous_track(&request.track.type_url).is_none()
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
@@ -57,7 +86,7 @@ fn passed(ctx: &mut RuleContext<'_>, _: Dir) {
 fn end_poll(ctx: &mut RuleContext<'_>) {
     if ctx.stream.variant() == Some(Variant::Rest) {
         let open = &mut ctx.stream_state.open_polls;
-        let own = open.iter().position(|(track, _)| ctx.track_index.is_some() && *track == ctx.track_index);
+        let own = open.iter().position(|(track, ..)| ctx.track_index.is_some() && *track == ctx.track_index);
         open.remove(own.unwrap_or(0));
     }
 }

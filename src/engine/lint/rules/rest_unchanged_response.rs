@@ -25,7 +25,10 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let Some(before) = ctx.state.newest.as_ref().filter(|_| response.track.polled) else { return };
-    if before.version == *response.view.version
+    // A poll without the version, as the first one of a process is, asks for the content.
+    let has_version = response.track.traffic.reported_version.as_ref() == Some(&before.version);
+    if has_version
+        && before.version == *response.view.version
         && response.is_unchanged()
         && !ctx.state.has_changed_names
         && ctx.has_all_since(before.seq)

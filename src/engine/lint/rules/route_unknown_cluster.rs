@@ -1,9 +1,9 @@
 //! A route points to a cluster that the client does not have.
 //!
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
-//! client has refused is missing too; a route that it refuses takes no traffic. Clusters in the
-//! bootstrap of the client are not visible. Across streams a server cannot control the order, so
-//! the finding is info there.
+//! client has refused is missing too, also to inline routes of a listener; a route that the client
+//! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. The order of
+//! separate streams is uncertain: there the finding is info, and a problem while it lasts.
 //!
 //! Example:
 //! ```text
@@ -22,6 +22,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 
+use super::super::references::ROUTE_KINDS;
 use crate::engine::session::MessageKind;
 use crate::wire::event::Kind;
 
@@ -31,7 +32,7 @@ const MAX_UNACCEPTED: usize = 64;
 const TEXT: &str = "points to a cluster that the client does not have";
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if !matches!(response.track.kind, Some(Kind::Rds | Kind::Vhds)) {
+    if !response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind)) {
         return;
     }
     let new = super::support::new_names(response);

@@ -5,9 +5,11 @@ use super::super::exchange::ResponseContext;
 use super::super::finding::{Blame, FindingDraft};
 use super::super::references::{OpenFinding, ReferenceGraphs};
 use super::super::rule::{Rule, Severity};
+use super::super::state::PendingTarget;
 use super::super::structured::ListEntry;
 use crate::engine::session::{Hollow, Track};
 use crate::wire::Message;
+use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
 
 /// Returns the version as text.
@@ -49,18 +51,36 @@ pub(super) fn inline_names(entries: &[ListEntry]) -> impl Iterator<Item = &str> 
     })
 }
 
-/// Returns the accepted resources whose target the client has not requested in time, with their
-/// responses.
+/// Returns `, and 3 more`, or nothing.
+pub(super) fn and_more(more: usize) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} more") }
+}
+
+/// An accepted resource whose target the client has not requested in time.
+pub(super) struct Unfollowed {
+    /// The redirect or the list.
+    of: Sym,
+    /// The response with that resource.
+    seq: Seq,
+    target: String,
+}
+
+/// Targets that a finding names; the others are counted.
+const MAX_SHOWN_TARGETS: usize = 3;
+
+/// Returns the accepted resources whose target the client has not requested in time.
 ///
 /// With `listed`, targets are the members of lists, otherwise those of redirects.
-pub(super) fn unfollowed(ctx: &RuleContext<'_>, listed: bool) -> Vec<(Sym, Seq)> {
+pub(super) fn unfollowed(ctx: &RuleContext<'_>, listed: bool) -> Vec<Unfollowed> {
     let limit = ctx.options.timers.answer;
     let overdue = ctx.state.targets.iter().filter(|target| {
         let since = target.accepted.filter(|_| target.listed == listed);
         since.is_some_and(|since| ctx.at.since(since) >= limit)
     });
     let unfollowed = overdue.filter(|target| !ctx.is_requested(&target.name) && ctx.is_current(target));
-    unfollowed.map(|target| (target.of, target.seq)).collect()
+    let fact =
+        |target: &PendingTarget| Unfollowed { of: target.of, seq: target.seq, target: target.name.clone() };
+    unfollowed.map(fact).collect()
 }
 
 /// Reports resources whose target the client has not requested.
@@ -68,16 +88,21 @@ pub(super) fn report_unfollowed(
     ctx: &mut RuleContext<'_>,
     rule: &'static Rule,
     text: &str,
-    unfollowed: Vec<(Sym, Seq)>,
+    unfollowed: &[Unfollowed],
 ) {
-    let (mut names, mut evidence): (Vec<_>, Vec<_>) = unfollowed.into_iter().unzip();
+    let mut names: Vec<_> = unfollowed.iter().map(|of| of.of).collect();
+    let mut evidence: Vec<_> = unfollowed.iter().map(|of| of.seq).collect();
     names.dedup();
     evidence.dedup();
-    if !names.is_empty() {
-        let (names, evidence) = (names.as_slice(), evidence.as_slice());
-        let text = text.to_owned();
-        ctx.report(rule, FindingDraft { text, names, evidence, ..FindingDraft::default() });
+    if names.is_empty() {
+        return;
     }
+    let shown = unfollowed.iter().take(MAX_SHOWN_TARGETS);
+    let shown: Vec<_> = shown.map(|of| crate::wire::text::shown_name(&of.target)).collect();
+    let more = and_more(unfollowed.len().saturating_sub(MAX_SHOWN_TARGETS));
+    let text = format!("{text}: {}{more}", shown.join(", "));
+    let (names, evidence) = (names.as_slice(), evidence.as_slice());
+    ctx.report(rule, FindingDraft { text, names, evidence, ..FindingDraft::default() });
 }
 
 /// Reports new names of the type that no resource of the client refers to, unless the client
@@ -116,6 +141,13 @@ pub(super) fn new_names(response: &ResponseContext<'_>) -> Vec<Sym> {
     response.outcome.added.iter().chain(&response.outcome.changed).copied().collect()
 }
 
+/// Returns the new and changed resources of a response with their payloads.
+pub(super) fn new_payloads(ctx: &RuleContext<'_>, response: &ResponseContext<'_>) -> Vec<(Sym, BlobId)> {
+    let catalog = ctx.catalog();
+    let payload = |name: Sym| catalog.entry(response.track.sent.get(catalog, name)?.blob?).payload;
+    new_names(response).into_iter().filter_map(|name| Some((name, payload(name)?))).collect()
+}
+
 /// Reports clusters that new or changed resources refer to and that the client does not have, or
 /// with `is_in_use` does not use.
 pub(super) fn report_unknown_clusters(
@@ -132,16 +164,28 @@ pub(super) fn report_unknown_clusters(
     if names.is_empty() {
         return;
     }
-    let severity = (!streams.contains(&ctx.stream_index)).then_some(Severity::Info);
-    let (blame, text) = (Blame::Server, text.to_owned());
-    let draft = FindingDraft { blame, text, names: &names, severity, guess: true, ..FindingDraft::default() };
+    let draft = gap_draft(text, &names, streams.contains(&ctx.stream_index));
+    let draft = FindingDraft { guess: true, ..draft };
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
+}
+
+/// Creates the report of clusters that routes point to and that the client does not have.
+///
+/// A server controls the order within one stream only, so that a finding about separate streams is
+/// a note (docs/protocol.md#h-12).
+pub(super) fn gap_draft<'a>(text: &str, names: &'a [Sym], is_same_stream: bool) -> FindingDraft<'a> {
+    let order = if is_same_stream { "" } else { "; order uncertain: separate streams" };
+    FindingDraft {
+        severity: (!is_same_stream).then_some(Severity::Info),
+        is_gap: true,
+        ..FindingDraft::new(Blame::Server, format!("{text}{order}"), names)
+    }
 }
 
 /// Follows a finding until the client has the clusters.
 pub(super) fn follow_unknown_clusters(ctx: &mut RuleContext<'_>, finding: usize, names: Vec<Sym>) {
     let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let open = OpenFinding { finding, stream, clusters: names, since };
+    let open = OpenFinding { finding, stream, clusters: names, since, is_softened: false };
     ReferenceGraphs::open(&mut ctx.source_state.graphs.windows, client, open);
 }

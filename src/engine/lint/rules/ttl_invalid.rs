@@ -13,6 +13,7 @@
 //! Reference: API reference, `Resource.ttl`.
 
 use super::super::prelude::*;
+use super::support::and_more;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs"));
@@ -23,9 +24,19 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
     let invalid = |ttl: i64| ttl <= 0 || ttl == i64::MAX;
     let bad_entries = response.scan.ttl.iter().filter(|id| catalog.entry(**id).ttl.is_some_and(invalid));
-    let names: Vec<_> = bad_entries.map(|id| crate::engine::session::key(catalog, *id)).collect();
-    if !names.is_empty() {
-        let text = "TTL is zero, negative or out of range".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+    let bad_entries: Vec<_> = bad_entries.collect();
+    let names: Vec<_> = bad_entries.iter().map(|id| crate::engine::session::key(catalog, **id)).collect();
+    let Some(ttl) = bad_entries.first().and_then(|id| catalog.entry(**id).ttl) else { return };
+    let more = and_more(bad_entries.len() - 1);
+    let text = format!("TTL is zero, negative or out of range: {}{more}", length(ttl));
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+}
+
+/// Returns a TTL in words: `-2s`, `0s`.
+fn length(nanos: i64) -> String {
+    if nanos == i64::MAX {
+        return "more than 292 years".to_owned();
     }
+    let sign = if nanos < 0 { "-" } else { "" };
+    format!("{sign}{}s", std::time::Duration::from_nanos(nanos.unsigned_abs()).as_secs_f64())
 }

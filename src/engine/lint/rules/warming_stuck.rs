@@ -86,6 +86,7 @@ fn needed<'a>(facts: impl Iterator<Item = &'a WarmingFact>) -> String {
             Kind::Eds => "endpoints",
             Kind::Rds => "routes",
             Kind::Srds => "scoped routes",
+            Kind::Vhds => "virtual hosts",
             Kind::Sds => "secrets",
             _ => "filter configurations",
         })

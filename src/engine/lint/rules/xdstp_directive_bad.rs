@@ -1,4 +1,4 @@
-//! A locator has an unknown or repeated directive.
+//! A locator or a name in a resource has an unknown or repeated directive.
 //!
 //! Why: The directives are `alt` and `entry`, each at most once. A client cannot follow others.
 //!
@@ -25,7 +25,12 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let listed = response.scan.collections.iter().filter(|(_, entries)| {
         entries.iter().any(|entry| matches!(entry, ListEntry::Locator(locator) if locator.bad_directive))
     });
-    let names: Vec<_> = redirects.map(|(name, _)| *name).chain(listed.map(|(name, _)| *name)).collect();
+    let mut names: Vec<_> = redirects.map(|(name, _)| *name).chain(listed.map(|(name, _)| *name)).collect();
+    let bad = &ctx.source_state.graphs.bad_directives;
+    if !bad.is_empty() {
+        let new = super::support::new_payloads(ctx, response);
+        names.extend(new.into_iter().filter(|(_, payload)| bad.contains(payload)).map(|(name, _)| name));
+    }
     if !names.is_empty() {
         let text = "locator with an unknown or repeated directive".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

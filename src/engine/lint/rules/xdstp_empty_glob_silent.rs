@@ -20,11 +20,18 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 
+use crate::wire::event::Sym;
+
 fn check(ctx: &mut RuleContext<'_>) {
     super::delta_subscribe_unanswered::unanswered(
         ctx,
         &RULE,
         "glob without members, and not reported as removed",
-        |ctx, name| crate::engine::session::is_glob(ctx.text(name)),
+        |ctx, name| crate::engine::session::is_glob(ctx.text(name)) && !has_members(ctx, name),
     );
+}
+
+/// Whether the client has a member of a glob.
+pub(super) fn has_members(ctx: &RuleContext<'_>, glob: Sym) -> bool {
+    ctx.current_track().is_some_and(|track| track.globs_with_members(ctx.catalog()).contains(&glob))
 }

@@ -19,26 +19,93 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::structured::{self, Locator};
+use std::collections::{HashMap, HashSet};
+
+use super::super::state::{EntryReference, MAX_NAMES};
+use super::super::structured::{self, ListEntry, Locator};
+use super::super::structured_contents::hash;
+use crate::engine::session::{Name, SymSet, key};
+use crate::wire::event::Sym;
+
+/// Hashes of the names of the entries in lists, by the hash of the list; `None` for a list that
+/// was not sent.
+type Lists = HashMap<u64, Option<HashSet<u64>>>;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let redirects = response.scan.redirects.iter();
-    let lost = redirects.filter(|(_, locator)| lacks(ctx, response, locator) == Some(true));
-    let names: Vec<_> = lost.map(|(name, _)| *name).collect();
+    if response.scan.structured.is_empty() {
+        return;
+    }
+    let mut lists = Lists::new();
+    for (list, entries) in &response.scan.collections {
+        if let Some(list) = Name::parse(ctx.text(*list)) {
+            lists.insert(hash(list.canonical()), Some(names_of(entries)));
+        }
+    }
+    forget_references(ctx, response);
+    let mut names: Vec<Sym> = Vec::new();
+    if !lists.is_empty() {
+        let broken = ctx.state.entry_references.iter().filter(|reference| lacks(&lists, reference));
+        names.extend(broken.map(|reference| reference.of));
+    }
+    for (reference, locator) in references(response) {
+        lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response, &locator.target()));
+        if lacks(&lists, &reference) {
+            names.push(reference.of);
+        }
+        if ctx.state.entry_references.len() < MAX_NAMES {
+            ctx.state.entry_references.insert(reference);
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
     if !names.is_empty() {
         let text = "refers to an entry that the list does not have".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }
 
-/// Whether the list of the locator lacks the entry; `None` while the list is unknown.
-fn lacks(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, locator: &Locator) -> Option<bool> {
-    let entry = locator.entry()?;
+/// Whether the list of a reference was sent, and lacks the entry.
+fn lacks(lists: &Lists, reference: &EntryReference) -> bool {
+    let entries = lists.get(&reference.list).and_then(Option::as_ref);
+    entries.is_some_and(|entries| !entries.contains(&reference.entry))
+}
+
+/// Forgets the references of the resources that a response replaces or removes.
+fn forget_references(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    if ctx.state.entry_references.is_empty() {
+        return;
+    }
     let catalog = ctx.catalog();
-    let list = catalog.first_spelling(catalog.strings().find(&locator.target())?);
+    let sent = response.scan.structured.iter().map(|id| key(catalog, *id));
+    let replaced: SymSet = sent.chain(response.view.removed.iter().copied()).collect();
+    ctx.state.entry_references.retain(|reference| !replaced.contains(&reference.of));
+}
+
+/// Returns the references to entries of lists in a response.
+fn references<'a>(response: &'a ResponseContext<'_>) -> impl Iterator<Item = (EntryReference, &'a Locator)> {
+    let redirects = response.scan.redirects.iter().map(|(of, locator)| (*of, locator));
+    let lists = response.scan.collections.iter().flat_map(|(of, entries)| {
+        entries.iter().filter_map(|entry| match entry {
+            ListEntry::Locator(locator) => Some((*of, locator)),
+            _ => None,
+        })
+    });
+    redirects.chain(lists).filter_map(|(of, locator)| {
+        let entry = hash(locator.entry()?.as_str());
+        Some((EntryReference { of, list: hash(locator.target()), entry }, locator))
+    })
+}
+
+fn names_of(entries: &[ListEntry]) -> HashSet<u64> {
+    super::support::inline_names(entries).map(hash).collect()
+}
+
+/// Returns the entries of a list that was sent before.
+fn sent_list(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, list: &str) -> Option<HashSet<u64>> {
+    let catalog = ctx.catalog();
+    let list = catalog.first_spelling(catalog.strings().find(list)?);
     let slot = response.track.sent.get(catalog, list).filter(|slot| slot.is_present())?;
     let payload = catalog.entry(slot.blob?).payload?;
     let bytes = catalog.bytes(payload)?;
-    let entries = structured::entries(structured::value(&bytes));
-    Some(!super::support::inline_names(&entries).any(|name| name == entry))
+    Some(names_of(&structured::entries(structured::value(&bytes))))
 }

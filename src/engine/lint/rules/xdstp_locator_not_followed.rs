@@ -27,5 +27,5 @@ pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 
 fn check(ctx: &mut RuleContext<'_>) {
     let unfollowed = super::support::unfollowed(ctx, true);
-    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", unfollowed);
+    super::support::report_unfollowed(ctx, &RULE, "member of the list is not requested", &unfollowed);
 }

@@ -20,29 +20,11 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::state::MAX_SOURCE_ENTRIES;
-use crate::engine::session::key;
-use crate::wire::event::Sym;
-
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let catalog = ctx.catalog();
-    let mut names = Vec::new();
-    for id in &response.scan.structured {
-        let entry = catalog.entry(*id);
-        let Some(payload) = entry.payload.filter(|_| entry.version != Sym::EMPTY) else { continue };
-        if ctx.source_state.structured_contents.len() >= MAX_SOURCE_ENTRIES {
-            ctx.source_state.structured_contents.clear();
-        }
-        let session = ctx.stream.session.unwrap_or(usize::MAX);
-        let known = *ctx
-            .source_state
-            .structured_contents
-            .entry((key(catalog, *id), entry.version))
-            .or_insert((payload, session));
-        if known.0 != payload && known.1 != session {
-            names.push(entry.name);
-        }
+    if response.scan.structured.is_empty() {
+        return;
     }
+    let names = ctx.changed_contents(response).others;
     if !names.is_empty() {
         let text = "different content for another node at the same name and version".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));

@@ -19,7 +19,7 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
-use super::super::state::MAX_NAMES;
+use super::super::structured_contents::hash;
 use crate::engine::session::Name;
 
 /// Redirects that a client follows in a row.
@@ -29,23 +29,23 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.scan.structured.is_empty() {
         return;
     }
-    let catalog = ctx.catalog();
-    let canonical = |name| Name::parse(catalog.text(name)).map(|name| name.canonical());
-    if !ctx.state.redirects.is_empty() {
-        for id in &response.scan.structured {
-            if let Some(name) = canonical(catalog.entry(*id).name) {
-                ctx.state.redirects.remove(&name);
-            }
+    let (catalog, client) = (ctx.catalog(), ctx.client());
+    let canonical = |name| Name::parse(catalog.text(name)).map(|name| hash(name.canonical()));
+    let known = &mut ctx.source_state.structured_contents;
+    let sent = response.scan.structured.iter().filter(|_| known.has_redirects());
+    for id in sent.collect::<Vec<_>>() {
+        if let Some(name) = canonical(catalog.entry(*id).name) {
+            known.forget_redirect(&client, name);
         }
     }
     let mut names = Vec::new();
     for (name, locator) in &response.scan.redirects {
-        let Some(from) = canonical(*name).filter(|_| ctx.state.redirects.len() < MAX_NAMES) else { continue };
-        ctx.state.redirects.insert(from.clone(), locator.target());
-        let mut at = Some(&from);
+        let Some(from) = canonical(*name) else { continue };
+        known.redirect(&client, from, hash(locator.target()));
+        let mut at = Some(from);
         for _ in 0..MAX_HOPS {
-            at = at.and_then(|at| ctx.state.redirects.get(at));
-            if at == Some(&from) {
+            at = at.and_then(|at| known.target(&client, at));
+            if at == Some(from) {
                 names.push(*name);
                 break;
             }

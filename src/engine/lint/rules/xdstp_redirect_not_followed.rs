@@ -28,5 +28,5 @@ pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Targets, check)];
 
 fn check(ctx: &mut RuleContext<'_>) {
     let unfollowed = super::support::unfollowed(ctx, false);
-    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", unfollowed);
+    super::support::report_unfollowed(ctx, &RULE, "target of the redirect is not requested", &unfollowed);
 }

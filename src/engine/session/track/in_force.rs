@@ -60,6 +60,18 @@ impl Track {
         named
     }
 
+    /// SotW: returns the names in responses that the client has refused since it accepted one, if
+    /// it has another version than they have.
+    ///
+    /// The server owes them to the next stream of the client, because a refusal does not outlive
+    /// its stream (docs/protocol.md#e-03).
+    pub(in crate::engine::session) fn refused_since_ack(&self) -> Vec<Sym> {
+        let in_force = self.version_in_force();
+        let ack = self.verdicts.newest_ack;
+        let is_other = self.responses.refused_after(ack).any(|refused| Some(&refused.version) != in_force);
+        if is_other { self.refused.names_after(ack).collect() } else { Vec::new() }
+    }
+
     /// Returns the number of resources that the client uses, or has yet to accept or refuse.
     ///
     /// Equals [`Track::present`] as long as nothing is refused.

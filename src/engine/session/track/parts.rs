@@ -1,4 +1,5 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::session::PushFact;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
@@ -54,6 +55,8 @@ pub(crate) struct Traffic {
     pub(crate) first_version: Option<VersionInfo>,
     /// The `version_info` of the last request.
     pub(crate) reported_version: Option<VersionInfo>,
+    /// REST: the longest time from a response to the poll that answered it.
+    pub(crate) longest_poll_wait: Option<Duration>,
     /// The last request that asked for something new, until a response comes.
     pub(crate) unanswered: Option<Seq>,
     pub(crate) pushes: u64,

@@ -170,6 +170,10 @@ impl Track {
         for name in push.removed {
             if self.is_unknown(ctx.catalog, *name) {
                 unknown_removals.push(*name);
+                // The client ignores the removal (docs/protocol.md#f-27).
+                let canonical = self.canonical(ctx.catalog, *name);
+                self.carried.claims.decide(canonical, ClaimOutcome::Removed);
+                continue;
             }
             self.remove(ctx, *name, incoming.order, &mut removed);
         }

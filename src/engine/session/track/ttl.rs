@@ -65,7 +65,8 @@ impl Track {
         ttl: Option<i64>,
         is_heartbeat: bool,
     ) {
-        let ttl = ttl.and_then(|ttl| u64::try_from(ttl).ok()).filter(|ttl| *ttl > 0);
+        // Lengths that do not fit are stored as the largest number.
+        let ttl = ttl.filter(|ttl| *ttl > 0 && *ttl < i64::MAX).and_then(|ttl| u64::try_from(ttl).ok());
         let ttl = ttl.map(Duration::from_nanos);
         if ttl.is_none() && !self.ttls.contains_key(&name) {
             return;

@@ -38,7 +38,7 @@ pub(crate) struct Verdicts {
     open_nacks: Vec<OpenNack>,
     /// Such NACKs of earlier streams of the client.
     pub(in crate::engine::session) earlier: Option<EarlierNacks>,
-    newest_ack: Option<Order>,
+    pub(super) newest_ack: Option<Order>,
     /// The newest response that the client has accepted.
     pub(crate) newest_accepted: Option<Seq>,
     /// The response that the newest ACK may accept instead: the nonce fits both

@@ -33,4 +33,6 @@ fn explains_delta_nonce_that_answers_nothing() {
     let begun = "stream 1 delta cds\n> sub=[a]\n< n=x [a@1]\n> n=x\n";
     say(&format!("{begun}> n=x sub=[b]"), 4, "nonce of #2, which is settled");
     say(&format!("{begun}> n=q"), 4, "nonce never issued");
+    let partial = "stream 1 delta eds\npartial 1\n> n=old\n< n=new [a@1]\n> n=new\n";
+    say(&format!("{partial}> n=old"), 4, "nonce of no recorded response");
 }

@@ -1,6 +1,7 @@
 //! Tests of the engine through its facts, most of them as arrow scripts.
 
 mod bounds;
+mod client_marks;
 mod delta;
 mod events;
 mod failing;

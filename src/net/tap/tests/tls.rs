@@ -152,3 +152,38 @@ fn reports_both_sides_when_the_server_name_is_wrong() {
         .collect();
     assert_eq!(reports, ["Server ", "Client TLSv1.3", "failed TLS to"]);
 }
+
+#[test]
+fn reports_tls_client_of_plaintext_server_in_either_order() {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const CLIENT_HELLO: [u8; 6] = [22, 3, 1, 0, 1, 1];
+    for is_server_first in [true, false] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let upstream = listener.local_addr().unwrap().to_string();
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+            if !is_server_first {
+                assert_eq!(stream.read(&mut [0; 64]).unwrap(), CLIENT_HELLO.len());
+            }
+            stream.write_all(&SETTINGS).unwrap();
+            let _ = stream.read_to_end(&mut Vec::new());
+        });
+        let tap = tap(&upstream, Some(MAX_QUEUED_BYTES));
+        let mut client = dial(&tap);
+        if is_server_first {
+            client.read_exact(&mut [0; SETTINGS.len()]).unwrap();
+        }
+        client.write_all(&CLIENT_HELLO).unwrap();
+        let mut answer = Vec::new();
+        let _ = client.read_to_end(&mut answer);
+        assert_eq!(answer, [21, 3, 1, 0, 2, 2, 40], "an alert, the server first: {is_server_first}");
+        thread.join().unwrap();
+        let all = drain(&tap);
+        let Some(TapEvent::Closed { by, error: Some(error) }) = all.last().map(|copied| &copied.event) else {
+            panic!("{all:?}");
+        };
+        let words = "the server answered TLS in plaintext: the client spoke TLS, and the server may not";
+        assert_eq!((*by, error.as_str()), (Some(Side::Server), words));
+    }
+}

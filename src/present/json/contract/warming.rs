@@ -38,3 +38,16 @@ pub(super) const UNAVAILABLE: &[Field] = &[
     field(Always, "state", Text, "its state, such as `warming` or `dangling`"),
     known(Always, "since", Time, "since when requests that are routed to the cluster get 503"),
 ];
+
+pub(super) const OTHER_SOURCE: &[Field] = &[
+    field(Always, "path", Text, "path of the field with the name"),
+    field(Always, "type", Text, "short word of the type"),
+    field(Always, "name", Text, "referenced name"),
+    field(
+        Always,
+        "source",
+        Words(|| vec!["GRPC", "DELTA_GRPC", "REST", "path"]),
+        "`path`: a file; others: `api_type` of the server",
+    ),
+    known(Always, "place", Text, "the file, or the cluster of the server"),
+];

@@ -139,7 +139,12 @@ fn closed_connection_ends_the_poll_only() {
 #[test]
 fn finds_violations_in_polls() {
     let node = r#"{"node": {"id": "n1"}}"#;
-    assert_eq!(seen(&[post(1, CDS, node), post(2, CDS, node)]).1, ["rest-overlap"]);
+    let again = r#"{"node": {"id": "n1"}, "versionInfo": "1"}"#;
+    let processes = [post(1, CDS, node), post(2, CDS, node)];
+    assert_eq!(seen(&processes).1, Vec::<&str>::new());
+    let overlap =
+        [post(1, CDS, node), answer(1, "200 OK", CLUSTERS), post(1, CDS, again), post(2, CDS, again)];
+    assert_eq!(seen(&overlap).1, ["rest-overlap"]);
     assert_eq!(
         seen(&[post(1, CDS, r#"{"node": {"id": "n1"}, "version_info": "1"}"#)]).1,
         ["rest-noncanonical"]

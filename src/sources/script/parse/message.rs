@@ -123,6 +123,7 @@ impl MessageFields<'_> {
             Variant::Ads | Variant::Sotw | Variant::File => &SOTW_RESPONSE,
         };
         let mut out = ScriptResponse::default();
+        let mut http_at = 0;
         while !lexer.at_end() {
             let mark = lexer.mark();
             if lexer.peek() == Some('[') {
@@ -140,13 +141,20 @@ impl MessageFields<'_> {
                 "rm" => out.removed = lexer.list()?,
                 "cp" => out.control_plane = Some(lexer.value()?),
                 "errors" => out.errors = lexer.pairs()?,
-                "http" => out.http = Some(lexer.number("an HTTP status")?),
+                "http" => {
+                    http_at = mark;
+                    out.http = Some(lexer.number("an HTTP status")?);
+                }
                 "type" => self.type_field(lexer)?,
                 _ => return self.raw(lexer, mark, Dir::Resp),
             }
             lexer.boundary("a space")?;
         }
-        Ok(MessageBody::Response(out))
+        let body = MessageBody::Response(out);
+        if body.refused_with().is_some() && self.seen.len() > 1 {
+            return Err(lexer.error_at(http_at, "`http=` as the only field: the response has no message"));
+        }
+        Ok(body)
     }
 
     /// Parses the value of `raw=`, which excludes all other fields.

@@ -143,7 +143,13 @@ impl Parser {
             );
         }
         let item = match dir {
-            Some(dir) => Statement::Message { at, stream, body: message::body(lexer, on, dir)? },
+            Some(dir) => {
+                let body = message::body(lexer, on, dir)?;
+                if body.refused_with().is_some() {
+                    *life = StreamLife::Ended;
+                }
+                Statement::Message { at, stream, body }
+            }
             None => {
                 let end = ending(lexer)?;
                 *life = StreamLife::Ended;

@@ -54,6 +54,17 @@ fn exports_short_forms() {
 }
 
 #[test]
+fn exports_status_that_ends_poll() {
+    let text = "stream 1 rest cds\n1 >\n1 < http=503\nstream 2 rest cds\n2 >\n2 < http=304\n\
+                2 close status=14 \"HTTP status 503: overloaded\"\n";
+    assert_eq!(export(&read(text)), text);
+    let error = |text: &str| parse(text, "x").expect_err(text).to_string();
+    assert!(error("stream 1 rest cds\n>\n< http=503\n>").contains("a stream that is still open"));
+    assert!(error("stream 1 rest cds\n>\n< v=1 http=503").contains("`http=` as the only field"));
+    assert!(error("stream 1 rest cds\n>\n< http=503 [A]").contains("`http=` as the only field"));
+}
+
+#[test]
 fn exports_other_messages_as_base64() {
     // An unknown field in a request, `canary` in a response, an entry that is not an `Any`, and a
     // node with an extension.

@@ -64,7 +64,9 @@ advance 20s
          stream 5 rest cds
          > v=1
          < http=304
-         5 close status=14 "keepalive timeout"
+         < http=503
+         stream 6 rest cds
+         6 close status=14 "keepalive timeout"
 expect lint break-before-make at 9 sev=warn names=[X]
 expect lint none
 expect lint only
@@ -82,7 +84,7 @@ fn sample_round_trips() {
     let again = parse(&text, "sample.xds").unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert_eq!(items(&script), items(&again), "{text}");
     assert_eq!(text, write(&again));
-    assert_eq!(script.lines.len(), 36);
+    assert_eq!(script.lines.len(), 38);
 }
 
 fn error(text: &str) -> String {

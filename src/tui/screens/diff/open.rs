@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::diff::PushDiff;
+use crate::engine::store::ClientMarks;
 use crate::present::report;
 use crate::tui::common::Common;
 use crate::tui::data::Data;
@@ -124,9 +125,11 @@ impl DiffScreen {
         let stream = |at| self.version(at).map(|version| version.stream);
         let streams = stream(self.old).zip(stream(self.new)).filter(|(old, new)| old != new);
         let streams = streams.map_or(Vec::new(), |(old, new)| vec![old, new]);
+        let marks = if streams.is_empty() { ClientMarks::default() } else { data.client_marks() };
         let name = |stream: StreamId| {
             let name = data.stream(stream).map(|fact| report::node_name(&fact));
-            Some((stream, name.filter(|name| !name.starts_with('#'))?))
+            let name = name.filter(|name| !name.starts_with('#'))?;
+            Some((stream, name + &report::client_mark(marks.get(stream), stream)))
         };
         self.nodes = streams.into_iter().filter_map(name).collect();
     }

@@ -188,3 +188,16 @@ fn shows_gaps_expiry_and_what_is_waited_for() {
     assert!(shown.contains("the earlier version stays in use"), "{shown}");
     assert!(!shown.contains("503"), "{shown}");
 }
+
+#[test]
+fn says_that_nothing_is_there_although_it_was_asked_for() {
+    let text = include_str!("../../../../tests/fixtures/lint/lds-cds-emptied.bad.xds");
+    let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
+    assert!(
+        shown.contains("was not sent, or was removed") && !shown.contains("nothing was asked"),
+        "{shown}"
+    );
+    let text = include_str!("../../../../tests/fixtures/lint/delta-alias-collision.bad.xds");
+    let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
+    assert!(shown.contains(" 2 resources   "), "{shown}");
+}

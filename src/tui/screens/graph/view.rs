@@ -3,10 +3,10 @@
 use ratatui::layout::Position;
 
 use super::{GraphScreen, areas};
-use crate::engine::graph::{GraphNode, NodeId, NodeState, TreeRow, TreeRowKind};
+use crate::engine::graph::{GraphNode, NodeId, NodeState, PendingStates, TreeRow, TreeRowKind};
 use crate::engine::nack::RestUse;
 use crate::engine::store::ResourceState;
-use crate::present::graph::KIND_CHAIN;
+use crate::present::graph::{KIND_CHAIN, other_source, pending_counts, pending_states};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
@@ -49,12 +49,15 @@ fn chain(screen: &GraphScreen, common: &Common) -> StyledLine {
     let graph = &screen.graph;
     let to = format!(" {} ", common.theme.glyphs().to);
     let parts = KIND_CHAIN.iter().map(|(kind, word)| (graph.count(*kind), word)).filter(|(n, _)| *n > 0);
-    let parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+    let mut parts: Vec<String> = parts.map(|(n, word)| plural(n, word)).collect();
+    if parts.is_empty() {
+        parts.push(plural(graph.count_all(), "resource"));
+    }
     let mut line = vec![plain(format!(" {}", parts.join(&to)))];
     match graph.problems().count() as u64 {
-        0 => match graph.not_asked() {
-            0 => line.push(span("   all ready", Role::Ok)),
-            n => line.push(span(format!("   {} not asked for", text::count(n)), Role::Muted)),
+        0 => match pending_counts(graph) {
+            None => line.push(span("   all ready", Role::Ok)),
+            Some(pending) => line.push(span(format!("   {pending}"), Role::Muted)),
         },
         n => line.push(span(format!("   {} not ready", text::count(n)), Role::Warn)),
     }
@@ -82,6 +85,9 @@ pub(super) fn draw(
             _ if screen.first_progress().is_some() => "",
             (Some(_), _) => "   nothing matches; Esc clears the filter",
             (None, true) => "   no branch has a problem; p shows all",
+            (None, false) if !screen.graph.nodes.is_empty() => {
+                "   no resource is there: what was asked for was not sent, or was removed (7)"
+            }
             (None, false) => "   no resource yet: nothing was asked for or sent on this client's streams",
         };
         canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
@@ -115,13 +121,16 @@ pub(super) fn graph_row(screen: &GraphScreen, common: &Common, row: &TreeRow) ->
             cells.extend(state(screen, common, id, node, open == Some(false)));
             cells
         }
-        TreeRowKind::More { kind, count: 0 } => vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)],
-        TreeRowKind::More { kind, count } => {
+        TreeRowKind::More { kind, count: 0, .. } => {
+            vec![span(format!("fewer {} (l)", kind.word()), Role::Muted)]
+        }
+        TreeRowKind::More { kind, count, pending } => {
             let text = format!(
-                "{} {} more {}, all ready (l)",
+                "{} {} more {}, {} (l)",
                 common.theme.glyphs().cut,
                 text::count(count as u64),
-                kind.label()
+                kind.label(),
+                pending_states(pending)
             );
             vec![span(text, Role::Muted)]
         }
@@ -196,7 +205,7 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
         NodeState::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
         NodeState::Refused { .. } | NodeState::RefusedPush { .. } => refused_state(node, glyphs),
-        NodeState::Warming { since: at } => format!("{} warming{}", glyphs.miss, since(*at)),
+        NodeState::Warming { since: at } => format!("{} warming{}", glyphs.wait, since(*at)),
         NodeState::Waiting { since: Some((at, n)), .. } => {
             format!("{} asked #{} {} ago, no answer yet", glyphs.wait, n.0, common.age(*at))
         }
@@ -208,6 +217,10 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
+        NodeState::Elsewhere => {
+            let source = node.other_source.as_ref().map(other_source).unwrap_or_default();
+            format!("- {}", display_safe(&source))
+        }
         NodeState::Dangling => {
             let offered = screen.offered.get(&node.kind).filter(|version| !version.is_empty());
             let offered = offered.map(|version| format!(" {version}")).unwrap_or_default();
@@ -215,7 +228,8 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         }
     };
     if folded && !node.is_troubled {
-        text.push_str(&format!("   {} below, all ready", text::count(node.uses.len() as u64)));
+        let below = text::count(node.uses.len() as u64);
+        text.push_str(&format!("   {below} below, {}", pending_states(pending_below(screen, node))));
     }
     let mut out = vec![span(text, role(&node.state))];
     if let Some(words) = screen.endpoints.get(&id) {
@@ -233,6 +247,12 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
     out
 }
 
+/// The pending states below a node, without its own.
+fn pending_below(screen: &GraphScreen, node: &GraphNode) -> PendingStates {
+    let below = node.uses.iter().filter_map(|(id, _)| screen.graph.get(*id)).map(|node| node.pending);
+    below.fold(PendingStates::default(), PendingStates::or)
+}
+
 fn role(state: &NodeState) -> Role {
     match state {
         NodeState::Ready => Role::Ok,
@@ -241,7 +261,7 @@ fn role(state: &NodeState) -> Role {
         NodeState::RefusedPush { rest: RestUse::Used, .. } => Role::Ok,
         NodeState::RefusedPush { .. } => Role::Warn,
         NodeState::Dangling | NodeState::Warming { .. } | NodeState::Missing { .. } => Role::Warn,
-        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Orphan => Role::Muted,
+        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Elsewhere | NodeState::Orphan => Role::Muted,
     }
 }
 
@@ -274,6 +294,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
             "the client refused the push for other resources, and may have used this one"
         }
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
+        (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
         (NodeState::Sent, _) => "sent, neither ACK nor NACK yet",
         (NodeState::Gone(_), _) => "removed, or reported not to exist",
         (NodeState::Orphan, _) => {

@@ -11,6 +11,7 @@ use ratatui::layout::{Position, Rect};
 
 use crate::engine::lint::{Finding, Severity};
 use crate::engine::problems::{findings_about, merged};
+use crate::engine::store::ClientMarks;
 use crate::present::report;
 use crate::tui::common::{Common, Scope, Sort};
 use crate::tui::data::{AppliedFilter, Data};
@@ -131,7 +132,9 @@ impl LintScreen {
     /// Returns the rules of findings that are folded into another one, each once.
     fn other_rules(&self, at: usize, findings: &[Finding]) -> Vec<&'static str> {
         let folded = self.folded.get(&at).into_iter().flatten();
-        let rules: BTreeSet<&str> = folded.filter_map(|at| findings.get(*at)).map(|of| of.rule.id).collect();
+        let own = findings.get(at).map(|of| of.rule.id);
+        let rules = folded.filter_map(|at| findings.get(*at)).map(|of| of.rule.id);
+        let rules: BTreeSet<&str> = rules.filter(|rule| Some(*rule) != own).collect();
         rules.into_iter().collect()
     }
 
@@ -143,7 +146,7 @@ impl LintScreen {
             common.scope.type_url.as_ref().is_none_or(|wanted| *wanted == finding.type_url)
                 && !self.hidden_rules.contains(finding.rule.id)
                 && common.paused.is_none_or(|paused| finding.first <= paused.now)
-                && filter.is_none_or(|applied| matches(data, applied, finding))
+                && filter.is_none_or(|applied| matches(data, &common.marks, applied, finding))
         };
         let in_scope = in_scope(common, data).into_iter();
         let mut rows: Vec<(usize, &Finding)> = in_scope
@@ -279,20 +282,25 @@ fn in_scope(common: &Common, data: &dyn Data) -> Vec<usize> {
     findings_about(&common.problems, findings, is_own)
 }
 
-/// Whether a filter matches a finding: its words, a message of its evidence, or the state of its
-/// type.
-fn matches(data: &dyn Data, applied: &AppliedFilter, finding: &Finding) -> bool {
+/// Whether a filter matches a finding: its fields, its words, a message of its evidence, or the
+/// state of its type.
+fn matches(data: &dyn Data, marks: &ClientMarks, applied: &AppliedFilter, finding: &Finding) -> bool {
     let words = format!(
         "{} {} {} {}",
         finding.severity.word(),
         finding.rule.id,
-        report::place(finding),
+        report::place(finding, marks),
         report::finding(finding, "x")
     );
     let message = |n: &crate::wire::event::Seq| {
         let fact = data.row_of(*n).and_then(|row| data.row(row));
         fact.is_some_and(|fact| data.row_matches(applied, &fact))
     };
+    let is_found = data.source().is_some_and(|(store, _)| applied.filter.finding(finding, store));
+    // Messages and states have no rule.
+    if is_found || applied.filter.is_about_rules() {
+        return is_found;
+    }
     words.to_lowercase().contains(&applied.text.to_lowercase())
         || finding.messages.iter().any(message)
         || data

@@ -4,7 +4,7 @@ use insta::assert_snapshot;
 
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::tests::script::{GATEWAY, ScriptedStore};
-use crate::tui::tests::{ASCII, assert_snapshots, drawn_text, screen, screen_in, type_keys, typed};
+use crate::tui::tests::{ASCII, assert_snapshots, drawn_text, line, screen, screen_in, type_keys, typed};
 
 #[test]
 fn snapshots_of_findings() {
@@ -104,4 +104,15 @@ fn empty_scope_names_the_findings_of_others() {
     let shown = screen(&source.data(), "/node:calm<enter>2<esc>9", 100, 30);
     assert!(shown.contains(&format!("no finding in this scope, {all} findings in others")), "{shown}");
     assert!(shown.contains(&format!("0 of {all} findings")), "{shown}");
+}
+
+#[test]
+fn filter_by_rule_and_other_rules_of_a_cause() {
+    let source = ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/version-churn.bad.xds"));
+    let all = screen(&source.data(), "9", 140, 40);
+    assert!(all.contains("version-churn"), "{all}");
+    let own = screen(&source.data(), "9/rule:version-*<enter>", 140, 40);
+    assert!(line(&own, "▸").contains("version-churn"), "{own}");
+    let none = screen(&source.data(), "9/rule:nack<enter>", 140, 40);
+    assert!(none.contains("no finding matches"), "{none}");
 }

@@ -29,7 +29,7 @@ pub(super) fn finding_row(common: &Common, finding: &Finding) -> Vec<Span> {
     vec![
         span(finding.severity.word(), report::severity_role(finding.severity)),
         plain(finding.rule.id),
-        plain(report::place(finding)),
+        plain(report::place(finding, &common.marks)),
         plain(time_of_day_secs(finding.first, common.clock, &common.zone)),
         plain(report::finding(finding, times)),
     ]

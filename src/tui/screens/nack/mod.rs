@@ -1,6 +1,5 @@
 //! Screen 6: NACKs, their reasons, and the last good version.
 
-mod compare;
 mod groups;
 mod side_by_side;
 #[cfg(test)]
@@ -9,8 +8,10 @@ mod view;
 
 use ratatui::layout::{Position, Rect};
 
-use crate::engine::nack::NackReport;
-use crate::engine::store::{NackFact, TypeState, WarmingFact};
+use crate::engine::nack::{NackGroup, NackReport};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{NackFact, WarmingFact};
+use crate::present::body_comparison::BodyComparison;
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
@@ -24,8 +25,6 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
-use compare::BodyComparison;
-pub(crate) use groups::NackGroup;
 use groups::{GroupKey, all_groups};
 
 /// The facts that a card depends on.
@@ -63,7 +62,7 @@ struct Selection {
 impl NackScreen {
     fn position(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
-        self.groups.iter().position(|group| group.key().as_ref() == Some(selected))
+        self.groups.iter().position(|group| GroupKey::of(group).as_ref() == Some(selected))
     }
 
     pub fn group(&self) -> Option<&NackGroup> {
@@ -89,7 +88,7 @@ impl NackScreen {
 
     fn select(&mut self, at: usize) {
         let at = at.min(self.groups.len().saturating_sub(1));
-        let key = self.groups.get(at).and_then(NackGroup::key);
+        let key = self.groups.get(at).and_then(GroupKey::of);
         if key != self.selected {
             self.scroll = 0;
         }
@@ -111,7 +110,7 @@ impl NackScreen {
             self.comparisons.clear();
             return;
         };
-        let key = group.key().zip(group.last());
+        let key = GroupKey::of(group).zip(group.last());
         let key = key.map(|(key, last)| CardKey { group: key, newest_nack: last.n, is_open: group.is_open });
         if key != self.loaded {
             let card =
@@ -211,7 +210,7 @@ impl Screen for NackScreen {
     }
 
     fn badge(&self, common: &Common) -> usize {
-        common.problems.iter().filter(|problem| problem.state() == Some(TypeState::Nack)).count()
+        common.problems.iter().map(ProblemFact::open_refusals).sum()
     }
 
     fn has_text_focus(&self, common: &Common) -> bool {

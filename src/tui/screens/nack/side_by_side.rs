@@ -1,6 +1,6 @@
 //! The rejected body beside the last good one.
 
-use super::compare::{BodyComparison, LinePair};
+use crate::present::body_comparison::{BodyComparison, LinePair};
 use crate::present::report::Role;
 use crate::tui::widgets::canvas::{StyledLine, span};
 use crate::tui::widgets::theme::Theme;
@@ -17,8 +17,7 @@ pub(super) fn bodies(
     width: usize,
 ) -> Vec<StyledLine> {
     if compared.refused.is_none() {
-        let text = format!(" {}: its refused content is not held, or not in the push", compared.name);
-        return vec![vec![span(text, Role::Muted)]];
+        return vec![vec![span(format!(" {}", compared.absence()), Role::Muted)]];
     }
     let wide = width >= SIDE_BY_SIDE_WIDTH && !compared.good.is_empty();
     let mut out = vec![title(compared, wide, width)];
@@ -46,7 +45,7 @@ pub(super) fn bodies(
 }
 
 fn title(compared: &BodyComparison, wide: bool, width: usize) -> StyledLine {
-    let good = compared.version.as_ref().map(|version| format!("last good {version}"));
+    let good = compared.good_title();
     let name = &compared.name;
     match (good, wide) {
         (Some(good), true) => {
@@ -69,11 +68,11 @@ struct PairView<'a> {
 
 impl PairView<'_> {
     fn left(&self) -> Option<&str> {
-        self.compared.good.get(self.pair.good?).map(|line| line.text.as_str())
+        self.compared.good_line(self.pair)
     }
 
     fn right(&self) -> Option<&str> {
-        self.compared.refused.as_ref()?.get(self.pair.refused?).map(|line| line.text.as_str())
+        self.compared.refused_line(self.pair)
     }
 
     fn why(&self) -> String {

@@ -139,3 +139,75 @@ fn version_in_force_is_known_in_a_part_of_a_session() {
     assert!(line(&shown, "last good").contains("not seen: the client has version 41 from before"), "{shown}");
     assert!(line(&shown, "recovery").contains("none yet; 41 is in force"), "{shown}");
 }
+
+/// Each sentence of the card agrees with the line of the problem.
+#[test]
+fn card_agrees_with_the_problem() {
+    let shown = |script: &str| {
+        let source = ScriptedStore::of(&format!("node n1\nstream 1 {script}advance 20s\n"));
+        (screen(&source.data(), "1", 140, 40), screen(&source.data(), "6", 160, 40))
+    };
+    // The removal of a resource is refused.
+    let (problem, card) =
+        shown("delta cds\n> sub=[*]\n< n=1 [a@1 b@1]\n> n=1\n< n=2 rm=[a]\n> n=2 nack=\"in use\"\n");
+    assert!(problem.contains("client refused CDS removal of a; 1 in force"), "{problem}");
+    assert!(line(&card, "▸ n1 ").contains("removal of a"), "{card}");
+    assert!(line(&card, "▸ n1 ").contains(" a@1 "), "{card}");
+    assert!(line(&card, "effect").contains("cluster a keeps taking requests with version 1"), "{card}");
+    assert!(line(&card, "recovery").contains("none yet; a 1 is in force"), "{card}");
+    // A later response is accepted, without the refused resource.
+    let (problem, card) = shown(
+        "ads\n> eds names=[a b]\n< eds v=1 n=1 [a]\n> eds v= n=1 names=[a b] nack=\"bad\"\n\
+         < eds v=1 n=2 [b]\n> eds v=1 n=2 names=[a b]\n",
+    );
+    assert!(problem.contains("client still refuses EDS a 1 (#2)") && problem.contains("none in force"));
+    assert!(card.contains("[6 NACK 1]"), "{card}");
+    assert!(line(&card, "effect").contains("the client has no endpoints of a"), "{card}");
+    assert!(line(&card, "last good").contains("none: no ACK of a was seen"), "{card}");
+    assert!(line(&card, "recovery").contains("none yet; no version of a is in force"), "{card}");
+    // The client gives up what it refused.
+    let (problem, card) = shown(
+        "delta cds\n> sub=[*]\n< n=1 [a@1]\n> n=1\n< n=2 [a~2@2]\n> n=2 nack=\"bad\"\n\
+         < n=3 [b@1]\n> n=3\n> unsub=[*]\n",
+    );
+    assert!(problem.contains(" none"), "{problem}");
+    assert!(!card.contains("fixed"), "{card}");
+    assert!(line(&card, "recovery").contains("over: the client gave up the refused resources"), "{card}");
+    // Two responses have the nonce of the NACK.
+    let (_, card) = shown(
+        "delta eds\n> sub=[a b]\n< n=1 [a@1 b@1]\n> n=1\n< n=1 [a~2@2]\n< n=1 [b~2@2]\n> n=1 nack=\"bad\"\n",
+    );
+    assert!(line(&card, "recovery").contains("none yet; a 1 is in force"), "{card}");
+    // The refused response was sent before the recording.
+    let (problem, card) = shown("delta eds\npartial 1\n1 > n=x nack=\"bad\"\n");
+    assert!(problem.contains("client refused EDS (unknown version)") && !problem.contains("in force"));
+    assert!(line(&card, "messages").contains("pushed before the recording   refused #1"), "{card}");
+    assert!(line(&card, "recovery").contains("what is in force was not recorded"), "{card}");
+    // A refusal by version has no text.
+    let (_, card) =
+        shown("ads\n> cds\n< cds v=1 n=1 [a]\n> cds v=1 n=1\n< cds v=2 n=2 [a~2]\n> cds v=1 n=2\n");
+    assert!(card.contains("no error_detail ──") && !card.contains("named in the text"), "{card}");
+    assert!(line(&card, "effect").contains("version 1 of CDS stays in use"), "{card}");
+}
+
+#[test]
+fn card_tells_the_times_between_refusals() {
+    let source = ScriptedStore::of(
+        "node a\nstream 1 ads\n+0s > cds\n+1s < cds v=1 n=1 [c]\n+2s > cds n=1 nack=\"bad\"\n\
+         +3s < cds v=1 n=2 [c]\n+9s > cds n=2 nack=\"bad\"\n",
+    );
+    let card = screen(&source.data(), "6", 120, 40);
+    assert!(line(&card, "loop").contains("refused 2 times, 7.0s apart"), "{card}");
+}
+
+#[test]
+fn card_and_tab_agree_about_what_is_in_force_and_open() {
+    let delta = ScriptedStore::of(include_str!("../../../../tests/fixtures/client/delta-refused.xds"));
+    let card = screen(&delta.data(), "6", 140, 40);
+    assert!(line(&card, "recovery").contains("none yet; x 1 is in force"), "{card}");
+    assert!(card.contains("[6 NACK 1]") && card.contains(", 1 open"), "{card}");
+    let two = ScriptedStore::of(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
+    let card = screen(&two.data(), "6", 140, 40);
+    assert!(card.contains("[6 NACK 2]") && card.contains(", 2 open"), "{card}");
+    assert!(!card.contains("OK (0)") && !card.contains("\n why "), "{card}");
+}

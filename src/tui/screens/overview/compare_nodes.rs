@@ -32,7 +32,7 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
         common.say("no node to mark");
         return;
     };
-    let (key, name) = (row.key, row.name.clone());
+    let (key, name) = (row.key, row.full_name());
     let marked = screen.marked.take().filter(|marked| *marked != key);
     let rows = &screen.table.rows;
     let other = marked.and_then(|marked| rows.iter().find(|row| row.key == marked));
@@ -72,6 +72,6 @@ pub(super) fn compare_nodes(screen: &mut OverviewScreen, common: &mut Common, da
     }
     let differences =
         if parts.is_empty() { "they have no type in common".to_owned() } else { parts.join("; ") };
-    let text = format!("{} against {}: {differences}", row.name, other.name);
+    let text = format!("{} against {}: {differences}", row.full_name(), other.full_name());
     common.say(text);
 }

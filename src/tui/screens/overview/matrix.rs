@@ -136,15 +136,14 @@ pub(super) fn draw(
         if row.is_closed() {
             canvas.text(full_row, "#", Role::Muted);
         }
-        if Some(row.key) == screen.selected {
+        // While the list of problems has the focus, the cursor is there.
+        if Some(row.key) == screen.selected && common.pane == Pane::Main {
             canvas.text(full_row, canvas.glyphs().selected, Role::Plain);
             let cell = if is_spread { None } else { selected_cell(screen, &fit, &cells) };
-            if common.pane == Pane::Main {
-                canvas.select(full_row);
-                let x = full_row.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
-                cursor = Some(Position { x, y: full_row.y });
-                underline(canvas, inner, screen_row, cell);
-            }
+            canvas.select(full_row);
+            let x = full_row.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
+            cursor = Some(Position { x, y: full_row.y });
+            underline(canvas, inner, screen_row, cell);
         }
     }
     let y = area.y + 1 + u16::try_from(rows.len()).unwrap_or(0);

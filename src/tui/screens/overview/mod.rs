@@ -88,17 +88,22 @@ impl OverviewScreen {
 
     /// Moves to the list of problems, or to the next problem.
     fn next_problem(&self, common: &mut Common, forward: bool) {
-        let at = common.problem_index();
-        if common.problem_count() == 0 {
-            common.say("no problems");
-        } else if common.pane == Pane::Main {
-            common.pane = Pane::Second;
-            common.choose_problem(at.min(common.problem_count() - 1));
-        } else {
-            common.choose_problem(at);
-            if common.step_problem(forward).is_none() {
-                common.say("no further problem this way");
+        let (at, count) = (common.problem_index(), common.problem_count());
+        let listed: Vec<usize> = common.problems_listed().into_iter().filter(|at| *at < count).collect();
+        let to = match (common.pane, forward) {
+            _ if listed.is_empty() => {
+                let none =
+                    if count == 0 { "no problems" } else { "no problem matches; Esc clears the filter" };
+                return common.say(none);
             }
+            (Pane::Main, _) => listed.iter().find(|index| **index >= at).or(listed.last()),
+            (Pane::Second, true) => listed.iter().find(|index| **index > at),
+            (Pane::Second, false) => listed.iter().rfind(|index| **index < at),
+        };
+        common.pane = Pane::Second;
+        match to {
+            Some(to) => common.choose_problem(*to),
+            None => common.say("no further problem this way"),
         }
     }
 
@@ -107,7 +112,12 @@ impl OverviewScreen {
         match common.pane {
             _ if common.is_full_screen => self.scroll = self.scroll.saturating_add_signed(by),
             Pane::Main => self.step_node(by),
-            Pane::Second => common.choose_problem(common.problem_index().saturating_add_signed(by)),
+            Pane::Second => {
+                let listed = common.problems_listed();
+                let at = listed.partition_point(|index| *index < common.problem_index());
+                let to = at.saturating_add_signed(by).min(listed.len().saturating_sub(1));
+                listed.get(to).into_iter().for_each(|to| common.choose_problem(*to));
+            }
         }
     }
 
@@ -147,6 +157,7 @@ impl Screen for OverviewScreen {
             sort: common.sorts.of(ScreenId::Overview),
         };
         self.table.settle(data, common.filter.as_ref(), key, common.refresh);
+        common.listed_problems = self.table.matching(&common.problems);
         let chrome = view::node_lines(self, common) - self.table.rows.len();
         let height = usize::from(self.areas(common, layout).nodes.height).saturating_sub(chrome);
         self.settle_rows(height);

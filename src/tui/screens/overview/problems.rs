@@ -11,7 +11,7 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
 use crate::tui::widgets::theme;
-use crate::wire::text::{self, count, display_safe, period, time_of_day_secs, type_label, wrap};
+use crate::wire::text::{self, display_safe, type_label, wrap};
 
 use super::state::OverviewScreen;
 
@@ -39,7 +39,8 @@ impl ProblemLine {
 
 /// The lines of the list: problems with their errors.
 pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine> {
-    common.problems.iter().enumerate().flat_map(|(i, problem)| {
+    let listed = common.problems_listed().into_iter();
+    listed.filter_map(|i| Some((i, common.problems.get(i)?))).flat_map(|(i, problem)| {
         let quote = problem.quote().map(|_| ProblemLine::Quote(i));
         [ProblemLine::Problem(i)].into_iter().chain(quote)
     })
@@ -87,7 +88,7 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
     vec![
         state(common, problem),
         plain(common.age(problem.since)),
-        plain(report::problem_node(problem) + &report::problem_stream(problem)),
+        plain(report::problem_client(problem)),
         plain(label),
         plain(sentence(common, problem)),
     ]
@@ -96,11 +97,17 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
 /// Draws the list. Returns the position of the selected problem if the list has the focus.
 pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<Position> {
     let (title, list) = layout::split(area, 1);
-    if common.problems.is_empty() {
+    let listed = common.problems_listed().len();
+    if listed == 0 {
         canvas.rule(title, "problems and waits", "");
-        canvas.text(list, " none", Role::Muted);
+        let none = if common.problems.is_empty() { " none" } else { " none in this scope" };
+        canvas.text(list, none, Role::Muted);
         return None;
     }
+    let heading = match listed < common.problems.len() {
+        true => format!("problems and waits, {listed} of {} in scope", common.problems.len()),
+        false => "problems and waits, worst first".to_owned(),
+    };
     let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let has_focus = common.pane == Pane::Second;
     let is_selected = |line: &ProblemLine| line.index() == common.problem_index();
@@ -111,7 +118,7 @@ pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<P
         0 => "Tab j next problem, Enter open".to_owned(),
         n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
-    canvas.rule(title, "problems and waits, worst first", &remark);
+    canvas.rule(title, &heading, &remark);
     let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
     let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
     let columns = columns(area.width < 100);
@@ -154,14 +161,7 @@ pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usiz
             lines.extend(field(&format!(" {label:<8} "), value, Role::Plain, width));
         }
     };
-    let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let mut since = format!("{}, {} ago", time(problem.since), common.age(problem.since));
-    if let (Some(last), 2..) = (problem.last, problem.count) {
-        since.push_str(&format!("; {} times, last {}", count(problem.count), time(last)));
-        if let Some(every) = problem.period.filter(|_| !common.clock.untimed) {
-            since.push_str(&format!(", every {}", period(every)));
-        }
-    }
+    let since = report::problem_since(problem, &common.clock, common.now, &common.zone);
     add("since", &since);
     add("blame", problem.blame.word());
     let messages = problem.messages.iter().take(MAX_SHOWN_MESSAGES);

@@ -1,14 +1,16 @@
 //! The table of nodes by types, and the policy of its refresh.
 
 use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::store::{StreamFact, SummaryFact, TypeState};
+use crate::engine::problems::ProblemFact;
+use crate::engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
 use crate::present::report::{Row, Rows, severity};
 use crate::tui::common::{RefreshPolicy, Sort};
 use crate::tui::data::{AppliedFilter, Data, ViewTime};
-use crate::wire::event::TypeUrl;
+use crate::wire::event::{StreamId, TypeUrl};
 
 /// The number of nodes above which healthy ones fold into one row.
 const MAX_UNFOLDED_NODES: usize = 50;
@@ -37,6 +39,10 @@ pub struct NodeTable {
     all_streams: Vec<Arc<StreamFact>>,
     /// All states at the moment of the table.
     all_states: Vec<Arc<SummaryFact>>,
+    /// The marks that tell clients with one node id apart.
+    marks: ClientMarks,
+    /// Streams and types that match the filter and the type in scope; `None` without both.
+    matched: Option<HashSet<(StreamId, TypeUrl)>>,
     key: Option<TableKey>,
     /// The table is made again after the next frame.
     pub is_behind: bool,
@@ -110,21 +116,39 @@ impl NodeTable {
         }
     }
 
+    /// Returns the indices of the problems that match the filter and the type in scope; `None`
+    /// without both.
+    pub fn matching(&self, problems: &[ProblemFact]) -> Option<Vec<usize>> {
+        let matched = self.matched.as_ref()?;
+        let streams: HashSet<StreamId> = matched.iter().map(|(stream, _)| *stream).collect();
+        let is_listed = |problem: &ProblemFact| match problem.type_url.is_empty() {
+            true => streams.contains(&problem.stream),
+            false => matched.contains(&(problem.stream, problem.type_url.clone())),
+        };
+        let listed = problems.iter().enumerate().filter(|(_, problem)| is_listed(problem));
+        Some(listed.map(|(at, _)| at).collect())
+    }
+
     fn read(&mut self, data: &dyn Data) {
         let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
         let cells: Vec<_> = data.summaries().into_iter().map(Arc::new).collect();
         self.streams = streams.len();
-        (self.all_streams, self.all_states) = (streams, cells);
+        (self.all_streams, self.all_states, self.marks) = (streams, cells, data.client_marks());
     }
 
     fn derive(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>, key: TableKey) {
-        let (streams, cells) = (&self.all_streams, &self.all_states);
+        let cells = &self.all_states;
         let shown = |cell: &&Arc<SummaryFact>| {
             key.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
                 && filter.is_none_or(|applied| data.cell_matches(applied, cell))
         };
-        let cells = cells.iter().filter(shown).cloned().collect();
-        let Rows { types, mut rows } = Rows::build(streams.clone(), cells);
+        let cells: Vec<Arc<SummaryFact>> = cells.iter().filter(shown).cloned().collect();
+        let is_narrowed = filter.is_some() || key.type_url.is_some();
+        let matched = cells.iter().filter(|_| is_narrowed);
+        let matched = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
+        self.matched = is_narrowed.then_some(matched);
+        let (streams, cells) = (&self.all_streams, cells);
+        let Rows { types, mut rows } = Rows::build(streams.clone(), cells, &self.marks);
         let nodes = rows.len();
         if filter.is_some() {
             rows.retain(|row| row.cells.iter().any(Option::is_some));

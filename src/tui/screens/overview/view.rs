@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use crate::present::report::Role;
+use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
 use crate::tui::widgets::layout::{self, Layout};
@@ -88,7 +88,7 @@ fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
     };
     let name = match is_problem {
         true => problems::detail_title(common),
-        false => format!("selected: {}", screen.row().map_or("", |row| row.name.as_str())),
+        false => format!("selected: {}", screen.row().map_or(String::new(), Row::full_name)),
     };
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height)) as u64;
     let remark = match (hidden, common.is_full_screen) {

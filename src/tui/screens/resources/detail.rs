@@ -5,11 +5,11 @@ use serde_json::Value;
 use crate::engine::nack::Extracted;
 use crate::engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact, Versions};
 use crate::engine::structured::StructuredFact;
+use crate::present::body_lines::{self, Folds, TreeLine};
 use crate::present::report::{self, Role};
 use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
 use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::tree::{self, Folds, TreeLine};
 use crate::wire::content::BlobId;
 use crate::wire::event::{ApiVersion, Seq, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, wrap};
@@ -309,7 +309,7 @@ impl ResourceDetail {
         let Some(body) = &self.body else {
             return self.lines.push(plain("(this content was discarded)".to_owned()));
         };
-        self.lines = tree::lines(body, &self.folds);
+        self.lines = body_lines::lines(body, &self.folds);
         if let Some(stream) = self.key.as_ref().map(|key| key.stream) {
             let fact = |link: &Link| {
                 let url = link.kind.type_url(ApiVersion::V3)?;

@@ -139,6 +139,9 @@ pub(super) fn show_referrers(screen: &mut ResourcesScreen, common: &mut Common) 
 /// Compares the resource with other content of the same name on another stream.
 fn compare_variants(screen: &ResourcesScreen, common: &mut Common) -> Outcome {
     let detail = &screen.detail;
+    if detail.fact.is_none() {
+        return Outcome::say(common, "choose a resource first");
+    }
     let differing = detail.fact.as_ref().and_then(|fact| {
         let other = detail.holders.iter().find(|other| other.hash != fact.hash)?;
         Some((fact, other.stream))

@@ -431,3 +431,47 @@ fn selected_name_below_headings_stays_in_the_window() {
         assert!(selected && tree.window.len() < 30, "{keys}");
     }
 }
+
+/// docs/protocol.md#h-05, #f-05
+#[test]
+fn marks_unanswered_warming_and_kept_resources() {
+    let vhds =
+        ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/delta-alias-collision.bad.xds"));
+    let resent = ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/delta-irv-resent.good.xds"));
+    let warming = ScriptedStore::of(include_str!("../../../../examples/warming.xds"));
+    let refused = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused.xds"));
+    let cases = [
+        (&vhds, "", "rc/y", "1", "» sent"),
+        (&resent, "]", " a ", "2", "» sent"),
+        (&warming, "", "reviews", "", "⋯ warming"),
+        (&refused, "", " cart ", "1", "! keeps 1"),
+        (&refused, "", " pay ", "2", "! keeps 1"),
+    ];
+    for (source, keys, name, version, state) in cases {
+        let shown = screen(&source.data(), &format!("{keys}4"), 120, 40);
+        let row = shown.lines().find(|row| row.contains(name) && row.contains(state));
+        assert!(row.is_some_and(|row| row.contains(version)), "{name} {state}: {shown}");
+    }
+    let answer = screen(&vhds.data(), "7", 120, 40);
+    assert!(answer.contains("» 1 not answered"), "{answer}");
+    let warm = screen(&warming.data(), "7", 120, 40);
+    assert!(!warm.contains("∅ warming"), "{warm}");
+}
+
+#[test]
+fn counts_what_waits_apart_from_what_is_missing() {
+    let source =
+        ScriptedStore::of(include_str!("../../../../tests/fixtures/misbehave/envoy-ads-endpoints.xds"));
+    let resources = screen(&source.data(), "4", 120, 40);
+    assert!(resources.contains("1 refused, 3 waiting") && resources.contains("⋯ 3"), "{resources}");
+    let names = screen(&source.data(), "7j", 120, 40);
+    let rows = names.lines().filter(|row| row.contains("waiting 3s")).count();
+    assert!(names.contains("3 waiting") && rows >= 3, "{names}");
+}
+
+#[test]
+fn group_row_has_nothing_to_compare_or_to_find_in() {
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "4ggD");
+    assert_eq!(model.common.notice.as_deref(), Some("choose a resource first"));
+}

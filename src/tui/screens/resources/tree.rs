@@ -3,7 +3,7 @@
 //! A type may have 100,000 resources, so only names are loaded, and facts only for rows on the
 //! screen.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::engine::store::{ResourceFact, SummaryFact};
@@ -88,6 +88,8 @@ pub enum ResourceRow {
     Resource {
         place: TreePath,
         fact: Option<Box<ResourceFact>>,
+        /// Waits for other resources.
+        is_warming: bool,
     },
 }
 
@@ -310,11 +312,17 @@ impl ResourceTree {
             self.window = self.rows_from(self.top, height);
         }
         let Some(stream) = self.stream else { return };
+        let mut names: HashMap<TypeUrl, Vec<Arc<str>>> = HashMap::new();
+        for place in self.window.iter().filter_map(ResourceRow::place) {
+            names.entry(place.type_url.clone()).or_default().extend(place.name.clone());
+        }
+        names.iter_mut().for_each(|(url, names)| *names = contents.warming_among(stream, url, names));
         for row in &mut self.window {
-            if let ResourceRow::Resource { place, fact } = row
+            if let ResourceRow::Resource { place, fact, is_warming } = row
                 && let Some(name) = &place.name
             {
                 *fact = contents.resource(stream, &place.type_url, name).map(Box::new);
+                *is_warming = names.get(&place.type_url).is_some_and(|warming| warming.contains(name));
             }
         }
     }
@@ -345,7 +353,7 @@ impl ResourceTree {
                 rows.push(ResourceRow::Authority { authority, names: list.count_with_prefix(own) });
             }
             prefix = own;
-            rows.push(ResourceRow::Resource { place, fact: None });
+            rows.push(ResourceRow::Resource { place, fact: None, is_warming: false });
         }
         rows.truncate(height);
         rows

@@ -8,6 +8,7 @@ use super::detail::ResourceDetail;
 use super::path::TreePath;
 use super::state::{Focus, ResourcesScreen, areas};
 use super::tree::{self, ResourceRow};
+use crate::engine::nack::RestUse;
 use crate::engine::store::{ResourceFact, ResourceState, Verdict, VersionFact};
 use crate::engine::structured::NameParts;
 use crate::present::authority::authority_text;
@@ -29,7 +30,8 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
         types.iter().map(|list| of(&list.fact)).sum::<u64>()
     };
     let mut words = vec![plural(sum(&|fact| fact.resources), "resource")];
-    for (n, word) in [(sum(&|fact| fact.refused), "refused"), (sum(&|fact| fact.missing), "not sent")] {
+    let (waiting, missing) = (sum(&|fact| fact.missing - fact.overdue), sum(&|fact| fact.overdue));
+    for (n, word) in [(sum(&|fact| fact.refused), "refused"), (waiting, "waiting"), (missing, "missing")] {
         if n > 0 {
             words.push(format!("{} {word}", count(n)));
         }
@@ -43,14 +45,23 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
 }
 
 /// The symbol and word of a resource's state.
-fn state(fact: &ResourceFact, glyphs: &Glyphs) -> Span {
-    match (&fact.refusal, fact.is_used_from_refused_push()) {
+fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
+    match (report::RefusedState::of(fact), fact.is_used_from_refused_push()) {
         (Some(_), _) if fact.refused => return span(format!("{} NACK", glyphs.bad), Role::Bad),
         (Some(_), true) => return span(format!("{} in use", glyphs.ok), Role::Ok),
+        (Some(state), false) if fact.in_force.is_some() => {
+            let good = fact.in_force.as_ref().map_or("", |known| &known.version);
+            let is_known = fact.refusal.as_ref().is_some_and(|refusal| refusal.rest == RestUse::NotUsed);
+            let text = if is_known { format!("keeps {good}") } else { state.in_force };
+            return span(format!("! {text}"), Role::Warn);
+        }
         (Some(_), false) => return span(format!("{} not used", glyphs.miss), Role::Warn),
         (None, _) => {}
     }
     match fact.state {
+        ResourceState::Present if is_warming => span(format!("{} warming", glyphs.wait), Role::Warn),
+        ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
+        _ if fact.is_stream_down => span(format!("{} closed", glyphs.ok), Role::Muted),
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
         _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),
@@ -127,8 +138,12 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 if list.fact.refused > 0 {
                     line.push(span(format!("  {} {}", glyphs.bad, count(list.fact.refused)), Role::Bad));
                 }
-                if list.fact.missing > 0 {
-                    line.push(span(format!("  {} {}", glyphs.miss, count(list.fact.missing)), Role::Warn));
+                let (waiting, missing) = (list.fact.missing - list.fact.overdue, list.fact.overdue);
+                if waiting > 0 {
+                    line.push(span(format!("  {} {}", glyphs.wait, count(waiting)), Role::Pending));
+                }
+                if missing > 0 {
+                    line.push(span(format!("  {} {}", glyphs.miss, count(missing)), Role::Warn));
                 }
                 line
             }
@@ -136,7 +151,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 let heading = structured::authority_heading(authority, *names);
                 vec![span(format!("   {}", display_safe(&heading)), Role::Muted)]
             }
-            ResourceRow::Resource { place, fact } => {
+            ResourceRow::Resource { place, fact, is_warming } => {
                 let name = tree_name(place);
                 let name = display_safe(&name);
                 let shown = cut_name(&name, room, glyphs.cut);
@@ -145,7 +160,8 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 vec![
                     plain(format!("     {} ", pad(&shown, room))),
                     plain(format!("{} ", pad(&cut(&seen, version, Keep::Tail, glyphs.cut), version))),
-                    fact.as_ref().map_or_else(|| span("-", Role::Muted), |fact| state(fact, glyphs)),
+                    fact.as_ref()
+                        .map_or_else(|| span("-", Role::Muted), |fact| state(fact, *is_warming, glyphs)),
                     span(fact.as_ref().map(|fact| ttl(common, fact)).unwrap_or_default(), Role::Muted),
                 ]
             }
@@ -204,7 +220,7 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 lines.push(vec![span(text, Role::Muted)]);
             }
             lines.extend(ttl_lines(common, detail.fact.as_ref(), usize::from(rest.width)));
-            lines.extend(detail.holders.iter().map(|holder| holder_line(screen, holder)));
+            lines.extend(detail.holders.iter().map(|holder| holder_line(screen, common, holder)));
             ("versions".to_owned(), detail.version_shown(), lines)
         }
     };
@@ -235,9 +251,9 @@ fn ttl_lines(common: &Common, fact: Option<&ResourceFact>, width: usize) -> Vec<
 }
 
 /// A node with a resource of this name, and whether the content is the same.
-fn holder_line(screen: &ResourcesScreen, holder: &ResourceFact) -> StyledLine {
+fn holder_line(screen: &ResourcesScreen, common: &Common, holder: &ResourceFact) -> StyledLine {
     let own = screen.detail.fact.as_ref().and_then(|fact| fact.hash.as_deref());
-    let node = holder.node.as_deref().map_or_else(|| format!("#{}", holder.stream.0), str::to_owned);
+    let node = common.client_name(holder.node.as_deref(), holder.stream);
     let version = holder.version.as_deref().unwrap_or("-");
     let (word, role) =
         if holder.hash.as_deref() == own { ("same", Role::Muted) } else { ("other content", Role::Warn) };

@@ -118,7 +118,9 @@ impl SubscriptionsScreen {
         if names.iter().any(|name| is_glob(name)) {
             self.globs.renew(store, stream, &url);
         }
+        let warming = store.warming_among(stream, &url, &names);
         let row = |name: Arc<str>| NameRow {
+            is_warming: warming.contains(&name),
             members: self.globs.of(&name).filter(|_| is_glob(&name)),
             fact: store.resource(stream, &url, &name),
             waits: store.pending_name(stream, &url, &name),

@@ -44,6 +44,8 @@ pub struct SubscriptionChange {
 pub struct NameRow {
     pub name: Arc<str>,
     pub fact: Option<ResourceFact>,
+    /// Waits for other resources.
+    pub is_warming: bool,
     /// The request for the name, while it is not answered.
     pub waits: Option<PendingNameFact>,
     pub asked: Option<(Seq, Time)>,

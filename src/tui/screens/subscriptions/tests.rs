@@ -113,3 +113,15 @@ fn sorts_names_by_the_last_choice() {
         }
     }
 }
+
+#[test]
+fn says_that_the_wildcard_waits_and_that_nothing_was_sent() {
+    let wild = ScriptedStore::of(include_str!("../../../../tests/fixtures/rows/L-17.xds"));
+    let shown = screen(&wild.data(), "7", 120, 30);
+    assert!(shown.contains("0 names, the wildcard is not answered"), "{shown}");
+    let absent = ScriptedStore::of(include_str!(
+        "../../../../tests/fixtures/lint/delta-subscribe-unanswered.good.xds"
+    ));
+    let shown = screen(&absent.data(), "7", 120, 30);
+    assert!(!shown.contains(" sent, nothing accepted"), "{shown}");
+}

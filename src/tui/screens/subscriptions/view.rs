@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::areas;
 use super::state::{NameRow, SubscribedType, SubscriptionsScreen};
-use crate::engine::store::{ResourceState, Wildcard};
+use crate::engine::store::{ResourceFact, ResourceState, TypeState, Wildcard};
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::{Common, Pane};
@@ -46,7 +46,11 @@ pub(super) fn summary(screen: &SubscriptionsScreen, common: &Common) -> String {
         if common.filter.is_some() { format!("{} of {all}", count(screen.len() as u64)) } else { all };
     let (owed, missing) = screen.of_type().map_or((0, 0), |of| (of.fact.missing, of.fact.overdue));
     if owed == 0 {
-        return format!("{shown}, all answered");
+        let state = screen.of_type().map(|of| of.fact.state);
+        return match state {
+            Some(TypeState::Wait | TypeState::Miss) => format!("{shown}, the wildcard is not answered"),
+            _ => format!("{shown}, all answered"),
+        };
     }
     let mut text = format!("{shown}, {} answered", count((screen.all() as u64).saturating_sub(owed)));
     for (n, word) in [(owed.saturating_sub(missing), "waiting"), (missing, "missing")] {
@@ -93,20 +97,33 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
     let version = fact.standing().map_or("", |version| version);
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
     match fact.state {
-        _ if fact.refused => span(format!("{} {version} rejected", glyphs.bad), Role::Bad),
-        _ if fact.is_in_unused_push() => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
+        _ if fact.refused => {
+            // A name that was asked for again is counted as waiting too.
+            let waits = if row.waits.is_some() { format!(", waiting{age}") } else { String::new() };
+            span(format!("{} {version} rejected{waits}", glyphs.bad), Role::Bad)
+        }
+        _ if fact.is_in_unused_push() => match report::RefusedState::of(fact) {
+            Some(state) if fact.in_force.is_some() => span(format!("! {}", state.in_force), Role::Warn),
+            _ => span(format!("{} {version} not used", glyphs.miss), Role::Warn),
+        },
         ResourceState::Present if row.members.is_some() => {
             let members = row.members.map(structured::glob_members).unwrap_or_default();
             span(format!("{} glob, members {members}", glyphs.ok), Role::Ok)
         }
         ResourceState::Empty => span(format!("{} glob, empty{by}", glyphs.miss), Role::Muted),
+        ResourceState::Present if row.is_warming => {
+            span(format!("{} {version} warming", glyphs.wait), Role::Warn)
+        }
+        ResourceState::Present if fact.is_unanswered => {
+            span(format!("{} {version} not answered", glyphs.sent), Role::Pending)
+        }
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),
         ResourceState::Absent if fact.is_missing() || row.waits.is_some() => {
             span(format!("{} missing{age}", glyphs.miss), Role::Warn)
         }
-        state => span(format!("{} {}{by}", glyphs.miss, state.word()), Role::Muted),
+        state => span(format!("- {}{by}", state.word()), Role::Muted),
     }
 }
 
@@ -282,10 +299,19 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if !fact.aliases.is_empty() {
         add("aliases", report::listed_names(&fact.aliases, 0));
     }
-    if let Some(version) = fact.version.as_deref().filter(|_| missing.is_none()) {
-        let accepted =
-            fact.acked_version.as_deref().map_or("nothing accepted".to_owned(), |v| format!("{v} accepted"));
-        add("version", format!("{version} sent, {accepted}"));
+    if let Some(versions) = versions(fact).filter(|_| missing.is_none()) {
+        add("version", versions);
     }
     lines
+}
+
+/// The versions of a resource that was sent: `2 sent, 1 accepted`.
+fn versions(fact: &ResourceFact) -> Option<String> {
+    if matches!(fact.state, ResourceState::Absent | ResourceState::Waiting) {
+        return None;
+    }
+    let shown = |version: &str| if version.is_empty() { "(no version)" } else { version }.to_owned();
+    let accepted = fact.acked_version.as_deref();
+    let accepted = accepted.map_or("nothing accepted".to_owned(), |v| format!("{} accepted", shown(v)));
+    Some(format!("{} sent, {accepted}", shown(fact.version.as_deref()?)))
 }

@@ -79,7 +79,7 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
     let after = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
     let after = after.map(|time| format!(" {time}")).unwrap_or_default();
     let node = match (&fact.node, common.scope.stream) {
-        (Some(node), None) => format!("{node}  "),
+        (Some(node), None) => format!("{}  ", common.client_name(Some(node), fact.stream)),
         _ => String::new(),
     };
     vec![

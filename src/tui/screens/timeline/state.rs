@@ -185,7 +185,12 @@ impl TimelineScreen {
 
     /// Rows found that arrived since following ended.
     pub fn new_below(&self) -> usize {
-        if self.is_following { 0 } else { self.index.len() - self.index.rank(self.seen) }
+        if self.is_following {
+            return 0;
+        }
+        // New rows above the selected one are not below.
+        let seen = self.selected.map_or(self.seen, |selected| self.seen.max(selected + 1));
+        self.index.len() - self.index.rank(seen)
     }
 
     /// Brings selection, scroll offset and loaded rows in line with the rows found. `needs_all`

@@ -46,8 +46,7 @@ pub(super) fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
     };
     let node = match (&fact.node, common.scope.stream) {
         (_, Some(_)) => String::new(),
-        (Some(node), None) => node.to_string(),
-        (None, None) => format!("#{}", fact.stream.0),
+        (node, None) => common.client_name(node.as_deref(), fact.stream),
     };
     let large = fact.size > GRPC_MESSAGE_LIMIT_BYTES;
     let delta = shown.delta.filter(|_| !common.clock.untimed);

@@ -7,7 +7,9 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use crate::engine::store::TypeState;
+use crate::tui::common::Pane;
 use crate::tui::data::{Info, TapFigures};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::stream::tests::states::state;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
@@ -280,4 +282,33 @@ fn names_what_an_updated_cluster_waits_for() {
     let line = shown.lines().find(|line| line.contains("cluster c waits for EDS c again"));
     assert!(line.is_some_and(|line| line.contains("n1") && line.contains("the server owes it")), "{shown}");
     assert!(shown.contains("WARMING") && !shown.contains("client owes"), "{shown}");
+}
+
+#[test]
+fn walk_of_problems_goes_on_after_a_visit_and_opens_their_nodes() {
+    let data = story();
+    let mut model = typed(&data, "}}<enter>");
+    assert_ne!(model.screen, ScreenId::Overview);
+    type_keys(&mut model, &data, "<esc>");
+    assert_eq!((model.common.pane, model.common.problem_index()), (Pane::Second, 1));
+    type_keys(&mut model, &data, "}");
+    let chosen = model.common.chosen_problem().map(|problem| (problem.stream, problem.node.clone()));
+    assert_eq!(model.common.problem_index(), 2);
+    let shown = drawn_text(&model);
+    assert_eq!(shown.matches('▸').count(), 1, "one cursor: {shown}");
+    type_keys(&mut model, &data, "2");
+    assert_eq!(model.common.scope.stream, chosen.map(|(stream, _)| stream));
+}
+
+#[test]
+fn filter_and_type_narrow_the_list_of_problems() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "");
+    let all = model.common.problems_listed().len();
+    type_keys(&mut model, &source.data(), "/type:cds<enter>");
+    let listed = model.common.problems_listed();
+    let is_cds = |at: &usize| model.common.problems[*at].type_url.as_str().ends_with(".Cluster");
+    assert!(!listed.is_empty() && listed.len() < all && listed.iter().all(is_cds), "{listed:?} of {all}");
+    let shown = drawn_text(&model);
+    assert!(shown.contains(&format!("{} of {all} in scope", listed.len())), "{shown}");
 }

@@ -22,6 +22,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         stream: StreamId(1),
         streams: 1,
         has_twin: false,
+        mark: None,
         node: Some(Arc::from("edge-gw-1")),
         type_url: url(Kind::Cds),
         at: Some(Seq(n)),
@@ -39,9 +40,11 @@ pub fn problems() -> Vec<ProblemFact> {
         version: PushedVersion::Whole("42".into()),
         implied: false,
         times: 3,
+        open: 1,
         first: at("14:01:58"),
         is_resent: true,
         in_force: Some("41".into()),
+        knows_in_force: true,
         message: Some(ERROR.into()),
         is_file: false,
         is_guess: false,
@@ -54,8 +57,10 @@ pub fn problems() -> Vec<ProblemFact> {
         requests: None,
         has_older: false,
         is_first: true,
+        unreadable: None,
         limit: None,
         needed_by: None,
+        broken: None,
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };

@@ -215,3 +215,15 @@ fn names_what_the_resources_of_a_response_wait_for() {
     assert!(shown.contains("the server owes it"), "{shown}");
     assert!(!at(2).contains("waits for"), "the first response is over");
 }
+
+#[test]
+fn new_rows_above_the_selected_one_are_not_below() {
+    let whole = story();
+    let mut data = Story { rows: whole.rows[..8].to_vec(), ..whole.clone() };
+    let mut model = typed(&data, "3k");
+    data.rows = whole.rows.clone();
+    update(&mut model, Msg::Changed, &data);
+    assert_eq!(model.screens.timeline.new_below(), 5);
+    type_keys(&mut model, &data, "jjjj");
+    assert_eq!(model.screens.timeline.new_below(), 2, "two of the new ones are not below");
+}

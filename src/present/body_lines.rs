@@ -16,7 +16,7 @@ const MAX_LINES: usize = 200_000;
 
 /// The values that are unfolded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Folds {
+pub struct Folds {
     /// No value is folded at first.
     pub all_open: bool,
     /// Paths that the user folded or unfolded.
@@ -28,15 +28,18 @@ impl Folds {
         (self.all_open || !large) != self.turned.contains(path)
     }
 
-    pub(crate) fn turn(&mut self, path: &str) {
+    /// Folds a value, or unfolds one that is folded.
+    pub fn turn(&mut self, path: &str) {
         if !self.turned.remove(path) {
             self.turned.insert(path.to_owned());
         }
     }
 }
 
+/// A line of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeLine {
+    /// The text, with its indent.
     pub text: String,
     /// The path of the field, `a.b[0].c`; for an item of a list, of its first field.
     pub path: String,
@@ -44,8 +47,8 @@ pub struct TreeLine {
     pub fold: Option<(String, bool)>,
 }
 
-/// The lines of a body, without its `@type`.
-pub(crate) fn lines(body: &Value, folds: &Folds) -> Vec<TreeLine> {
+/// Returns the lines of a body, without its `@type`.
+pub fn lines(body: &Value, folds: &Folds) -> Vec<TreeLine> {
     let mut tree = Tree { folds, out: Vec::new() };
     match body {
         Value::Object(members) => {

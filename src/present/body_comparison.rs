@@ -2,8 +2,7 @@
 
 use crate::engine::diff::LineDiff;
 use crate::engine::nack::RefusedResource;
-
-use crate::tui::widgets::tree::{self, Folds, TreeLine};
+use crate::present::body_lines::{self, Folds, TreeLine};
 
 /// Lines shown around a difference or a fault.
 const CONTEXT_LINES: usize = 2;
@@ -14,11 +13,12 @@ const MAX_COMPARED_LINES: usize = 4000;
 
 /// A line of either body, or of both.
 #[derive(Clone, Debug)]
-pub(super) struct LinePair {
+pub struct LinePair {
     /// The line of the good body.
     pub good: Option<usize>,
     /// The line of the rejected body.
     pub refused: Option<usize>,
+    /// Whether the lines differ.
     pub differs: bool,
     /// The reason of the client, if the line is at fault.
     pub why: Option<String>,
@@ -26,23 +26,27 @@ pub(super) struct LinePair {
     pub is_shown: bool,
 }
 
-/// A resource at fault. Made once, drawn often.
+/// The bodies of a resource at fault. Made once, drawn often.
 #[derive(Clone, Debug)]
-pub(super) struct BodyComparison {
+pub struct BodyComparison {
+    /// Name of the resource.
     pub name: String,
     /// The version of the good body; `None` if there is none.
     pub version: Option<String>,
+    /// The lines of the good body; empty if there is none.
     pub good: Vec<TreeLine>,
     /// `None` if the rejected body was discarded.
     pub refused: Option<Vec<TreeLine>>,
+    /// The lines of both bodies side by side.
     pub pairs: Vec<LinePair>,
 }
 
 impl BodyComparison {
-    pub(super) fn new(subject: &RefusedResource) -> BodyComparison {
+    /// Compares the bodies of a resource.
+    pub fn new(subject: &RefusedResource) -> BodyComparison {
         let open = Folds { all_open: true, ..Folds::default() };
         let lines = |body: &serde_json::Value| {
-            let mut lines = tree::lines(body, &open);
+            let mut lines = body_lines::lines(body, &open);
             lines.truncate(MAX_COMPARED_LINES);
             lines
         };
@@ -71,6 +75,26 @@ impl BodyComparison {
         }
         let version = subject.good.as_ref().map(|(version, _)| version.version.to_string());
         BodyComparison { name: subject.name.value.clone(), version, good, refused, pairs }
+    }
+
+    /// Returns the title of the good body: `last good 41`.
+    pub fn good_title(&self) -> Option<String> {
+        self.version.as_ref().map(|version| format!("last good {version}"))
+    }
+
+    /// Returns why there is no rejected body.
+    pub fn absence(&self) -> String {
+        format!("{}: its refused content is not held, or not in the push", self.name)
+    }
+
+    /// Returns the line of the good body in a pair.
+    pub fn good_line(&self, pair: &LinePair) -> Option<&str> {
+        self.good.get(pair.good?).map(|line| line.text.as_str())
+    }
+
+    /// Returns the line of the rejected body in a pair.
+    pub fn refused_line(&self, pair: &LinePair) -> Option<&str> {
+        self.refused.as_ref()?.get(pair.refused?).map(|line| line.text.as_str())
     }
 }
 

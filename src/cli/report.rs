@@ -1,0 +1,85 @@
+//! `report`: a source as one HTML page.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use crate::app::analysis::{self, Analysis};
+use crate::present::page::{self, PageSource};
+use crate::present::report;
+use crate::sources::{self, DecodingGaps};
+use crate::wire::text::{display_safe, size};
+
+use super::args::{Global, ReportArgs};
+use super::error::{CliError, Exit};
+use super::export::GapSink;
+use super::io::Io;
+use super::{offline, source};
+
+/// Argument of `--output` that stands for stdout.
+const STDOUT: &str = "-";
+
+pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let name = &args.source.source;
+    if args.source.keep_secrets {
+        return Err(CliError::usage("--keep-secrets is not supported: a report is made to be passed on"));
+    }
+    if args.output.is_none() && io.stdout_is_terminal {
+        let error = CliError::usage("a report is a page for a browser, and stdout is a terminal");
+        return Err(error.next(format!("xdscope report {name} --output report.html")));
+    }
+    let file = args.output.as_deref().filter(|path| *path != Path::new(STDOUT));
+    let source = &args.source;
+    let mut gaps = None;
+    let slot = &mut gaps;
+    let folded = source::fold(source, global, io, |catalog, clock, schema| {
+        let store = sources::store(offline::options(&source.timers), catalog, clock, schema);
+        let facts = Analysis::new(store, analysis::rules(schema));
+        GapSink { facts, gaps: slot.insert(DecodingGaps::new(schema)) }
+    })?
+    .map(|sink| sink.facts);
+    source::say_dropped(&folded.facts, source, global, io);
+    if folded.has_secrets {
+        let error = CliError::usage(format!("{name} contains secrets, and a report is made to be passed on"));
+        return Err(error.next(format!("xdscope redact {name} --output redacted.xdsrec")));
+    }
+    let mut notices = folded.notices;
+    notices.extend(gaps.as_ref().and_then(DecodingGaps::text));
+    let bytes = folded.size.map(|bytes| format!(", {}", size(bytes))).unwrap_or_default();
+    let form = format!("{}{bytes}", folded.format.word());
+    let (store, lint) = folded.facts.into_parts();
+    let facts = PageSource { name, form: &form, notices: &notices, version: env!("CARGO_PKG_VERSION") };
+    let text = page::write(facts, &store, lint.findings(), &folded.schema);
+    match file {
+        None => {
+            io.stdout.write_all(text.as_bytes())?;
+            io.flush()?;
+        }
+        Some(path) => save(path, args, &text, io)?,
+    }
+    if !global.quiet {
+        let problems = crate::engine::problems::problems(&store, lint.findings());
+        let to = file.map(|path| format!(" to {}", path.display())).unwrap_or_default();
+        let count = report::problem_count(&problems);
+        io.say(&display_safe(&format!("{count}; {} written{to}", size(text.len() as u64))));
+    }
+    Ok(Exit::Yes)
+}
+
+/// Writes the page to a file that only its owner can read.
+fn save(path: &Path, args: &ReportArgs, text: &str, io: &Io<'_>) -> Result<(), CliError> {
+    if super::export::is_source(path, &args.source.source, io) {
+        let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
+        return Err(error.next("--output OTHER-FILE"));
+    }
+    let written = create(path, args.force).and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|error| super::export::unwritable(path, error))
+}
+
+fn create(path: &Path, force: bool) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(!force).create(true).truncate(force);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}

@@ -1,0 +1,102 @@
+//! Each way in which a finding about something that lasts can end, for all such rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::objects;
+use crate::engine::lint::lasting_rules;
+
+/// The ways in which a finding can end. Each rule has a line for each way.
+const WAYS: [&str; 7] =
+    ["arrives", "removed", "unreferenced", "unsubscribed", "stream-ends", "client-gone", "corrected"];
+
+/// The client of scripts that do not name one.
+const NODE: &str = "node n1 agent=\"envoy/1.40.0\"";
+
+/// A way in which the findings of a rule end, or do not end.
+struct Way<'a> {
+    name: &'a str,
+    /// `ends`, `lasts` or `never`.
+    word: &'a str,
+    lines: Vec<&'a str>,
+}
+
+/// A rule with a script after which its finding lasts.
+struct Section<'a> {
+    rule: &'a str,
+    start: Vec<&'a str>,
+    ways: Vec<Way<'a>>,
+}
+
+/// Reads `tests/fixtures/lint/endings.txt`.
+fn sections(text: &str) -> Vec<Section<'_>> {
+    let mut sections: Vec<Section<'_>> = Vec::new();
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
+        if word == "rule" {
+            sections.push(Section { rule: rest, start: Vec::new(), ways: Vec::new() });
+            continue;
+        }
+        let section = sections.last_mut().expect("a rule");
+        match (word, section.ways.last_mut()) {
+            ("ends" | "lasts" | "never", _) => {
+                let (name, _) = rest.split_once(':').unwrap_or((rest, ""));
+                section.ways.push(Way { name, word, lines: Vec::new() });
+            }
+            (_, Some(way)) => way.lines.push(line),
+            (_, None) => section.start.push(line),
+        }
+    }
+    sections
+}
+
+/// Whether a finding of the rule lasts after a script, for `lint` and for `status`. `None` if there
+/// is no finding.
+fn lasts(rule: &str, lines: &[&str]) -> Option<bool> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.xds");
+    let node = if lines.iter().any(|line| line.starts_with("node")) { "" } else { NODE };
+    std::fs::write(&path, format!("{node}\n{}\n", lines.join("\n"))).unwrap();
+    let path = path.to_str().unwrap();
+    let lint = objects(&["lint", path, "-o", "jsonl"]);
+    let found: Vec<&Value> = lint.iter().filter(|finding| finding["rule"] == rule).collect();
+    let is_open = found.iter().any(|finding| finding["over"].is_null());
+    let status = objects(&["status", path, "-o", "jsonl"]);
+    let own =
+        status.iter().filter(|of| of["object"] == "problem" && of["rules"] == serde_json::json!([rule]));
+    for problem in own.filter(|problem| ["warn", "error"].iter().any(|word| problem["problem"] == *word)) {
+        assert_eq!(problem["urgency"] != "over", is_open, "{rule}: {lines:#?}\n{problem}");
+    }
+    (!found.is_empty()).then_some(is_open)
+}
+
+/// docs/protocol.md#h-04, docs/protocol.md#h-11, docs/protocol.md#g-02 and others
+#[test]
+fn findings_end_in_each_way_that_mends_them_and_not_before() {
+    let text = std::fs::read_to_string("tests/fixtures/lint/endings.txt").unwrap();
+    let sections = sections(&text);
+    let listed: BTreeSet<&str> = sections.iter().map(|section| section.rule).collect();
+    assert_eq!(listed, lasting_rules().collect(), "rules in tests/fixtures/lint/endings.txt");
+    let mut wrong = Vec::new();
+    for Section { rule, start, ways } in &sections {
+        let by_name: BTreeMap<&str, &Way<'_>> = ways.iter().map(|way| (way.name, way)).collect();
+        let missing = WAYS.iter().filter(|way| !by_name.contains_key(*way));
+        wrong.extend(missing.map(|way| format!("{rule} has no line for {way}")));
+        if lasts(rule, start) != Some(true) {
+            wrong.push(format!("{rule}: no finding lasts after the first lines"));
+        }
+        for Way { name, word, lines } in ways {
+            let after = |count: usize| lasts(rule, &[&start[..], &lines[..count]].concat());
+            let is_right = match *word {
+                "ends" => after(lines.len()) == Some(false) && after(lines.len() - 1) == Some(true),
+                "lasts" => after(lines.len()) == Some(true),
+                _ => lines.is_empty(),
+            };
+            if !is_right || !WAYS.contains(name) {
+                wrong.push(format!("{rule}: {word} {name}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,187 @@
+//! Tests of `report`.
+
+use std::fmt::Write as _;
+use std::io::Cursor;
+
+use serde_json::Value;
+
+use super::*;
+use crate::present::page::MAX_PAGE_BYTES;
+
+/// Returns the page of a script.
+fn page_of(script: String) -> String {
+    let environment = Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+    let output = environment.run(&["report", "-", "--output", "-"]);
+    assert_eq!(output.exit, Exit::Yes, "{}", output.err);
+    output.out
+}
+
+/// Returns the JSON of a block of data.
+fn block(page: &str, id: &str) -> Value {
+    let start = format!("id=\"{id}\">");
+    let text = page.split_once(&start).unwrap().1.split_once("</script>").unwrap().0;
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn page_has_verdict_problems_and_data() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
+    assert!(page.contains("3 problems</h1>") && page.contains("id=\"p3\""), "{page}");
+    assert!(page.contains("CDS NACK c2 keeps 41"), "the evidence is drawn");
+    let data = block(&page, "data");
+    let of = |kind: &str| data.as_array().unwrap().iter().filter(|of| of["object"] == kind).count();
+    assert_eq!((of("problem"), of("stream"), of("message")), (3, 2, 26));
+    let rows = block(&page, "rows");
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 28, "26 messages, 2 starts of streams");
+    assert_eq!(rows["left_out"], "");
+}
+
+#[test]
+fn page_has_cards_graphs_and_charts() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    let card = page.split_once("id=\"nack-20\"").unwrap().1.split_once("</article>").unwrap().0;
+    for text in ["NACK×2", "last good 41", "connect_timeout: 5s", "connect_timeout: 0s", "pushed #19 #21"] {
+        assert!(card.contains(text), "{text}: {card}");
+    }
+    let refused = run(&["report", "tests/fixtures/tui/refused.xds", "--output", "-"]).out;
+    assert!(page.contains("<path class=\"edge\"") && refused.contains("<path class=\"refused\""));
+    assert!(page.contains(">pushes 10, NACKs 3<"), "{page}");
+    assert!(page.contains("time from push to ACK or NACK: p50 "), "{page}");
+    let untimed = page_of("node a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n> cds v=1 n=a\n".to_owned());
+    assert!(!untimed.contains("NaN"), "{untimed}");
+}
+
+#[test]
+fn page_of_a_healthy_source_has_no_problems() {
+    let page = page_of("node a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n> cds v=1 n=a\n".to_owned());
+    assert!(page.contains("no problems") && page.contains("class=\"verdict good\""), "{page}");
+}
+
+#[test]
+fn texts_from_the_wire_are_not_markup() {
+    const PLANTED: &str = "</script><img src=x onerror=alert(1)>";
+    let script = format!(
+        "node \"n{PLANTED}\"\nstream 1 sotw cds\n> names=[\"r{PLANTED}\"]\n\
+         < v=\"v{PLANTED}\" n=\"o{PLANTED}\" [\"r{PLANTED}\"{{type: EDS}}]\n\
+         > v= n=\"o{PLANTED}\" names=[\"r{PLANTED}\"] nack=\"bad: {PLANTED}\"\n\
+         1 close status=14 \"gone: {PLANTED}\"\n\
+         stream 2 sotw eds\n> names=[\"c{PLANTED}\"]\n\
+         2 close status=14 \"gone: {PLANTED}\"\n"
+    );
+    let page = page_of(script);
+    assert!(page.contains("&lt;img src=x onerror=alert(1)&gt;"), "the texts are shown");
+    assert!(!page.contains("<img"), "{page}");
+    assert_eq!(page.matches("</script>").count(), 3, "rows, data, script");
+    assert_eq!(page.matches("<script").count(), 3);
+    assert!(block(&page, "data").to_string().contains(PLANTED), "the data are unchanged");
+}
+
+#[test]
+fn page_loads_nothing() {
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    let policy =
+        page.split_once("content=\"default-src &#39;none&#39;;").unwrap().1.split_once('"').unwrap().0;
+    assert_eq!(policy.matches("sha256-").count(), 2, "{policy}");
+    let body = page.split_once("</style>").unwrap().1;
+    for word in ["src=", "style=", "onclick=", "onload=", "<link", "<iframe", "<object", "@import", "url("] {
+        assert!(!body.contains(word), "{word}");
+    }
+    assert!(!page.split_once("</style>").unwrap().0.contains("url("));
+    assert_eq!(page.matches("<style>").count(), 1);
+}
+
+#[test]
+fn ten_thousand_messages_fit_into_the_limit() {
+    let mut script = String::from("node edge-gateway-1 cluster=edge\nstream 1 ads\n");
+    let mut at = 0;
+    for round in 0..3334 {
+        at += 40;
+        let kind = ["cds", "eds", "lds"][round % 3];
+        let names = if kind == "eds" { " names=[reviews ledger ratings]" } else { "" };
+        let resources =
+            if kind == "eds" { "reviews ledger ratings" } else { "\"outbound|9080||reviews.default\"" };
+        let _ = match round {
+            0..3 => writeln!(script, "+{at}ms 1 > {kind} v= n={names}"),
+            _ => Ok(()),
+        };
+        let _ = writeln!(
+            script,
+            "+{}ms 1 < {kind} v=2026-11-24T10-{round} n=nonce-{round:016x} [{resources}]",
+            at + 1
+        );
+        let _ =
+            writeln!(script, "+{}ms 1 > {kind} v=2026-11-24T10-{round} n=nonce-{round:016x}{names}", at + 9);
+        let _ =
+            writeln!(script, "+{}ms 1 > {kind} v=2026-11-24T10-{round} n=nonce-{round:016x}{names}", at + 19);
+    }
+    let page = page_of(script);
+    let rows = block(&page, "rows");
+    assert!(page.len() <= MAX_PAGE_BYTES, "{}", page.len());
+    assert_eq!(rows["rows"].as_array().unwrap().len(), 10_000);
+    assert!(rows["left_out"].as_str().unwrap().starts_with("the first "), "{}", rows["left_out"]);
+}
+
+#[test]
+fn long_texts_do_not_exceed_the_limit() {
+    let long = "x".repeat(40_000);
+    let mut script = String::new();
+    for stream in 1..=60 {
+        let _ = write!(
+            script,
+            "node \"n{stream}{long}\"\nstream {stream} sotw cds\n> names=[\"r{long}\"]\n< v=1 n=\"{long}\" [\"r{long}\"]\n\
+             > v= n=\"{long}\" names=[\"r{long}\"] nack=\"bad: {long}\"\n"
+        );
+    }
+    let page = page_of(script);
+    assert!(page.len() <= MAX_PAGE_BYTES, "{}", page.len());
+    assert!(page.contains("left out of this page: "), "the rest is counted");
+}
+
+#[test]
+fn page_has_no_secrets() {
+    let key = "the private key of edge-cert";
+    let page = run(&["report", GATEWAY, "--output", "-"]).out;
+    assert!(!page.contains(key));
+    let kept = run(&["report", GATEWAY, "--output", "-", "--keep-secrets"]);
+    assert_eq!((kept.exit, kept.out.as_str()), (Exit::Usage, ""), "{}", kept.err);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kept.xdsrec");
+    let path = path.to_str().unwrap();
+    run(&["export", GATEWAY, "--to", "xdsrec", "--output", path, "--keep-secrets"]);
+    let refused = run(&["report", path, "--output", "-"]);
+    assert_eq!((refused.exit, refused.out.as_str()), (Exit::Usage, ""));
+    assert!(
+        refused.err.contains("contains secrets") && refused.err.contains("xdscope redact"),
+        "{}",
+        refused.err
+    );
+}
+
+#[test]
+fn writes_a_private_file_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("report.html");
+    let path = path.to_str().unwrap();
+    let written = run(&["report", GATEWAY, "--output", path]);
+    assert_eq!(written.exit, Exit::Yes);
+    assert!(
+        written.err.starts_with("xdscope: 3 problems; ") && written.err.contains(path),
+        "{}",
+        written.err
+    );
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let again = run(&["report", GATEWAY, "--output", path]);
+    assert_eq!(again.exit, Exit::Unreadable);
+    assert!(again.err.contains("--force"), "{}", again.err);
+    assert_eq!(run(&["report", GATEWAY, "--output", path, "--force"]).exit, Exit::Yes);
+    let source = run(&["report", GATEWAY, "--output", GATEWAY, "--force"]);
+    assert!(source.err.contains("is the source"), "{}", source.err);
+    let terminal = Environment { terminal: true, ..Environment::default() }.run(&["report", GATEWAY]);
+    assert_eq!(terminal.exit, Exit::Usage);
+    assert!(terminal.err.contains("--output report.html"), "{}", terminal.err);
+}

@@ -1,0 +1,134 @@
+//! Resources that a NACK refuses, as long as no later response has corrected them.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::engine::session::{NackFact, ResourceEntry, ResourceState, Stream, Track};
+use crate::wire::event::{Seq, StreamId, Sym, TypeUrl};
+
+use super::Store;
+
+/// The first of the resources that a NACK refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedBy {
+    /// Name of the resource.
+    pub name: Arc<str>,
+    /// The refused version; empty for a removal, and if there is none.
+    pub version: Arc<str>,
+    /// Whether the client refuses the removal of the resource.
+    pub is_removal: bool,
+    /// The version that the client uses; `None` if the client uses none that is known.
+    pub in_force: Option<Arc<str>>,
+    /// Whether the client uses nothing if no such version is known.
+    pub knows_in_force: bool,
+    /// Number of other resources.
+    pub more: usize,
+}
+
+/// The kinds of refused resources, the one that a problem tells first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// The NACK names the resource.
+    Named,
+    /// The resource is in the refused response.
+    Rest,
+    /// The refused response removes the resource.
+    Removal,
+}
+
+/// The first refused resource of a NACK.
+#[derive(Clone, Copy)]
+struct First {
+    rank: Rank,
+    name: Sym,
+    /// The refused version; empty for a removal.
+    version: Sym,
+    /// Number of other resources of the rank.
+    more: usize,
+}
+
+/// Returns the first refused resource of each wanted NACK, in one pass over the refused names.
+fn firsts(track: &Track, is_wanted: impl Fn(Seq) -> bool) -> HashMap<Seq, First> {
+    let contents = track.refused.names().filter_map(|name| {
+        let of = track.refused.get(name)?;
+        let rank = if of.is_named { Rank::Named } else { Rank::Rest };
+        Some((of.nack, First { rank, name, version: of.version, more: 0 }))
+    });
+    let removals = track.refused.removed_names().filter_map(|name| {
+        let nack = track.refused.removal(name)?.nack;
+        Some((nack, First { rank: Rank::Removal, name, version: Sym::EMPTY, more: 0 }))
+    });
+    let mut firsts: HashMap<Seq, First> = HashMap::new();
+    for (nack, one) in contents.chain(removals).filter(|(nack, _)| is_wanted(*nack)) {
+        let known = firsts.entry(nack);
+        known
+            .and_modify(|known| match one.rank.cmp(&known.rank) {
+                Ordering::Less => *known = one,
+                Ordering::Equal if one.name < known.name => *known = First { more: known.more + 1, ..one },
+                Ordering::Equal => known.more += 1,
+                Ordering::Greater => {}
+            })
+            .or_insert(one);
+    }
+    firsts
+}
+
+impl Store {
+    /// Returns the first resource that a NACK names, and that no later response has corrected; if
+    /// the NACK names none, the first resource, or the first removal, of the refused response.
+    pub fn refused_by(&self, stream: StreamId, type_url: &TypeUrl, nack: Seq) -> Option<RefusedBy> {
+        let stream = self.engine.stream(stream)?;
+        self.refused_of_track(stream, stream.find(type_url)?, nack)
+    }
+
+    /// Returns the first refused resource of each NACK, as [`Store::refused_by`] does.
+    pub fn refused_by_nack(&self, stream: StreamId, type_url: &TypeUrl) -> HashMap<Seq, RefusedBy> {
+        let stream = self.engine.stream(stream);
+        let Some((stream, track)) = stream.and_then(|of| Some((of, of.find(type_url)?))) else {
+            return HashMap::new();
+        };
+        let firsts = firsts(track, |_| true).into_iter();
+        firsts.map(|(nack, first)| (nack, self.refused_fact(stream, track, first))).collect()
+    }
+
+    pub(crate) fn refused_of_track(&self, stream: &Stream, track: &Track, nack: Seq) -> Option<RefusedBy> {
+        let first = firsts(track, |of| of == nack).remove(&nack)?;
+        Some(self.refused_fact(stream, track, first))
+    }
+
+    /// Returns the resource that the client uses under a name, unless its time to live is over.
+    pub(crate) fn used_by_client(&self, track: &Track, name: Sym) -> Option<ResourceEntry> {
+        let in_force = track.in_force(&self.catalog, name)?;
+        let slot = track.sent.get(&self.catalog, name);
+        let (state, _) = track.resource_state(&self.catalog, name, slot.as_ref(), self.now(), self.limits());
+        (state != ResourceState::Expired).then_some(in_force)
+    }
+
+    fn refused_fact(&self, stream: &Stream, track: &Track, first: First) -> RefusedBy {
+        let in_force = self.used_by_client(track, first.name);
+        RefusedBy {
+            name: self.text(first.name),
+            version: self.text(first.version),
+            is_removal: first.rank == Rank::Removal,
+            in_force: in_force.map(|entry| self.text(entry.version)),
+            knows_in_force: !stream.open.partial,
+            more: first.more,
+        }
+    }
+
+    /// Whether the client has accepted a later version of what a NACK refused.
+    ///
+    /// A delta stream accepts each resource by itself: of the first refused resources, the client
+    /// must have accepted one in a later response.
+    pub fn has_accepted_later(&self, stream: StreamId, type_url: &TypeUrl, nack: &NackFact) -> bool {
+        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
+        let (Some(track), Some(refused)) = (track, nack.refused) else { return false };
+        let is_later = |name: &Arc<str>| {
+            let name = crate::engine::session::named(&self.catalog, name)?;
+            let entry = track.accepted.get(&self.catalog, name)?;
+            Some(track.responses.get(entry.order)?.seq > refused)
+        };
+        nack.resources.is_empty() || nack.resources.iter().any(|of| is_later(&of.name).unwrap_or(false))
+    }
+}

@@ -1,0 +1,86 @@
+//! The facts of the page as the objects of `-o json`.
+
+use serde_json::Value;
+
+use crate::engine::problems::{findings_by_cause, group_numbers};
+use crate::present::json;
+use crate::wire::text::{count, plural};
+
+use super::Page;
+use super::html::{Html, json_bytes};
+
+/// Bytes of the objects.
+const MAX_BYTES: usize = 500_000;
+
+/// Adds one array of objects, as many as fit into `room` bytes.
+///
+/// Problems come first, then states, streams, findings, and the newest messages.
+pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
+    let clock = page.store.clock();
+    let mut block = DataBlock { room: room.min(MAX_BYTES).saturating_sub(300), parts: Vec::new(), left: 0 };
+    for problem in &page.problems {
+        block.add(&json::problem(problem, page.findings, &clock));
+    }
+    let warming = page.store.warming();
+    for state in page.store.states() {
+        block.add(&json::complete_state(&state, (&warming, None), page.store, page.schema));
+    }
+    for stream in &page.streams {
+        block.add(&json::stream_with_node(stream, page.store, page.schema));
+    }
+    let groups = findings_by_cause(&page.problems, page.findings);
+    for (finding, group) in page.findings.iter().zip(group_numbers(&groups, page.findings.len())) {
+        block.add(&json::finding(finding, Some(group), &clock));
+    }
+    let at = block.parts.len();
+    let rows = page.store.first_row()..page.store.rows();
+    let (all, mut shown) = (page.store.messages(), 0);
+    for fact in rows.rev().filter_map(|row| page.store.row(row)).filter(|fact| fact.n.is_some()) {
+        if !block.fits(&json::complete_message(&fact, page.store)) {
+            break;
+        }
+        shown += 1;
+    }
+    if let Some(messages) = block.parts.get_mut(at..) {
+        messages.reverse();
+    }
+    html.raw("<footer class=\"muted\"><p>Made by xdscope ");
+    html.text(page.source.version);
+    html.raw(". The block <code>data</code> of this page has ");
+    html.text(&plural(block.parts.len() as u64, "object"));
+    html.raw(" of <code>-o json</code>, with ");
+    html.text(&format!("{} of {}", count(shown), plural(all, "message")));
+    if block.left > 0 {
+        html.text(&format!("; {} did not fit", plural(block.left, "other object")));
+    }
+    html.raw(".</p></footer>\n");
+    html.json("data", &format!("[{}]", block.parts.join(",\n")));
+}
+
+/// Objects that fit into a number of bytes.
+struct DataBlock {
+    room: usize,
+    parts: Vec<String>,
+    /// Objects that did not fit.
+    left: u64,
+}
+
+impl DataBlock {
+    fn add(&mut self, object: &Value) {
+        if !self.fits(object) {
+            self.left += 1;
+        }
+    }
+
+    /// Adds an object if it fits.
+    fn fits(&mut self, object: &Value) -> bool {
+        let text = object.to_string();
+        let bytes = json_bytes(&text) + 2;
+        let fits = bytes <= self.room;
+        if fits {
+            self.room -= bytes;
+            self.parts.push(text);
+        }
+        fits
+    }
+}

@@ -1,0 +1,244 @@
+//! The graphs of the clients as SVG.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::engine::graph::{self, Graph};
+use crate::engine::store::{StreamFact, TypeState};
+use crate::present::graph::{Drawing, DrawnBox, KIND_CHAIN, drawing};
+use crate::present::report;
+use crate::wire::event::{Kind, StreamId};
+use crate::wire::text::{Keep, count, cut, plural};
+
+use super::Page;
+use super::html::{Html, bounded};
+
+/// Bytes of the graphs.
+const MAX_BYTES: usize = 250_000;
+/// Graphs of the page.
+const MAX_GRAPHS: usize = 6;
+/// Boxes of a graph. Those with a problem come first.
+const MAX_BOXES: usize = 60;
+/// Resources of a client beyond which the graph takes too long.
+const MAX_RESOURCES: u64 = 20_000;
+
+/// Size of a box, and the gaps between boxes, in pixels.
+const BOX: (usize, usize) = (190, 52);
+const GAP: (usize, usize) = (112, 14);
+/// Characters of a line in a box.
+const MAX_LINE: usize = 26;
+
+/// A client: its streams, and its name.
+struct DrawnClient {
+    streams: Vec<StreamId>,
+    name: String,
+    has_problem: bool,
+}
+
+/// Returns the clients that have open streams, those with problems first. A source that has ended
+/// keeps the clients of its last streams.
+fn clients(page: &Page<'_>) -> Vec<DrawnClient> {
+    let is_xds = |stream: &&StreamFact| stream.variant.is_some() && !stream.is_attempt();
+    let sets: BTreeSet<Vec<StreamId>> = page
+        .streams
+        .iter()
+        .filter(is_xds)
+        .map(|stream| graph::streams_of(page.store, stream.stream))
+        .collect();
+    let continued: BTreeSet<StreamId> =
+        page.streams.iter().filter_map(|stream| stream.reconnect_of).collect();
+    let is_last = |set: &&Vec<StreamId>| !set.iter().all(|stream| continued.contains(stream));
+    let client = |streams: &Vec<StreamId>| {
+        let stream = page.streams.iter().find(|stream| streams.contains(&stream.stream));
+        let has_problem =
+            page.problems.iter().any(|problem| problem.is_wrong() && streams.contains(&problem.stream));
+        DrawnClient {
+            streams: streams.clone(),
+            name: stream.map(report::node_name).unwrap_or_default(),
+            has_problem,
+        }
+    };
+    let mut clients: Vec<DrawnClient> = sets.iter().filter(is_last).map(client).collect();
+    clients.sort_by_key(|client| !client.has_problem);
+    clients
+}
+
+/// Adds the graphs of the first clients.
+pub(super) fn graphs(page: &Page<'_>, html: &mut Html) {
+    html.raw("<section id=\"graphs\" aria-labelledby=\"graphs-title\">");
+    html.element("h2", &[("id", "graphs-title")], "Graph");
+    html.raw(
+        "<p class=\"muted\">The resources of each client and how they refer to each other. Solid: in force, or \
+         sent and not answered. Dashed: in a refused update only, or not there.</p>",
+    );
+    let clients = clients(page);
+    let mut shown = Vec::new();
+    let mut untold = 0;
+    for client in &clients {
+        let summaries = client.streams.iter().flat_map(|stream| page.store.summaries_of(*stream));
+        let resources: u64 =
+            summaries.filter(|fact| fact.state != TypeState::Idle).map(|fact| fact.resources).sum();
+        if shown.len() == MAX_GRAPHS || resources > MAX_RESOURCES {
+            untold += 1;
+            continue;
+        }
+        let graph = Graph::of(page.store, page.schema, &client.streams);
+        let now = (!page.store.clock().untimed).then(|| page.store.now());
+        if !graph.nodes.is_empty() {
+            shown.push((client, drawing(&graph, now)));
+        }
+    }
+    let left = bounded(html, MAX_BYTES, &shown, |html, (client, drawing)| {
+        figure(page, client, drawing, html);
+    });
+    if shown.is_empty() && untold == 0 {
+        html.element("p", &[("class", "muted")], "no resources");
+    }
+    let left = left + untold;
+    if left > 0 {
+        let command = format!("xdscope export {} --to dot --node NAME", page.source.name);
+        super::left_out(html, &plural(left as u64, "more client"), &command);
+    }
+    html.raw("</section>\n");
+}
+
+/// The column of a type: listeners, routes, clusters, endpoints, others.
+fn column(kind: Kind) -> usize {
+    let kind = match kind {
+        Kind::Srds | Kind::Vhds => Kind::Rds,
+        kind => kind,
+    };
+    KIND_CHAIN.iter().position(|(of, _)| *of == kind).unwrap_or(KIND_CHAIN.len() - 1)
+}
+
+/// Returns the boxes to show: at most [`MAX_BOXES`], those with a problem first.
+fn chosen(drawing: &Drawing) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..drawing.boxes.len()).collect();
+    order.sort_by_key(|at| !drawing.boxes.get(*at).is_some_and(|of| of.is_troubled));
+    order.truncate(MAX_BOXES);
+    order.sort_unstable();
+    order
+}
+
+/// Returns the place of each box: column and row; `None` for boxes that are not shown.
+fn layout(drawing: &Drawing) -> Vec<Option<(usize, usize)>> {
+    let mut places: Vec<Option<(usize, usize)>> = vec![None; drawing.boxes.len()];
+    let chosen = chosen(drawing);
+    for of_column in 0..KIND_CHAIN.len() {
+        let is_here = |at: &&usize| drawing.boxes.get(**at).is_some_and(|of| column(of.kind) == of_column);
+        let mut members: Vec<usize> = chosen.iter().filter(is_here).copied().collect();
+        // Near the boxes that refer to it.
+        members.sort_by_key(|at| {
+            let users = drawing.arrows.iter().filter(|arrow| arrow.to == *at);
+            let rows: Vec<usize> = users
+                .filter_map(|arrow| places.get(arrow.from).copied().flatten())
+                .map(|place| place.1)
+                .collect();
+            let mean = (rows.iter().sum::<usize>() * 100).checked_div(rows.len());
+            (mean.unwrap_or(usize::MAX), *at)
+        });
+        for (row, at) in members.into_iter().enumerate() {
+            if let Some(place) = places.get_mut(at) {
+                *place = Some((of_column, row));
+            }
+        }
+    }
+    places
+}
+
+fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut Html) {
+    let places = layout(drawing);
+    let used: BTreeSet<usize> = places.iter().flatten().map(|place| place.0).collect();
+    let x = |column: usize| used.iter().position(|of| *of == column).unwrap_or(0) * (BOX.0 + GAP.0) + 4;
+    let y = |row: usize| row * (BOX.1 + GAP.1) + 4;
+    let rows = places.iter().flatten().map(|place| place.1 + 1).max().unwrap_or(0);
+    // Room for arrows within a column.
+    let (width, height) = (used.len() * (BOX.0 + GAP.0) - GAP.0 + 48, rows * (BOX.1 + GAP.1) - GAP.1 + 8);
+    html.raw("<figure>");
+    html.element("figcaption", &[], &client.name);
+    let label = format!("Graph of {}", client.name);
+    html.open("section", &[("class", "scroll graph"), ("tabindex", "0"), ("aria-label", &label)]);
+    let size = format!("0 0 {width} {height}");
+    let (width, height) = (width.to_string(), height.to_string());
+    html.open(
+        "svg",
+        &[
+            ("viewBox", &size),
+            ("width", &width),
+            ("height", &height),
+            ("role", "img"),
+            ("aria-label", &label),
+        ],
+    );
+    for arrow in &drawing.arrows {
+        let ends = places.get(arrow.from).copied().flatten().zip(places.get(arrow.to).copied().flatten());
+        let Some((from, to)) = ends else { continue };
+        let (x1, y1) = (x(from.0) + BOX.0, y(from.1) + BOX.1 / 2);
+        let (mut x2, y2) = (x(to.0), y(to.1) + BOX.1 / 2);
+        let mut bend = x1 + GAP.0 / 2;
+        let mut turn = x2.saturating_sub(GAP.0 / 2);
+        if to.0 <= from.0 {
+            x2 = x(to.0) + BOX.0;
+            bend = x1.max(x2) + 40;
+            turn = bend;
+        }
+        let mut path = String::new();
+        let _ = write!(path, "M{x1} {y1}C{bend} {y1} {turn} {y2} {x2} {y2}");
+        let class = match (arrow.is_refused, &arrow.gap) {
+            (true, _) => "refused",
+            (false, Some(_)) => "gap",
+            (false, None) => "edge",
+        };
+        html.open("path", &[("class", class), ("d", &path)]);
+        let title = match &arrow.gap {
+            Some(gap) => format!("{}: {gap}", arrow.path),
+            None => arrow.path.clone(),
+        };
+        html.element("title", &[], &cut(&title, 200, Keep::Head, "…"));
+        html.raw("</path>");
+        if let Some(gap) = &arrow.gap {
+            let (x, y) = (((x1 + x2) / 2).to_string(), ((y1 + y2) / 2).saturating_sub(4).to_string());
+            html.element("text", &[("class", "gap"), ("x", &x), ("y", &y), ("text-anchor", "middle")], gap);
+        }
+    }
+    for (of, place) in drawing.boxes.iter().zip(&places) {
+        if let Some((column, row)) = place {
+            draw_box(html, of, x(*column), y(*row));
+        }
+    }
+    html.raw("</svg></section>");
+    let shown = places.iter().flatten().count();
+    if shown < drawing.boxes.len() {
+        let what = format!(
+            "{} of {} resources",
+            count((drawing.boxes.len() - shown) as u64),
+            count(drawing.boxes.len() as u64)
+        );
+        let command = format!(
+            "xdscope export {} --to dot --stream '#{}'",
+            page.source.name,
+            client.streams.first().map_or(0, |of| of.0)
+        );
+        super::left_out(html, &what, &command);
+    }
+    html.raw("</figure>\n");
+}
+
+fn draw_box(html: &mut Html, of: &DrawnBox, x: usize, y: usize) {
+    let dashed = if of.is_dashed { " dashed" } else { "" };
+    html.open("g", &[("class", &format!("box {}{dashed}", of.color))]);
+    html.element("title", &[], &cut(&of.lines.join(" "), 200, Keep::Head, "…"));
+    let (width, height) = (BOX.0.to_string(), BOX.1.to_string());
+    let (left, top) = (x.to_string(), y.to_string());
+    html.open("rect", &[("x", &left), ("y", &top), ("width", &width), ("height", &height), ("rx", "6")]);
+    html.raw("</rect>");
+    let [kind, name, state] = &of.lines;
+    let left = (x + 10).to_string();
+    let lines = [("kind", kind, 15), ("name", name, 31), ("state", state, 45)];
+    for (class, text, below) in lines {
+        let keep = if class == "name" { Keep::Tail } else { Keep::Head };
+        let text = cut(text, MAX_LINE, keep, "…");
+        html.element("text", &[("class", class), ("x", &left), ("y", &(y + below).to_string())], &text);
+    }
+    html.raw("</g>");
+}

@@ -1,0 +1,105 @@
+//! The matrix of nodes by types.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::activity::Activity;
+use crate::engine::store::TypeState;
+use crate::present::report::{self, Row, Rows};
+use crate::wire::event::{StreamId, Variant};
+use crate::wire::text::{age, latency, plural, type_label};
+
+use super::Page;
+use super::html::{Html, bounded, cell, class};
+
+/// Bytes of the matrix.
+const MAX_BYTES: usize = 200_000;
+
+/// Adds the matrix, worst first.
+pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
+    let store = page.store;
+    let streams = page.streams.iter().cloned().map(Arc::new).collect();
+    let matrix = Rows::build(streams, store.summaries().into_iter().map(Arc::new).collect(), &page.marks);
+    html.raw("<section id=\"matrix\" aria-labelledby=\"matrix-title\">");
+    html.element("h2", &[("id", "matrix-title")], "Nodes and types");
+    html.raw("<section class=\"scroll\" tabindex=\"0\" aria-label=\"Table of nodes and types\">");
+    html.raw("<table class=\"matrix\"><thead><tr><th scope=\"col\">node</th><th scope=\"col\">variant</th>");
+    for url in &matrix.types {
+        html.element("th", &[("scope", "col"), ("title", url.as_str())], &cell(&type_label(url.as_str())));
+    }
+    html.raw("<th scope=\"col\">pushes</th><th scope=\"col\">ACK p50</th><th scope=\"col\">p99</th><th scope=\"col\">problems</th>");
+    html.raw("</tr></thead><tbody>");
+    let mut problems: HashMap<StreamId, Vec<usize>> = HashMap::new();
+    for (at, problem) in page.problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
+        problems.entry(problem.stream).or_default().push(at);
+    }
+    let left = bounded(html, MAX_BYTES, &matrix.rows, |html, row| {
+        let of_row = row.streams.iter().filter_map(|stream| problems.get(&stream.stream)).flatten();
+        let of_row: Vec<usize> = of_row.copied().collect();
+        line(page, (&matrix, activity), row, &of_row, html);
+    });
+    html.raw("</tbody></table></section>");
+    if left > 0 {
+        let command = format!("xdscope status {}", page.source.name);
+        super::left_out(html, &plural(left as u64, "more node"), &command);
+    }
+    html.raw("</section>\n");
+}
+
+fn line(
+    page: &Page<'_>,
+    (matrix, activity): (&Rows, &Activity),
+    row: &Row,
+    problems: &[usize],
+    html: &mut Html,
+) {
+    let store = page.store;
+    let untimed = store.clock().untimed;
+    html.raw("<tr>");
+    html.element("th", &[("scope", "row")], &cell(&row.title()));
+    html.element("td", &[("class", "muted")], row.variant.map_or("opaque", Variant::word));
+    let columns = matrix.types.len().max(1).to_string();
+    if row.is_closed() {
+        let ended = report::ended(row, (!untimed).then(|| store.now()), "×");
+        html.element("td", &[("class", "muted"), ("colspan", &columns)], &ended);
+    } else if row.variant.is_none() {
+        html.element("td", &[("class", "muted"), ("colspan", &columns)], &row.opaque());
+    } else {
+        for cell in &row.cells {
+            let Some(fact) = cell else {
+                html.raw("<td class=\"muted\">idle</td>");
+                continue;
+            };
+            let (_, role) = report::state_word(fact.state);
+            html.open("td", &[]);
+            html.element("span", &[("class", &format!("state {}", class(role)))], &{
+                report::state_text(fact.state, &**fact, "×")
+            });
+            if fact.state != TypeState::Idle && !untimed {
+                let newest = fact.last_nack.map(|(_, at)| at);
+                let from = report::age_from(fact.state, fact.since, newest);
+                html.raw(" ");
+                html.element("span", &[("class", "muted")], &age(store.now().since(from)));
+            }
+            html.raw("</td>");
+        }
+    }
+    html.raw("<td>");
+    super::charts::sparkline(html, &activity.pushes_of(row.streams.iter().map(|stream| stream.stream)));
+    html.raw("</td>");
+    let ack = store.ack_ms(row.streams.iter().map(|stream| stream.stream));
+    let time = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency);
+    let (p50, p99) = ack.map_or(("-".to_owned(), "-".to_owned()), |(p50, p99)| (time(p50), time(p99)));
+    html.element("td", &[("class", "number")], &p50);
+    html.element("td", &[("class", "number")], &p99);
+    html.raw("<td>");
+    for at in problems {
+        let Some(problem) = page.problems.get(*at) else { continue };
+        let (word, role) = report::problem_word(problem);
+        let attributes = [("class", class(role)), ("href", &*format!("#p{}", at + 1))];
+        html.element("a", &attributes, word);
+        html.raw(" ");
+    }
+    html.raw("</td></tr>\n");
+}

@@ -1,0 +1,165 @@
+//! The verdict, and the problems with their evidence.
+
+use jiff::tz::TimeZone;
+
+use crate::engine::problems::{ProblemFact, Urgency};
+use crate::present::report::{self, Role};
+use crate::wire::event::{Dir, Seq};
+use crate::wire::text::{Keep, count, cut, plural};
+
+use super::Page;
+use super::html::{Html, bounded, class};
+use super::row::RowCells;
+
+/// Bytes of the problems.
+const MAX_BYTES: usize = 300_000;
+/// Characters of the words of a client.
+const MAX_QUOTE_CHARS: usize = 4_000;
+
+/// Returns the role of the verdict.
+fn verdict_role(problems: &[ProblemFact]) -> Role {
+    match problems.iter().map(|problem| problem.urgency).max() {
+        Some(Urgency::Error) => Role::Bad,
+        Some(Urgency::Warning) => Role::Warn,
+        _ => Role::Ok,
+    }
+}
+
+/// Adds the verdict: the number of problems, and the worst one.
+pub(super) fn verdict(page: &Page<'_>, html: &mut Html) {
+    let role = verdict_role(&page.problems);
+    let mark = match role {
+        Role::Bad => "✗",
+        Role::Warn => "!",
+        _ => "✓",
+    };
+    html.open("header", &[("class", &format!("verdict {}", class(role))), ("id", "verdict")]);
+    html.open("p", &[("class", "brand")]);
+    html.element("strong", &[], "xdscope report");
+    html.raw(" ");
+    html.element("span", &[("class", "wire")], page.source.name);
+    html.close("p");
+    html.open("h1", &[]);
+    html.element("span", &[("class", "mark"), ("aria-hidden", "true")], mark);
+    html.raw(" ");
+    html.text(&report::problem_count(&page.problems));
+    html.close("h1");
+    if let Some(worst) = page.problems.first().filter(|problem| problem.is_wrong()) {
+        html.open("p", &[("class", "lead")]);
+        html.element("a", &[("href", "#p1")], &report::problem_place(worst));
+        html.raw(" ");
+        html.text(&report::problem(worst, &page.store.clock()));
+        html.close("p");
+    }
+    html.open("p", &[("class", "muted")]);
+    html.text(&page.summary());
+    html.close("p");
+    html.close("header");
+    html.raw("\n");
+}
+
+/// Adds the problems, each with its evidence.
+pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
+    html.raw("<section id=\"problems\" aria-labelledby=\"problems-title\">");
+    html.element("h2", &[("id", "problems-title")], "Problems");
+    if page.problems.is_empty() {
+        html.element("p", &[("class", "muted")], "none");
+    } else {
+        html.raw("<ol class=\"cards\">");
+        let numbered: Vec<(usize, &ProblemFact)> = page.problems.iter().enumerate().collect();
+        let left = bounded(html, MAX_BYTES, &numbered, |html, (at, problem)| card(page, *at, problem, html));
+        html.raw("</ol>");
+        if left > 0 {
+            let command = format!("xdscope status {} -o json", page.source.name);
+            super::left_out(html, &plural(left as u64, "more problem"), &command);
+        }
+    }
+    html.raw("</section>\n");
+}
+
+fn card(page: &Page<'_>, at: usize, problem: &ProblemFact, html: &mut Html) {
+    let clock = page.store.clock();
+    let (word, role) = report::problem_word(problem);
+    html.raw("<li>");
+    html.open("article", &[("class", &format!("card {}", class(role))), ("id", &format!("p{}", at + 1))]);
+    html.raw("<h3>");
+    html.element("span", &[("class", &format!("badge {}", class(role)))], word);
+    html.raw(" ");
+    html.text(&report::problem_place(problem));
+    html.raw("</h3>");
+    html.element("p", &[], &report::problem(problem, &clock));
+    if let Some(text) = problem.quote() {
+        quote(html, text);
+    }
+    html.raw("<dl>");
+    let since = report::problem_since(problem, &clock, page.store.now(), &TimeZone::UTC);
+    super::item(html, "since", &since);
+    super::item(html, "blame", problem.blame.word());
+    let rules = page.rules_of(problem);
+    if !rules.is_empty() {
+        html.raw("<div><dt>rules</dt><dd>");
+        for (at, rule) in rules.iter().enumerate() {
+            if at > 0 {
+                html.raw(", ");
+            }
+            html.element("a", &[("href", &format!("#rule-{}", rule.id))], rule.id);
+        }
+        html.raw("</dd></div>");
+    }
+    html.raw("<div><dt>more</dt><dd>");
+    html.element("code", &[], &report::next_step(problem, page.source.name));
+    html.raw("</dd></div></dl>");
+    evidence(page, problem, html);
+    html.raw("</article></li>\n");
+}
+
+/// Adds the words of a client.
+pub(super) fn quote(html: &mut Html, text: &str) {
+    let end = text.char_indices().nth(MAX_QUOTE_CHARS).map_or(text.len(), |(at, _)| at);
+    html.raw("<blockquote>");
+    html.lines(text.get(..end).unwrap_or_default());
+    html.raw("</blockquote>");
+    if end < text.len() {
+        let rest = count((text.len() - end) as u64);
+        html.element("p", &[("class", "muted")], &format!("{rest} more bytes"));
+    }
+}
+
+/// Adds the messages of a problem, drawn between client and server.
+fn evidence(page: &Page<'_>, problem: &ProblemFact, html: &mut Html) {
+    let row = |n: &Seq| page.store.row(page.store.row_of(*n)?);
+    let mut messages: Vec<Seq> = problem.messages.clone();
+    messages.sort_unstable();
+    let facts: Vec<_> = messages.iter().filter_map(row).collect();
+    if facts.is_empty() {
+        return;
+    }
+    html.raw("<div class=\"ends muted\" aria-hidden=\"true\"><span>client</span><span>server</span></div>");
+    html.raw("<ol class=\"ladder\">");
+    let mut before = None;
+    for fact in &facts {
+        let cells = RowCells::of(fact, before, page.store);
+        before = Some(fact.at);
+        let dir = match cells.dir {
+            Some(Dir::Req) => "req",
+            Some(Dir::Resp) => "resp",
+            None => "life",
+        };
+        let role = class(cells.role);
+        html.open("li", &[("class", format!("{dir} {role}").trim_end())]);
+        html.open("span", &[("class", "when")]);
+        if let Some(n) = cells.n {
+            html.element("a", &[("href", &format!("#m{n}"))], &format!("#{n}"));
+            html.raw(" ");
+        }
+        html.element("span", &[("class", "muted")], &cells.time);
+        html.raw("</span>");
+        html.element("span", &[("class", "arrow wire")], &cells.arrow);
+        html.open("span", &[("class", "note")]);
+        let words: Vec<&str> =
+            [cells.delta.as_str(), &cells.note].into_iter().filter(|word| !word.is_empty()).collect();
+        html.text(&cut(&words.join("  "), 200, Keep::Head, "…"));
+        html.raw("</span></li>");
+    }
+    html.raw("</ol>");
+}
