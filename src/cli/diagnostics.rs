@@ -118,6 +118,11 @@ impl Write for Stderr {
             None => io::stderr().flush(),
         }
     }
+
+    /// Writes the text at once: lines of stdout and of other processes never split a message.
+    fn write_fmt(&mut self, text: std::fmt::Arguments<'_>) -> io::Result<()> {
+        self.write_all(text.to_string().as_bytes())
+    }
 }
 
 /// A writer to stderr that is silent while screens are drawn.

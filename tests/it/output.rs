@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdout, Command};
 use std::sync::Arc;
@@ -216,4 +218,21 @@ fn blocked_stderr_does_not_stop_a_tap() {
     wait_for("the server to get every byte", || (read.load(Ordering::Relaxed) == sent).then_some(()));
     child.interrupt();
     assert_eq!(messages(&recording), 1);
+}
+
+#[test]
+fn messages_on_stderr_are_written_at_once() {
+    let (read, write) = UnixDatagram::pair().expect("a pair of sockets");
+    read.set_nonblocking(true).expect("a socket");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = xdscope(folder.path());
+    command.args(["status", "missing.xdsrec"]).stderr(OwnedFd::from(write));
+    assert!(!command.status().expect("xdscope runs").success());
+    let mut bytes = [0; 4096];
+    let mut written = Vec::new();
+    while let Ok(size) = read.recv(&mut bytes) {
+        written.push(String::from_utf8_lossy(&bytes[..size]).into_owned());
+    }
+    assert!(!written.is_empty());
+    assert!(written.iter().all(|text| text.ends_with('\n')), "{written:?}");
 }
