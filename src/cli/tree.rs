@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::graph::{self, Graph, GraphNode, NodeState, TrafficGap};
+use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::{ResourceFact, ResourceState};
 use crate::present::authority::authority_text;
@@ -77,17 +77,18 @@ impl Tree<'_> {
         let state = self.with_consequences(fact);
         let line = format!("{}  {version}  {state}", shown_name(&fact.name));
         writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
-        // Refused content is an overlay on the content in use.
-        let used = ResourceFact { content: fact.content_in_use(), ..fact.clone() };
+        // Refused and unanswered content are overlays on the content in use.
+        let content = self.node(fact).map_or_else(|| fact.content_in_use(), |node| node.content);
+        let used = ResourceFact { content, ..fact.clone() };
         let body = bodies::resource(get.store, get.schema, &used, FieldNames::Original);
         let any = used.content.and_then(|id| get.store.catalog().bytes(id));
         let links = body.zip(any).map(|(body, any)| graph::links_of(get.schema, &any, &body));
         let links = links.unwrap_or_default();
-        let refused = self.refused_update(fact);
+        let update = self.update(fact);
         let lead = if last { "   " } else { branches.through };
         let arrow = style.pick("→", "->");
-        for (i, line) in refused.iter().enumerate() {
-            let is_last = links.is_empty() && i + 1 == refused.len();
+        for (i, line) in update.iter().enumerate() {
+            let is_last = links.is_empty() && i + 1 == update.len();
             writeln!(
                 out,
                 "{lead}{}{}",
@@ -142,18 +143,32 @@ impl Tree<'_> {
         gap.map(|gap| format!(", {}", report::gap_duration(gap, self.get.now()))).unwrap_or_default()
     }
 
-    /// Describes the refused update of a resource: version, reason, and changed references.
-    fn refused_update(&self, fact: &ResourceFact) -> Vec<String> {
-        let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
-        let id = kind.and_then(|kind| self.graph.find(kind, &fact.name));
-        let node = id.and_then(|id| self.graph.get(id)).filter(|node| node.stream == Some(fact.stream));
-        let Some(update) = node.and_then(|node| node.refused.as_ref()) else { return Vec::new() };
+    /// Returns the node of a resource, unless it is that of another stream.
+    fn node(&self, fact: &ResourceFact) -> Option<&GraphNode> {
+        let (kind, _) = Kind::of_type_url(fact.type_url.as_str())?;
+        let node = self.graph.get(self.graph.find(kind, &fact.name)?)?;
+        Some(node).filter(|node| node.stream == Some(fact.stream))
+    }
+
+    /// Describes the refused or unanswered update of a resource: version, reason, and changed
+    /// references.
+    fn update(&self, fact: &ResourceFact) -> Vec<String> {
+        let Some(node) = self.node(fact) else { return Vec::new() };
+        let arrow = self.style.pick("→", "->");
+        let changed = |changes: &[ChangedReference]| -> Vec<String> {
+            changes.iter().map(|change| report::changed_reference(change, arrow)).collect()
+        };
+        if let Some(update) = &node.unanswered {
+            let mut lines = vec![report::unanswered_update(node)];
+            lines.extend(changed(&update.changes));
+            return lines;
+        }
+        let Some(update) = &node.refused else { return Vec::new() };
         let mut nacks = self.nacks.borrow_mut();
         let n = update.refusal.nack;
         let nack = nacks.entry(n).or_insert_with(|| nack::of_message(self.get.store, self.get.schema, n));
         let mut lines = vec![report::refused_update(update, nack.as_ref(), &fact.name)];
-        let arrow = self.style.pick("→", "->");
-        lines.extend(update.changes.iter().map(|change| report::changed_reference(change, arrow)));
+        lines.extend(changed(&update.changes));
         lines
     }
 }

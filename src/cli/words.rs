@@ -56,6 +56,6 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
         }
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
-    let down = if fact.is_stream_down { ", stream down" } else { "" };
-    (format!("{word}{by}{down}"), role)
+    let closed = if fact.is_stream_down { format!(", {}", report::CLOSED) } else { String::new() };
+    (format!("{word}{by}{closed}"), role)
 }

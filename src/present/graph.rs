@@ -10,13 +10,13 @@ use crate::schema::links::{OtherSource, SourceKind};
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::{count, display_safe, shown_name};
 
-use super::report::{RefusedState, gap_duration};
+use super::report::{RefusedState, gap_duration, unanswered_update};
 
 /// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
     match state {
         NodeState::Ready => "green",
-        NodeState::Sent | NodeState::Waiting { .. } => "blue",
+        NodeState::Sent { .. } | NodeState::Waiting { .. } => "blue",
         NodeState::Refused { .. } | NodeState::Dangling => "red",
         NodeState::RefusedPush { rest: RestUse::Used, .. } => "green",
         NodeState::Warming { .. } | NodeState::Missing { .. } | NodeState::RefusedPush { .. } => "orange",
@@ -75,6 +75,7 @@ fn lines(node: &GraphNode) -> [String; 3] {
             version.map_or(refused.clone(), |version| format!("{version} {refused}"))
         }
         (NodeState::Ready, Some(version)) => version.to_owned(),
+        (NodeState::Sent { in_force: true }, _) => unanswered_update(node),
         (state, Some(version)) if state.is_present() => format!("{version} {}", state.word()),
         (NodeState::Elsewhere, _) => String::new(),
         (state, _) => state.word().to_owned(),
@@ -107,41 +108,77 @@ fn edges(graph: &Graph) -> impl Iterator<Item = Edge<'_>> {
     nodes.flat_map(|(from, node)| node.uses.iter().map(move |(to, path)| Edge { from, to: *to, path }))
 }
 
-/// References that refused updates would add: an overlay on the graph.
+/// Why the client does not use an update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unused {
+    Refused,
+    Unanswered,
+}
+
+impl Unused {
+    /// The word before the path of a reference.
+    fn word(self) -> &'static str {
+        match self {
+            Unused::Refused => "refused",
+            Unused::Unanswered => "not answered yet",
+        }
+    }
+
+    fn color(self) -> &'static str {
+        match self {
+            Unused::Refused => "red",
+            Unused::Unanswered => "blue",
+        }
+    }
+
+    /// The third line of a resource to which nothing else refers.
+    fn only(self) -> &'static str {
+        match self {
+            Unused::Refused => "only in a refused version",
+            Unused::Unanswered => "only in a version that is not answered yet",
+        }
+    }
+}
+
+/// References that updates would add which the client does not use: an overlay on the graph.
 struct Overlay<'a> {
-    /// Resources that only refused updates refer to. Their numbers follow those of the nodes.
-    resources: Vec<(Kind, &'a str)>,
-    edges: Vec<Edge<'a>>,
+    /// Resources that only such updates refer to. Their numbers follow those of the nodes.
+    resources: Vec<(Kind, &'a str, Unused)>,
+    edges: Vec<(Edge<'a>, Unused)>,
 }
 
 impl Overlay<'_> {
     fn of(graph: &Graph) -> Overlay<'_> {
         let mut overlay = Overlay { resources: Vec::new(), edges: Vec::new() };
         let mut known: HashMap<(Kind, &str), NodeId> = HashMap::new();
-        let updates =
-            graph.nodes.iter().enumerate().filter_map(|(id, node)| Some((id, node.refused.as_ref()?)));
-        for (from, update) in updates {
-            for change in update.changes.iter().filter(|change| change.is_added) {
+        let updates = graph.nodes.iter().enumerate().flat_map(|(id, node)| {
+            let refused = node.refused.as_ref().map(|update| (id, &update.changes, Unused::Refused));
+            let unanswered = node.unanswered.as_ref();
+            let unanswered = unanswered.map(|update| (id, &update.changes, Unused::Unanswered));
+            refused.into_iter().chain(unanswered)
+        });
+        for (from, changes, unused) in updates {
+            for change in changes.iter().filter(|change| change.is_added) {
                 let key = (change.kind, &*change.name);
                 let next = graph.nodes.len() + overlay.resources.len();
                 let to = graph.find(change.kind, &change.name).or_else(|| known.get(&key).copied());
                 let to = to.unwrap_or_else(|| {
-                    overlay.resources.push(key);
+                    overlay.resources.push((change.kind, &*change.name, unused));
                     known.insert(key, next);
                     next
                 });
-                overlay.edges.push(Edge { from, to, path: &change.path });
+                overlay.edges.push((Edge { from, to, path: &change.path }, unused));
             }
         }
         overlay
     }
 
-    /// Returns the numbers and the labels of the resources that only refused updates refer to.
-    fn labels(&self, graph: &Graph) -> impl Iterator<Item = (NodeId, [String; 3])> {
+    /// Returns the numbers and the labels of the resources that only unused updates refer to.
+    fn labels(&self, graph: &Graph) -> impl Iterator<Item = (NodeId, [String; 3], Unused)> {
         let first = graph.nodes.len();
-        self.resources.iter().enumerate().map(move |(at, (kind, name))| {
-            let only = "only in a refused version".to_owned();
-            (first + at, [kind.label().to_owned(), display_safe(name).into_owned(), only])
+        self.resources.iter().enumerate().map(move |(at, (kind, name, unused))| {
+            let only = unused.only().to_owned();
+            (first + at, [kind.label().to_owned(), display_safe(name).into_owned(), only], *unused)
         })
     }
 }
@@ -155,7 +192,7 @@ fn gaps(graph: &Graph, now: Option<Time>) -> HashMap<(NodeId, NodeId), String> {
 /// A graph as boxes and arrows, in the words of [`dot`].
 #[derive(Clone, Debug, Default)]
 pub struct Drawing {
-    /// The boxes. Those of resources that only refused updates refer to come last.
+    /// The boxes. Those of resources that only unused updates refer to come last.
     pub boxes: Vec<DrawnBox>,
     /// The arrows.
     pub arrows: Vec<DrawnArrow>,
@@ -183,12 +220,15 @@ pub struct DrawnArrow {
     pub from: usize,
     /// Index of the other box.
     pub to: usize,
-    /// Path of the field, after `refused: ` if only a refused update has the reference.
+    /// Path of the field, after `refused: ` or `not answered yet: ` if only an update has the
+    /// reference that the client does not use.
     pub path: String,
     /// The effect on requests: `503 since 12s`.
     pub gap: Option<String>,
     /// Whether only a refused update has the reference.
     pub is_refused: bool,
+    /// Whether only an update without a verdict has the reference.
+    pub is_unanswered: bool,
 }
 
 /// Returns the boxes and arrows of a graph.
@@ -203,12 +243,13 @@ pub fn drawing(graph: &Graph, now: Option<Time>) -> Drawing {
         is_dashed: matches!(node.state, NodeState::Dangling | NodeState::NotAsked | NodeState::Elsewhere),
         is_troubled: node.is_troubled,
     };
-    let of_refused = overlay.labels(graph).zip(&overlay.resources).map(|((_, lines), (kind, _))| DrawnBox {
+    let labels = overlay.labels(graph).zip(&overlay.resources);
+    let of_unused = labels.map(|((_, lines, unused), (kind, ..))| DrawnBox {
         kind: *kind,
         lines,
-        color: "red",
+        color: unused.color(),
         is_dashed: true,
-        is_troubled: true,
+        is_troubled: unused == Unused::Refused,
     });
     let gaps = gaps(graph, now);
     let in_force = edges(graph).map(|Edge { from, to, path }| DrawnArrow {
@@ -217,21 +258,24 @@ pub fn drawing(graph: &Graph, now: Option<Time>) -> Drawing {
         path: path.to_owned(),
         gap: gaps.get(&(from, to)).cloned(),
         is_refused: false,
+        is_unanswered: false,
     });
-    let refused = overlay.edges.iter().map(|Edge { from, to, path }| DrawnArrow {
+    let unused = overlay.edges.iter().map(|(Edge { from, to, path }, unused)| DrawnArrow {
         from: *from,
         to: *to,
-        path: format!("refused: {path}"),
+        path: format!("{}: {path}", unused.word()),
         gap: None,
-        is_refused: true,
+        is_refused: *unused == Unused::Refused,
+        is_unanswered: *unused == Unused::Unanswered,
     });
     Drawing {
-        boxes: graph.nodes.iter().map(of_node).chain(of_refused).collect(),
-        arrows: in_force.chain(refused).collect(),
+        boxes: graph.nodes.iter().map(of_node).chain(of_unused).collect(),
+        arrows: in_force.chain(unused).collect(),
     }
 }
 
-/// Formats the graph in the Graphviz DOT language. References of refused versions are dashed.
+/// Formats the graph in the Graphviz DOT language. References of versions that are refused, or not
+/// answered yet, are dashed.
 ///
 /// Routes to clusters that the client cannot use are red; without `now` they have no age.
 pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
@@ -255,19 +299,21 @@ pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
         let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"{path}\"{gap}];");
     }
     let overlay = Overlay::of(graph);
-    for (id, label) in overlay.labels(graph) {
+    for (id, label, unused) in overlay.labels(graph) {
         let label = label.map(|line| quoted(&line)).join("\\n");
-        let _ = writeln!(out, "  n{id} [label=\"{label}\", color=red, style=dashed];");
+        let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}, style=dashed];", unused.color());
     }
-    for Edge { from, to, path } in &overlay.edges {
-        let path = quoted(&display_safe(path));
-        let _ = writeln!(out, "  n{from} -> n{to} [tooltip=\"refused: {path}\", color=red, style=dashed];");
+    for (Edge { from, to, path }, unused) in &overlay.edges {
+        let (path, word, color) = (quoted(&display_safe(path)), unused.word(), unused.color());
+        let _ =
+            writeln!(out, "  n{from} -> n{to} [tooltip=\"{word}: {path}\", color={color}, style=dashed];");
     }
     out.push_str("}\n");
     out
 }
 
-/// Formats the graph as a Mermaid flowchart. References of refused versions are dotted.
+/// Formats the graph as a Mermaid flowchart. References of versions that are refused, or not
+/// answered yet, are dotted.
 ///
 /// Routes to clusters that the client cannot use have a label; without `now` the label has no age.
 pub fn mermaid(graph: &Graph, title: &str, now: Option<Time>) -> String {
@@ -295,11 +341,11 @@ pub fn mermaid(graph: &Graph, title: &str, now: Option<Time>) -> String {
         let _ = writeln!(out, "  n{from} -->{gap} n{to}");
     }
     let overlay = Overlay::of(graph);
-    for (id, label) in overlay.labels(graph) {
+    for (id, label, unused) in overlay.labels(graph) {
         let label = label.map(|line| escaped(&line)).join("<br/>");
-        let _ = writeln!(out, "  n{id}[\"{label}\"]:::red");
+        let _ = writeln!(out, "  n{id}[\"{label}\"]:::{}", unused.color());
     }
-    for Edge { from, to, .. } in &overlay.edges {
+    for (Edge { from, to, .. }, _) in &overlay.edges {
         let _ = writeln!(out, "  n{from} -.-> n{to}");
     }
     for color in ["green", "blue", "red", "orange", "gray"] {
@@ -334,6 +380,7 @@ mod tests {
             type_url: None,
             content: None,
             refused: None,
+            unanswered: None,
             uses: Vec::new(),
             users: Vec::new(),
             other_source: None,

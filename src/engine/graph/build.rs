@@ -126,7 +126,8 @@ impl Graph {
         if known.0.len() > 2 * self.nodes.len() + 1024 {
             let contents = self.nodes.iter().flat_map(|node| {
                 let refused = node.refused.as_ref().and_then(|update| update.content);
-                [node.content, refused].into_iter().flatten()
+                let unanswered = node.unanswered.as_ref().map(|update| update.content);
+                [node.content, refused, unanswered].into_iter().flatten()
             });
             let used: HashSet<BlobId> = contents.collect();
             known.0.retain(|id, _| used.contains(id));

@@ -74,6 +74,7 @@ impl Graph {
             && matches!(
                 node.state,
                 NodeState::Ready
+                    | NodeState::Sent { in_force: true }
                     | NodeState::Refused { in_force: true }
                     | NodeState::RefusedPush { in_force: true, .. }
             );

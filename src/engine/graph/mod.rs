@@ -4,10 +4,10 @@
 //!
 //! Nodes are the resources on the client's streams and the resources that they refer to. Edges are
 //! the references that [`crate::schema::links`] finds in the content of each resource that the
-//! client uses: in force, or sent and not yet answered. Refused content is an overlay: a node knows
-//! its refused update and the references that the update would change. The caller caches the
-//! references of each content in [`References`] and builds the graph in steps, so that large graphs
-//! do not block the screen.
+//! client uses: in force, or sent for the first time and not yet answered. Refused content, and
+//! content without a verdict, are overlays: a node knows such an update and the references that the
+//! update would change. The caller caches the references of each content in [`References`] and
+//! builds the graph in steps, so that large graphs do not block the screen.
 
 #![warn(missing_docs)]
 
@@ -36,7 +36,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
 pub use redirect::links_of;
-pub use refused::{ChangedReference, RefusedUpdate};
+pub use refused::{ChangedReference, RefusedUpdate, UnansweredUpdate};
 pub use state::{NodeState, PendingStates, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
 
@@ -63,10 +63,13 @@ pub struct GraphNode {
     pub stream: Option<StreamId>,
     /// Type URL of the resource.
     pub type_url: Option<TypeUrl>,
-    /// The content that the client uses: in force, or sent and not yet answered.
+    /// The content that the client uses: in force, or sent for the first time and not yet answered;
+    /// that of the update if the node warms.
     pub content: Option<BlobId>,
     /// The update that the client refused, or that is in a refused push.
     pub refused: Option<Box<RefusedUpdate>>,
+    /// The update that the client has neither accepted nor refused, unless the node warms.
+    pub unanswered: Option<Box<UnansweredUpdate>>,
     /// Referenced nodes without duplicates, in the order of the fields, with the path of the field.
     pub uses: Vec<(NodeId, Arc<str>)>,
     /// Nodes that refer to this node.
@@ -215,10 +218,13 @@ impl Graph {
 
     fn add(&mut self, fact: ResourceFact, requested: Option<(Time, Seq)>) {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
+        // The client works with an update that warms, although it may withhold its verdict.
+        let warms = fact.refusal.is_none() && self.warming.contains_key(&(kind, fact.name.clone()));
         let node = GraphNode {
             kind,
             state: NodeState::of(&fact, requested),
-            content: fact.content_in_use(),
+            content: if warms { fact.content } else { fact.content_in_use() },
+            unanswered: UnansweredUpdate::of(&fact).filter(|_| !warms),
             refused: RefusedUpdate::of(&fact),
             version: fact.version,
             in_force: fact.in_force.map(|known| known.version),
@@ -332,6 +338,7 @@ impl Graph {
             type_url: link.kind.type_url(ApiVersion::V3),
             content: None,
             refused: None,
+            unanswered: None,
             uses: Vec::new(),
             users: Vec::new(),
             other_source: None,

@@ -1,4 +1,4 @@
-//! The refused update of a resource: an overlay on the version in force.
+//! Updates of a resource that the client does not use, or not yet: overlays on the version in force.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::wire::event::Kind;
 
 use super::{Graph, NodeId, References, is_read};
 
-/// Changed references of a refused update that are kept.
+/// Changed references of an update that are kept.
 const MAX_CHANGED_REFERENCES: usize = 64;
 
 /// An update of a resource in a refused push.
@@ -25,14 +25,24 @@ pub struct RefusedUpdate {
     pub changes: Vec<ChangedReference>,
 }
 
-/// A reference that a refused update would add or drop. The reference is not an edge of the graph.
+/// An update of a resource that the client has neither accepted nor refused, while an earlier
+/// version is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnansweredUpdate {
+    /// The content.
+    pub content: BlobId,
+    /// References that the update would add or drop, the first 64.
+    pub changes: Vec<ChangedReference>,
+}
+
+/// A reference that an update would add or drop. The reference is not an edge of the graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedReference {
     /// Type of the referenced resource.
     pub kind: Kind,
     /// Name of the referenced resource.
     pub name: Arc<str>,
-    /// Path of the field in the refused content, or in the content in force if dropped.
+    /// Path of the field in the content of the update, or in the content in force if dropped.
     pub path: Arc<str>,
     /// Whether the update would add the reference.
     pub is_added: bool,
@@ -47,15 +57,32 @@ impl RefusedUpdate {
     }
 }
 
+impl UnansweredUpdate {
+    /// Returns the unanswered update of a resource, without the changed references.
+    pub(super) fn of(fact: &ResourceFact) -> Option<Box<UnansweredUpdate>> {
+        let content = fact.content.filter(|_| fact.is_unanswered && fact.in_force.is_some())?;
+        Some(Box::new(UnansweredUpdate { content, changes: Vec::new() }))
+    }
+}
+
 impl Graph {
-    /// Notes the references that the refused update of a node would add or drop. `used` are the
-    /// references in force.
+    /// Notes the references that the refused or unanswered update of a node would add or drop.
+    /// `used` are the references in force.
     pub(super) fn note_changes(&mut self, id: NodeId, used: &[Link], known: &References) {
         let Some(node) = self.nodes.get_mut(id).filter(|node| is_read(node.kind)) else { return };
-        let Some(update) = &mut node.refused else { return };
-        let Some(content) = update.content else { return };
-        let Some(links) = known.links(content) else { return self.unread.push(content) };
-        let links: &[Link] = links;
+        let refused = node.refused.as_mut().and_then(|update| Some((update.content?, &mut update.changes)));
+        let unanswered = node.unanswered.as_mut().map(|update| (update.content, &mut update.changes));
+        let Some((content, changes)) = refused.or(unanswered) else { return };
+        match known.links(content) {
+            Some(links) => *changes = ChangedReference::between(used, links),
+            None => self.unread.push(content),
+        }
+    }
+}
+
+impl ChangedReference {
+    /// Returns the references that an update with the references `links` would add or drop.
+    fn between(used: &[Link], links: &[Link]) -> Vec<ChangedReference> {
         let targets = |links: &[Link]| -> BTreeSet<(Kind, String)> {
             links.iter().map(|link| (link.kind, link.name.clone())).collect()
         };
@@ -74,6 +101,6 @@ impl Graph {
         let mut changes: Vec<_> = links.iter().filter(is_new).filter_map(|link| change(link, true)).collect();
         changes.extend(used.iter().filter(is_gone).filter_map(|link| change(link, false)));
         changes.truncate(MAX_CHANGED_REFERENCES);
-        update.changes = changes;
+        changes
     }
 }

@@ -16,7 +16,10 @@ pub enum NodeState {
     /// (`docs/protocol.md#e-45`, `docs/protocol.md#l-11`).
     Orphan,
     /// Sent, without an answer yet.
-    Sent,
+    Sent {
+        /// Whether an earlier version is in force.
+        in_force: bool,
+    },
     /// The client rejected the newest content.
     Refused {
         /// Whether an earlier version is in force.
@@ -92,7 +95,7 @@ impl NodeState {
         PendingStates {
             not_asked: *self == NodeState::NotAsked,
             waiting: matches!(self, NodeState::Waiting { .. }),
-            sent: *self == NodeState::Sent,
+            sent: matches!(self, NodeState::Sent { .. }),
         }
     }
 
@@ -108,7 +111,9 @@ impl NodeState {
             };
         }
         match fact.state {
-            ResourceState::Present if fact.acked_version.is_none() => NodeState::Sent,
+            ResourceState::Present if fact.acked_version.is_none() || fact.is_unanswered => {
+                NodeState::Sent { in_force }
+            }
             ResourceState::Present | ResourceState::Kept | ResourceState::Orphan => NodeState::Ready,
             ResourceState::Waiting => NodeState::Waiting { has_older: fact.has_older, since: requested },
             // The client's own timer has expired without a response.
@@ -126,7 +131,7 @@ impl NodeState {
             self,
             NodeState::Ready
                 | NodeState::Orphan
-                | NodeState::Sent
+                | NodeState::Sent { .. }
                 | NodeState::Waiting { has_older: true, .. }
                 | NodeState::Refused { in_force: true }
                 | NodeState::RefusedPush { in_force: true, .. }
@@ -151,7 +156,7 @@ impl NodeState {
         match self {
             NodeState::Ready => "in sync",
             NodeState::Orphan => "orphan",
-            NodeState::Sent => "sent",
+            NodeState::Sent { .. } => "sent",
             NodeState::Refused { .. } => "NACK",
             NodeState::RefusedPush { .. } => "in a refused push, not named",
             NodeState::Warming { .. } => "warming",

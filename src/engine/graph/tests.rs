@@ -80,6 +80,7 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         asked: None,
         is_resend: false,
         is_owed: true,
+        is_unrequested: false,
         absent: None,
     };
     WarmingFact {

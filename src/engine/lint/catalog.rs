@@ -60,6 +60,7 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         rule,
         severity: rule.severity,
         cause: None,
+        reason: None,
         blame: Blame::Client,
         stream: StreamId(0),
         node: None,

@@ -44,6 +44,8 @@ pub struct Finding {
     pub severity: Severity,
     /// The way in which the rule was broken, if the rule tells several apart.
     pub cause: Option<&'static str>,
+    /// The reason of a client, which tells apart findings that are no repetitions of each other.
+    pub reason: Option<Arc<str>>,
     /// The side that broke the rule.
     pub blame: Blame,
     /// The stream.
@@ -131,6 +133,8 @@ pub(super) struct FindingDraft<'a> {
     pub(super) cause: Option<&'static str>,
     /// Tells apart findings about equal names, for example by a version.
     pub(super) part: &'a str,
+    /// The reason of a client; findings with another one have another cause.
+    pub(super) reason: Option<Arc<str>>,
     pub(super) guess: bool,
     pub(super) is_gap: bool,
 }
@@ -190,6 +194,7 @@ impl Finding {
             rule,
             severity: draft.severity.unwrap_or(rule.severity),
             cause: draft.cause,
+            reason: draft.reason,
             blame: draft.blame,
             stream: origin.stream,
             node: origin.node,
@@ -253,7 +258,7 @@ impl Findings {
     ) -> Option<usize> {
         let severity = draft.severity.unwrap_or(rule.severity);
         let family = hash((rule.id, origin.stream, origin.track));
-        let mut key = hash((family, draft.cause, severity, draft.names, draft.part));
+        let mut key = hash((family, draft.cause, severity, draft.names, draft.part, &draft.reason));
         let max_names = self.max_names();
         let distinct = self.distinct.entry(family).or_default();
         if !self.by_key.contains_key(&key) {

@@ -31,6 +31,8 @@ pub(super) enum LastingState {
     Expired,
     /// The resources warm, until these have arrived.
     Warming(SymSet),
+    /// The resources warm, and the client has not requested these.
+    Unrequested(SymSet),
     /// The content of a file is not in use.
     UnusedFile,
     /// The client has no resource of the type.
@@ -101,6 +103,14 @@ pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
 const LOOPS: [&str; 1] = ["nack-resend-loop"];
 
 impl LastingState {
+    /// Returns the names that warming resources wait for.
+    fn needs(&self) -> Option<&SymSet> {
+        match self {
+            LastingState::Warming(needs) | LastingState::Unrequested(needs) => Some(needs),
+            _ => None,
+        }
+    }
+
     /// Whether the state is not about names.
     fn is_nameless(&self) -> bool {
         matches!(
@@ -146,7 +156,7 @@ impl LastingFindings {
     fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
         let is_concerned = |of: &Followed| {
             of.place.0 == stream
-                || (is_needed(kind) && matches!(of.state, LastingState::Warming(_)))
+                || (is_needed(kind) && of.state.needs().is_some())
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
@@ -185,9 +195,7 @@ impl LastingFindings {
     pub(super) fn mark(&self, used: &mut UsedContent) {
         for followed in &self.followed {
             followed.names.iter().for_each(|name| mark_key(used, *name));
-            if let LastingState::Warming(needs) = &followed.state {
-                needs.iter().for_each(|name| mark_key(used, *name));
-            }
+            followed.state.needs().into_iter().flatten().for_each(|name| mark_key(used, *name));
         }
     }
 
@@ -351,6 +359,12 @@ impl RuleContext<'_> {
                     && (is_whole || mentioned.iter().any(|name| needs.contains(name)));
                 if is_needed || followed.place == place {
                     (followed.names, *needs) = store.still_warming(followed.place, &followed.names);
+                }
+            } else if let LastingState::Unrequested(needs) = &followed.state {
+                let is_needed = client.as_ref() == Some(&followed.client)
+                    && mentioned.iter().any(|name| needs.contains(name));
+                if is_needed || followed.place == place {
+                    followed.names = store.still_unrequested(followed.place, &followed.names);
                 }
             } else if matches!(followed.state, LastingState::UnusedFile) {
                 let is_used = followed.place.0 == place.0 && track.verdicts.open_nack().is_none();

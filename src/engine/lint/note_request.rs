@@ -6,7 +6,7 @@ use super::alarm::{Alarm, Due};
 use super::context::RuleContext;
 use super::exchange::RequestContext;
 use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
-use crate::engine::session::{MessageKind, RequestClass, Wildcard};
+use crate::engine::session::{MessageKind, RequestClass, Wildcard, can_warm};
 
 /// The time in which a new stream states its subscriptions.
 const SETTLE_TIME: Duration = Duration::from_secs(5);
@@ -31,6 +31,10 @@ impl RuleContext<'_> {
         // The timers of resources from the stream before go on.
         if let Some(first) = track.deadlines.values().min().copied().filter(|_| outcome.first) {
             self.arm(Alarm::Ttl, first);
+        }
+        // The client owes requests for the endpoints of clusters that it has accepted.
+        if outcome.kind == MessageKind::Ack && can_warm(track.kind) && !track.warming.is_empty() {
+            self.arm(Alarm::Warming, at.after(self.options.timers.warm));
         }
         self.restore_references(request);
         self.drop_references(request);

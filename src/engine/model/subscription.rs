@@ -51,13 +51,15 @@ impl Track {
         }
     }
 
-    /// The wildcard of a client begins or ends.
-    fn change_wildcard(&mut self, stamp: Stamp, was: &Wants, starts: bool) {
+    /// The wildcard of a client begins or ends. `is_verdict`: with the verdict on a response.
+    fn change_wildcard(&mut self, stamp: Stamp, was: &Wants, starts: bool, is_verdict: bool) {
         if was.is_wildcard() && !self.wants.is_wildcard() {
             self.wildcard_owed = None;
         }
         let was_none = was.wildcard == Wildcard::None || starts || self.delta;
-        if !was.is_wildcard() && self.wants.is_wildcard() && was_none {
+        // The server has sent it unasked.
+        let has_come = self.requests == 0 && is_verdict;
+        if !was.is_wildcard() && self.wants.is_wildcard() && was_none && !has_come {
             self.wildcard_owed = Some(stamp.at);
         }
     }
@@ -96,7 +98,7 @@ impl Track {
         };
         let now = Wants { wildcard, names: without_repeats(&ask.names) };
         let was = std::mem::replace(&mut self.wants, now);
-        self.change_wildcard(stamp, &was, starts);
+        self.change_wildcard(stamp, &was, starts, facts.answers.is_some());
         if star && !was.is_wildcard() {
             facts.added.push(STAR);
         }
@@ -325,7 +327,7 @@ impl Track {
                 facts.added.push(name);
             }
         }
-        self.change_wildcard(stamp, &was, starts);
+        self.change_wildcard(stamp, &was, starts, facts.answers.is_some());
         let wants = self.wants.clone();
         let is_left = |known: &Known| known.fate == Fate::Kept && !wants.covers(known.name);
         let left: Vec<Text> =

@@ -1,4 +1,4 @@
-//! Groups of NACKs: repeated refusals of one version.
+//! Groups of NACKs: repeated refusals of one version for one reason.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
-/// Consecutive NACKs of one version.
+/// Consecutive NACKs of one version for one reason.
 #[derive(Clone, Debug)]
 pub struct NackGroup {
     /// The stream of the newest NACK.
@@ -116,14 +116,14 @@ fn across_streams(groups: Vec<NackGroup>, source: &impl NackSource) -> Vec<NackG
 /// Whether a group goes on with the open refusals of an earlier stream, which has ended.
 fn goes_on(earlier: &NackGroup, group: &NackGroup, source: &impl NackSource) -> bool {
     let (Some(last), Some(first)) = (earlier.last(), group.nacks.first()) else { return false };
-    let is_same = last.is_same_content(first);
+    let is_same = last.is_repeat_of(first);
     let has_ended = || source.closed(earlier.stream).is_some_and(|at| at <= first.at);
     earlier.is_open && earlier.stream != group.stream && is_same && has_ended()
 }
 
 fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
     let newest = state.nacks.last().map(|nack| nack.n);
-    let runs = state.nacks.chunk_by(NackFact::is_same_content);
+    let runs = state.nacks.chunk_by(NackFact::is_repeat_of);
     let is_delta = state.variant.is_delta();
     let is_of_type = !is_delta && state.open_nack.is_some();
     let has_refused = !is_of_type && state.refused + state.refused_unnamed > 0;

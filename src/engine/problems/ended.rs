@@ -7,7 +7,7 @@ use crate::engine::store::{Debt, FailingStream, OwedAtEnd, Store, StreamFailure}
 use crate::wire::event::{Side, StreamId, TypeUrl};
 
 use super::fact::{Problem, ProblemFact, ProblemKind, Urgency};
-use super::states;
+use super::refusals;
 
 /// Returns the clients whose streams fail.
 pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
@@ -47,7 +47,7 @@ pub(super) fn of_closed_streams(store: &Store, failing: &[ProblemFact]) -> Vec<P
     let failing: HashSet<StreamId> = failing.iter().map(|problem| problem.stream).collect();
     let mut out = Vec::new();
     for stream in store.unreplaced_streams() {
-        out.extend(stream.tracks_shown().filter_map(|track| states::refused(store, stream, track)));
+        out.extend(stream.tracks_shown().flat_map(|track| refusals::refused(store, stream, track)));
     }
     let owed = store.owed_at_end().into_iter().filter(|owed| !failing.contains(&owed.stream));
     out.extend(owed.map(owed_at_end));

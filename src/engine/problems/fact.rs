@@ -270,7 +270,7 @@ pub struct RefusedResources {
     pub is_guess: bool,
 }
 
-/// Resources of a type that wait for others. The server owes those.
+/// Resources of a type that wait for others, which one side owes or has to request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WarmingResources {
     /// The resource that has waited longest.

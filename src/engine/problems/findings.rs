@@ -145,8 +145,8 @@ fn raise(problem: &mut ProblemFact, finding: &Finding) {
 struct Causes {
     /// The refused or unanswered responses and their NACKs, by message.
     by_message: HashMap<(Seq, TypeUrl), usize>,
-    /// Types whose newest responses the client refuses.
-    refused: HashMap<(StreamId, TypeUrl), usize>,
+    /// Types whose newest responses the client refuses: one problem for each reason.
+    refused: HashMap<(StreamId, TypeUrl), Vec<usize>>,
     /// Types with a response that the client has not answered in time.
     unanswered: HashMap<(StreamId, TypeUrl), usize>,
     /// Types that wait for resources.
@@ -170,11 +170,11 @@ impl Causes {
         for (at, fact) in problems.iter().enumerate() {
             match &fact.problem {
                 Problem::Refused(_) | Problem::Unanswered { .. } => {
-                    let types = match fact.problem {
-                        Problem::Refused(_) => &mut causes.refused,
-                        _ => &mut causes.unanswered,
-                    };
-                    types.entry((fact.stream, fact.type_url.clone())).or_insert(at);
+                    let place = (fact.stream, fact.type_url.clone());
+                    match fact.problem {
+                        Problem::Refused(_) => causes.refused.entry(place).or_default().push(at),
+                        _ => _ = causes.unanswered.entry(place).or_insert(at),
+                    }
                     for message in &fact.messages {
                         causes.by_message.entry((*message, fact.type_url.clone())).or_insert(at);
                     }
@@ -227,7 +227,7 @@ impl Causes {
         if let Some(at) = finding.messages.iter().find_map(of_message).filter(is_cause) {
             return Some(at);
         }
-        if let Some(at) = self.refused_among(store, finding) {
+        if let Some(at) = self.refused_among(store, problems, finding) {
             return Some(at);
         }
         if let Some(at) = self.missed_by(problems, finding) {
@@ -253,19 +253,24 @@ impl Causes {
     }
 
     /// Returns the problem of the refusals of a type, if one of them is of a message of a finding.
-    fn refused_among(&self, store: &Store, finding: &Finding) -> Option<usize> {
-        let at = *self.refused.get(&(finding.stream, finding.type_url.clone()))?;
+    fn refused_among(&self, store: &Store, problems: &[ProblemFact], finding: &Finding) -> Option<usize> {
+        let of_type = self.refused.get(&(finding.stream, finding.type_url.clone()))?;
         let track = store.engine().stream(finding.stream)?.find(&finding.type_url)?;
         let times = usize::try_from(track.verdicts.refusal()?.times).unwrap_or(usize::MAX);
         let nacks = &track.verdicts.nacks;
         let open = nacks.len().saturating_sub(times)..nacks.len();
-        let is_refused = |message: &Seq| {
+        let refusal = |message: &Seq| {
             // The verdict on a response is one of the next requests.
             let first = nacks.partition_point(|nack| nack.n < *message).max(open.start);
             let near = nacks.range(first..open.end.min(first + MAX_EVIDENCE));
-            near.into_iter().any(|nack| nack.n == *message || nack.refused == Some(*message))
+            near.into_iter().find(|nack| nack.n == *message || nack.refused == Some(*message))
         };
-        finding.messages.iter().any(is_refused).then_some(at)
+        let nack = finding.messages.iter().find_map(refusal)?;
+        let has_reason = |at: &usize| {
+            let quote = problems.get(*at).and_then(|problem| problem.quote());
+            quote.is_some_and(|quote| *quote == nack.message)
+        };
+        of_type.iter().copied().find(has_reason).or(of_type.first().copied())
     }
 
     /// Returns the problem of the response whose verdict carries a wrong nonce.

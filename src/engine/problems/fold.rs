@@ -28,12 +28,14 @@ enum Shared<'a> {
     Content(Seq),
 }
 
-/// A rule, the side that broke it, the way in which it was broken, and a type.
+/// A rule, the side that broke it, the way in which it was broken, the reason of the client, and a
+/// type.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct RuleUse<'a> {
     rule: &'static str,
     blame: Blame,
     cause: Option<&'static str>,
+    reason: Option<&'a Arc<str>>,
     type_url: &'a TypeUrl,
     place: Option<&'a Arc<str>>,
 }
@@ -52,6 +54,7 @@ pub fn group<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding
             rule: finding.rule.id,
             blame: finding.blame,
             cause: finding.cause,
+            reason: finding.reason.as_ref(),
             type_url: &finding.type_url,
             place: finding.place.as_ref(),
         };

@@ -11,6 +11,7 @@ mod ended;
 mod fact;
 mod findings;
 mod fold;
+mod refusals;
 mod states;
 #[cfg(test)]
 mod tests;

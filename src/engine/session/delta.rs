@@ -136,7 +136,8 @@ impl Track {
                 self.subscribe_again(ctx, name);
             }
         }
-        self.wildcard_changed(ctx, &was, true);
+        // A verdict as the first request: the wildcard is what the server has sent unasked.
+        self.wildcard_changed(ctx, &was, !(outcome.first && outcome.answers.is_some()));
         self.release_owed_claims(ctx.catalog);
         if self.traffic.requests == 0 {
             return self.delta_first(ctx, request, prior, fresh);

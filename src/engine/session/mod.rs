@@ -49,6 +49,7 @@ mod stream_table;
 mod subscribe;
 mod subscription;
 mod track;
+mod unrequested;
 pub(crate) mod visits;
 mod warming;
 mod warming_batches;

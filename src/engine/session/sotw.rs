@@ -146,7 +146,10 @@ impl Track {
         if self.subscribed != old {
             self.subscription.changed_at = ctx.at;
         }
-        self.wildcard_changed(ctx, &old, starts || old.wildcard == Wildcard::None);
+        // A verdict as the first request: the wildcard is what the server has sent unasked.
+        let is_answered = outcome.first && outcome.answers.is_some();
+        let is_new = (starts || old.wildcard == Wildcard::None) && !is_answered;
+        self.wildcard_changed(ctx, &old, is_new);
         if !old.is_wildcard() && star {
             outcome.added.push(ctx.star);
         }

@@ -4,6 +4,7 @@ use super::Context;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
+use super::warming::is_needed;
 use super::{MessageKind, Wildcard};
 
 /// Changes of the subscription that SotW and delta have in common.
@@ -63,6 +64,9 @@ impl Track {
     /// Removes a name from the subscription.
     pub(crate) fn release(&mut self, ctx: &mut Context<'_>, name: Sym) {
         self.subscription.has_released = true;
+        if is_needed(self.kind) {
+            self.subscription.released.add(name, ctx.seq);
+        }
         self.subscription.globs.remove(ctx.catalog, name);
         self.waiting.remove(name);
         if let Some(slot) = self.sent.get(ctx.catalog, name).filter(|slot| slot.state == Presence::Again) {

@@ -41,8 +41,16 @@ pub(crate) struct ResourceKey {
     pub(crate) name: Sym,
 }
 
+/// The resources that a content waits for.
+#[derive(Clone, Debug, Default)]
+struct ContentNeeds {
+    keys: Arc<[ResourceKey]>,
+    /// Whether the client gets its endpoints from the stream of the content itself.
+    has_endpoints_on_ads: bool,
+}
+
 /// The resources that each content waits for, by payload.
-type NeedsByContent = HashMap<BlobId, Arc<[ResourceKey]>, DenseHash>;
+type NeedsByContent = HashMap<BlobId, ContentNeeds, DenseHash>;
 
 /// A cache of the resources that contents wait for, and of the alternatives that they state.
 ///
@@ -82,7 +90,7 @@ pub(super) fn passes_needs_on(kind: Option<Kind>) -> bool {
 }
 
 impl Needs {
-    fn get(&self, payload: BlobId) -> Option<Arc<[ResourceKey]>> {
+    fn get(&self, payload: BlobId) -> Option<ContentNeeds> {
         self.by_content.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
     }
 
@@ -91,7 +99,7 @@ impl Needs {
         let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|payload, _| used.has_blob(*payload));
         known.shrink_to_fit();
-        known.values().flat_map(|needs| needs.iter()).for_each(|need| used.name(need.name));
+        known.values().flat_map(|needs| needs.keys.iter()).for_each(|need| used.name(need.name));
     }
 
     /// Returns the canonical name that a name is an alternative of.
@@ -118,10 +126,11 @@ impl Needs {
         payload: BlobId,
     ) -> Arc<[ResourceKey]> {
         if let Some(known) = self.get(payload) {
-            return known;
+            return known.keys;
         }
         let any = catalog.bytes(payload).unwrap_or_default();
         let mut needs: Vec<ResourceKey> = Vec::new();
+        let mut has_endpoints_on_ads = false;
         let references = match kind {
             Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
             // Few routes have virtual hosts to discover, and routes are many and large.
@@ -130,6 +139,8 @@ impl Needs {
         };
         for found in references {
             let is_file = found.source == Some(SourceKind::Path);
+            let is_ads = matches!(found.source, Some(SourceKind::Ads | SourceKind::Own));
+            has_endpoints_on_ads |= found.kind == Kind::Eds && is_ads && found.cluster.is_none();
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
             // a whole, and virtual hosts by the name of their routes.
             let is_named = !found.name.ends_with('*') || matches!(found.kind, Kind::Srds | Kind::Vhds);
@@ -140,18 +151,30 @@ impl Needs {
                 }
             }
         }
-        let needs: Arc<[ResourceKey]> = needs.into();
+        let keys: Arc<[ResourceKey]> = needs.into();
         let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_CONTENTS {
             known.clear();
         }
-        known.insert(payload, needs.clone());
-        needs
+        known.insert(payload, ContentNeeds { keys: keys.clone(), has_endpoints_on_ads });
+        keys
     }
 
     fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
+        self.of_entry(catalog, entry).keys
+    }
+
+    fn of_entry(&self, catalog: &Catalog, entry: Option<BlobId>) -> ContentNeeds {
         let payload = entry.and_then(|entry| catalog.entry(entry).payload);
         payload.and_then(|payload| self.get(payload)).unwrap_or_default()
+    }
+
+    /// Returns the name of the endpoints of a cluster that the client gets from the stream of the
+    /// cluster itself.
+    pub(super) fn endpoints_on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> Option<Sym> {
+        let needs = self.of_entry(catalog, entry);
+        let mut keys = needs.keys.iter().filter(|_| needs.has_endpoints_on_ads);
+        keys.find(|key| key.kind == Kind::Eds).map(|key| key.name)
     }
 }
 
@@ -184,6 +207,8 @@ pub(crate) struct MissingNeed {
     pub(crate) is_owed: bool,
     /// The response that says that the resource does not exist.
     pub(crate) absent: Option<Seq>,
+    /// The client owes the request: it has never asked for the resource.
+    pub(crate) is_unrequested: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -196,8 +221,16 @@ pub(crate) struct WarmingView<'a> {
     scope_routes: OnceCell<Vec<(ResourceKey, Seq)>>,
 }
 
+impl MissingNeed {
+    /// A resource that the client does not have, and that nobody owes.
+    pub(super) fn new(key: ResourceKey, since: Time) -> MissingNeed {
+        let (is_resend, is_owed, is_unrequested) = (false, false, false);
+        MissingNeed { key, since, asked: None, is_resend, is_owed, absent: None, is_unrequested }
+    }
+}
+
 /// State of a resource of a batch.
-enum BatchState {
+pub(super) enum BatchState {
     /// Has warmed, or is gone or refused.
     Over,
     /// Needs resources that the client has not requested yet.
@@ -279,7 +312,7 @@ impl WarmingView<'_> {
         endpoints
     }
 
-    fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
+    pub(super) fn state(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> BatchState {
         let Some(slot) = track.sent.get(self.catalog, name).filter(ResourceEntry::is_present) else {
             return BatchState::Over;
         };
@@ -320,7 +353,7 @@ impl WarmingView<'_> {
         }
     }
 
-    fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
+    pub(super) fn tracks_of(&self, kind: Kind) -> impl Iterator<Item = &Track> {
         let tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
         tracks.filter(move |track| track.kind == Some(kind))
     }
@@ -386,8 +419,7 @@ impl WarmingView<'_> {
         match self.tracks_of(key.kind).find_map(request) {
             Some((asked, at)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                let (is_resend, is_owed, absent) = (false, false, None);
-                NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
+                NeedState::Missing(MissingNeed { asked, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -407,8 +439,7 @@ impl WarmingView<'_> {
         match self.tracks_of(key.kind).find_map(request) {
             Some((asked, at, is_owed)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                let (is_resend, absent) = (false, None);
-                NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
+                NeedState::Missing(MissingNeed { asked, is_owed, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -451,7 +482,8 @@ impl WarmingView<'_> {
         let asked = request.map(|request| request.first).or(repeat);
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
-        NeedState::Missing(MissingNeed { key, since, asked, is_resend, is_owed, absent })
+        let need = MissingNeed::new(key, since);
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, ..need })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).

@@ -393,6 +393,24 @@ impl NackFact {
     pub fn is_same_content(&self, other: &NackFact) -> bool {
         self.version == other.version && self.resources == other.resources
     }
+
+    /// Whether two NACKs refuse the same content for the same reason.
+    pub fn is_repeat_of(&self, other: &NackFact) -> bool {
+        self.is_same_content(other) && self.message == other.message
+    }
+
+    /// Returns a text that is equal for NACKs with one reason: the message, and on a delta stream the
+    /// refused names unless the message has one of them.
+    pub fn reason(&self) -> String {
+        let names = || self.resources.iter().map(|of| &*of.name);
+        let is_named = names().any(|name| !name.is_empty() && self.message.contains(name));
+        let mut reason = self.message.trim().to_owned();
+        names().filter(|_| !is_named).for_each(|name| {
+            reason.push('\0');
+            reason.push_str(name);
+        });
+        reason
+    }
 }
 
 /// A resource in a refused delta response.

@@ -451,13 +451,14 @@ impl ResourceFact {
         self.state == ResourceState::Absent && self.absent_by == Some(AbsentBy::Timer)
     }
 
-    /// Returns the content that the client uses, or is about to use: a push without a verdict
-    /// counts as used, a refused one does not.
+    /// Returns the content that the client uses, or is about to use: the first push without a
+    /// verdict counts as used, a later one and a refused one do not.
     pub fn content_in_use(&self) -> Option<BlobId> {
         let in_force = self.in_force.as_ref().and_then(|known| known.content);
         match (&self.refusal, self.state) {
             (Some(_), _) => in_force,
             (None, ResourceState::Kept) => in_force.or(self.content),
+            (None, ResourceState::Present) if self.is_unanswered => in_force.or(self.content),
             (None, _) => self.content,
         }
     }

@@ -1,13 +1,15 @@
 //! Clusters and listeners that warm: the client does not use them until others have arrived.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::session::{Condition, MissingNeed, Stream, SymSet, Track, WarmingName, WarmingView};
 use crate::wire::event::{Kind, Seq, StreamId, Sym, Time, TypeUrl};
 
 use super::{Store, TypeState};
 
-/// A cluster or listener that warms, on an open stream. The server owes what it waits for.
+/// A cluster or listener that warms, on an open stream. The server owes what it waits for, unless
+/// the client has never requested it.
 ///
 /// Warming starts with each response that adds or changes the resource. It ends once all needed
 /// resources have arrived, or when the resource is removed or refused (docs/protocol.md#h-01 to
@@ -54,6 +56,8 @@ pub struct NeededResource {
     pub is_owed: bool,
     /// The response that says that the resource does not exist.
     pub absent: Option<Seq>,
+    /// Whether the client owes the request for the resource.
+    pub is_unrequested: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -73,6 +77,12 @@ impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
         self.needs.iter().all(|need| need.is_owed)
+    }
+
+    /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
+    /// the resources.
+    pub fn is_owed_by_client(&self) -> bool {
+        self.needs.iter().all(|need| need.is_unrequested)
     }
 }
 
@@ -101,27 +111,47 @@ impl Store {
         self.engine.warming_view(&self.catalog, self.engine.index(stream.id).unwrap_or_default())
     }
 
+    /// Returns the warming resources of a track, those for which the server owes something first.
     pub(crate) fn warming_of_track(&self, stream: &Stream, track: &Track) -> Vec<WarmingFact> {
-        let (Some(kind), false) = (track.kind, track.warming.is_empty()) else { return Vec::new() };
+        if track.warming.is_empty() {
+            return Vec::new();
+        }
         let view = self.warming_view(stream);
-        let fact = |warming: WarmingName<'_>| {
-            let mut needs: Vec<NeededResource> =
-                warming.needs.iter().map(|need| self.needed_resource(need)).collect();
-            needs.sort_by_key(|need| need.since);
-            WarmingFact {
-                stream: stream.id,
-                node: stream.node_id.clone(),
-                type_url: track.type_url.clone(),
-                kind,
-                name: self.text(warming.name),
-                since: warming.batch.at,
-                response: warming.batch.seq,
-                is_update: warming.batch.is_update,
-                withheld: track.withheld_since(warming.batch.seq),
-                needs,
-            }
-        };
-        view.names(track).map(fact).collect()
+        let facts = view.names(track).filter_map(|warming| self.warming_fact(stream, track, &warming));
+        let mut facts: Vec<WarmingFact> = facts.collect();
+        if let Some(limit) = self.limits.resource_timeout.filter(|_| stream.closed.is_none()) {
+            facts.extend(self.unrequested_of_track(stream, track, (self.now(), limit)));
+        }
+        facts
+    }
+
+    /// Returns the clusters of a track whose endpoints the client has not requested within a limit.
+    pub(crate) fn unrequested_of_track(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        within: (Time, Duration),
+    ) -> Vec<WarmingFact> {
+        let unrequested = self.warming_view(stream).unrequested(stream, track, within);
+        unrequested.iter().filter_map(|warming| self.warming_fact(stream, track, warming)).collect()
+    }
+
+    fn warming_fact(&self, stream: &Stream, track: &Track, warming: &WarmingName<'_>) -> Option<WarmingFact> {
+        let mut needs: Vec<NeededResource> =
+            warming.needs.iter().map(|need| self.needed_resource(need)).collect();
+        needs.sort_by_key(|need| need.since);
+        Some(WarmingFact {
+            stream: stream.id,
+            node: stream.node_id.clone(),
+            type_url: track.type_url.clone(),
+            kind: track.kind?,
+            name: self.text(warming.name),
+            since: warming.batch.at,
+            response: warming.batch.seq,
+            is_update: warming.batch.is_update,
+            withheld: track.withheld_since(warming.batch.seq),
+            needs,
+        })
     }
 
     /// Returns those of the named resources of a track that still warm, and the names that they
@@ -136,6 +166,16 @@ impl Store {
             }
         }
         (still, needs)
+    }
+
+    /// Returns those of the named clusters of a track whose endpoints the client has not requested
+    /// yet.
+    pub(crate) fn still_unrequested(&self, (stream, track): (usize, usize), names: &SymSet) -> SymSet {
+        let open = self.engine.streams().get(stream).filter(|stream| stream.closed.is_none());
+        let place = open.and_then(|stream| Some((stream, stream.tracks.get(track)?)));
+        let Some((stream, track)) = place else { return SymSet::default() };
+        let unrequested = self.warming_view(stream).unrequested(stream, track, (self.now(), Duration::ZERO));
+        unrequested.iter().map(|warming| warming.name).filter(|name| names.contains(name)).collect()
     }
 
     /// Returns those of the named resources of a type that warm, on an open stream.
@@ -208,6 +248,7 @@ impl Store {
             is_resend: need.is_resend,
             is_owed: need.is_owed,
             absent: need.absent,
+            is_unrequested: need.is_unrequested,
         }
     }
 
@@ -222,7 +263,14 @@ impl Store {
             condition.state != TypeState::Stale || track.withheld_since(warming.batch.seq).is_some()
         };
         let view = self.warming_view(stream);
-        match view.names(track).find(shows) {
+        if let Some(warming) = view.names(track).find(shows) {
+            return Condition { state: TypeState::Warming, since: warming.batch.at };
+        }
+        // Both a verdict and a request that the client owes are its fault: the verdict comes first.
+        let limit = self.limits.resource_timeout.filter(|_| condition.state != TypeState::Stale);
+        let limit = limit.filter(|_| stream.closed.is_none());
+        let unrequested = limit.map(|limit| view.unrequested(stream, track, (self.now(), limit)));
+        match unrequested.iter().flatten().next() {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,
         }

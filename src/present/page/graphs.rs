@@ -184,7 +184,7 @@ fn figure(page: &Page<'_>, client: &DrawnClient, drawing: &Drawing, html: &mut H
         }
         let mut path = String::new();
         let _ = write!(path, "M{x1} {y1}C{bend} {y1} {turn} {y2} {x2} {y2}");
-        let class = match (arrow.is_refused, &arrow.gap) {
+        let class = match (arrow.is_refused || arrow.is_unanswered, &arrow.gap) {
             (true, _) => "refused",
             (false, Some(_)) => "gap",
             (false, None) => "edge",

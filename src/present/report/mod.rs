@@ -36,12 +36,14 @@ pub use problem::{
     problem_place, problem_since, problem_word,
 };
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
-pub use refusal::{ABSENT_BY, REFUSED_STATES, RefusedState, changed_reference, refused_update};
+pub use refusal::{
+    ABSENT_BY, REFUSED_STATES, RefusedState, changed_reference, refused_update, unanswered_update,
+};
 pub use refused_version::{kept_version, refused_names, refused_version, versions_of};
 pub use row_note::row_note;
 pub use state::{
-    RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text, state_word,
-    subscribed,
+    CLOSED, RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text,
+    state_word, subscribed,
 };
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 

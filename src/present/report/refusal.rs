@@ -1,6 +1,6 @@
 //! Texts about resources in refused pushes: what is in force, what was refused, and why.
 
-use crate::engine::graph::{ChangedReference, RefusedUpdate};
+use crate::engine::graph::{ChangedReference, GraphNode, RefusedUpdate};
 use crate::engine::nack::{Nack, RestUse};
 use crate::engine::store::{RefusalFact, ResourceFact};
 use crate::wire::text::{Keep, cut, shown_name};
@@ -107,6 +107,14 @@ pub fn refused_update(update: &RefusedUpdate, nack: Option<&Nack>, name: &str) -
         text.push_str(&format!(": {}", cut(&line, MAX_REASON_WIDTH, Keep::Head, "…")));
     }
     text
+}
+
+/// Returns `2 not answered yet, 1 in force`: the newest and the used version of a resource whose
+/// update has no verdict.
+pub fn unanswered_update(node: &GraphNode) -> String {
+    let newest = node.version.as_deref().filter(|version| !version.is_empty()).unwrap_or("newest version");
+    let in_force = node.in_force.as_deref().map(|known| format!(", {} in force", version(known)));
+    format!("{newest} not answered yet{}", in_force.unwrap_or_default())
 }
 
 /// Returns the reason for a resource: its own, or the first one of a NACK about others.

@@ -7,6 +7,9 @@ use crate::wire::text::{count, plural, shown_name};
 
 use super::Role;
 
+/// The word for a stream that has closed, and for the resources that its client keeps meanwhile.
+pub const CLOSED: &str = "closed";
+
 /// States of a type, and what they mean.
 pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Synced, "the client accepted the last push"),
@@ -15,7 +18,7 @@ pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Nack, "the client refused the last push and keeps the old one"),
     (TypeState::Wait, "requested, nothing sent yet"),
     (TypeState::Miss, "requested, not sent within --resource-timeout"),
-    (TypeState::Warming, "sent, and not in use until the server has sent what it refers to"),
+    (TypeState::Warming, "sent, and not in use until what it refers to has been requested and sent"),
     (TypeState::Idle, "not subscribed"),
     (TypeState::Closed, "the stream has ended; its last state is kept"),
     (TypeState::Down, "the server or the client cannot be reached"),
@@ -52,7 +55,7 @@ pub fn state_word(state: TypeState) -> (&'static str, Role) {
         TypeState::Wait => ("WAIT", Role::Pending),
         TypeState::Synced => ("SYNCED", Role::Ok),
         TypeState::Idle => ("idle", Role::Muted),
-        TypeState::Closed => ("closed", Role::Muted),
+        TypeState::Closed => (CLOSED, Role::Muted),
     }
 }
 

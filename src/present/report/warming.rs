@@ -18,15 +18,20 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         if let Some(now) = now {
             text.push_str(&format!(" since {}", age(now.since(first.since))));
         }
+        let sent = || vec![format!("sent in #{}", fact.response.0)];
         let asked = first.asked.map_or("not asked again".to_owned(), |n| format!("asked in #{}", n.0));
         let updated = format!("updated in #{}", fact.response.0);
         let notes: Vec<String> = match (fact.is_update, first.asked) {
-            (false, None) if first.absent.is_some() => vec![format!("sent in #{}", fact.response.0)],
+            (false, None) if first.absent.is_some() || first.is_unrequested => sent(),
             (true, None) => vec![updated],
             (true, Some(_)) => vec![updated, asked],
             (false, _) => vec![asked],
         };
         text.push_str(&format!(" ({})", notes.join(", ")));
+    }
+    if fact.is_owed_by_client() {
+        text.push_str(": the client has not requested it");
+        return text;
     }
     let owed = if fact.needs.len() > 1 { "them" } else { "it" };
     let again = if fact.needs.iter().any(|need| need.is_resend) { ", also unchanged" } else { "" };

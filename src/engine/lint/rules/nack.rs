@@ -35,5 +35,8 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         version => format!("version {version} rejected{message}"),
     };
     let evidence: Vec<_> = request.outcome.answers.into_iter().collect();
-    ctx.report(&RULE, FindingDraft { text, evidence: &evidence, part: version, ..FindingDraft::default() });
+    let nack = request.track.verdicts.nacks.back().filter(|nack| Some(nack.n) == ctx.seq);
+    let reason = nack.map(|nack| nack.reason().into());
+    let found = FindingDraft { text, evidence: &evidence, part: version, reason, ..FindingDraft::default() };
+    ctx.report(&RULE, found);
 }

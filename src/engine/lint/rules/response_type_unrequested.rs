@@ -24,8 +24,15 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use crate::wire::event::TypeUrl;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let named = !response.track.type_url.is_empty();
+    // `ads-type-url-missing` covers a request that the server may have read as one for the type.
+    let typeless = ctx.stream.find(&TypeUrl::default());
+    if typeless.is_some_and(|track| track.traffic.requests > 0) {
+        return;
+    }
     if ctx.is_aggregated()
         && response.track.traffic.requests == 0
         && !response.track.has_lost

@@ -1,8 +1,9 @@
-//! A cluster or listener waits for endpoints or routes that do not arrive.
+//! A cluster or listener waits for endpoints or routes that do not arrive or are not requested.
 //!
 //! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
 //! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
-//! updated cluster again, even if they have not changed.
+//! updated cluster again, even if they have not changed. A client that follows references and
+//! never requests the endpoints of a cluster on its ADS stream waits for nothing.
 //!
 //! Example:
 //! ```text
@@ -13,6 +14,7 @@
 //! ```
 //!
 //! Advice: Send the endpoints of each new or changed cluster, and the routes of each new listener.
+//! If the client does not request endpoints, look at its log and at the name in the cluster.
 //!
 //! Reference: xDS protocol, "Resource warming".
 
@@ -34,7 +36,10 @@ fn check(ctx: &mut RuleContext<'_>) {
     let mut due = Vec::new();
     let mut next = None;
     let reported = std::mem::take(&mut ctx.state.reported_warming);
-    for fact in ctx.store.warming_of_track(ctx.stream, track) {
+    let warming = ctx.store.warming_of_track(ctx.stream, track).into_iter();
+    let warming = warming.filter(|fact| !fact.is_owed_by_client());
+    let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, limit));
+    for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
         if at.since(fact.since) < limit {
             let due = fact.since.after(limit);
@@ -50,23 +55,33 @@ fn check(ctx: &mut RuleContext<'_>) {
     if let Some(next) = next {
         ctx.arm(Alarm::Warming, next);
     }
+    let (unrequested, due): (Vec<_>, Vec<_>) = due.into_iter().partition(WarmingFact::is_owed_by_client);
+    report(ctx, unrequested.iter(), Blame::Client);
     for is_update in [false, true] {
-        let batch = due.iter().filter(|fact| fact.is_update == is_update);
-        let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
-            batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
-        evidence.dedup();
-        let Some(since) = batch.clone().map(|fact| fact.since).min() else { continue };
-        let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
-        let state = LastingState::Warming(needs.take(MAX_NAMES).collect());
-        let (what, note) = (needed(batch.clone()), note(batch));
-        let past = Some(format!("waited for {what} for {{}}{note}"));
-        let found = FindingDraft::new(Blame::Server, format!("waits for {what}{note}"), &names);
-        ctx.report_lasting(
-            &RULE,
-            FindingDraft { evidence: &evidence, ..found },
-            Lasting { state, since, past },
-        );
+        report(ctx, due.iter().filter(|fact| fact.is_update == is_update), Blame::Server);
     }
+}
+
+/// Reports resources that wait for what one side owes.
+fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a WarmingFact> + Clone, blame: Blame) {
+    let (names, mut evidence): (Vec<Sym>, Vec<Seq>) =
+        batch.clone().map(|fact| (ctx.sym(&fact.name), fact.response)).unzip();
+    evidence.dedup();
+    let Some(since) = batch.clone().map(|fact| fact.since).min() else { return };
+    let needs = batch.clone().flat_map(|fact| fact.needs.iter().map(|need| ctx.sym(&need.name)));
+    let needs = needs.take(MAX_NAMES).collect();
+    let what = needed(batch.clone());
+    let (state, cause, text, past) = if blame == Blame::Client {
+        let text = format!("the client has not requested its {what}");
+        let past = format!("the client had not requested its {what} for {{}}");
+        (LastingState::Unrequested(needs), Some("not requested"), text, past)
+    } else {
+        let note = note(batch);
+        let past = format!("waited for {what} for {{}}{note}");
+        (LastingState::Warming(needs), None, format!("waits for {what}{note}"), past)
+    };
+    let found = FindingDraft { evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
+    ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
 }
 
 /// Returns why Envoy waits for endpoints that it has.

@@ -5,6 +5,7 @@ use crate::engine::session::PushFact;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
 use crate::engine::session::subscription::SubscribedNames;
+use crate::engine::session::unrequested::ReleasedNames;
 use crate::wire::content::UsedContent;
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 
@@ -20,6 +21,8 @@ pub(crate) struct Subscription {
     pub(crate) was_wildcard: bool,
     /// Whether a name or the wildcard was ever given up.
     pub(crate) has_released: bool,
+    /// The names that the client gave up.
+    pub(crate) released: ReleasedNames,
     /// The names that are globs.
     pub(crate) globs: Globs,
     /// When the subscription changed last.
@@ -37,6 +40,7 @@ impl Subscription {
     pub(super) fn mark(&self, used: &mut UsedContent) {
         self.last_names.iter().for_each(|names| used.run(names));
         self.globs.mark(used);
+        self.released.mark(used);
         self.effective.iter().for_each(|names| names.mark(used));
     }
 }

@@ -16,7 +16,12 @@ pub(super) const WARMING: &[Field] = &[
     ),
     known(Always, "withheld", Count, "number of the response whose verdict the client withholds meanwhile"),
     field(Always, "waits_for", List(&Object(WAITS)), "resources that it waits for"),
-    field(Always, "owes", Text, "side that has to act: server"),
+    field(
+        Always,
+        "owes",
+        Text,
+        "side that has to act: `server`, or `client` if it has not requested what the resource waits for",
+    ),
 ];
 
 const WAITS: &[Field] = &[
@@ -27,7 +32,7 @@ const WAITS: &[Field] = &[
         Always,
         "asked",
         Count,
-        "number of the first request; unknown if the client did not ask again after an update",
+        "number of the first request; unknown if the client did not ask, or not again after an update",
     ),
     field(Always, "again", Bool, "whether the client has the resource and needs it once more"),
     known(Always, "absent", Count, "number of the response that says that the resource does not exist"),

@@ -203,7 +203,8 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
     let mut text = match &node.state {
         NodeState::Ready => format!("{} {}", glyphs.ok, accepted(node)),
         NodeState::Orphan => format!("{} {} orphan", glyphs.ok, accepted(node)),
-        NodeState::Sent => format!("{} {} not answered yet", glyphs.sent, version(node)),
+        NodeState::Sent { in_force: true } => format!("{} {}", glyphs.sent, report::unanswered_update(node)),
+        NodeState::Sent { .. } => format!("{} {} not answered yet", glyphs.sent, version(node)),
         NodeState::Refused { .. } | NodeState::RefusedPush { .. } => refused_state(node, glyphs),
         NodeState::Warming { since: at } => format!("{} warming{}", glyphs.wait, since(*at)),
         NodeState::Waiting { since: Some((at, n)), .. } => {
@@ -256,7 +257,7 @@ fn pending_below(screen: &GraphScreen, node: &GraphNode) -> PendingStates {
 fn role(state: &NodeState) -> Role {
     match state {
         NodeState::Ready => Role::Ok,
-        NodeState::Sent | NodeState::Waiting { .. } => Role::Pending,
+        NodeState::Sent { .. } | NodeState::Waiting { .. } => Role::Pending,
         NodeState::Refused { .. } => Role::Bad,
         NodeState::RefusedPush { rest: RestUse::Used, .. } => Role::Ok,
         NodeState::RefusedPush { .. } => Role::Warn,
@@ -295,7 +296,8 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         }
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
-        (NodeState::Sent, _) => "sent, neither ACK nor NACK yet",
+        (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",
+        (NodeState::Sent { .. }, _) => "sent, neither ACK nor NACK yet",
         (NodeState::Gone(_), _) => "removed, or reported not to exist",
         (NodeState::Orphan, _) => {
             "nothing refers to it any more; this type has no deletion, so the client may keep it"
@@ -328,13 +330,19 @@ fn node_lines(screen: &GraphScreen, common: &Common, width: usize) -> Vec<Styled
     if let Some(update) = &node.refused {
         let nack = screen.nack.as_ref().filter(|(n, _)| *n == update.refusal.nack).map(|(_, nack)| nack);
         add("refused", &display_safe(&report::refused_update(update, nack, &node.name)), Role::Bad);
-        for change in update.changes.iter().take(MAX_LISTED_CHANGES) {
-            add("", &display_safe(&report::changed_reference(change, common.theme.glyphs().to)), Role::Muted);
-        }
-        if update.changes.len() > MAX_LISTED_CHANGES {
-            let more = update.changes.len() - MAX_LISTED_CHANGES;
-            add("", &format!("and {more} more changed references"), Role::Muted);
-        }
+    }
+    if node.unanswered.is_some() {
+        add("update", &display_safe(&report::unanswered_update(node)), Role::Pending);
+    }
+    let changes = node.refused.as_ref().map(|update| &update.changes);
+    let changes = changes.or(node.unanswered.as_ref().map(|update| &update.changes));
+    let changes = changes.map_or(&[][..], Vec::as_slice);
+    for change in changes.iter().take(MAX_LISTED_CHANGES) {
+        add("", &display_safe(&report::changed_reference(change, common.theme.glyphs().to)), Role::Muted);
+    }
+    if changes.len() > MAX_LISTED_CHANGES {
+        let more = changes.len() - MAX_LISTED_CHANGES;
+        add("", &format!("and {more} more changed references"), Role::Muted);
     }
     let field_of =
         |user: &GraphNode| user.uses.iter().find(|(to, _)| *to == id).map(|(_, path)| path.to_string());

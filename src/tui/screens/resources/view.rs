@@ -61,7 +61,7 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
     match fact.state {
         ResourceState::Present if is_warming => span(format!("{} warming", glyphs.wait), Role::Warn),
         ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
-        _ if fact.is_stream_down => span(format!("{} closed", glyphs.ok), Role::Muted),
+        _ if fact.is_stream_down => span(format!("{} {}", glyphs.ok, report::CLOSED), Role::Muted),
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
         _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),

@@ -117,6 +117,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         ResourceState::Present if fact.is_unanswered => {
             span(format!("{} {version} not answered", glyphs.sent), Role::Pending)
         }
+        ResourceState::Present | ResourceState::Kept if fact.is_stream_down => {
+            span(format!("{} {version} {}", glyphs.ok, report::CLOSED), Role::Muted)
+        }
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),

@@ -1,0 +1,210 @@
+//! Problems of refused responses and resources: one for each reason of the client.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::engine::lint::Blame;
+use crate::engine::session::{NackFact, PushedVersion, Refusal, Response, Stream, Track};
+use crate::engine::store::{RefusedBy, Store, TypeState};
+use crate::wire::event::{Seq, Sym, Time, Variant};
+
+use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources};
+use super::states::{Start, fact, sorted};
+use super::{MAX_EVIDENCE, findings};
+
+/// Reasons of refusals of one type that are problems of their own.
+const MAX_REASONS: usize = 8;
+
+/// Returns the response with the refused content to which the client has given no answer.
+pub(super) fn unanswered_again(refusal: &ProblemFact) -> Option<Seq> {
+    match &refusal.problem {
+        Problem::Refused(refused) => refused.unanswered,
+        _ => None,
+    }
+}
+
+/// Returns the problems of a type whose newest responses are refused, one for each reason; that of
+/// the newest NACK comes first.
+pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
+    let (Some(open), Some(newest)) = (track.verdicts.refusal(), track.verdicts.nacks.back()) else {
+        return Vec::new();
+    };
+    let times = usize::try_from(open.times).unwrap_or(usize::MAX);
+    let standing = Standing::new(store, track, Some(newest.n));
+    let reasons = by_reason(track.verdicts.nacks.iter().rev().take(times));
+    let stands = |nacks: &[&NackFact]| standing.runs_among(nacks) > 0;
+    let (reasons, over): (Vec<_>, Vec<_>) = reasons.into_iter().partition(|nacks| stands(nacks));
+    // The other NACKs are over, refuse the content on earlier streams, or are forgotten.
+    let listed: usize = reasons.iter().chain(&over).map(Vec::len).sum();
+    let unlisted = times - listed;
+    let problem = |(at, nacks): (usize, &Vec<&NackFact>)| {
+        let first = nacks.last().filter(|_| at > 0 || unlisted == 0);
+        let series = Series {
+            nacks,
+            times: (nacks.len() + if at == 0 { unlisted } else { 0 }) as u64,
+            since: first.map_or(open.since, |nack| nack.at),
+            open: standing.runs_among(nacks),
+        };
+        refused_push(store, stream, track, &series)
+    };
+    reasons.iter().enumerate().filter_map(problem).collect()
+}
+
+/// Groups NACKs, newest first, by their reason, at most [`MAX_REASONS`]: those with another reason
+/// belong to the last group.
+fn by_reason<'a>(nacks: impl Iterator<Item = &'a NackFact>) -> Vec<Vec<&'a NackFact>> {
+    let mut groups: Vec<(String, Vec<&NackFact>)> = Vec::new();
+    for nack in nacks {
+        let reason = nack.reason();
+        let is_full = groups.len() >= MAX_REASONS;
+        match groups.iter().position(|(known, _)| *known == reason) {
+            Some(at) => groups.get_mut(at).into_iter().for_each(|(_, group)| group.push(nack)),
+            None if is_full => groups.last_mut().into_iter().for_each(|(_, group)| group.push(nack)),
+            None => groups.push((reason, vec![nack])),
+        }
+    }
+    groups.into_iter().map(|(_, nacks)| nacks).collect()
+}
+
+/// Runs of NACKs of one content for one reason, by the newest NACK of each.
+struct Standing {
+    /// The NACKs that the client has not taken back: the newest one of each run.
+    runs: BTreeSet<Seq>,
+}
+
+impl Standing {
+    /// `newest`: the newest NACK, if no later response was accepted.
+    fn new(store: &Store, track: &Track, newest: Option<Seq>) -> Standing {
+        let standing = track.standing_refusals(store.catalog()).into_iter();
+        let mut standing: BTreeSet<Seq> = standing.map(|(refusal, _)| refusal.nack).collect();
+        standing.extend(newest);
+        let nacks: Vec<&NackFact> = track.verdicts.nacks.iter().collect();
+        let runs = nacks.chunk_by(|a, b| a.is_repeat_of(b));
+        let standing = runs.filter(|run| run.iter().any(|nack| standing.contains(&nack.n)));
+        Standing { runs: standing.filter_map(|run| run.last().map(|nack| nack.n)).collect() }
+    }
+
+    /// Returns the number of runs that the client still refuses, among those of these NACKs.
+    fn runs_among(&self, nacks: &[&NackFact]) -> usize {
+        nacks.iter().filter(|nack| self.runs.contains(&nack.n)).count()
+    }
+}
+
+/// NACKs for one reason.
+struct Series<'a> {
+    /// Newest first; never empty.
+    nacks: &'a [&'a NackFact],
+    /// How many there are, with those that are not kept.
+    times: u64,
+    since: Time,
+    /// Contents that the client still refuses.
+    open: usize,
+}
+
+fn refused_push(store: &Store, stream: &Stream, track: &Track, series: &Series<'_>) -> Option<ProblemFact> {
+    let nack = *series.nacks.first()?;
+    let (version, in_force) = refused_version(store, stream, track, nack);
+    let pending = track.responses.pending().next();
+    let is_again = |of: &&Response| !of.version.is_empty() && *of.version.as_str() == *nack.version;
+    let unanswered = pending.filter(is_again).map(|response| response.seq);
+    let refused = RefusedPush {
+        version,
+        implied: nack.implied,
+        times: series.times,
+        open: series.open,
+        first: series.since,
+        is_resent: series.times > 1 && series.nacks.iter().all(|earlier| earlier.is_same_content(nack)),
+        in_force,
+        knows_in_force: !stream.open.partial && nack.refused.is_some(),
+        message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+        is_file: stream.variant() == Some(Variant::File),
+        is_guess: nack.may_refuse.is_some(),
+        unanswered,
+    };
+    let start = Start { state: TypeState::Nack, at: series.since, n: nack.n };
+    let mut times: Vec<Time> = series.nacks.iter().map(|nack| nack.at).collect();
+    times.reverse();
+    let refusals = series.nacks.iter().flat_map(|nack| nack.refused.into_iter().chain([nack.n]));
+    let evidence = unanswered.into_iter().chain(refusals);
+    Some(ProblemFact {
+        blame: Blame::Both,
+        last: (series.times > 1).then_some(nack.at),
+        count: series.times,
+        period: findings::period(&times),
+        messages: sorted(evidence.take(MAX_EVIDENCE).collect()),
+        ..fact(stream, track, start, Problem::Refused(refused))
+    })
+}
+
+/// Returns the version that a NACK refuses, and the one that the client keeps.
+///
+/// Without a version of the response, the refused one is that of the first resource that the NACK
+/// names, or whose removal it refuses; on a delta stream the client keeps a version of that
+/// resource.
+fn refused_version(
+    store: &Store,
+    stream: &Stream,
+    track: &Track,
+    nack: &NackFact,
+) -> (PushedVersion, Option<Arc<str>>) {
+    let in_force = track.version_in_force().map(|version| Arc::from(version.as_str()));
+    let is_delta = stream.variant().is_some_and(|variant| variant.is_delta());
+    if nack.refused.is_none() {
+        return (PushedVersion::Unknown, in_force.filter(|_| !is_delta));
+    }
+    if !nack.version.is_empty() {
+        return (PushedVersion::Whole(nack.version.clone()), in_force);
+    }
+    match store.refused_of_track(stream, track, nack.n) {
+        Some(RefusedBy { name, version, is_removal, in_force: own, more, .. }) => {
+            let pushed = match is_removal {
+                true => PushedVersion::Removal { name, more },
+                false => PushedVersion::Resource { name, version, more },
+            };
+            (pushed, if is_delta { own } else { in_force })
+        }
+        None if is_delta => (PushedVersion::Empty, None),
+        None => (PushedVersion::Whole(nack.version.clone()), in_force),
+    }
+}
+
+fn refused_resource(store: &Store, track: &Track, name: Sym, refusal: &Refusal) -> RefusedResource {
+    let in_force = store.used_by_client(track, name);
+    RefusedResource {
+        name: store.text(name),
+        version: store.text(refusal.version),
+        is_removal: track.refused.removal(name) == Some(*refusal),
+        in_force: in_force.map(|entry| store.text(entry.version)),
+    }
+}
+
+/// Returns the problems of resources that a NACK names and whose content no later response has
+/// corrected, although the client has accepted a later response (docs/protocol.md#f-34): one for
+/// each reason.
+pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Vec<ProblemFact> {
+    let refusals = track.standing_refusals(store.catalog());
+    let nacks = track.verdicts.nacks.iter().filter(|nack| refusals.iter().any(|(of, _)| of.nack == nack.n));
+    let standing = Standing::new(store, track, None);
+    let problem = |nacks: Vec<&NackFact>| {
+        let is_own = |refusal: &Refusal| nacks.iter().any(|nack| nack.n == refusal.nack);
+        let mut own = refusals.iter().filter(|(refusal, _)| is_own(refusal));
+        let (refusal, name) = *own.next()?;
+        let nack = *nacks.iter().find(|nack| nack.n == refusal.nack)?;
+        let refused = RefusedResources {
+            first: refused_resource(store, track, name, &refusal),
+            response: refusal.response,
+            more: own.count(),
+            open: standing.runs_among(&nacks),
+            message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
+            is_guess: nack.may_refuse.is_some(),
+        };
+        let start = Start { state: TypeState::Nack, at: nack.at, n: nack.n };
+        Some(ProblemFact {
+            kind: ProblemKind::StillRefused,
+            blame: Blame::Both,
+            messages: sorted(vec![refusal.response, nack.n]),
+            ..fact(stream, track, start, Problem::StillRefused(refused))
+        })
+    };
+    by_reason(nacks).into_iter().filter_map(problem).collect()
+}
