@@ -1,12 +1,9 @@
 //! `export`: converts a source to another format.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
-use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{self, Store};
 use crate::sources::{
@@ -23,6 +20,7 @@ use super::error::{CliError, Exit};
 use super::frame_writer::{CopyHeader, FrameWriter};
 use super::io::Io;
 use super::json_out::{Objects, add_body};
+use super::output_file::OutputFile;
 use super::progress::Progress;
 use super::select::{self, Picked};
 use super::{offline, refusals, source};
@@ -362,94 +360,6 @@ impl FrameSink for CopySink<'_> {
     fn is_done(&self) -> bool {
         matches!(&self.copy, FrameCopy::Written(writer) if writer.has_failed())
     }
-}
-
-/// Writes a file. Refuses to overwrite the source, which would be lost.
-pub(super) fn to_file<T>(
-    path: &Path,
-    to: ExportTo,
-    source: &str,
-    force: bool,
-    io: &Io<'_>,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
-) -> Result<T, CliError> {
-    let mut file = OutputFile::create(path, to, source, force, io)?;
-    let written = write(&mut file)?;
-    file.finish()?;
-    Ok(written)
-}
-
-/// A file that is written.
-pub(super) struct OutputFile {
-    path: PathBuf,
-    file: BufWriter<File>,
-}
-
-impl OutputFile {
-    /// Creates a file. Refuses to overwrite the source, which would be lost.
-    pub(super) fn create(
-        path: &Path,
-        to: ExportTo,
-        source: &str,
-        force: bool,
-        io: &Io<'_>,
-    ) -> Result<OutputFile, CliError> {
-        if is_source(path, source, io) {
-            let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
-            return Err(error.next("--output OTHER-FILE"));
-        }
-        let file = create(path, to, force).map_err(|error| unwritable(path, error))?;
-        Ok(OutputFile { path: path.to_owned(), file: BufWriter::new(file) })
-    }
-
-    /// Writes what is buffered.
-    pub(super) fn finish(mut self) -> Result<(), CliError> {
-        self.file.flush().map_err(|error| unwritable(&self.path, error))
-    }
-}
-
-impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// Describes why a file cannot be written.
-pub(super) fn unwritable(path: &Path, error: io::Error) -> CliError {
-    let exists = error.kind() == io::ErrorKind::AlreadyExists;
-    let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
-    if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
-}
-
-/// Whether a path names the source.
-pub(super) fn is_source(path: &Path, source: &str, io: &Io<'_>) -> bool {
-    offline::find(source, io).is_ok_and(|read| is_same(&read, path))
-}
-
-/// Whether two paths name one file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
-        use std::os::unix::fs::MetadataExt;
-        return (one.dev(), one.ino()) == (other.dev(), other.ino());
-    }
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
-}
-
-/// Creates a file that only its owner can read: a session may hold secrets.
-pub(super) fn create(path: &Path, to: ExportTo, force: bool) -> io::Result<File> {
-    if to == ExportTo::Xdsrec {
-        return if force { recording_file::replace(path) } else { recording_file::create(path) };
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn before(from: &Limit, at: Time, n: Seq) -> bool {

@@ -39,6 +39,7 @@ mod man;
 pub mod message_line;
 mod nodes;
 mod offline;
+mod output_file;
 mod progress;
 mod protocol_rows;
 mod redact;

@@ -12,9 +12,9 @@ use crate::wire::{End, Frame, FramePayload, GapCause, Message, Open, clean_open}
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};
-use super::export::OutputFile;
 use super::frame_writer::{CopyHeader, FrameWriter};
 use super::io::Io;
+use super::output_file::OutputFile;
 use super::progress::Progress;
 use super::{offline, source};
 
