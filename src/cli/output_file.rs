@@ -191,3 +191,49 @@ fn is_same(one: &Path, other: &Path) -> bool {
     }
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn write(path: &Path, can_replace: bool, text: &[u8]) -> io::Result<Destination> {
+        let mut out = Destination::beside(path, can_replace, false)?;
+        out.write_all(text).map(|()| out)
+    }
+
+    #[test]
+    fn appears_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a.jsonl"), folder.path().join("link"));
+        let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(write(&path, false, b"half of it").unwrap());
+        assert_eq!(entries(), 0, "nothing is left of a failure");
+        write(&path, false, b"one").unwrap().finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(write(&path, false, b"").err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+        drop(write(&path, true, b"half of it").unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one", "a failure replaces nothing");
+        symlink(&path, &link).unwrap();
+        write(&link, true, b"two").unwrap().finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!((std::fs::read(&path).unwrap(), entries()), (b"two".to_vec(), 2));
+    }
+
+    #[test]
+    fn is_refused_where_it_would_appear_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink(folder.path().join("nowhere"), &link).unwrap();
+        assert!(write(&link, true, b"").err().unwrap().to_string().contains("nowhere"));
+        assert!(write(folder.path(), true, b"").is_err());
+        assert!(write(&folder.path().join("missing/a"), true, b"").is_err());
+        let later = folder.path().join("later");
+        let out = write(&later, false, b"ours").unwrap();
+        std::fs::write(&later, "theirs").unwrap();
+        assert!(out.finish().is_err(), "the file was created meanwhile");
+        assert_eq!(std::fs::read(&later).unwrap(), b"theirs");
+    }
+}

@@ -55,7 +55,12 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     drop(progress);
     let mut facts = None;
     let folded = folded.map(|sink| {
-        facts = Some((sink.clean.taken, sink.clean.lost, sink.gaps, sink.writer.finish(sink.end)))
+        facts = Some((
+            sink.clean.taken,
+            sink.clean.lost,
+            sink.gaps,
+            sink.writer.finish(sink.end, &sink.clean.catalog),
+        ))
     });
     let (taken, lost, gaps, written) = facts.expect("the fold has a result");
     written?;

@@ -16,6 +16,14 @@ use crate::support::wait::wait_for;
 const BUDGET: usize = 64 << 20;
 const MAX_EXTRA: usize = 64 << 20;
 
+/// Compresses with zstd. A reader needs `1 << window_log` bytes.
+fn zstd(window_log: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).expect("an encoder");
+    encoder.window_log(window_log).expect("a window");
+    encoder.write_all(bytes).expect("memory");
+    encoder.finish().expect("memory")
+}
+
 /// A server that reads two connections to their end and returns the number of bytes.
 fn sink() -> (SocketAddr, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -118,6 +126,43 @@ fn compressed_messages_that_never_end() {
         bytes.extend(frame(1, 4, stream, &ads_headers(Some("gzip"))));
         let message = [&[1, 1, 0, 0, 0][..], &start].concat();
         bytes.extend(frame(0, 0, stream, &message));
+    }
+    check(&bytes, None);
+}
+
+#[test]
+fn names_in_zstd() {
+    let names = [field(4, CLUSTER), field(3, "a").repeat(20 << 20)].concat();
+    let bomb = zstd(20, &names);
+    assert!(bomb.len() < 100_000, "{}", bomb.len());
+    check(&[frame(1, 4, 1, &ads_headers(Some("zstd"))), message(1, true, &bomb)].concat(), Some("names"));
+}
+
+#[test]
+fn zstd_with_a_large_window() {
+    // Both messages need 128 MB before their first byte can be read.
+    let bomb = zstd(27, &[field(4, CLUSTER), field(3, "a").repeat(50 << 20)].concat());
+    let mut bytes = frame(1, 4, 1, &ads_headers(Some("zstd")));
+    bytes.extend(message(1, true, &bomb));
+    bytes.extend(frame(1, 4, 3, &ads_headers(Some("zstd"))));
+    bytes.extend(message(3, true, &bomb));
+    check(&bytes, Some("lost"));
+}
+
+#[test]
+fn zstd_messages_that_never_end() {
+    // The first bytes of a message that is too random to compress.
+    let mut state = 7_u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        (state >> 16) as u8
+    };
+    let start = zstd(22, &(0..300_000).map(|_| random()).collect::<Vec<u8>>());
+    let mut bytes = Vec::new();
+    for stream in (1..400_u32).step_by(2) {
+        bytes.extend(frame(1, 4, stream, &ads_headers(Some("zstd"))));
+        let message = [&[1, 1, 0, 0, 0][..], start.get(..200_000).expect("bytes")].concat();
+        bytes.extend(message.chunks(16 << 10).flat_map(|part| frame(0, 0, stream, part)));
     }
     check(&bytes, None);
 }
