@@ -9,7 +9,7 @@ use xdscope::app::analysis;
 use xdscope::app::replay::{Cursor, Reading};
 use xdscope::engine::store::Options;
 use xdscope::schema::Schema;
-use xdscope::sources;
+use xdscope::sources::{self, SchemaCodec, Spec};
 use xdscope::wire::event::Seq;
 
 use crate::{say, traffic};
@@ -37,7 +37,8 @@ const MEMORY: usize = 512_000_000;
 /// Reads the whole file as the screens of `replay` do, with all rules.
 fn replay(file: &str) -> Cursor {
     let schema = Schema::builtin();
-    let recording = sources::start_recording(Path::new(file)).expect("readable").expect("a recording");
+    let codec = SchemaCodec(schema.clone());
+    let recording = sources::start(&Spec::new(file), &codec).expect("readable").expect("a recording");
     let options = Options { history: MEMORY, ..Options::default() };
     let meaning = xdscope::app::tap::meaning(schema.clone());
     let read = Cursor::read(recording, &Reading::new(options, meaning, analysis::bounded(&schema)));

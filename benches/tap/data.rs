@@ -37,8 +37,8 @@ pub fn start(count: usize) -> Vec<Bytes> {
     ]
 }
 
-/// Returns a delta CDS response with one cluster.
-pub fn delta_push(version: usize) -> Bytes {
+/// Returns a delta CDS response with one cluster, whose content depends on the version.
+pub fn delta_push(version: usize, nonce: usize) -> Bytes {
     let i = version % 1000;
     let name = format!("outbound|{}||service-{i:06}.ns-{}", 8000 + i % 100, i % 37);
     let resource =
@@ -46,7 +46,7 @@ pub fn delta_push(version: usize) -> Bytes {
     let mut body = text(1, &version.to_string());
     put_len_field(&mut body, 2, &resource);
     body.extend(text(4, CLUSTER));
-    body.extend(text(5, &format!("nonce-{version}")));
+    body.extend(text(5, &format!("nonce-{nonce}")));
     grpc(&body)
 }
 
@@ -60,6 +60,27 @@ pub fn delta_request(version: usize) -> Bytes {
     if version > 0 {
         body.extend(text(6, &format!("nonce-{version}")));
     }
+    grpc(&body)
+}
+
+/// Returns the first delta request of a node. After a reconnect it lists what the node has.
+pub fn delta_start(node: u64, resources: u64) -> Bytes {
+    let mut body = Vec::new();
+    put_len_field(&mut body, 1, &[text(1, &format!("node-{node}")), text(2, "soak")].concat());
+    body.extend(text(2, CLUSTER));
+    for i in 0..resources {
+        let entry = [text(1, &format!("kept-{i}")), text(2, &format!("{node}"))].concat();
+        put_len_field(&mut body, 5, &entry);
+    }
+    grpc(&body)
+}
+
+/// Returns a NACK of a SotW response.
+pub fn refusal(url: &str, version: usize) -> Bytes {
+    let mut body = text(1, "");
+    body.extend(text(4, url));
+    body.extend(text(5, &format!("nonce-{version}")));
+    put_len_field(&mut body, 6, &[vec![8, 13], text(2, "Error adding/updating cluster(s)")].concat());
     grpc(&body)
 }
 

@@ -14,9 +14,9 @@ use tokio::task::JoinSet;
 use crate::data;
 use crate::secure::{self, Secure};
 
-const SOTW: &str =
+pub const SOTW: &str =
     "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-const DELTA: &str =
+pub const DELTA: &str =
     "http://cp/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources";
 
 /// Far above the data in flight, so that flow-control windows are not measured.
@@ -25,7 +25,8 @@ pub const WINDOW: u32 = 1 << 30;
 /// The default window of HTTP/2.
 pub const DEFAULT_WINDOW: u32 = 65_535;
 
-fn runtime() -> tokio::runtime::Runtime {
+/// Returns a runtime of one thread.
+pub fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
@@ -69,14 +70,18 @@ pub struct Times {
 }
 
 /// Reads complete gRPC messages from one direction.
-struct Incoming {
+pub struct Incoming {
     stream: RecvStream,
     buffer: BytesMut,
 }
 
 impl Incoming {
+    pub fn new(stream: RecvStream) -> Incoming {
+        Incoming { stream, buffer: BytesMut::new() }
+    }
+
     /// Waits for the next message, drops it and returns its length; `None` if the stream ended.
-    async fn skip(&mut self) -> Option<usize> {
+    pub async fn skip(&mut self) -> Option<usize> {
         let mut left: Option<usize> = None;
         loop {
             if left.is_none() && self.buffer.len() >= 5 {
@@ -99,7 +104,7 @@ impl Incoming {
     }
 }
 
-async fn send(stream: &mut SendStream<Bytes>, message: Bytes) -> Result<(), h2::Error> {
+pub async fn send(stream: &mut SendStream<Bytes>, message: Bytes) -> Result<(), h2::Error> {
     stream.send_data(message, false)
 }
 
@@ -203,7 +208,7 @@ async fn serve(socket: TcpStream, secure: Option<Secure>, work: Workload) -> Str
     let response =
         http::Response::builder().header("content-type", "application/grpc").body(()).expect("a head");
     let mut out = respond.send_response(response, false).expect("headers");
-    let mut incoming = Incoming { stream: request.into_body(), buffer: BytesMut::new() };
+    let mut incoming = Incoming::new(request.into_body());
     incoming.skip().await;
     let start = Instant::now();
     let answers = match work.pace {
@@ -287,7 +292,7 @@ async fn client(
     };
     let (response, mut out) = sender.send_request(request.body(()).expect("a request"), false)?;
     send(&mut out, say(0)).await?;
-    let mut incoming = Incoming { stream: response.await?.into_body(), buffer: BytesMut::new() };
+    let mut incoming = Incoming::new(response.await?.into_body());
     drop(turn);
     for version in 1..=count {
         assert!(incoming.skip().await.is_some(), "push {version} of {count} came");

@@ -10,7 +10,9 @@ use bytes::Bytes;
 use h2::{RecvStream, SendStream};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use xdscope::app::recording_file::SessionFile;
 use xdscope::app::tap::{CopyLimits, Front, Options, Running};
+use xdscope::engine::store;
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
 use xdscope::schema::Schema;
@@ -47,12 +49,12 @@ pub fn run(kind: &str, upstream: &str, certs: Option<Certs>) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn say(address: &str) {
+pub fn say(line: &str) {
     let mut out = std::io::stdout();
-    writeln!(out, "{address}").and_then(|()| out.flush()).expect("somebody reads");
+    writeln!(out, "{line}").and_then(|()| out.flush()).expect("somebody reads");
 }
 
-fn wait() {
+pub fn wait() {
     let mut rest = Vec::new();
     // Any end of the input stops the hop.
     let _ = std::io::stdin().read_to_end(&mut rest);
@@ -64,27 +66,9 @@ const SPOOL_BYTES: u64 = 4_000_000_000;
 /// Runs the whole tap: decoding, analysing and recording.
 fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
-    let file = dir.path().join("bench.xdsrec");
-    let options = Options {
-        front: Front::Tap {
-            maps: vec![("127.0.0.1:0".parse().expect("an address"), upstream.parse().expect("an address"))],
-            connect_timeout: Duration::from_secs(10),
-            tls: certs.map(legs).unwrap_or_default(),
-            changes: None,
-        },
-        decode: true,
-        record: Some(xdscope::app::recording_file::SessionFile::new(
-            file.clone(),
-            xdscope::app::recording_file::create(&file).expect("a file"),
-        )),
-        keep_secrets: false,
-        copies: CopyLimits { spool: Some((dir.path().to_owned(), SPOOL_BYTES)), ..CopyLimits::default() },
-        store: Default::default(),
-        schema: Schema::builtin(),
-        verb: "bench",
-    };
-    options.schema.warm();
-    let running = Running::start(options, None).expect("a tap");
+    let path = dir.path().join("bench.xdsrec");
+    let file = xdscope::app::recording_file::create(&path).expect("a file");
+    let running = start_tap(&[upstream], SessionFile::new(path, file), certs, Default::default());
     say(&running.tap.listening[0].to_string());
     wait();
     let gaps: u64 = running.shared.as_ref().map_or(0, |s| s.store().streams().iter().map(|s| s.gaps).sum());
@@ -93,6 +77,35 @@ fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
     // The bench may have stopped reading.
     let _ = writeln!(out, "recorded {size} gaps {gaps}");
     ExitCode::SUCCESS
+}
+
+/// Starts a tap with a listener for each upstream, and a spool next to the session file.
+pub fn start_tap(
+    upstreams: &[&str],
+    session: SessionFile,
+    certs: Option<Certs>,
+    limits: store::Options,
+) -> Running {
+    let folder = session.path.parent().expect("a folder").to_owned();
+    let listen = || "127.0.0.1:0".parse().expect("an address");
+    let upstream = |address: &&str| (listen(), address.parse().expect("an address"));
+    let options = Options {
+        front: Front::Tap {
+            maps: upstreams.iter().map(upstream).collect(),
+            connect_timeout: Duration::from_secs(10),
+            tls: certs.map(legs).unwrap_or_default(),
+            changes: None,
+        },
+        decode: true,
+        record: Some(session),
+        keep_secrets: false,
+        copies: CopyLimits { spool: Some((folder, SPOOL_BYTES)), ..CopyLimits::default() },
+        store: limits,
+        schema: Schema::builtin(),
+        verb: "bench",
+    };
+    options.schema.warm();
+    Running::start(options, None).expect("a tap")
 }
 
 fn legs(certs: Certs) -> Tls {

@@ -2,9 +2,11 @@
 //!
 //! `cargo bench --bench tap` prints one table per scenario. `-- --quick` runs less, to check that
 //! the bench works; `-- ping|delta|push|churn|windows|fleet|flood` runs those; `-- tls` uses TLS on
-//! both legs, also of the relay. Each hop is a separate process; the two ends share one, with a
+//! both legs, also of the relay; `-- soak MINUTES` runs a tap under load and attacks, and prints how
+//! its memory, descriptors, threads and latency develop. Each hop is a separate process; the two ends share one, with a
 //! thread for each. Rounds alternate between the hops; figures are medians over rounds.
 
+mod child;
 #[path = "../clusters/mod.rs"]
 mod clusters;
 mod data;
@@ -12,6 +14,7 @@ mod ends;
 mod hop;
 mod measure;
 mod secure;
+mod soak;
 
 use std::process::ExitCode;
 
@@ -22,6 +25,9 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
+        ["soak"] => soak::run(soak::MINUTES),
+        ["soak", minutes] => soak::run(minutes.parse().expect("a number of minutes")),
+        ["soak-tap", folder, upstreams @ ..] => soak::tap(folder, upstreams),
         ["hop", kind, upstream] => hop::run(kind, upstream, None),
         ["hop", kind, upstream, certs] => hop::run(kind, upstream, Some(Certs::of(certs))),
         ["one-cpu", word, quick, tls] => {

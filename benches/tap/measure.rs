@@ -1,10 +1,11 @@
 //! Rounds, medians and tables.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use crate::child::Hop;
 use crate::data;
 use crate::ends::{DEFAULT_WINDOW, Pace, Server, Workload};
 use crate::secure::Certs;
@@ -73,7 +74,7 @@ impl Scenario {
 
     fn work(self, plan: Plan) -> Workload {
         let churn = || (1..=50).map(|v| data::push(plan.clusters / 10, v, v * 7)).collect();
-        let delta = |count| (1..=count).map(data::delta_push).collect();
+        let delta = |count| (1..=count).map(|v| data::delta_push(v, v)).collect();
         let base = Workload::acked(Vec::new());
         match self {
             Scenario::Ping => Workload::acked((1..=plan.pings).map(|v| data::push(1, v, 0)).collect()),
@@ -130,78 +131,19 @@ struct Figures {
     memory: f64,
 }
 
-/// A hop in a separate process.
-struct Hop {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Hop {
-    fn start(kind: &str, upstream: SocketAddr, certs: Option<&Certs>) -> Hop {
-        let program = std::env::current_exe().expect("this program");
-        let mut child = Command::new(program)
-            .args(["hop", kind, &upstream.to_string()])
-            .args(certs.map(Certs::folder))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a hop");
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut line).expect("an address");
-        Hop { child, address: line.trim().parse().expect("an address") }
-    }
-
-    fn proc(&self, file: &str) -> String {
-        std::fs::read_to_string(format!("/proc/{}/{file}", self.child.id())).unwrap_or_default()
-    }
-
-    /// Returns a line of `/proc/PID/status` in megabytes.
-    fn memory(&self, key: &str) -> f64 {
-        let status = self.proc("status");
-        let line = status.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("0");
-        line.trim_start_matches(':')
-            .split_whitespace()
-            .next()
-            .and_then(|n| n.parse::<f64>().ok())
-            .unwrap_or(0.0)
-            / 1000.0
-    }
-
-    /// Returns the CPU seconds of all live threads.
-    fn cpu(&self) -> f64 {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("a process");
-        let run = tasks.flatten().map(|task| {
-            let stat = std::fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
-            stat.split_whitespace().next().and_then(|ns| ns.parse::<f64>().ok()).unwrap_or(0.0)
-        });
-        run.sum::<f64>() / 1e9
-    }
-
-    fn forget_peak(&self) {
-        // Without this reset the peak since the start counts, which is higher.
-        let _ = std::fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5");
-    }
-
-    /// Lets the hop finish and returns its last output.
-    fn stop(mut self) -> String {
-        drop(self.child.stdin.take());
-        let mut said = String::new();
-        if let Some(out) = self.child.stdout.take() {
-            let _ = BufReader::new(out).read_line(&mut said);
-        }
-        let _ = self.child.wait();
-        said.trim().to_owned()
-    }
-}
-
-fn percentile(sorted: &[Duration], part: f64) -> f64 {
+pub fn percentile(sorted: &[Duration], part: f64) -> f64 {
     let at = ((sorted.len() - 1) as f64 * part).round() as usize;
     sorted[at].as_secs_f64() * 1e6
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+fn words_of(kind: &str, upstream: SocketAddr, certs: Option<&Certs>) -> Vec<String> {
+    let folder = certs.map(|certs| certs.folder().display().to_string());
+    ["hop".to_owned(), kind.to_owned(), upstream.to_string()].into_iter().chain(folder).collect()
 }
 
 fn round(server: &Server, hop: Option<&Hop>, work: &Workload) -> Figures {
@@ -236,7 +178,8 @@ pub fn run(scenarios: &[Scenario], plan: Plan) -> ExitCode {
         let mut said = String::new();
         for _ in 0..plan.rounds {
             for (i, kind) in hops.iter().enumerate() {
-                let hop = (*kind != "direct").then(|| Hop::start(kind, server.address, certs.as_ref()));
+                let hop =
+                    (*kind != "direct").then(|| Hop::start(&words_of(kind, server.address, certs.as_ref())));
                 if let Some(hop) = &hop {
                     // Warm-up: the first connection pays for threads and pages.
                     server.run(hop.address, Workload::acked(vec![data::push(1, 1, 0); 20]));

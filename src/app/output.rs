@@ -212,27 +212,44 @@ mod tests {
         (OutputQueue::over("test", out, 100_000).expect("a thread"), reader)
     }
 
-    /// Fills the socket and the queue.
-    fn fill(queue: &OutputQueue) -> u64 {
-        let line = [&[b'x'; 9_999][..], b"\n"].concat();
-        let (mut pushed, begun) = (0, Instant::now());
-        while begun.elapsed() < Duration::from_secs(120) {
-            match queue.push(&line) {
-                Pushed::Queued => pushed += 1,
-                // The thread may still fill the socket.
-                Pushed::Full if queue.drain() > 0 => return pushed,
-                Pushed::Full => {}
-                Pushed::Closed => break,
-            }
+    /// A socket that takes nothing while a gate is locked.
+    struct Gated {
+        gate: Arc<Mutex<()>>,
+        out: UnixStream,
+    }
+
+    impl Write for Gated {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            drop(self.gate.lock().expect("the gate"));
+            self.out.write(bytes)
         }
-        panic!("{pushed} lines did not fill the queue")
+
+        fn flush(&mut self) -> io::Result<()> {
+            self.out.flush()
+        }
+    }
+
+    impl AsFd for Gated {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.out.as_fd()
+        }
     }
 
     #[test]
     fn blocked_reader_fills_the_queue_and_later_gets_whole_lines() {
-        let (queue, reader) = queue();
-        let pushed = fill(&queue);
-        assert_eq!(queue.state(), Pushed::Full);
+        let (out, reader) = UnixStream::pair().expect("a pair of sockets");
+        let gate: Arc<Mutex<()>> = Arc::default();
+        let held = gate.lock().expect("the gate");
+        let out = Gated { gate: gate.clone(), out };
+        let queue = OutputQueue::over("test", out, 100_000).expect("a thread");
+        let line = [&[b'x'; 9_999][..], b"\n"].concat();
+        let mut pushed = 0;
+        while queue.push(&line) == Pushed::Queued {
+            pushed += 1;
+        }
+        assert_eq!((pushed, queue.state()), (10, Pushed::Full));
+        assert_eq!(queue.drain(), pushed, "nothing is written");
+        drop(held);
         let reading = std::thread::spawn(move || {
             BufReader::new(reader).lines().map_while(Result::ok).take_while(|line| line != "end").fold(
                 0,

@@ -57,6 +57,22 @@ pub fn replace(path: &Path) -> io::Result<File> {
 }
 
 fn open(path: &Path, can_replace: bool) -> io::Result<File> {
+    let mut file = claim(path, can_replace)?;
+    if file.metadata()?.is_file() {
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        file.set_len(0)?;
+        file.rewind()?;
+    }
+    Ok(file)
+}
+
+/// Opens the file of a recording and locks it, but leaves its content.
+///
+/// # Errors
+///
+/// The file can't be created, may not be replaced, or another process writes it.
+pub fn claim(path: &Path, can_replace: bool) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true);
     #[cfg(unix)]
@@ -79,10 +95,6 @@ fn open(path: &Path, can_replace: bool) -> io::Result<File> {
             (_, true, false) => return refused("the file holds a recording"),
             (_, false, _) => return refused("the file exists and is not a recording"),
         }
-        #[cfg(unix)]
-        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        file.set_len(0)?;
-        file.rewind()?;
     }
     Ok(file)
 }
@@ -106,6 +118,18 @@ pub(super) fn lock(file: &File) -> io::Result<()> {
 pub(super) fn is_in_use(path: &Path) -> bool {
     let locked = File::open(path).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
+}
+
+/// Refuses a link whose target does not exist.
+///
+/// # Errors
+///
+/// The path is such a link.
+pub fn check_link(path: &Path) -> io::Result<()> {
+    match path.is_symlink() && !path.exists() {
+        true => Err(dangling(path, io::Error::from(io::ErrorKind::NotFound))),
+        false => Ok(()),
+    }
 }
 
 /// The error of a link whose target does not exist.

@@ -44,11 +44,7 @@ pub fn create_session(dir: &Path, begun: DateTime) -> io::Result<(PathBuf, File)
 ///
 /// The directory or the file can't be created.
 pub fn create_private(dir: &Path, stem: &str, suffix: &str) -> io::Result<(PathBuf, File)> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(dir)?;
+    create_private_dir(dir)?;
     for n in 1..1000 {
         let number = if n == 1 { String::new() } else { format!("-{n}") };
         let path = dir.join(format!("{stem}{number}{suffix}"));
@@ -63,6 +59,19 @@ pub fn create_private(dir: &Path, stem: &str, suffix: &str) -> io::Result<(PathB
         }
     }
     Err(io::Error::new(io::ErrorKind::AlreadyExists, "too many files of one name"))
+}
+
+/// Creates a directory that only its owner can read, unless it exists.
+///
+/// # Errors
+///
+/// The directory can't be created.
+pub fn create_private_dir(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
 }
 
 /// Finds the file that a user means: the path itself, or a bare name in the directory, with or

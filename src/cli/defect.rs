@@ -4,10 +4,11 @@
 //! A report may quote what was on the wire. Only its owner can read the file.
 
 use std::backtrace::Backtrace;
+use std::cell::RefCell;
 use std::io::{self, Write as _};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use crate::app::session_dir;
 use crate::schema::Schema;
@@ -16,27 +17,31 @@ use crate::wire::content::Redact;
 
 use super::error::{CliError, Exit};
 
+thread_local! {
+    /// The report of the last panic on a guarded thread; `None` on other threads.
+    static REPORT: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
 /// Runs `work`, and turns a panic on this thread into an error that names the report in `dir`.
 pub(super) fn guard(dir: Option<PathBuf>, work: impl FnOnce() -> Exit) -> Result<Exit, CliError> {
-    let report: Arc<Mutex<Option<String>>> = Arc::default();
-    let write = report.clone();
-    let here = std::thread::current().id();
-    let before: Arc<dyn Fn(&std::panic::PanicHookInfo<'_>) + Send + Sync> = std::panic::take_hook().into();
-    let other = before.clone();
-    std::panic::set_hook(Box::new(move |info| {
-        if std::thread::current().id() != here {
-            return other(info);
-        }
-        let text =
-            format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture());
-        *write.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(text);
-    }));
+    // Once for the process: two threads that each set a hook and restore another would take away
+    // each other's.
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let other = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| match REPORT.with_borrow(Option::is_some) {
+            true => REPORT.set(Some(describe_panic(info))),
+            false => other(info),
+        }));
+    });
+    REPORT.set(Some(String::new()));
     let result = catch_unwind(AssertUnwindSafe(work));
-    std::panic::set_hook(Box::new(move |info| before(info)));
-    result.map_err(|_| {
-        let text = report.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        describe(&text.unwrap_or_default(), dir.as_deref())
-    })
+    let report = REPORT.take().unwrap_or_default();
+    result.map_err(|_| describe(&report, dir.as_deref()))
+}
+
+fn describe_panic(info: &PanicHookInfo<'_>) -> String {
+    format!("xdscope {}\n{info}\n\n{}\n", env!("CARGO_PKG_VERSION"), Backtrace::force_capture())
 }
 
 /// Writes the report, and describes the defect. Without a file the message has the report.

@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::io;
 
 use crate::app::tap::StartError;
+use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::{PositionError, SourceError};
-use crate::wire::text::{display_safe, width};
+use crate::wire::text::{display_safe, plural, size, width};
 
 /// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +156,16 @@ fn safe(text: &str) -> String {
     text.lines().map(display_safe).collect::<Vec<_>>().join("\n")
 }
 
+/// Sessions of a folder that an error names, the newest first.
+const MAX_NAMED_SESSIONS: usize = 5;
+
+/// Returns the command that shows a session of a folder, and how much it is.
+fn session_command(session: &FolderSession) -> String {
+    let (files, bytes) = (plural(session.files as u64, "file"), size(session.bytes));
+    let first = session.first.display();
+    display_safe(&format!("xdscope replay {first}+   {files}, {bytes}")).into_owned()
+}
+
 impl From<SourceError> for CliError {
     fn from(error: SourceError) -> CliError {
         let exit = match &error {
@@ -180,6 +191,9 @@ impl From<SourceError> for CliError {
                 format!("xdscope diff SESSION {name}"),
                 format!("xdscope status SESSION --applied {name} -o wide"),
             ],
+            SourceError::Recording { source: RecordReadError::ManySessions { sessions }, .. } => {
+                sessions.iter().rev().take(MAX_NAMED_SESSIONS).map(session_command).collect()
+            }
             _ => Vec::new(),
         };
         let message = error.to_string();

@@ -1,28 +1,26 @@
 //! `export`: converts a source to another format.
 
 use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::ops::Range;
-use std::path::{Path, PathBuf};
 
-use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::{self, Store};
 use crate::sources::{
     self, BoundedCatalog, DecodingGaps, Folded, FrameSink, Limit, Passes, ReplayPosition, RowSink,
-    SchemaCodec, bodies::Contents, record, script,
+    SchemaCodec, bodies::Contents, record,
 };
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
-use crate::wire::event::{Clock, Seq, Time};
+use crate::wire::event::{Seq, Time};
 use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
-use super::frame_writer::{CopyHeader, FrameWriter};
+use super::frame_writer::{Copied, CopyHeader, FrameWriter};
 use super::io::Io;
 use super::json_out::{Objects, add_body};
+use super::output_file::OutputFile;
 use super::progress::Progress;
 use super::select::{self, Picked};
 use super::{offline, refusals, source};
@@ -162,34 +160,23 @@ impl Export<'_> {
             ExportTo::Jsonl => write_jsonl(self.part, passes, (&mut progress, &mut gaps), out, options)?,
             _ => {
                 let json = SchemaCodec(schema.clone());
-                let (to_script, limit) = (to == ExportTo::Script, self.until);
-                let script_out = RefCell::new(None);
-                let mut script_out = script_out.borrow_mut();
+                let limit = self.until;
                 let folded = passes.fold(&mut progress, |catalog, clock| {
-                    let copy = match to_script {
-                        true => {
-                            *script_out = Some(out);
-                            FrameCopy::Kept(Vec::new())
-                        }
-                        false => {
-                            FrameCopy::Written(FrameWriter::new(to, out, &json, (&catalog, clock), header))
-                        }
-                    };
+                    let writer = FrameWriter::new(to, out, &json, (&catalog, clock), header);
                     CopySink {
                         contents: BoundedCatalog::new(catalog, options.history),
                         part: self.part,
                         picked: self.picked,
                         until: limit,
-                        copy,
+                        writer,
                         gaps: &mut gaps,
                         passed: Vec::new(),
                         n: Seq(0),
                         end: Time::ZERO,
-                        clock,
                     }
                 })?;
                 let mut written = Ok(Written { messages: 0, of: 0, notices: Vec::new() });
-                let folded = folded.map(|sink| written = sink.finish(script_out.take(), &json));
+                let folded = folded.map(|sink| written = sink.finish());
                 (folded, written?)
             }
         };
@@ -267,59 +254,37 @@ impl<T: FrameSink> FrameSink for GapSink<'_, T> {
     }
 }
 
-/// The destination of the frames of a part.
-enum FrameCopy<'a> {
-    Written(FrameWriter<'a>),
-    /// For an arrow script, which is written as a whole.
-    Kept(Vec<Frame>),
-}
-
 /// Copies the frames of a part.
 struct CopySink<'a> {
     contents: BoundedCatalog,
     part: Option<record::Part>,
     picked: Option<Picked>,
     until: Limit,
-    copy: FrameCopy<'a>,
+    writer: FrameWriter<'a>,
     gaps: &'a mut DecodingGaps,
     passed: Vec<Frame>,
     /// Number of the last message of the source.
     n: Seq,
     end: Time,
-    clock: Clock,
 }
 
 impl CopySink<'_> {
     fn put(&mut self, frame: Frame) {
-        match &mut self.copy {
-            FrameCopy::Written(writer) => writer.write(&frame, self.contents.catalog()),
-            FrameCopy::Kept(frames) => frames.push(frame),
-        }
+        self.writer.write(&frame, self.contents.catalog());
     }
 
-    /// Completes the copy. `out` is for an arrow script.
-    fn finish(self, out: Option<&mut dyn Write>, json: &SchemaCodec) -> Result<Written, CliError> {
-        let (mut notices, of) = (Vec::new(), self.n.0);
+    /// Completes the copy.
+    fn finish(self) -> Result<Written, CliError> {
+        let of = self.n.0;
         let messages = self.part.as_ref().map_or(of, record::Part::passed);
-        match self.copy {
-            FrameCopy::Written(writer) => {
-                let end = match self.until {
-                    Limit::All => self.end,
-                    Limit::Time(at) => at.min(self.end),
-                    Limit::Message(_) => writer.last(),
-                };
-                let lost = writer.finish(end)?;
-                if lost > 0 {
-                    notices.push(format!("the content of {} was lost", plural(lost, "message")));
-                }
-            }
-            FrameCopy::Kept(frames) => {
-                let made = script::from_frames(frames.iter(), self.contents.catalog(), self.clock, json);
-                if let Some(out) = out {
-                    out.write_all(script::write(&made.script).as_bytes())?;
-                }
-                notices = made.notices;
-            }
+        let end = match self.until {
+            Limit::All => self.end,
+            Limit::Time(at) => at.min(self.end),
+            Limit::Message(_) => self.writer.last(),
+        };
+        let Copied { lost, mut notices } = self.writer.finish(end, self.contents.catalog())?;
+        if lost > 0 {
+            notices.push(format!("the content of {} was lost", plural(lost, "message")));
         }
         Ok(Written { messages, of, notices })
     }
@@ -349,107 +314,19 @@ impl FrameSink for CopySink<'_> {
     }
 
     fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
-        let FrameCopy::Written(writer) = &mut self.copy else { return None };
+        let writer = &self.writer;
         let used = self.contents.drop_old(|used| {
             mark(used);
             writer.mark(used);
         })?;
-        writer.forget(&used);
+        self.writer.forget(&used);
         self.gaps.forget(&used);
         Some(used)
     }
 
     fn is_done(&self) -> bool {
-        matches!(&self.copy, FrameCopy::Written(writer) if writer.has_failed())
+        self.writer.has_failed()
     }
-}
-
-/// Writes a file. Refuses to overwrite the source, which would be lost.
-pub(super) fn to_file<T>(
-    path: &Path,
-    to: ExportTo,
-    source: &str,
-    force: bool,
-    io: &Io<'_>,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
-) -> Result<T, CliError> {
-    let mut file = OutputFile::create(path, to, source, force, io)?;
-    let written = write(&mut file)?;
-    file.finish()?;
-    Ok(written)
-}
-
-/// A file that is written.
-pub(super) struct OutputFile {
-    path: PathBuf,
-    file: BufWriter<File>,
-}
-
-impl OutputFile {
-    /// Creates a file. Refuses to overwrite the source, which would be lost.
-    pub(super) fn create(
-        path: &Path,
-        to: ExportTo,
-        source: &str,
-        force: bool,
-        io: &Io<'_>,
-    ) -> Result<OutputFile, CliError> {
-        if is_source(path, source, io) {
-            let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
-            return Err(error.next("--output OTHER-FILE"));
-        }
-        let file = create(path, to, force).map_err(|error| unwritable(path, error))?;
-        Ok(OutputFile { path: path.to_owned(), file: BufWriter::new(file) })
-    }
-
-    /// Writes what is buffered.
-    pub(super) fn finish(mut self) -> Result<(), CliError> {
-        self.file.flush().map_err(|error| unwritable(&self.path, error))
-    }
-}
-
-impl Write for OutputFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// Describes why a file cannot be written.
-pub(super) fn unwritable(path: &Path, error: io::Error) -> CliError {
-    let exists = error.kind() == io::ErrorKind::AlreadyExists;
-    let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
-    if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
-}
-
-/// Whether a path names the source.
-pub(super) fn is_source(path: &Path, source: &str, io: &Io<'_>) -> bool {
-    offline::find(source, io).is_ok_and(|read| is_same(&read, path))
-}
-
-/// Whether two paths name one file.
-fn is_same(one: &Path, other: &Path) -> bool {
-    #[cfg(unix)]
-    if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
-        use std::os::unix::fs::MetadataExt;
-        return (one.dev(), one.ino()) == (other.dev(), other.ino());
-    }
-    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
-}
-
-/// Creates a file that only its owner can read: a session may hold secrets.
-pub(super) fn create(path: &Path, to: ExportTo, force: bool) -> io::Result<File> {
-    if to == ExportTo::Xdsrec {
-        return if force { recording_file::replace(path) } else { recording_file::create(path) };
-    }
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }
 
 fn before(from: &Limit, at: Time, n: Seq) -> bool {

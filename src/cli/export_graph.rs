@@ -11,8 +11,8 @@ use crate::wire::text::plural;
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
-use super::export::to_file;
 use super::io::Io;
+use super::output_file::to_file;
 use super::select::{self, Picked};
 use super::source;
 

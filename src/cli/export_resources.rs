@@ -17,8 +17,8 @@ use crate::wire::text::{display_safe, json_safe, plural};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
-use super::export::{create, to_file};
 use super::io::Io;
+use super::output_file::{create_private, to_file};
 use super::select::{self, Picked};
 use super::source;
 
@@ -185,8 +185,7 @@ impl ClientResources {
             for (name, resource) in resources {
                 let path = folder.join(file_name(name) + ".yaml");
                 let text = schema::to_yaml(&resource.value) + "\n";
-                let written =
-                    create(&path, ExportTo::Dir, false).and_then(|mut file| file.write_all(text.as_bytes()));
+                let written = create_private(&path).and_then(|mut file| file.write_all(text.as_bytes()));
                 written.map_err(|error| failed(&path).because(error))?;
             }
         }

@@ -1,10 +1,10 @@
-//! A recording or raw JSONL that is written while its source is read.
+//! A recording, raw JSONL or script that is written while its source is read.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::sources::SchemaCodec;
 use crate::sources::record::{self, raw};
+use crate::sources::{SchemaCodec, script};
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Time};
@@ -25,8 +25,18 @@ pub(super) struct FrameWriter<'a> {
     last: Time,
 }
 
+/// The result of a copy.
+#[derive(Default)]
+pub(super) struct Copied {
+    /// Messages whose content was lost.
+    pub(super) lost: u64,
+    /// Descriptions of what was left out.
+    pub(super) notices: Vec<String>,
+}
+
 enum FrameOutput<'a> {
     Raw(raw::Writer<'a, &'a mut dyn Write>),
+    Script(Box<script::ScriptWriter<'a>>, &'a mut dyn Write),
     /// The writer of recordings owns its output, so it writes to a buffer that is emptied here.
     Recording {
         writer: Option<Box<record::Writer>>,
@@ -44,24 +54,14 @@ impl<'a> FrameWriter<'a> {
         (catalog, clock): (&Catalog, Clock),
         header: CopyHeader,
     ) -> FrameWriter<'a> {
-        if to == ExportTo::Raw {
-            let form = FrameOutput::Raw(raw::Writer::new(out, clock, Some(json)));
-            return FrameWriter { form, error: None, last: Time::ZERO };
-        }
-        let header = record::Header {
-            created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-            seed: catalog.seed(),
-            keep_secrets: header.keep_secrets,
-            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
-            source: header.name,
-            clock,
+        let (form, error) = match to {
+            ExportTo::Raw => (FrameOutput::Raw(raw::Writer::new(out, clock, Some(json))), None),
+            ExportTo::Script => {
+                (FrameOutput::Script(Box::new(script::ScriptWriter::new(clock, json)), out), None)
+            }
+            _ => FrameOutput::recording(out, (catalog, clock), header),
         };
-        let spool = Spool::default();
-        let (writer, error) = match record::Writer::new(spool.clone(), header) {
-            Ok(writer) => (Some(Box::new(writer)), None),
-            Err(error) => (None, Some(error)),
-        };
-        FrameWriter { form: FrameOutput::Recording { writer, spool, out }, error, last: Time::ZERO }
+        FrameWriter { form, error, last: Time::ZERO }
     }
 
     /// Writes a frame.
@@ -72,6 +72,7 @@ impl<'a> FrameWriter<'a> {
         self.last = frame.at;
         let written = match &mut self.form {
             FrameOutput::Raw(writer) => writer.write(frame, catalog),
+            FrameOutput::Script(writer, out) => out.write_all(writer.write(frame, catalog).as_bytes()),
             FrameOutput::Recording { writer, spool, out } => {
                 let written = writer.as_mut().map_or(Ok(()), |writer| writer.write(frame, catalog));
                 written.and_then(|()| spool.empty_into(*out))
@@ -92,8 +93,10 @@ impl<'a> FrameWriter<'a> {
 
     /// Marks the contents as used to which the next frames are likely to refer.
     pub(super) fn mark(&self, used: &mut UsedContent) {
-        if let FrameOutput::Recording { writer: Some(writer), .. } = &self.form {
-            writer.mark(used);
+        match &self.form {
+            FrameOutput::Recording { writer: Some(writer), .. } => writer.mark(used),
+            FrameOutput::Script(writer, _) => writer.mark(used),
+            _ => {}
         }
     }
 
@@ -104,25 +107,52 @@ impl<'a> FrameWriter<'a> {
         }
     }
 
-    /// Completes the copy, which ends at `end`. Returns the number of messages whose content was
-    /// lost.
-    pub(super) fn finish(self, end: Time) -> io::Result<u64> {
+    /// Completes the copy, which ends at `end`. `catalog` has the contents of the frames.
+    pub(super) fn finish(self, end: Time, catalog: &Catalog) -> io::Result<Copied> {
         if let Some(error) = self.error {
             return Err(error);
         }
         match self.form {
             FrameOutput::Raw(writer) => {
                 let lost = writer.lost();
-                writer.finish().map(|_| lost)
+                writer.finish().map(|_| Copied { lost, ..Copied::default() })
+            }
+            FrameOutput::Script(writer, out) => {
+                let (text, notices) = writer.finish(catalog);
+                out.write_all(text.as_bytes()).map(|()| Copied { notices, ..Copied::default() })
             }
             FrameOutput::Recording { writer, spool, out } => {
                 if let Some(mut writer) = writer {
                     writer.advance(end);
                     writer.finish()?;
                 }
-                spool.empty_into(out).map(|()| 0)
+                spool.empty_into(out).map(|()| Copied::default())
             }
         }
+    }
+}
+
+impl<'a> FrameOutput<'a> {
+    /// Begins a recording. An error is that of its header.
+    fn recording(
+        out: &'a mut dyn Write,
+        (catalog, clock): (&Catalog, Clock),
+        header: CopyHeader,
+    ) -> (FrameOutput<'a>, Option<io::Error>) {
+        let header = record::Header {
+            created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed: catalog.seed(),
+            keep_secrets: header.keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).to_owned(),
+            source: header.name,
+            clock,
+        };
+        let spool = Spool::default();
+        let (writer, error) = match record::Writer::new(spool.clone(), header) {
+            Ok(writer) => (Some(Box::new(writer)), None),
+            Err(error) => (None, Some(error)),
+        };
+        (FrameOutput::Recording { writer, spool, out }, error)
     }
 }
 

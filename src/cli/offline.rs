@@ -11,7 +11,7 @@ use crate::wire::text::display_safe;
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;
 use super::io::Io;
-use super::schema_flags;
+use super::{schema_flags, stdin_file};
 
 /// Opens a source that is not a server, and refuses one that holds nothing of xDS. `seed` keys the
 /// ids of secrets, except in recordings.
@@ -76,6 +76,7 @@ pub(super) fn spec(args: &SourceArgs, seed: u64, path: &Path) -> Spec {
         seed,
         keep_secrets: args.keep_secrets,
         accept_broken: args.accept_broken,
+        memory: Some(options(&args.timers).history),
     }
 }
 
@@ -88,6 +89,7 @@ pub(super) fn say(notices: &[String], global: &Global, io: &mut Io<'_>) {
 
 /// The place of a source.
 pub(super) enum Location {
+    /// Standard input, in a short form.
     Stdin,
     Path(PathBuf),
 }
@@ -99,7 +101,9 @@ pub(super) fn locate(args: &SourceArgs, global: &Global, io: &mut Io<'_>) -> Res
             let error = CliError::usage("SOURCE is `-`, and stdin is a terminal");
             return Err(error.next("xdscope status - < session.xdsrec"));
         }
-        return Ok(Location::Stdin);
+        let kept = stdin_file::keep(io)
+            .map_err(|error| CliError::unreadable("cannot keep stdin in a file").because(error))?;
+        return Ok(kept.map_or(Location::Stdin, Location::Path));
     }
     let path = find(&args.source, io)?;
     if !args.source.starts_with("file:") && looks_like_server(&args.source) && !global.quiet {
@@ -116,6 +120,9 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let path = PathBuf::from(source);
     if path.exists() && !source.starts_with("grpc:") {
+        return Ok(path);
+    }
+    if sources::first_of_session(&path).is_some() {
         return Ok(path);
     }
     let mut tried = vec![format!("file {source}")];

@@ -12,9 +12,9 @@ use crate::wire::{End, Frame, FramePayload, GapCause, Message, Open, clean_open}
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};
-use super::export::OutputFile;
 use super::frame_writer::{CopyHeader, FrameWriter};
 use super::io::Io;
+use super::output_file::OutputFile;
 use super::progress::Progress;
 use super::{offline, source};
 
@@ -55,7 +55,12 @@ pub(super) fn run(args: &RedactArgs, global: &Global, io: &mut Io<'_>) -> Result
     drop(progress);
     let mut facts = None;
     let folded = folded.map(|sink| {
-        facts = Some((sink.clean.taken, sink.clean.lost, sink.gaps, sink.writer.finish(sink.end)))
+        facts = Some((
+            sink.clean.taken,
+            sink.clean.lost,
+            sink.gaps,
+            sink.writer.finish(sink.end, &sink.clean.catalog),
+        ))
     });
     let (taken, lost, gaps, written) = facts.expect("the fold has a result");
     written?;

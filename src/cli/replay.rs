@@ -4,14 +4,13 @@ mod screens;
 
 use std::io::Write;
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::store::Store;
-use crate::schema::Schema;
-use crate::sources::{self, Limit, ReplayPosition, RowSink, StoreUntil, Timeline, record::Loaded};
+use crate::sources::{self, Limit, Passes, ReadProgress, ReplayPosition, RowSink, StoreUntil, Timeline};
+use crate::wire::event::Time;
 
 use super::args::LogArgs;
 use super::args::{Format, Global, ReplayArgs, SourceArgs, StreamPick, TimeFormat};
@@ -113,29 +112,51 @@ impl Lines<'_> {
     }
 
     fn printer(&self, filter: Filter, global: &Global, io: &Io<'_>) -> LinePrinter<'_> {
-        LinePrinter { lines: self, filter, zone: io.zone(self.time), style: io.style(global) }
+        let (zone, style) = (io.zone(self.time), io.style(global));
+        LinePrinter { lines: self, filter, zone, style, last: PrintedTo::default(), passed: None }
     }
 
     /// Prints each row, then those that come.
     fn follow(&self, seed: u64, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-        let zone = io.zone(self.time);
-        let filter = select::filter(self.filter, RowKind::Messages, &zone)?;
+        let filter = select::filter(self.filter, RowKind::Messages, &io.zone(self.time))?;
         let mut printer = self.printer(filter, global, io);
-        // A recording that is followed may have just begun.
-        let opened = offline::read_quietly(self.source, seed, global, io)?;
-        offline::say(&opened.loaded.notices, global, io);
-        let opened = opened.with_messages()?;
-        let limit = Limit::of(self.at, &opened.loaded, &zone)?;
-        let reload = follow(self.source, seed, &opened.schema, opened.size.unwrap_or(0), io)?;
-        let timers = &self.source.timers;
-        let (mut store, schema) = sources::replay(opened, offline::options(timers), &limit);
-        let mut shown = 0;
+        let schema = schema_flags::schema(&self.source.descriptors, global)?;
+        let path = offline::find(&self.source.source, io)?;
+        let spec = offline::spec(self.source, seed, &path);
+        let options = offline::options(&self.source.timers);
+        let mut growth = Growth::new(path);
+        let known = Limit::known(self.at);
+        let mut limit = match known {
+            Some(limit) => limit,
+            None => {
+                let mut passes = Passes::open(&spec, &schema, options.history)?;
+                source::limit(&mut passes, self.at, global, io)?
+            }
+        };
+        let mut is_first = true;
         loop {
-            printer.rows(&store, shown..store.rows(), &mut *io.stdout)?;
+            let begun = Instant::now();
+            printer.begin();
+            let mut result = Ok(());
+            let folded = sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
+                let store = sources::store(options, catalog, clock, &schema);
+                RowSink::new(StoreUntil::new(store, limit.clone()), |facts: &StoreUntil, rows| {
+                    if result.is_ok() {
+                        result = printer.rows(facts.store(), rows, &mut *io.stdout);
+                    }
+                })
+            });
+            let folded = folded.map(|folded| folded.map(|sink| drop(sink.finish())));
+            result?;
             io.flush()?;
-            shown = shown.max(store.rows());
-            let Ok(loaded) = reload.recv() else { return Ok(Exit::Yes) };
-            store = sources::replay_all(loaded, offline::options(timers), &schema);
+            match folded {
+                Ok(folded) if is_first => offline::say(&folded.with_messages()?.notices, global, io),
+                Err(error) if is_first => return Err(error.into()),
+                // A file that cannot be read may be half written: try again later.
+                _ => {}
+            }
+            (is_first, limit) = (false, Limit::All);
+            growth.wait(begun.elapsed());
         }
     }
 }
@@ -146,13 +167,41 @@ struct LinePrinter<'a> {
     filter: Filter,
     zone: jiff::tz::TimeZone,
     style: Style,
+    /// The rows that were printed when a followed source was read before.
+    last: PrintedTo,
+    /// The rows that the current reading has passed; `None` if the source is read once.
+    passed: Option<PrintedTo>,
+}
+
+/// A place among rows, which are in order of time. The first files of a followed folder may be
+/// removed, so that a row has another number at each reading.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct PrintedTo {
+    at: Time,
+    /// Rows of this time.
+    rows: u64,
 }
 
 impl LinePrinter<'_> {
+    /// Begins another reading of a followed source: rows that were printed are left out.
+    fn begin(&mut self) {
+        self.last = self.last.max(self.passed.unwrap_or_default());
+        self.passed = Some(PrintedTo::default());
+    }
+
+    /// Passes a row, and returns whether it was printed before.
+    fn is_printed(&mut self, at: Time) -> bool {
+        let Some(passed) = &mut self.passed else { return false };
+        // Copies of several connections may be slightly out of order.
+        let rows = if at <= passed.at { passed.rows + 1 } else { 1 };
+        *passed = PrintedTo { at: passed.at.max(at), rows };
+        *passed <= self.last
+    }
+
     fn rows(&mut self, store: &Store, rows: Range<usize>, out: &mut dyn Write) -> Result<(), CliError> {
         let picked = Picked::of(self.lines.stream, store)?;
         for fact in rows.filter_map(|row| store.row(row)) {
-            if picked.has(fact.stream) && self.filter.message(&fact, store) {
+            if !self.is_printed(fact.at) && picked.has(fact.stream) && self.filter.message(&fact, store) {
                 let line = if self.lines.jsonl {
                     message_line::json(&fact, store)
                 } else {
@@ -165,38 +214,36 @@ impl LinePrinter<'_> {
     }
 }
 
-/// Reads the source again on a thread each time it has grown.
-fn follow(
-    args: &SourceArgs,
-    seed: u64,
-    schema: &Arc<Schema>,
-    mut known: u64,
-    io: &Io<'_>,
-) -> Result<Receiver<Loaded>, CliError> {
-    let path = offline::find(&args.source, io)?;
-    let (args, schema) = (args.clone(), schema.clone());
-    let (send, receive) = channel();
-    let work = move || {
-        let mut pause = FILE_CHECK_INTERVAL;
+/// A source that grows: a file, or the recordings of a folder.
+struct Growth {
+    path: PathBuf,
+    /// Size in bytes when the source was last read.
+    known: u64,
+}
+
+impl Growth {
+    fn new(path: PathBuf) -> Growth {
+        Growth { known: sources::size_of(&path), path }
+    }
+
+    /// Waits until the source has changed. `spent` is how long its last reading took.
+    fn wait(&mut self, spent: Duration) {
+        let mut pause = FILE_CHECK_INTERVAL.max(spent * IDLE_SHARE);
         loop {
             std::thread::sleep(pause);
             pause = FILE_CHECK_INTERVAL;
-            let size = std::fs::metadata(&path).map_or(known, |file| file.len());
-            if size == known {
-                continue;
+            let size = sources::size_of(&self.path);
+            if std::mem::replace(&mut self.known, size) != size {
+                return;
             }
-            let begun = Instant::now();
-            // A file that cannot be read may be half written: try again later.
-            if let Ok(source) = sources::open(&offline::spec(&args, seed, &path), &Arc::clone(&schema)) {
-                known = size;
-                if send.send(source.loaded).is_err() {
-                    return;
-                }
-            }
-            pause = FILE_CHECK_INTERVAL.max(begun.elapsed() * IDLE_SHARE);
         }
-    };
-    let thread = std::thread::Builder::new().name("follow".into()).spawn(work);
-    thread.map_err(|error| CliError::new(Exit::Defect, "cannot follow the file").because(error))?;
-    Ok(receive)
+    }
+}
+
+/// The progress of a reading that nobody watches.
+struct Unseen;
+
+impl ReadProgress for Unseen {
+    fn start(&mut self, _size: u64) {}
+    fn update(&mut self, _position: &dyn Fn() -> u64) {}
 }

@@ -1,6 +1,5 @@
 //! `report`: a source as one HTML page.
 
-use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
@@ -14,6 +13,7 @@ use super::args::{Global, ReportArgs};
 use super::error::{CliError, Exit};
 use super::export::GapSink;
 use super::io::Io;
+use super::output_file::OutputFile;
 use super::{offline, source};
 
 /// Argument of `--output` that stands for stdout.
@@ -55,7 +55,11 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
             io.stdout.write_all(text.as_bytes())?;
             io.flush()?;
         }
-        Some(path) => save(path, args, &text, io)?,
+        Some(path) => {
+            let mut file = OutputFile::create_page(path, &args.source.source, args.force, io)?;
+            file.write_all(text.as_bytes())?;
+            file.finish()?;
+        }
     }
     if !global.quiet {
         let problems = crate::engine::problems::problems(&store, lint.findings());
@@ -64,22 +68,4 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
         io.say(&display_safe(&format!("{count}; {} written{to}", size(text.len() as u64))));
     }
     Ok(Exit::Yes)
-}
-
-/// Writes the page to a file that only its owner can read.
-fn save(path: &Path, args: &ReportArgs, text: &str, io: &Io<'_>) -> Result<(), CliError> {
-    if super::export::is_source(path, &args.source.source, io) {
-        let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
-        return Err(error.next("--output OTHER-FILE"));
-    }
-    let written = create(path, args.force).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|error| super::export::unwritable(path, error))
-}
-
-fn create(path: &Path, force: bool) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(!force).create(true).truncate(force);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
 }

@@ -1,6 +1,5 @@
 //! `serve`: acts as a control plane, from a recording or files.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,34 +8,23 @@ use std::time::{Duration, SystemTime};
 use jiff::tz::TimeZone;
 
 use crate::app::tap::Front;
-use crate::engine::store::{Store, StreamFact};
 use crate::net::serve::{Control, Say};
 use crate::net::tap::Address;
-use crate::peers::client;
-use crate::peers::server::{Plan, PlaybackSpeed, Script, Scripts, Snapshot};
-use crate::present::report;
 use crate::schema::Schema;
-use crate::sources::{self, Limit, Source, SourceFormat};
-use crate::wire::FramePayload;
-use crate::wire::event::TypeUrl;
-use crate::wire::text::{count, display_safe, plural, type_label};
+use crate::sources::{self, Passes, ReadProgress, SourceFormat};
+use crate::wire::text::{display_safe, plural};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{Run, for_clients};
-use super::select::{self, Picked};
+use super::progress::Progress;
+use super::serve_plan::{MAX_NAMED, PlanSource, ServePlan};
 
-use super::{connect, diagnostics, offline, schema_flags};
+use super::{connect, diagnostics, offline, schema_flags, source};
 
 /// Interval at which --reload checks SOURCE. A change counts once it has lasted this long.
 const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
-
-/// Number of items that a message names.
-const MAX_NAMED: usize = 5;
-
-/// Number of resources of all nodes beyond which nodes are not served separately.
-const MAX_RESOURCES_SERVED_BY_NODE: u64 = 5_000_000;
 
 pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let listen = args.listen.parse::<Address>().map_err(|error| {
@@ -56,10 +44,13 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         descriptors: args.live.descriptors.clone(),
     };
     diagnostics::detach_stderr();
-    let seed = schema_flags::seed()?;
-    let opened = offline::open(&from, seed, global, io)?;
-    let schema = opened.schema.clone();
-    let made = make(opened, args, &io.zone)?;
+    let (passes, seen) = source::offline_passes(&from, global, io)?;
+    let (schema, zone) = (passes.schema().clone(), io.zone.clone());
+    let mut progress = Progress::new(&args.source, global, io);
+    let source = PlanSource { passes, format: seen.format, args, zone: &zone, progress: &mut progress };
+    let made = source.plan()?;
+    drop(progress);
+    offline::say(&made.notices, global, io);
     let talks = |io: &mut Io<'_>, text: &str| io.say(&display_safe(text));
     for line in made.about.iter().filter(|_| !global.quiet) {
         talks(io, line);
@@ -85,7 +76,8 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     }
     if args.reload {
         let path = offline::find(&args.source, io)?;
-        let again = Reload { from, seed, path, schema, args: args.clone(), zone: io.zone.clone() };
+        let seed = schema_flags::seed()?;
+        let again = Reload { from, seed, path, schema, args: args.clone(), zone };
         again.start(control.clone(), say.clone())?;
     }
     let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
@@ -116,138 +108,6 @@ fn check_flags(args: &ServeArgs) -> Result<(), CliError> {
         );
     }
     Ok(())
-}
-
-/// A plan, and what to say about it.
-struct ServePlan {
-    plan: Plan,
-    about: Vec<String>,
-    /// Resources that redaction left incomplete.
-    incomplete: Vec<String>,
-}
-
-fn make(source: Source, args: &ServeArgs, zone: &TimeZone) -> Result<ServePlan, CliError> {
-    let limit = Limit::of(&args.at, &source.loaded, zone)?;
-    check_files(&source)?;
-    match args.mode {
-        ServeMode::Snapshot => snapshots(source, args, &limit),
-        ServeMode::Script => scripts(source.with_messages()?, args, &limit),
-    }
-}
-
-/// Refuses files with a response that every client must refuse: one with resources of another type,
-/// or with a name that occurs twice. Recordings and scripts may have such responses.
-fn check_files(source: &Source) -> Result<(), CliError> {
-    if !matches!(source.format, SourceFormat::Response | SourceFormat::Folder) {
-        return Ok(());
-    }
-    for frame in source.loaded.frames.iter() {
-        let FramePayload::Message(message) = &frame.what else { continue };
-        if let Some(why) = client::check(message, &source.loaded.catalog) {
-            let error = CliError::unreadable(format!("cannot serve {}: {why}", source.name));
-            return Err(error.next("one type and distinct names in each response"));
-        }
-    }
-    Ok(())
-}
-
-fn nothing(args: &ServeArgs) -> CliError {
-    CliError::unreadable(format!("no response in {} to serve", args.source))
-        .next(format!("xdscope info {}", args.source))
-}
-
-fn snapshots(source: Source, args: &ServeArgs, limit: &Limit) -> Result<ServePlan, CliError> {
-    let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
-    let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
-    let all = Snapshot::of(&store, &streams);
-    if all.is_empty() {
-        return Err(nothing(args));
-    }
-    let mut about = vec![format!("serving {}", of_types(&all))];
-    let mut by_node = BTreeMap::new();
-    let nodes: BTreeSet<&str> = streams.iter().filter_map(select::node).collect();
-    if args.streams.pick().is_none() && nodes.len() > 1 {
-        let others = "--node NAME or --stream '#N' serves one of them to all";
-        if store.summaries().iter().map(|cell| cell.resources).sum::<u64>() > MAX_RESOURCES_SERVED_BY_NODE {
-            about.push(format!(
-                "{}: too many resources to serve each node its own, so all are served to each; {others}",
-                nodes_of(&nodes)
-            ));
-        } else {
-            by_node = nodes.iter().map(|node| (String::from(*node), own(&store, &streams, node))).collect();
-            about.push(format!(
-                "{}: each receives its own resources, other clients all; {others}",
-                nodes_of(&nodes)
-            ));
-        }
-    }
-    let incomplete = all.incomplete().iter().map(|(url, name)| named(url, name)).collect();
-    Ok(ServePlan { plan: Plan::Snapshots { by_node, all: Arc::new(all) }, about, incomplete })
-}
-
-fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {
-    let own: Vec<StreamFact> =
-        streams.iter().filter(|stream| select::node(stream) == Some(node)).cloned().collect();
-    Arc::new(Snapshot::of(store, &own))
-}
-
-fn nodes_of(nodes: &BTreeSet<&str>) -> String {
-    let named: Vec<&str> = nodes.iter().take(MAX_NAMED).copied().collect();
-    let more = if nodes.len() > MAX_NAMED { ", …" } else { "" };
-    format!("{} ({}{more})", plural(nodes.len() as u64, "node"), named.join(", "))
-}
-
-/// Lists types in the order of the screens, with the number of resources of each.
-fn of_types(snapshot: &Snapshot) -> String {
-    let mut types: Vec<_> = snapshot.types().collect();
-    types.sort_by_key(|(url, _)| report::type_order(url));
-    let words = types.iter().map(|(url, known)| {
-        format!("{} {} (version {})", type_label(url.as_str()), count(known.len() as u64), known.version)
-    });
-    words.collect::<Vec<_>>().join(", ")
-}
-
-fn named(url: &TypeUrl, name: &str) -> String {
-    format!("{}/{name}", crate::present::json::type_word(url))
-}
-
-fn scripts(source: Source, args: &ServeArgs, limit: &Limit) -> Result<ServePlan, CliError> {
-    let frames = source.loaded.frames.get(..limit.count(&source.loaded.frames)).unwrap_or_default().to_vec();
-    let most = args.live.timers.memory;
-    let name = source.name.clone();
-    let (store, _) = sources::replay(source, offline::options(&args.live.timers), limit);
-    let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
-    let ids: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();
-    let scripts =
-        Script::read(&frames, store.catalog(), |stream| ids.contains(&stream), most).map_err(|error| {
-            CliError::unreadable(format!("cannot replay {name}: {error}"))
-                .next("--node NAME, or --stream '#N'")
-                .next("--memory SIZE")
-        })?;
-    if scripts.is_empty() {
-        let error = nothing(args);
-        return Err(match streams.is_empty() {
-            true => error,
-            false => error.next(format!("xdscope serve {} --mode snapshot", args.source)),
-        });
-    }
-    let incomplete: BTreeSet<String> =
-        scripts.iter().flat_map(|script| &script.incomplete).map(|(url, name)| named(url, name)).collect();
-    let mut about: Vec<String> = scripts.iter().take(MAX_NAMED).map(of_script).collect();
-    if let Some(more) = scripts.len().checked_sub(MAX_NAMED).filter(|more| *more > 0) {
-        about.push(format!("and {more} more"));
-    }
-    let pace = if args.step { PlaybackSpeed::Step } else { args.speed.unwrap_or(PlaybackSpeed::Times(1.0)) };
-    let plan = Plan::Scripts(Scripts::new(scripts, pace));
-    Ok(ServePlan { plan, about, incomplete: incomplete.into_iter().collect() })
-}
-
-fn of_script(script: &Script) -> String {
-    let node = script.node.as_deref().unwrap_or("a client without a node");
-    let responses = plural(script.responses() as u64, "response");
-    let seconds = script.lasts().as_secs_f64();
-    let kind = script.kind();
-    format!("stream #{} as a script: {kind} of {node}, {responses} in {seconds:.1}s", script.stream.0)
 }
 
 /// Warns about resources that redaction left incomplete, since clients may NACK them.
@@ -331,10 +191,22 @@ impl Reload {
     /// Refuses a source that can be read in part only: resources with a typing error would be
     /// removed from clients.
     fn read(&self) -> Result<ServePlan, CliError> {
-        let source = sources::open(&offline::spec(&self.from, self.seed, &self.path), &self.schema.clone())?;
-        if let Some(notice) = source.loaded.notices.first() {
-            return Err(CliError::unreadable(notice.clone()));
+        let spec = offline::spec(&self.from, self.seed, &self.path);
+        let format = sources::format_of(&self.path).unwrap_or(SourceFormat::Folder);
+        let passes = Passes::open(&spec, &self.schema, offline::options(&self.from.timers).history)?;
+        let source = PlanSource { passes, format, args: &self.args, zone: &self.zone, progress: &mut Unseen };
+        let made = source.plan()?;
+        match made.notices.first() {
+            Some(notice) => Err(CliError::unreadable(notice.clone())),
+            None => Ok(made),
         }
-        make(source, &self.args, &self.zone)
     }
+}
+
+/// The progress of a reading that nobody watches.
+struct Unseen;
+
+impl ReadProgress for Unseen {
+    fn start(&mut self, _size: u64) {}
+    fn update(&mut self, _position: &dyn Fn() -> u64) {}
 }

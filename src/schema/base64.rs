@@ -29,6 +29,24 @@ pub fn decode(text: &str) -> Option<Vec<u8>> {
     STANDARD_ENGINE.decode(text).or_else(|_| URL_SAFE_ENGINE.decode(text)).ok()
 }
 
+/// Characters that are decoded at a time: whole groups of four.
+const PIECE_CHARS: usize = 64 << 10;
+
+/// Decodes like [`decode`], piece by piece. Returns false for invalid input, of which some pieces
+/// may have been passed on.
+pub fn decode_pieces(text: &str, mut take: impl FnMut(&[u8])) -> bool {
+    let text = text.trim_end_matches('=').as_bytes();
+    let is_url_safe = memchr::memchr2(b'-', b'_', text).is_some();
+    let engine = if is_url_safe { URL_SAFE_ENGINE } else { STANDARD_ENGINE };
+    let mut bytes = Vec::new();
+    text.chunks(PIECE_CHARS).all(|piece| {
+        bytes.clear();
+        let decoded = engine.decode_vec(piece, &mut bytes).is_ok();
+        take(if decoded { &bytes } else { &[] });
+        decoded
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +63,21 @@ mod tests {
         assert_eq!(decode("-_8"), Some(vec![0xfb, 0xff]));
         assert_eq!(decode("[redacted]"), None);
         assert_eq!(decode("a"), None);
+    }
+
+    #[test]
+    fn decodes_pieces_like_a_whole() {
+        let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i * i >> 3) as u8).collect();
+        for len in [0, 1, 2, 3, 49_151, 49_152, 49_153, 200_000] {
+            for text in [encode(&bytes[..len]), encode(&bytes[..len]).replace('+', "-").replace('/', "_")] {
+                let mut out = Vec::new();
+                assert!(decode_pieces(&text, |piece| out.extend_from_slice(piece)));
+                assert_eq!(out, bytes[..len]);
+            }
+        }
+        for text in ["a", "[redacted]", "+_8=", "ab=c"] {
+            assert!(!decode_pieces(text, |_| {}), "{text}");
+            assert_eq!(decode(text), None, "{text}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! JSON from files and peers, whose tree must fit into memory.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::Deserialize;
+use serde::de::Error as _;
 
 /// Memory that the tree of any text may take, in bytes; longer texts may take more.
 const MIN_TREE_LIMIT: usize = 256 << 20;
@@ -17,7 +18,7 @@ const MEMBER_BYTES: usize = 200;
 /// # Errors
 ///
 /// The text is not JSON of a `T`, or its tree is too large.
-pub fn read_json<T: DeserializeOwned>(text: &[u8]) -> Result<T, serde_json::Error> {
+pub fn read_json<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, serde_json::Error> {
     let limit = text.len().saturating_mul(TREE_BYTES_PER_TEXT_BYTE).max(MIN_TREE_LIMIT);
     if exceeds(text, limit) {
         let limit = limit >> 20;

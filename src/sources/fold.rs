@@ -1,14 +1,14 @@
 //! Folding of a source while it is read, so that recordings and captures need not fit into memory.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::sources::evidence::Evidence;
+use crate::sources::frame_reader::{StartedSource, start};
 use crate::sources::open::{self, Source, SourceError, SourceFormat, Spec};
-use crate::sources::pcap::{self, CaptureError};
-use crate::sources::record::{self, Loaded};
+use crate::sources::record::Loaded;
+use crate::sources::schema_codec::SchemaCodec;
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Time, TypeUrl};
@@ -114,18 +114,31 @@ pub fn fold<T: FrameSink>(
     begin: impl FnOnce(Catalog, Clock) -> T,
 ) -> Result<Folded<T>, SourceError> {
     progress.start(open::size_of(&spec.path));
-    if let Some(recording) = start_recording(&spec.path, &spec.name)? {
-        return fold_recording(recording, spec, schema, progress, begin);
+    let codec = SchemaCodec(schema.clone());
+    let Some(StartedSource { catalog, format, mut frames }) = start(spec, &codec)? else {
+        return Ok(open::open(spec, schema)?.fold(begin));
+    };
+    let mut facts = begin(catalog, frames.clock());
+    let (mut some, mut evidence) = (Vec::new(), Evidence::default());
+    while frames.next(facts.catalog_mut(), &mut some)? {
+        for frame in some.drain(..) {
+            evidence.note(&frame);
+            facts.handle(frame);
+        }
+        if let Some(used) = facts.drop_old(&mut |used| frames.mark(used)) {
+            frames.forget(&used);
+        }
+        progress.update(&|| frames.position());
+        if facts.is_done() {
+            break;
+        }
     }
-    if let Some(capture) = open::capture_file(&spec.path) {
-        return fold_capture(capture, spec, schema, progress, begin);
-    }
-    Ok(open::open(spec, schema)?.fold(begin))
-}
-
-/// Whether [`fold`] reads the source piece by piece.
-pub(super) fn is_folded(spec: &Spec) -> Result<bool, SourceError> {
-    Ok(start_recording(&spec.path, &spec.name)?.is_some() || open::capture_file(&spec.path).is_some())
+    let has_secrets = frames.has_secrets();
+    let (end, notices) = frames.finish();
+    facts.advance(end);
+    let (name, schema, unanswered) = (spec.name.clone(), schema.clone(), Vec::new());
+    let size = spec.path.is_file().then(|| open::size_of(&spec.path));
+    Ok(Folded { facts, schema, unanswered, notices, has_secrets, name, format, size, evidence })
 }
 
 impl Source {
@@ -142,93 +155,4 @@ impl Source {
         facts.advance(end);
         Folded { facts, schema, unanswered, notices, has_secrets: secrets, name, format, size, evidence }
     }
-}
-
-/// A recording at its first frame, with the catalog that its frames refer to.
-struct StartedRecording<R> {
-    catalog: Catalog,
-    reading: record::RecordingReader<R>,
-}
-
-fn start_recording(
-    path: &Path,
-    name: &str,
-) -> Result<Option<StartedRecording<impl std::io::Read>>, SourceError> {
-    if !path.is_file() && !path.is_dir() {
-        return Ok(None);
-    }
-    let started = open::start_recording(path).map_err(|source| SourceError::recording(name, source))?;
-    Ok(started.map(|(catalog, reading)| StartedRecording { catalog, reading }))
-}
-
-fn fold_recording<T: FrameSink>(
-    recording: StartedRecording<impl std::io::Read>,
-    spec: &Spec,
-    schema: &Arc<Schema>,
-    progress: &mut dyn ReadProgress,
-    begin: impl FnOnce(Catalog, Clock) -> T,
-) -> Result<Folded<T>, SourceError> {
-    let failed = |source| SourceError::recording(&spec.name, source);
-    let StartedRecording { catalog, mut reading } = recording;
-    let mut facts = begin(catalog, reading.clock());
-    let (mut frames, mut evidence) = (Vec::new(), Evidence::default());
-    while reading.next(facts.catalog_mut(), &mut frames).map_err(failed)? {
-        for frame in frames.drain(..) {
-            evidence.note(&frame);
-            facts.handle(frame);
-        }
-        if let Some(used) = facts.drop_old(&mut |used| reading.mark(used)) {
-            reading.forget(&used);
-        }
-        progress.update(&|| reading.position());
-        if facts.is_done() {
-            break;
-        }
-    }
-    let has_secrets = reading.has_secrets();
-    let (end, notices) = reading.finish();
-    facts.advance(end);
-    let folded = folded(facts, spec, schema, notices, (SourceFormat::Recording, evidence));
-    Ok(Folded { has_secrets, ..folded })
-}
-
-fn fold_capture<T: FrameSink>(
-    capture: open::CaptureFile,
-    spec: &Spec,
-    schema: &Arc<Schema>,
-    progress: &mut dyn ReadProgress,
-    begin: impl FnOnce(Catalog, Clock) -> T,
-) -> Result<Folded<T>, SourceError> {
-    let failed = |source: CaptureError| SourceError::Capture { name: spec.name.clone(), source };
-    let (file, position) = capture.into_parts();
-    let (catalog, mut reading) = pcap::start(file, &spec.capture_options(schema)).map_err(failed)?;
-    let mut facts = begin(catalog, reading.clock());
-    let (mut frames, mut evidence) = (Vec::new(), Evidence::default());
-    while reading.next(facts.catalog_mut(), &mut frames).map_err(|error| failed(error.into()))? {
-        for frame in frames.drain(..) {
-            evidence.note(&frame);
-            facts.handle(frame);
-        }
-        facts.drop_old(&mut |used| reading.mark(used));
-        progress.update(&position);
-        if facts.is_done() {
-            break;
-        }
-    }
-    let (end, notices) = reading.finish();
-    facts.advance(end);
-    Ok(folded(facts, spec, schema, notices, (SourceFormat::Capture, evidence)))
-}
-
-fn folded<T>(
-    facts: T,
-    spec: &Spec,
-    schema: &Arc<Schema>,
-    notices: Vec<String>,
-    (format, evidence): (SourceFormat, Evidence),
-) -> Folded<T> {
-    let (name, schema) = (spec.name.clone(), schema.clone());
-    let size = spec.path.is_file().then(|| open::size_of(&spec.path));
-    let (unanswered, has_secrets) = (Vec::new(), false);
-    Folded { facts, schema, unanswered, notices, has_secrets, name, format, size, evidence }
 }

@@ -9,6 +9,7 @@
 pub mod bodies;
 mod evidence;
 mod fold;
+mod frame_reader;
 pub mod observe;
 mod open;
 mod passes;
@@ -20,10 +21,12 @@ mod schema_codec;
 pub mod script;
 
 pub use fold::{Folded, FrameSink, ReadProgress, fold};
+pub use frame_reader::{FrameReader, StartedSource, start};
 pub use open::{
     DecodingGaps, MAX_FOLDER_ENTRIES, Source, SourceError, SourceFormat, Spec, VersionedResource,
-    check_frames, collect_resources, decoding_gaps, format_of, list_files, open, open_recording, open_script,
-    open_session, parse_documents, read, read_dump, start_recording,
+    check_frames, collect_resources, decoding_gaps, first_of_session, format_of, format_of_start, list_files,
+    open, open_recording, open_script, open_session, parse_documents, read, read_dump, size_of,
+    start_recording,
 };
 pub use passes::{BoundedCatalog, Passes, StoreUntil};
 pub use replay_until::{

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use crate::engine::store::Store;
 use crate::schema::Schema;
 use crate::sources::evidence::Evidence;
-use crate::sources::fold::{Folded, FrameSink, ReadProgress, fold, is_folded};
+use crate::sources::fold::{Folded, FrameSink, ReadProgress, fold};
+use crate::sources::frame_reader::can_start;
 use crate::sources::open::{self, Source, SourceError, Spec};
 use crate::sources::record::Loaded;
 use crate::sources::replay_until::{Limit, SourceSpan, is_message};
@@ -16,7 +17,7 @@ use crate::wire::event::{Clock, Seq, Time};
 
 /// A source that can be read again from its start.
 ///
-/// A recording or capture is read from its file each time. Other sources are in memory.
+/// A recording, raw JSONL or capture is read from its file each time. Other sources are in memory.
 pub struct Passes {
     spec: Spec,
     schema: Arc<Schema>,
@@ -32,7 +33,7 @@ impl Passes {
     /// # Errors
     /// As for [`open`](super::open).
     pub fn open(spec: &Spec, schema: &Arc<Schema>, budget: usize) -> Result<Passes, SourceError> {
-        let source = if is_folded(spec)? { None } else { Some(open::open(spec, schema)?) };
+        let source = if can_start(spec, schema)? { None } else { Some(open::open(spec, schema)?) };
         Ok(Passes { spec: spec.clone(), schema: schema.clone(), budget, source })
     }
 

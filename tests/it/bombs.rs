@@ -5,9 +5,9 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::thread::JoinHandle;
 
-use flate2::{Compression, write::GzEncoder};
 use xdscope::wire::pb::put_len_field;
 
+use crate::support::bombs::{self, BOMB_ENTRIES, CLUSTER, gzip};
 use crate::support::raw_h2::{PREFACE, ads_headers, field, frame, message, put_field};
 use crate::support::tap::Tap;
 use crate::support::wait::{PATIENCE, wait_within};
@@ -16,13 +16,10 @@ use crate::support::wait::{PATIENCE, wait_within};
 const BUDGET: usize = 64 << 20;
 const MAX_EXTRA: usize = 64 << 20;
 
-/// Entries of a bomb. Each would cost 60 bytes and more: several times the limit.
-const BOMB_ENTRIES: usize = 8 << 20;
-
-const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+/// Compresses with zstd. A reader needs `1 << window_log` bytes.
+fn zstd(window_log: u32, bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).expect("an encoder");
+    encoder.window_log(window_log).expect("a window");
     encoder.write_all(bytes).expect("memory");
     encoder.finish().expect("memory")
 }
@@ -67,7 +64,7 @@ fn attack(folder: &Path, attack: &[u8]) -> (usize, String) {
 /// Checks the frames of a connection.
 #[track_caller]
 fn check(frames: &[u8], what: Option<&str>) {
-    check_bytes(&[PREFACE, &frame(4, 0, 0, &[]), frames].concat(), what);
+    check_bytes(&bombs::connection(frames), what);
 }
 
 #[track_caller]
@@ -82,38 +79,23 @@ fn check_bytes(bytes: &[u8], what: Option<&str>) {
 
 #[test]
 fn names_of_one_byte() {
-    let names = field(3, "a").repeat(BOMB_ENTRIES);
-    let bomb = gzip(&[field(4, CLUSTER), names].concat());
-    assert!(bomb.len() < 100_000, "{}", bomb.len());
-    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), Some("names"));
+    check(&bombs::names(), Some("names"));
 }
 
 #[test]
 fn resources_without_content() {
-    let entries = [0x12, 0].repeat(BOMB_ENTRIES);
-    let bomb = gzip(&entries);
     // Field 2 of a request is its node, so each entry is a node without content.
-    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), None);
+    check(&bombs::compressed(&[0x12, 0].repeat(BOMB_ENTRIES)), None);
 }
 
 #[test]
 fn unknown_fields() {
-    let bomb = gzip(&[0xf8, 0x01, 0x00].repeat(20 << 20));
-    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), Some("size"));
+    check(&bombs::unknown_fields(), Some("size"));
 }
 
 #[test]
 fn references_to_a_long_header_field() {
-    let mut block = ads_headers(None);
-    put_field(&mut block, true, "x-long", &"v".repeat(3_900));
-    let mut bytes = frame(1, 4, 1, &block);
-    // Each byte of a block stands for the long field.
-    for stream in (3..70_u32).step_by(2) {
-        let block = [ads_headers(None), vec![0xbe; 16_000]].concat();
-        bytes.extend(frame(1, 4, stream, &block));
-    }
-    assert!(bytes.len() < 600_000);
-    check(&bytes, Some("headers"));
+    check(&bombs::header_references(), Some("headers"));
 }
 
 #[test]
@@ -130,23 +112,12 @@ fn references_in_many_streams() {
 
 #[test]
 fn streams_that_stay_open() {
-    let streams = (1..60_000_u32).step_by(2);
-    let bytes: Vec<u8> = streams.flat_map(|stream| frame(1, 4, stream, &ads_headers(None))).collect();
-    check(&bytes, Some("streams"));
+    check(&bombs::open_streams(), Some("streams"));
 }
 
 #[test]
 fn messages_that_never_end() {
-    let mut bytes = Vec::new();
-    let part = vec![b'x'; 2 << 20];
-    for stream in (1..200_u32).step_by(2) {
-        bytes.extend(frame(1, 4, stream, &ads_headers(None)));
-        // A type URL of 30 MB, of which 2 MB arrive.
-        let start = [&[0x22, 0x80, 0x80, 0x80, 0x0f][..], &part].concat();
-        let message = [&[0, 2, 0, 0, 0][..], &start].concat();
-        bytes.extend(message.chunks(16 << 10).flat_map(|part| frame(0, 0, stream, part)));
-    }
-    check(&bytes, None);
+    check(&bombs::unfinished_messages(100), None);
 }
 
 #[test]
@@ -162,21 +133,52 @@ fn compressed_messages_that_never_end() {
 }
 
 #[test]
+fn names_in_zstd() {
+    let names = [field(4, CLUSTER), field(3, "a").repeat(20 << 20)].concat();
+    let bomb = zstd(20, &names);
+    assert!(bomb.len() < 100_000, "{}", bomb.len());
+    check(&[frame(1, 4, 1, &ads_headers(Some("zstd"))), message(1, true, &bomb)].concat(), Some("names"));
+}
+
+#[test]
+fn zstd_with_a_large_window() {
+    // Both messages need 128 MB before their first byte can be read.
+    let bomb = zstd(27, &[field(4, CLUSTER), field(3, "a").repeat(50 << 20)].concat());
+    let mut bytes = frame(1, 4, 1, &ads_headers(Some("zstd")));
+    bytes.extend(message(1, true, &bomb));
+    bytes.extend(frame(1, 4, 3, &ads_headers(Some("zstd"))));
+    bytes.extend(message(3, true, &bomb));
+    check(&bytes, Some("lost"));
+}
+
+#[test]
+fn zstd_messages_that_never_end() {
+    // The first bytes of a message that is too random to compress.
+    let mut state = 7_u32;
+    let mut random = || {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        (state >> 16) as u8
+    };
+    let start = zstd(22, &(0..300_000).map(|_| random()).collect::<Vec<u8>>());
+    let mut bytes = Vec::new();
+    for stream in (1..400_u32).step_by(2) {
+        bytes.extend(frame(1, 4, stream, &ads_headers(Some("zstd"))));
+        let message = [&[1, 1, 0, 0, 0][..], start.get(..200_000).expect("bytes")].concat();
+        bytes.extend(message.chunks(16 << 10).flat_map(|part| frame(0, 0, stream, part)));
+    }
+    check(&bytes, None);
+}
+
+#[test]
 fn node_of_empty_features() {
-    let node = [0x52, 0].repeat(7 << 20);
-    let mut request = field(4, CLUSTER);
-    put_len_field(&mut request, 2, &node);
-    let bomb = gzip(&request);
-    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), None);
+    check(&bombs::empty_features(), None);
 }
 
 #[test]
 fn error_of_empty_details() {
-    let status = [0x1a, 0].repeat(7 << 20);
     let mut request = field(4, CLUSTER);
-    put_len_field(&mut request, 6, &status);
-    let bomb = gzip(&request);
-    check(&[frame(1, 4, 1, &ads_headers(Some("gzip"))), message(1, true, &bomb)].concat(), None);
+    put_len_field(&mut request, 6, &[0x1a, 0].repeat(7 << 20));
+    check(&bombs::compressed(&request), None);
 }
 
 /// Returns a REST poll with this body.

@@ -3,25 +3,37 @@
 //! The limits are those of an unoptimized build; the parsers that the files attack needed several
 //! gigabytes, minutes, or the whole stack.
 
+use std::hash::Hasher as _;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use twox_hash::XxHash3_64;
+use xdscope::sources::record::Header;
 use xdscope::wire::pb::put_len_field;
 
 /// Kilobytes of address space of a process, of which the program and its threads take 200 MB.
 const ADDRESS_SPACE: usize = 1 << 20;
+/// Address space that loose blocks in memory would exceed.
+const LITTLE_SPACE: usize = 400 << 10;
 /// Time for a file, after which its reader hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs a verb on a file with this content, and returns its output.
 #[track_caller]
 fn read(verb: &[&str], name: &str, content: &[u8]) -> (Output, String) {
+    read_within(ADDRESS_SPACE, verb, name, content)
+}
+
+/// Runs a verb within this many kilobytes of address space.
+#[track_caller]
+fn read_within(space: usize, verb: &[&str], name: &str, content: &[u8]) -> (Output, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(name);
     std::fs::write(&file, content).expect("a file");
-    let mut command = limited(folder.path());
+    let mut command = limited(folder.path(), space);
     command.args(verb).arg(&file);
     let (done, wait) = channel();
     std::thread::spawn(move || done.send(command.output().expect("a process")).unwrap_or_default());
@@ -35,9 +47,9 @@ fn read(verb: &[&str], name: &str, content: &[u8]) -> (Output, String) {
 }
 
 /// Returns the program with a limit on its memory.
-fn limited(folder: &Path) -> Command {
+fn limited(folder: &Path, space: usize) -> Command {
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("ulimit -v {ADDRESS_SPACE} && exec timeout 110 \"$0\" \"$@\""));
+    command.arg("-c").arg(format!("ulimit -v {space} && exec timeout 110 \"$0\" \"$@\""));
     command.arg(env!("CARGO_BIN_EXE_xdscope"));
     command.env("XDG_STATE_HOME", folder).env("XDG_CONFIG_HOME", folder).env("RUST_BACKTRACE", "0");
     command
@@ -104,4 +116,64 @@ fn descriptor_sets() {
     let mut package = Vec::new();
     put_len_field(&mut package, 2, ("a.".repeat(30_000) + "a").as_bytes());
     refuse(&file("a", &[], &package), "is not a package name");
+}
+
+/// Returns a block of a recording (proto/recording.proto).
+fn block(kind: u8, payload: &[u8], raw: usize) -> Vec<u8> {
+    let mut head = vec![0xd5, 0xb1, kind];
+    head.extend(&(payload.len() as u32).to_le_bytes()[..3]);
+    head.extend(&(raw as u32).to_le_bytes()[..3]);
+    let mut hash = XxHash3_64::new();
+    hash.write(&head);
+    hash.write(payload);
+    [&head, &(hash.finish() as u32).to_le_bytes()[..], payload].concat()
+}
+
+/// Returns a recording of one segment: `count` blocks of `block`, compressed together.
+fn packed(count: usize, window_log: u32, content: &[u8]) -> Vec<u8> {
+    let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), 3).expect("an encoder");
+    encoder.window_log(window_log).expect("a window");
+    let mut file = Header::default().encode();
+    for number in 0..count {
+        encoder.write_all(content).expect("memory");
+        encoder.flush().expect("memory");
+        let payload = std::mem::take(encoder.get_mut());
+        file.extend(block(if number == 0 { 1 } else { 2 }, &payload, content.len()));
+    }
+    file
+}
+
+/// A `Gap` of stream 1.
+const GAP: [u8; 6] = [0x3a, 4, 8, 1, 16, 1];
+
+#[test]
+fn recording_that_decompresses_to_gigabytes() {
+    // One blob of 4 GB that never ends.
+    let mut content = vec![0; 1 << 20];
+    content[..6].copy_from_slice(&[0x12, 0xff, 0xff, 0xff, 0xff, 0x0f]);
+    let file = packed(2_000, 20, &content);
+    assert!(file.len() < 400_000, "{}", file.len());
+    read(&["status"], "x.xdsrec", &file);
+    // Records that can be read.
+    let gaps = GAP.repeat((1 << 20) / GAP.len());
+    read(&["status"], "x.xdsrec", &packed(200, 20, &gaps));
+}
+
+#[test]
+fn recording_with_a_large_window() {
+    let gaps = GAP.repeat((1 << 20) / GAP.len());
+    let (output, error) = read(&["info"], "x.xdsrec", &packed(3, 31, &gaps));
+    assert!(!output.status.success() && error.contains("damaged"), "{error}");
+}
+
+#[test]
+fn recording_of_loose_blocks() {
+    // Each of them waits for the compressed block that replaces it.
+    let mut file = Header::default().encode();
+    (0..3_000_000).for_each(|number| file.extend(block(if number == 0 { 3 } else { 4 }, &[], 0)));
+    read_within(LITTLE_SPACE, &["info"], "x.xdsrec", &file);
+    let mut file = Header::default().encode();
+    let gaps = GAP.repeat((1 << 20) / GAP.len());
+    (0..300).for_each(|number| file.extend(block(if number == 0 { 3 } else { 4 }, &gaps, gaps.len())));
+    read_within(LITTLE_SPACE, &["info"], "x.xdsrec", &file);
 }

@@ -32,6 +32,7 @@ mod output;
 mod page;
 mod pcap;
 mod peers_direct;
+mod readers;
 mod readme;
 mod reflection;
 mod rest_client;

@@ -1,7 +1,6 @@
 //! A position in a source: forward by handling frames, back by a checkpoint and handling frames
 //! again.
 
-use std::io::Read;
 use std::time::Duration;
 
 use super::marks::OverdueSampler;
@@ -10,8 +9,8 @@ use crate::app::analysis::{Analysis, Checkpoint};
 use crate::engine::lint::{self, Finding};
 use crate::engine::session::SharedSemantics;
 use crate::engine::store::{Options, Store};
-use crate::sources::Timeline;
-use crate::sources::record::{Loaded, RecordReadError, RecordingReader};
+use crate::sources::record::Loaded;
+use crate::sources::{SourceError, StartedSource, Timeline};
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Clock, Seq, Time};
 use crate::wire::{Frame, FramePayload};
@@ -169,29 +168,30 @@ impl Cursor {
         builder.end(loaded.end)
     }
 
-    /// Reads a recording, which never is in memory as a whole. Returns a cursor at its end, and
-    /// notices for the user.
+    /// Reads a source that never is in memory as a whole. Returns a cursor at its end, and notices
+    /// for the user.
     ///
     /// `reading` shows the progress and the state so far.
     ///
     /// # Errors
-    /// The recording cannot be read.
+    /// The source cannot be read.
     pub fn read(
-        (catalog, mut recording): (Catalog, RecordingReader<impl Read>),
+        source: StartedSource<'_>,
         reading: &Reading,
-    ) -> Result<((Cursor, OverdueSampler), Vec<String>), RecordReadError> {
-        reading.begin(catalog, recording.clock());
-        let mut frames = Vec::new();
-        while reading.step(|builder| recording.next(builder.store.catalog_mut(), &mut frames))? {
-            for frame in frames.drain(..) {
+    ) -> Result<((Cursor, OverdueSampler), Vec<String>), SourceError> {
+        let StartedSource { catalog, mut frames, .. } = source;
+        reading.begin(catalog, frames.clock());
+        let mut some = Vec::new();
+        while reading.step(|builder| frames.next(builder.store.catalog_mut(), &mut some))? {
+            for frame in some.drain(..) {
                 reading.step(|builder| builder.take(frame));
             }
-            if let Some(used) = reading.step(|builder| builder.drop_old(|used| recording.mark(used))) {
-                recording.forget(&used);
+            if let Some(used) = reading.step(|builder| builder.drop_old(|used| frames.mark(used))) {
+                frames.forget(&used);
             }
-            reading.report(recording.position());
+            reading.report(frames.position());
         }
-        let (end, notices) = recording.finish();
+        let (end, notices) = frames.finish();
         Ok((reading.finish().end(end), notices))
     }
 

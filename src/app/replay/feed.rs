@@ -72,7 +72,7 @@ impl Opened {
 }
 
 /// The source read again, each time it has grown.
-pub type Reload = Receiver<Loaded>;
+pub type Reload = Receiver<Opened>;
 
 /// The feed of a replay to the screens.
 pub struct ReplayFeed {
@@ -122,8 +122,8 @@ impl ReplayFeed {
     /// Moves the cursor with the time, and takes in new frames of a growing file.
     fn tick(&self) {
         let mut state = self.state.borrow_mut();
-        if let Some(loaded) = self.reload.as_ref().and_then(|reload| reload.try_iter().last()) {
-            state.grown(loaded, &self.options);
+        if let Some(opened) = self.reload.as_ref().and_then(|reload| reload.try_iter().last()) {
+            state.grown(opened);
             self.changed();
         }
         if let Some(since) = state.playing {
@@ -147,9 +147,8 @@ impl State {
     }
 
     /// Replaces the source with a longer version. A cursor at the end moves to the new end.
-    fn grown(&mut self, loaded: Loaded, options: &Options) {
+    fn grown(&mut self, Opened { cursor, marks }: Opened) {
         let (was, at_end) = (self.cursor.position(), self.cursor.is_at_end());
-        let Opened { cursor, marks } = options.open(loaded);
         (self.cursor, self.marks) = (cursor, marks);
         if !at_end {
             self.cursor.seek(was);

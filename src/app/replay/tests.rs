@@ -22,7 +22,7 @@ use crate::engine::store::{self, Store};
 use crate::schema::Schema;
 use crate::sources;
 use crate::sources::record::{Header, Loaded, Writer};
-use crate::sources::{SchemaCodec, script};
+use crate::sources::{SchemaCodec, Spec, script};
 use crate::tui::{Effect, Feed, Model, Msg, Seek, Sign, Speed, Theme, drawn as shown, search, update};
 use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Seq, Time};
@@ -368,7 +368,7 @@ fn follows_a_growing_file_only_at_the_end() {
         if let Some(seek) = seek {
             feed.replay(None, seek).expect("a place");
         }
-        send_more.send(loaded(TOUR)).expect("a reader");
+        send_more.send(options(None).open(loaded(TOUR))).expect("a reader");
         let before = feed.revision();
         let bar = feed.info().bar.expect("a bar");
         assert_eq!((bar.message, bar.messages), (n, 20));
@@ -449,7 +449,8 @@ fn leaves_only_a_live_source_with_f() {
 fn recorded(percent: usize) -> (tempfile::TempDir, ReplayFeed) {
     let (folder, path) = written(TOUR, percent);
     let options = options(Some(path.clone()));
-    let recording = sources::start_recording(&path).expect("readable").expect("a recording");
+    let codec = SchemaCodec(Schema::builtin());
+    let recording = sources::start(&Spec::new(&path), &codec).expect("readable").expect("a recording");
     let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
     let (cursor, notices) = Cursor::read(recording, &reading).expect("messages");
     let opened = Opened::new(cursor);

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 
@@ -19,11 +19,11 @@ use crate::cli::error::{CliError, Exit};
 use crate::cli::{applied, io::Io, offline, schema_flags, screens};
 use crate::engine::filter::FilterTime;
 use crate::schema::Schema;
-use crate::sources::{self, PositionError, ReplayPosition, SourceError, SourceFormat};
+use crate::sources::{self, PositionError, ReplayPosition, SchemaCodec};
 use crate::tui::{Feed, Seek, Speed};
 use crate::wire::event::Seq;
 
-use super::follow;
+use super::Growth;
 
 /// Delay before the progress screen; most files are read by then.
 const PROGRESS_SCREEN_AFTER: Duration = Duration::from_millis(80);
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
         // Notices are shown on the screens instead.
         let quiet = Global { quiet: true, ..global.clone() };
         let opened = offline::open(&args.source, seed, &quiet, io)?;
-        let setup = ScreenSetup::new(args, &opened.schema, None, None, io)?;
+        let setup = ScreenSetup::new(args, &opened.schema, None, io)?;
         let notices = opened.loaded.notices.clone();
         let read = (setup.options.open(opened.loaded), notices);
         show(&setup.feed(read)?, io)?;
@@ -52,11 +52,11 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let schema = schema_flags::schema(&args.source.descriptors, global)?;
     let file = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
     let bytes = file.map_or(0, |file| file.len());
-    let reload = if args.follow { Some(follow(&args.source, seed, &schema, bytes, io)?) } else { None };
-    let setup = ScreenSetup::new(args, &schema, Some(path.clone()), reload, io)?;
+    let mut setup = ScreenSetup::new(args, &schema, Some(path.clone()), io)?;
     let options = setup.options.clone();
     let reading = Arc::new(Reading::new(options.store, options.meaning.clone(), options.rules.clone()));
     let file = SourceFile { args: args.source.clone(), follow: args.follow, seed, path: path.clone() };
+    setup.reload = args.follow.then(|| file.clone().read_again(&schema, &options)).transpose()?;
     let result = read_in_background(file, &schema, options, reading.clone())?;
     if let Ok(read) = result.recv_timeout(PROGRESS_SCREEN_AFTER) {
         show(&setup.feed(read?)?, io)?;
@@ -70,6 +70,7 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
 }
 
 /// A file to read.
+#[derive(Clone)]
 struct SourceFile {
     args: SourceArgs,
     /// The file grows, so it may be empty at first.
@@ -87,25 +88,51 @@ impl SourceFile {
         reading: &Reading,
     ) -> Result<ReadSource, CliError> {
         let SourceFile { args, follow, seed, path } = self;
-        let failed = |error| SourceError::recording(&args.source, error);
-        let is_seekable = path.is_file() || path.is_dir();
-        let recording = if is_seekable { sources::start_recording(path).map_err(failed)? } else { None };
-        let Some(recording) = recording else {
-            let source = sources::open(&offline::spec(args, *seed, path), schema)?;
+        let (spec, codec) = (offline::spec(args, *seed, path), SchemaCodec(schema.clone()));
+        let Some(started) = sources::start(&spec, &codec)? else {
+            let source = sources::open(&spec, schema)?;
             if !follow {
                 offline::check_content(&source)?;
             }
             let notices = source.loaded.notices.clone();
             return Ok((options.open(source.loaded), notices));
         };
-        // A recording is read into checkpoints, never as a whole.
-        let (opened, notices) = Cursor::read(recording, reading).map_err(failed)?;
+        let format = started.format;
+        // Such a source is read into checkpoints, never as a whole.
+        let (opened, notices) = Cursor::read(started, reading)?;
         reading.report(u64::MAX);
         if opened.0.messages() == 0 && !follow {
-            sources::check_frames(&args.source, SourceFormat::Recording, opened.0.other_frames())
+            sources::check_frames(&args.source, format, opened.0.other_frames())
                 .map_err(|error| offline::damaged(error, &notices))?;
         }
         Ok((Opened::new(opened), notices))
+    }
+}
+
+impl SourceFile {
+    /// Reads the file again on a thread, each time it has grown.
+    fn read_again(self, schema: &Arc<Schema>, options: &Options) -> Result<Reload, CliError> {
+        let (schema, options) = (schema.clone(), options.clone());
+        let mut growth = Growth::new(self.path.clone());
+        let (send, receive) = channel();
+        let work = move || {
+            let mut spent = Duration::ZERO;
+            loop {
+                growth.wait(spent);
+                let begun = Instant::now();
+                let reading = Reading::new(options.store, options.meaning.clone(), options.rules.clone());
+                // A file that cannot be read may be half written: try again later.
+                if let Ok((opened, _)) = self.read(&schema, &options, &reading)
+                    && send.send(opened).is_err()
+                {
+                    return;
+                }
+                spent = begun.elapsed();
+            }
+        };
+        let thread = thread::Builder::new().name("follow".into()).spawn(work);
+        thread.map_err(|error| CliError::new(Exit::Defect, "cannot follow the file").because(error))?;
+        Ok(receive)
     }
 }
 
@@ -141,7 +168,6 @@ impl ScreenSetup {
         args: &ReplayArgs,
         schema: &Arc<Schema>,
         file: Option<PathBuf>,
-        reload: Option<Reload>,
         io: &Io<'_>,
     ) -> Result<ScreenSetup, CliError> {
         Ok(ScreenSetup {
@@ -150,7 +176,7 @@ impl ScreenSetup {
             zone: io.zone(args.time),
             options: options(schema, file, args, io),
             bodies: Decoded(schema.clone()),
-            reload,
+            reload: None,
             applied: applied::file(args.applied.as_deref(), schema)?,
         })
     }

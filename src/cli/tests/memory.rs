@@ -118,6 +118,8 @@ fn verbs_print_the_same_with_little_memory() {
         &["diff", "PATH", "@end", "@+1s", "cds/cluster-7"],
         &["diff", "PATH", "PATH", "cds"],
         &["export", "PATH", "--to", "raw"],
+        &["export", "PATH", "--to", "script"],
+        &["export", "PATH", "--to", "script", "--from", "#8000", "--node", "node-3"],
         &["export", "PATH", "--to", "raw", "--from", "#8000", "--until", "#12000", "--node", "node-3"],
         &["export", "PATH", "--to", "jsonl"],
         &["export", "PATH", "--to", "jsonl", "--filter", "name:cluster-7", "--stream", "#4"],
@@ -131,6 +133,31 @@ fn verbs_print_the_same_with_little_memory() {
         let differs = all.out.lines().zip(some.out.lines()).find(|(one, other)| one != other);
         assert_eq!(differs, None, "{verb:?}");
         assert_eq!(all.out.len(), some.out.len(), "{verb:?}");
+    }
+}
+
+#[test]
+fn raw_jsonl_is_read_with_little_memory() {
+    let (folder, path) = large();
+    let lines = folder.path().join("large.jsonl");
+    let text = lines.to_str().expect("a name");
+    let made = run(&["export", path.to_str().expect("a name"), "--to", "raw", "--output", text]);
+    assert_eq!(made.exit, Exit::Yes, "{}", made.err);
+    for verb in [
+        &["status", "PATH", "-o", "wide"][..],
+        &["log", "PATH"],
+        &["get", "PATH", "cds", "--at", "#9000", "--node", "node-3", "-o", "json"],
+        &["replay", "PATH", "--no-tui", "--at", "#9000", "--filter", "name:cluster-7"],
+        &["diff", "PATH", "cds/cluster-7"],
+        &["export", "PATH", "--to", "script"],
+    ] {
+        let [all, some] = with_both(&lines, verb);
+        assert_eq!((all.exit, all.err.as_str()), (some.exit, some.err.as_str()), "{verb:?}");
+        assert!(all.out == some.out && !all.out.is_empty(), "{verb:?}");
+        // A recording of the session says the same, except for its sizes.
+        if verb[0] == "log" {
+            assert_eq!(with_both(&path, verb)[0].out, all.out, "{verb:?}");
+        }
     }
 }
 
@@ -200,14 +227,26 @@ impl ReadProgress for NoProgress {
     fn update(&mut self, _position: &dyn Fn() -> u64) {}
 }
 
+/// `--memory` of a reader.
+const BUDGET: usize = 6 << 20;
+
 #[test]
 fn memory_of_readers_is_flat() {
-    const BUDGET: usize = 6 << 20;
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("large.xdsrec");
     record(&path, 40_000);
+    let lines = folder.path().join("large.jsonl");
+    let words = ["export", path.to_str().expect("a name"), "--to", "raw", "--output"];
+    run(&[&words[..], &[lines.to_str().expect("a name")]].concat());
+    for path in [path, lines] {
+        memory_of_reader_is_flat(&path);
+    }
+}
+
+/// `path`: the source of [`memory_of_readers_is_flat`].
+fn memory_of_reader_is_flat(path: &Path) {
     let schema = Schema::builtin();
-    let mut passes = Passes::open(&Spec::new(&path), &schema, BUDGET).expect("a recording");
+    let mut passes = Passes::open(&Spec::new(path), &schema, BUDGET).expect("a recording");
     let options = crate::engine::store::Options { history: BUDGET, ..Default::default() };
     let mut most = |limit: Limit| {
         let folded = passes.fold(&mut NoProgress, |catalog, clock| Measured {

@@ -44,7 +44,7 @@ pub use faults::Faults;
 use playing::ScriptPlayer;
 use request::Request;
 pub use rest::{PollAnswer, RestPolls, rest_method};
-pub use script::{Script, TooLarge};
+pub use script::{Script, ScriptsReader, TooLarge};
 pub use snapshot::{Snapshot, SnapshotResource, Type};
 use subscriptions::Subscriptions;
 

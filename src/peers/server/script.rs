@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::wire::content::{Catalog, List};
+use crate::wire::content::{Catalog, List, UsedContent};
 use crate::wire::event::{Code, Dir, Method, Nonce, Rpc, Side, StreamId, Sym, Time, TypeUrl, Variant};
 use crate::wire::pb::put_len_field;
 use crate::wire::text::{plural, type_label};
@@ -68,51 +68,6 @@ pub struct TooLarge {
 }
 
 impl Script {
-    /// Reads the scripts in `frames`, in the order in which the streams were opened.
-    ///
-    /// Includes the `wanted` xDS streams over gRPC on which something was sent.
-    ///
-    /// # Errors
-    ///
-    /// If the responses take more than `limit` bytes in total.
-    pub fn read(
-        frames: &[Frame],
-        catalog: &Catalog,
-        wanted: impl Fn(StreamId) -> bool,
-        limit: u64,
-    ) -> Result<Vec<Script>, TooLarge> {
-        let mut open: BTreeMap<StreamId, ScriptReader> = BTreeMap::new();
-        let mut pieces = Pieces { catalog, lists: HashMap::new(), held: 0, limit };
-        for Frame { at, stream, what } in frames {
-            match what {
-                FramePayload::Open(opened) if wanted(*stream) => {
-                    let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
-                        continue;
-                    };
-                    let mut reader = ScriptReader::new(*stream, method, *at);
-                    reader.script.node =
-                        opened.node_hint.as_deref().map(|node| crate::wire::NodeInfo::parse(node).id);
-                    open.insert(*stream, reader);
-                }
-                FramePayload::Message(message) => {
-                    let Some(reader) = open.get_mut(stream) else { continue };
-                    match message.dir() {
-                        Dir::Req => reader.request(*at, message, catalog),
-                        Dir::Resp => reader.response(*at, message, &mut pieces)?,
-                    }
-                }
-                FramePayload::End(end) => {
-                    if let Some(reader) = open.get_mut(stream) {
-                        reader.end(*at, end);
-                    }
-                }
-                _ => {}
-            }
-        }
-        let scripts = open.into_values().map(|reader| reader.script);
-        Ok(scripts.filter(|script| !script.steps.is_empty()).collect())
-    }
-
     /// Number of responses.
     pub fn responses(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.what, Act::Send { .. })).count()
@@ -132,6 +87,73 @@ impl Script {
     /// if any.
     pub(super) fn fits(&self, method: &Method) -> bool {
         (self.method.variant, self.method.kind) == (method.variant, method.kind)
+    }
+}
+
+/// Reads scripts from frames, in the order in which the streams were opened.
+///
+/// Reads the xDS streams over gRPC on which something was sent.
+pub struct ScriptsReader {
+    open: BTreeMap<StreamId, ScriptReader>,
+    pieces: Pieces,
+}
+
+impl ScriptsReader {
+    /// Returns a reader of responses that take at most `limit` bytes in total.
+    pub fn new(limit: u64) -> ScriptsReader {
+        ScriptsReader { open: BTreeMap::new(), pieces: Pieces { lists: HashMap::new(), held: 0, limit } }
+    }
+
+    /// Reads the next frame.
+    ///
+    /// # Errors
+    ///
+    /// The responses take more than the limit.
+    pub fn read(&mut self, frame: &Frame, catalog: &Catalog) -> Result<(), TooLarge> {
+        let Frame { at, stream, what } = frame;
+        match what {
+            FramePayload::Open(opened) => {
+                let Some(method) = Method::parse(&opened.method).filter(|m| m.rpc == Rpc::Stream) else {
+                    return Ok(());
+                };
+                let mut reader = ScriptReader::new(*stream, method, *at);
+                reader.script.node =
+                    opened.node_hint.as_deref().map(|node| crate::wire::NodeInfo::parse(node).id);
+                self.open.insert(*stream, reader);
+            }
+            FramePayload::Message(message) => {
+                let Some(reader) = self.open.get_mut(stream) else { return Ok(()) };
+                match message.dir() {
+                    Dir::Req => reader.request(*at, message, catalog),
+                    Dir::Resp => reader.response(*at, message, (&mut self.pieces, catalog))?,
+                }
+            }
+            FramePayload::End(end) => {
+                if let Some(reader) = self.open.get_mut(stream) {
+                    reader.end(*at, end);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Marks the names as used to which later requests are compared.
+    pub fn mark(&self, used: &mut UsedContent) {
+        for requests in self.open.values().flat_map(|reader| reader.types.values()) {
+            used.names(&requests.names);
+        }
+    }
+
+    /// Forgets which lists are known, because the catalog has dropped contents.
+    pub fn forget_lists(&mut self) {
+        self.pieces.lists.clear();
+    }
+
+    /// Returns the scripts.
+    pub fn finish(self) -> Vec<Script> {
+        let scripts = self.open.into_values().map(|reader| reader.script);
+        scripts.filter(|script| !script.steps.is_empty()).collect()
     }
 }
 
@@ -189,7 +211,12 @@ impl ScriptReader {
         }
     }
 
-    fn response(&mut self, at: Time, message: &Message, pieces: &mut Pieces<'_>) -> Result<(), TooLarge> {
+    fn response(
+        &mut self,
+        at: Time,
+        message: &Message,
+        (pieces, catalog): (&mut Pieces, &Catalog),
+    ) -> Result<(), TooLarge> {
         let response = message.response().map(|response| (response.nonce.clone(), response.version.clone()));
         let (nonce, version) = response.unwrap_or_default();
         let url = effective(&self.script.method, message.type_url());
@@ -200,8 +227,7 @@ impl ScriptReader {
             plural(count, "resource")
         );
         // Content that a damaged recording has lost cannot be sent.
-        let Some(bytes) = pieces.of(message)? else { return Ok(()) };
-        let catalog = pieces.catalog;
+        let Some(bytes) = pieces.of(message, catalog)? else { return Ok(()) };
         let entries = message.resources().filter(|_| message.redacted).map_or(&[][..], |list| list.blobs());
         for entry in entries.iter().filter(|entry| catalog.blob(**entry).redacted) {
             let name = Arc::from(catalog.text(catalog.name(*entry)));
@@ -243,30 +269,27 @@ pub(super) fn effective(method: &Method, url: TypeUrl) -> TypeUrl {
 }
 
 /// Bytes of messages, each list of entries once.
-struct Pieces<'a> {
-    catalog: &'a Catalog,
+struct Pieces {
     lists: HashMap<u128, Bytes>,
     held: u64,
     limit: u64,
 }
 
-impl Pieces<'_> {
+impl Pieces {
     /// Returns the bytes of a message; `None` if they are lost.
-    fn of(&mut self, message: &Message) -> Result<Option<Vec<Bytes>>, TooLarge> {
+    fn of(&mut self, message: &Message, catalog: &Catalog) -> Result<Option<Vec<Bytes>>, TooLarge> {
         let mut out = Vec::new();
         for segment in &message.segments {
             let piece = match segment {
                 Segment::Inline(bytes) => Some(Bytes::copy_from_slice(bytes)),
-                Segment::Run(blob) => self.catalog.bytes(*blob),
-                Segment::Field { number, blob } => {
-                    self.catalog.bytes(*blob).map(|bytes| field(*number, &bytes))
-                }
+                Segment::Run(blob) => catalog.bytes(*blob),
+                Segment::Field { number, blob } => catalog.bytes(*blob).map(|bytes| field(*number, &bytes)),
                 Segment::List { number, list } => match self.lists.get(&list.fingerprint()) {
                     Some(known) => {
                         out.push(known.clone());
                         continue;
                     }
-                    None => self.list(*number, list),
+                    None => self.list(*number, list, catalog),
                 },
             };
             let Some(piece) = piece else { return Ok(None) };
@@ -282,10 +305,10 @@ impl Pieces<'_> {
         Ok(Some(out))
     }
 
-    fn list(&self, number: u32, list: &List) -> Option<Bytes> {
+    fn list(&self, number: u32, list: &List, catalog: &Catalog) -> Option<Bytes> {
         let mut out = Vec::new();
         for blob in list.blobs() {
-            put_len_field(&mut out, number, &self.catalog.bytes(*blob)?);
+            put_len_field(&mut out, number, &catalog.bytes(*blob)?);
             // A few bytes of a hostile recording may stand for millions of entries. The caller
             // reports the excess.
             if out.len() as u64 > self.limit {

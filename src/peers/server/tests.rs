@@ -306,11 +306,18 @@ impl crate::sources::script::Codec for Bare {
     }
 }
 
+/// Reads the scripts of a session, if they fit into `limit` bytes.
+fn read_scripts(loaded: &crate::sources::record::Loaded, limit: u64) -> Result<Vec<Script>, TooLarge> {
+    let mut reader = ScriptsReader::new(limit);
+    loaded.frames.iter().try_for_each(|frame| reader.read(frame, &loaded.catalog))?;
+    Ok(reader.finish())
+}
+
 /// An arrow script to play.
 fn scripts(text: &str, pace: PlaybackSpeed) -> Arc<Plan> {
     let script = crate::sources::script::parse(text, "test.xds").expect("a script");
     let loaded = crate::sources::script::load(&script, &Bare).expect("frames");
-    let scripts = Script::read(&loaded.frames, &loaded.catalog, |_| true, 1 << 20).expect("few bytes");
+    let scripts = read_scripts(&loaded, 1 << 20).expect("few bytes");
     Arc::new(Plan::Scripts(Scripts::new(scripts, pace)))
 }
 
@@ -427,7 +434,7 @@ fn sends_recorded_bytes() {
         }
         _ => None,
     });
-    let read = |limit| Script::read(&loaded.frames, &loaded.catalog, |_| true, limit);
+    let read = |limit| read_scripts(&loaded, limit);
     let plan = Arc::new(Plan::Scripts(Scripts::new(read(1 << 20).expect("few bytes"), PlaybackSpeed::Full)));
     let mut stream = ServerStream::open(ADS, plan, Time::ZERO).expect("a method of xDS");
     let mut request = Vec::new();

@@ -1,13 +1,13 @@
 //! File access: the only part of opening a source that touches the file system.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
 use crate::sources::pcap;
 use crate::sources::record::{
-    self, FileFormat, Header, Loaded, RecordReadError, RecordingPart, RecordingReader,
+    self, FileFormat, FolderSession, Header, Loaded, RecordReadError, RecordingPart, RecordingReader,
 };
 use crate::wire::content::Catalog;
 
@@ -15,9 +15,6 @@ use super::{HEAD_BYTES, SourceError};
 
 /// Levels of folders that are searched for files.
 const MAX_FOLDER_DEPTH: usize = 8;
-
-/// Sessions that an error names.
-const MAX_NAMED_SESSIONS: usize = 5;
 
 /// The start of a file, and its size in bytes.
 pub(super) struct FileHead {
@@ -44,13 +41,25 @@ pub(super) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Size of a file, or of the recordings in a folder, in bytes; 0 if it cannot be read.
-pub(in crate::sources) fn size_of(path: &Path) -> u64 {
+/// Size of a file, or of the recordings that a path stands for, in bytes; 0 if it cannot be read.
+pub fn size_of(path: &Path) -> u64 {
     let size = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
-    if !path.is_dir() {
-        return size(path);
-    }
-    recordings_in(path).unwrap_or_default().iter().map(|path| size(path)).sum()
+    let files = match first_of_session(path) {
+        Some(first) => session_from(&first).unwrap_or_default().into(),
+        None if path.is_dir() => recordings_in(path).unwrap_or_default(),
+        None => return size(path),
+    };
+    files.iter().map(|path| size(path)).sum()
+}
+
+/// The end of a path that stands for a file and those that follow it in its session.
+const AND_FOLLOWING: char = '+';
+
+/// Returns the first file of a path such as `today.xdsrec+`, which stands for a file and those that
+/// follow it in its session.
+pub fn first_of_session(path: &Path) -> Option<PathBuf> {
+    let first = PathBuf::from(path.to_str()?.strip_suffix(AND_FOLLOWING)?);
+    (!path.exists() && first.is_file()).then_some(first)
 }
 
 /// Lists the recordings in a folder.
@@ -65,25 +74,58 @@ pub(super) fn has_recordings(dir: &Path) -> bool {
     recordings_in(dir).is_ok_and(|paths| !paths.is_empty())
 }
 
-/// Lists the files of the session in a folder, in order of time.
-fn session_in(dir: &Path) -> Result<VecDeque<PathBuf>, RecordReadError> {
-    let mut files = Vec::new();
+/// A file of a session.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct SessionPart {
+    created: u64,
+    path: PathBuf,
+    seed: u64,
+}
+
+/// Lists the files of all sessions in a folder, in order of time.
+fn parts_in(dir: &Path) -> io::Result<Vec<SessionPart>> {
+    let mut parts = Vec::new();
     for path in recordings_in(dir)? {
         // A file without a header has no content.
         if let Ok((header, _)) = Header::read(&mut File::open(&path)?) {
-            files.push((header.created, path, header.seed));
+            parts.push(SessionPart { created: header.created, path, seed: header.seed });
         }
     }
-    files.sort();
-    let mut seeds = HashSet::new();
-    let firsts: Vec<&Path> =
-        files.iter().filter(|(.., seed)| seeds.insert(*seed)).map(|(_, path, _)| path.as_path()).collect();
-    if firsts.len() > 1 {
-        let names = firsts.iter().take(MAX_NAMED_SESSIONS).map(|path| path.display().to_string());
-        let files = names.collect::<Vec<_>>().join(", ");
-        return Err(RecordReadError::ManySessions { sessions: firsts.len(), files });
+    parts.sort();
+    Ok(parts)
+}
+
+/// Lists the files of the session in a folder, in order of time.
+fn session_in(dir: &Path) -> Result<VecDeque<PathBuf>, RecordReadError> {
+    let parts = parts_in(dir)?;
+    let mut sessions: Vec<(u64, FolderSession)> = Vec::new();
+    for SessionPart { path, seed, .. } in &parts {
+        let bytes = fs::metadata(path).map_or(0, |file| file.len());
+        match sessions.iter_mut().find(|(known, _)| known == seed) {
+            Some((_, session)) => {
+                session.files += 1;
+                session.bytes += bytes;
+            }
+            None => sessions.push((*seed, FolderSession { first: path.clone(), files: 1, bytes })),
+        }
     }
-    Ok(files.into_iter().map(|(_, path, _)| path).collect())
+    if sessions.len() > 1 {
+        let sessions = sessions.into_iter().map(|(_, session)| session).collect();
+        return Err(RecordReadError::ManySessions { sessions });
+    }
+    Ok(parts.into_iter().map(|part| part.path).collect())
+}
+
+/// Lists a file and those that follow it in its session, in order of time.
+fn session_from(first: &Path) -> Result<VecDeque<PathBuf>, RecordReadError> {
+    let dir = first.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (header, _) = Header::read(&mut File::open(first)?)?;
+    let name = first.file_name();
+    let is_later = |part: &SessionPart| {
+        part.seed == header.seed && part.created >= header.created && part.path.file_name() != name
+    };
+    let later = parts_in(dir)?.into_iter().filter(is_later).map(|part| part.path);
+    Ok([first.to_owned()].into_iter().chain(later).collect())
 }
 
 /// A packet capture, and a second handle that tells how far it was read.
@@ -110,6 +152,14 @@ pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
     pcap::is_capture(&head).then(|| CaptureFile { position: file.try_clone().ok(), file })
 }
 
+/// Opens a file if it is raw JSONL.
+pub(in crate::sources) fn raw_file(path: &Path) -> Option<BufReader<File>> {
+    let file = File::open(path).ok().filter(|_| path.is_file())?;
+    let mut input = BufReader::with_capacity(HEAD_BYTES.max(64 << 10), file);
+    // A capture is no JSON, so that its first bytes need no look.
+    (record::detect(input.fill_buf().ok()?) == FileFormat::Raw).then_some(input)
+}
+
 /// Opens a recording or raw JSONL, whichever the file's content says.
 ///
 /// The bodies of a recording stay in the file and are read on demand, for as long as the catalog is
@@ -119,7 +169,7 @@ pub(in crate::sources) fn capture_file(path: &Path) -> Option<CaptureFile> {
 ///
 /// The file can't be read, or is neither a recording nor raw JSONL.
 pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
-    if path.is_dir() {
+    if path.is_dir() || first_of_session(path).is_some() {
         let (catalog, reading) = start_recording(path)?.ok_or(RecordReadError::Unknown)?;
         return reading.read_all(catalog);
     }
@@ -132,7 +182,8 @@ pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
 
 /// Starts reading a recording frame by frame.
 ///
-/// A folder stands for the files of one session. Returns `None` if the file is not a recording, or
+/// A folder stands for the files of one session, and `FILE+` for a file and those that follow it.
+/// Returns `None` if the file is not a recording, or
 /// not a regular file, and for a folder without recordings.
 ///
 /// # Errors
@@ -140,10 +191,11 @@ pub fn open_recording(path: &Path) -> Result<Loaded, RecordReadError> {
 /// The file can't be read, or its header is damaged.
 pub fn start_recording(
     path: &Path,
-) -> Result<Option<(Catalog, RecordingReader<impl Read>)>, RecordReadError> {
-    start_session(match path.is_dir() {
-        true => session_in(path)?,
-        false => VecDeque::from([path.to_owned()]),
+) -> Result<Option<(Catalog, RecordingReader<impl Read + use<>>)>, RecordReadError> {
+    start_session(match first_of_session(path) {
+        Some(first) => session_from(&first)?,
+        None if path.is_dir() => session_in(path)?,
+        None => VecDeque::from([path.to_owned()]),
     })
 }
 
@@ -165,7 +217,7 @@ pub fn open_session(files: &[PathBuf]) -> Result<Loaded, RecordReadError> {
 
 fn start_session(
     mut files: VecDeque<PathBuf>,
-) -> Result<Option<(Catalog, RecordingReader<impl Read>)>, RecordReadError> {
+) -> Result<Option<(Catalog, RecordingReader<impl Read + use<>>)>, RecordReadError> {
     let Some(first) = files.pop_front() else { return Ok(None) };
     let mut input = BufReader::new(File::open(&first)?);
     let is_file = input.get_ref().metadata()?.is_file();

@@ -81,6 +81,11 @@ pub(super) fn detect(name: &str, head: &[u8]) -> SourceFormat {
     }
 }
 
+/// Recognises input without a name by its first bytes, at least 4 kB or all of it.
+pub fn format_of_start(head: &[u8]) -> SourceFormat {
+    detect("", head)
+}
+
 /// Recognises a file by its path and first bytes; `None` if it cannot be read.
 pub fn format_of(path: &Path) -> Option<SourceFormat> {
     let head = files::head(path).ok()?;

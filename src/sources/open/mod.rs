@@ -7,12 +7,12 @@ mod gaps;
 mod resources;
 
 pub use error::SourceError;
-pub use files::{list_files, open_recording, open_session, start_recording};
-pub use format::{SourceFormat, format_of};
+pub use files::{first_of_session, list_files, open_recording, open_session, size_of, start_recording};
+pub use format::{SourceFormat, format_of, format_of_start};
 pub use gaps::{DecodingGaps, decoding_gaps};
 pub use resources::{MAX_FOLDER_ENTRIES, VersionedResource, collect_resources, parse_documents};
 
-pub(super) use files::{CaptureFile, capture_file, size_of};
+pub(super) use files::{capture_file, raw_file};
 
 use std::io::{BufRead, BufReader, Cursor, Read};
 use std::path::PathBuf;
@@ -52,13 +52,16 @@ pub struct Spec {
     pub keep_secrets: bool,
     /// Accepts a file from which no resource can be read; the reason is in the notices.
     pub accept_broken: bool,
+    /// Bytes that a reader may take for a part of the source; `None` for the limit of the format.
+    pub memory: Option<usize>,
 }
 
 impl Spec {
     /// Describes a file or folder whose secrets are replaced by ids with key 0.
     pub fn new(path: impl Into<PathBuf>) -> Spec {
         let path = path.into();
-        Spec { name: path.display().to_string(), path, seed: 0, keep_secrets: false, accept_broken: false }
+        let name = path.display().to_string();
+        Spec { name, path, seed: 0, keep_secrets: false, accept_broken: false, memory: None }
     }
 
     pub(super) fn redactor(&self, schema: &Arc<Schema>) -> Option<Arc<dyn Redact>> {
@@ -67,6 +70,12 @@ impl Spec {
 
     fn catalog(&self, schema: &Arc<Schema>) -> Catalog {
         Catalog::new(self.seed, self.redactor(schema), Box::new(MemoryBodies::default()))
+    }
+
+    /// The options of a reader of raw JSONL.
+    pub(super) fn raw_options<'a>(&self, codec: &'a SchemaCodec) -> record::raw::Options<'a> {
+        let (redact, json) = (self.redactor(&codec.0), Some(codec as &dyn record::raw::JsonCodec));
+        record::raw::Options { redact, json, seed: self.seed, memory: self.memory }
     }
 
     pub(super) fn capture_options(&self, schema: &Arc<Schema>) -> pcap::Options {
@@ -147,7 +156,8 @@ pub fn check_frames<'a>(
 /// is not an error: the notices of the source describe it.
 pub fn open(spec: &Spec, schema: &Arc<Schema>) -> Result<Source, SourceError> {
     let reader = SourceReader { name: &spec.name, spec, schema };
-    if spec.path.is_dir() && files::has_recordings(&spec.path) {
+    let is_session = files::first_of_session(&spec.path).is_some();
+    if is_session || (spec.path.is_dir() && files::has_recordings(&spec.path)) {
         let loaded = files::open_recording(&spec.path).map_err(reader.recording())?;
         return Ok(reader.source(SourceFormat::Recording, None, loaded));
     }
@@ -281,9 +291,7 @@ impl SourceReader<'_> {
 
     fn raw(&self, input: impl BufRead) -> Result<Loaded, SourceError> {
         let json = SchemaCodec(self.schema.clone());
-        let redact = self.spec.redactor(self.schema);
-        let options = record::raw::Options { redact, json: Some(&json), seed: self.spec.seed };
-        record::raw::read_with(input, &options).map_err(self.io())
+        record::raw::read_with(input, &self.spec.raw_options(&json)).map_err(self.io())
     }
 
     /// Reads a file that holds a single response, some resources, or the dump of a client.

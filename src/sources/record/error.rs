@@ -1,4 +1,5 @@
 use std::io;
+use std::path::PathBuf;
 
 /// Why a source can't be opened. Damage behind the header is a notice, not an error.
 #[derive(Debug, thiserror::Error)]
@@ -12,12 +13,10 @@ pub enum RecordReadError {
     )]
     Unknown,
     /// The directory has recordings of several sessions.
-    #[error("the directory holds {sessions} sessions: name one file, or move the others: {files}")]
+    #[error("the directory holds {} sessions: name one", sessions.len())]
     ManySessions {
-        /// Number of sessions.
-        sessions: usize,
-        /// The first file of each session.
-        files: String,
+        /// The sessions, in order of time.
+        sessions: Vec<FolderSession>,
     },
     /// The file has no bytes.
     #[error("the file is empty: nothing was recorded")]
@@ -42,4 +41,15 @@ pub enum RecordReadError {
         /// Number of bytes that the header takes, as far as known.
         end: u64,
     },
+}
+
+/// A session of several in a directory.
+#[derive(Clone, Debug)]
+pub struct FolderSession {
+    /// Its first file.
+    pub first: PathBuf,
+    /// Number of its files.
+    pub files: usize,
+    /// Their size in bytes.
+    pub bytes: u64,
 }

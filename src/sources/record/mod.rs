@@ -61,7 +61,7 @@ mod tests;
 use std::io::{BufRead, BufReader, Cursor, Read, Seek};
 use std::sync::Arc;
 
-pub use error::RecordReadError;
+pub use error::{FolderSession, RecordReadError};
 pub use header::{Header, MAGIC, VERSION};
 pub use loaded::Loaded;
 pub use output::RewritableFile;

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::ast::*;
 use super::codec::Codec;
@@ -6,12 +6,12 @@ use super::timeline::Timeline;
 use super::write::type_ref;
 use super::{encode, payload, short};
 use crate::engine::session::locator;
-use crate::wire::content::Catalog;
+use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::discovery::fields::{DiscoveryField, any, duration, map_entry, resource, resource_error};
-use crate::wire::event::{Clock, Dir, Kind, Method, Side, TYPE_PREFIX, Time, TypeUrl, Variant};
+use crate::wire::event::{Clock, Dir, Kind, Method, Side, StreamId, TYPE_PREFIX, Time, TypeUrl, Variant};
 use crate::wire::http1::end_of_status;
 use crate::wire::pb::{Fields, WireField};
-use crate::wire::{End, ErrorDetail, Frame, FramePayload, MessageShape, Open};
+use crate::wire::{End, ErrorDetail, Frame, FramePayload, Message, MessageShape, Open};
 
 /// A session exported as a script.
 pub struct Exported {
@@ -26,52 +26,60 @@ pub struct Exported {
 /// Loading the script yields the same messages, byte for byte. Messages without a short form are
 /// written as base64.
 pub fn from_frames<'a>(
-    frames: impl Iterator<Item = &'a Frame> + Clone,
+    frames: impl Iterator<Item = &'a Frame>,
     catalog: &Catalog,
     clock: Clock,
     codec: &dyn Codec,
 ) -> Exported {
-    let mut exporter = Exporter {
-        codec,
-        catalog,
-        time: Timeline::new(clock.untimed),
-        items: Vec::new(),
-        notices: BTreeSet::new(),
-        node: None,
-        server: "cp".into(),
-        streams: BTreeMap::new(),
-    };
-    if clock.untimed {
-        exporter.items.push(Statement::NoTime);
+    let mut exporter = ScriptExporter::new(clock, codec, usize::MAX);
+    frames.for_each(|frame| exporter.push(frame.clone(), catalog));
+    let (items, notices) = exporter.finish(catalog);
+    let lines = (1..).zip(items).map(|(number, item)| ScriptLine { number, statement: item }).collect();
+    Exported { script: Script { file: String::new(), lines }, notices }
+}
+
+/// Frames to hold until the first request of a stream tells its node, which the script names before
+/// the stream.
+const MAX_HELD_FRAMES: usize = 1024;
+
+/// A script that is written while its frames are read.
+pub struct ScriptWriter<'a>(ScriptExporter<'a>);
+
+impl<'a> ScriptWriter<'a> {
+    /// Begins a script.
+    pub fn new(clock: Clock, codec: &'a dyn Codec) -> ScriptWriter<'a> {
+        ScriptWriter(ScriptExporter::new(clock, codec, MAX_HELD_FRAMES))
     }
-    let mut nodes = BTreeMap::new();
-    for frame in frames.clone() {
-        if let (FramePayload::Message(message), false) = (&frame.what, nodes.contains_key(&frame.stream)) {
-            let shape = message.shape;
-            if shape.dir() == Dir::Req {
-                let bytes = message.bytes(catalog).unwrap_or_default();
-                let is_node = |field: &WireField<'_>| {
-                    DiscoveryField::of(shape, field.number) == Some(DiscoveryField::Node)
-                };
-                let node = Fields::new(&bytes).map_while(Result::ok).find(is_node);
-                nodes.insert(frame.stream, node.and_then(|field| ScriptNode::decode(field.bytes())));
+
+    /// Takes the next frame. Returns the text that can be written.
+    pub fn write(&mut self, frame: &Frame, catalog: &Catalog) -> String {
+        self.0.push(frame.clone(), catalog);
+        text_of(std::mem::take(&mut self.0.items))
+    }
+
+    /// Marks the contents of frames that are not written as used.
+    pub fn mark(&self, used: &mut UsedContent) {
+        for frame in &self.0.held {
+            if let FramePayload::Message(message) = &frame.what {
+                message.mark(used);
             }
         }
     }
-    for frame in frames {
-        exporter.frame(frame, nodes.get(&frame.stream).cloned().flatten());
-    }
-    let lines =
-        (1..).zip(exporter.items).map(|(number, item)| ScriptLine { number, statement: item }).collect();
-    Exported {
-        script: Script { file: String::new(), lines },
-        notices: exporter.notices.into_iter().collect(),
+
+    /// Returns the rest of the text, and descriptions of what was left out.
+    pub fn finish(self, catalog: &Catalog) -> (String, Vec<String>) {
+        let (items, notices) = self.0.finish(catalog);
+        (text_of(items), notices)
     }
 }
 
-struct Exporter<'a> {
+fn text_of(items: Vec<Statement>) -> String {
+    let lines = items.into_iter().map(|statement| ScriptLine { number: 0, statement }).collect();
+    super::write(&Script { file: String::new(), lines })
+}
+
+struct ScriptExporter<'a> {
     codec: &'a dyn Codec,
-    catalog: &'a Catalog,
     time: Timeline,
     items: Vec<Statement>,
     notices: BTreeSet<String>,
@@ -79,6 +87,11 @@ struct Exporter<'a> {
     node: Option<ScriptNode>,
     server: String,
     streams: BTreeMap<u32, ExportedStream>,
+    /// Frames that are not written yet.
+    held: VecDeque<Frame>,
+    max_held: usize,
+    /// The nodes of streams whose opening is held; `None` before the first request.
+    nodes: BTreeMap<StreamId, Option<Option<ScriptNode>>>,
 }
 
 struct ExportedStream {
@@ -87,14 +100,75 @@ struct ExportedStream {
     sends_node: bool,
 }
 
-impl Exporter<'_> {
-    fn frame(&mut self, frame: &Frame, node: Option<ScriptNode>) {
+impl<'a> ScriptExporter<'a> {
+    fn new(clock: Clock, codec: &'a dyn Codec, max_held: usize) -> ScriptExporter<'a> {
+        ScriptExporter {
+            codec,
+            time: Timeline::new(clock.untimed),
+            items: if clock.untimed { vec![Statement::NoTime] } else { Vec::new() },
+            notices: BTreeSet::new(),
+            node: None,
+            server: "cp".into(),
+            streams: BTreeMap::new(),
+            held: VecDeque::new(),
+            max_held,
+            nodes: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a frame, and writes frames up to the first stream whose node is unknown.
+    fn push(&mut self, frame: Frame, catalog: &Catalog) {
+        match &frame.what {
+            FramePayload::Open(_) => {
+                self.nodes.insert(frame.stream, None);
+            }
+            FramePayload::Message(message) if message.shape.dir() == Dir::Req => {
+                if let Some(node @ None) = self.nodes.get_mut(&frame.stream) {
+                    *node = Some(node_of(message, catalog));
+                }
+            }
+            FramePayload::End(_) => {
+                if let Some(node @ None) = self.nodes.get_mut(&frame.stream) {
+                    *node = Some(None);
+                }
+            }
+            _ => {}
+        }
+        self.held.push_back(frame);
+        while self.held.front().is_some_and(|first| self.is_ready(first)) || self.held.len() > self.max_held {
+            self.write_first(catalog);
+        }
+    }
+
+    /// Whether nothing that follows changes how a frame is written.
+    fn is_ready(&self, frame: &Frame) -> bool {
+        let is_open = matches!(frame.what, FramePayload::Open(_));
+        !is_open || self.nodes.get(&frame.stream).is_some_and(Option::is_some)
+    }
+
+    fn write_first(&mut self, catalog: &Catalog) {
+        let Some(frame) = self.held.pop_front() else { return };
+        let node = match &frame.what {
+            FramePayload::Open(_) => self.nodes.remove(&frame.stream).flatten().flatten(),
+            _ => None,
+        };
+        self.frame(&frame, node, catalog);
+    }
+
+    fn finish(mut self, catalog: &Catalog) -> (Vec<Statement>, Vec<String>) {
+        while !self.held.is_empty() {
+            self.write_first(catalog);
+        }
+        (self.items, self.notices.into_iter().collect())
+    }
+
+    fn frame(&mut self, frame: &Frame, node: Option<ScriptNode>, catalog: &Catalog) {
         let number = frame.stream.0;
         match &frame.what {
             FramePayload::Open(open) => self.open(number, open, node, frame.at),
             FramePayload::Message(message) => {
                 let Some(live) = self.streams.get_mut(&number) else { return };
-                let Some(bytes) = message.bytes(self.catalog) else {
+                let Some(bytes) = message.bytes(catalog) else {
                     self.notices.insert("messages whose content the recording has lost".into());
                     return;
                 };
@@ -173,6 +247,15 @@ impl Exporter<'_> {
         self.streams
             .insert(number, ExportedStream { stream, node: self.node.clone(), sends_node: !open.partial });
     }
+}
+
+/// Returns the node of a request.
+fn node_of(message: &Message, catalog: &Catalog) -> Option<ScriptNode> {
+    let bytes = message.bytes(catalog).unwrap_or_default();
+    let is_node =
+        |field: &WireField<'_>| DiscoveryField::of(message.shape, field.number) == Some(DiscoveryField::Node);
+    let node = Fields::new(&bytes).map_while(Result::ok).find(is_node);
+    node.and_then(|field| ScriptNode::decode(field.bytes()))
 }
 
 /// Returns the stream line of an opening, or `None` if the method is not xDS.

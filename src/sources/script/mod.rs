@@ -31,7 +31,7 @@ pub use ast::{
 pub use check::{UnmetExpectation, check};
 pub use codec::{Codec, CodecError};
 pub use error::EncodeError;
-pub use export::{Exported, from_frames};
+pub use export::{Exported, ScriptWriter, from_frames};
 pub use lex::ScriptError;
 pub use load::{LoadError, load, load_into};
 pub use parse::parse;

@@ -14,6 +14,9 @@ pub struct Splitter {
     given: bool,
 }
 
+/// Bytes by which the memory of an incomplete field grows at least, unless fewer complete it.
+const MIN_GROWTH_BYTES: usize = 16 << 10;
+
 /// The reason why a message cannot be split. [`Splitter::rest`] has the remaining bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SplitError {
@@ -100,7 +103,7 @@ impl Splitter {
         while !self.cut.is_empty() && !chunk.is_empty() {
             let need = if self.needed > self.cut.len() { self.needed - self.cut.len() } else { 1 };
             let (part, rest) = chunk.split_at(need.min(chunk.len()));
-            self.cut.extend_from_slice(part);
+            self.extend(part);
             *chunk = rest;
             if self.cut.len() < self.needed {
                 break;
@@ -124,13 +127,24 @@ impl Splitter {
                 Ok(Some(field))
             }
             Ok(Need::More(needed)) => {
-                self.cut.extend_from_slice(chunk);
                 self.needed = needed;
+                self.extend(chunk);
                 *chunk = &[];
                 Ok(None)
             }
             Err(error) => Err(self.fail(chunk, error)),
         }
+    }
+
+    /// Appends to the incomplete field. Doubling its memory each time would take twice what the
+    /// limits allow.
+    fn extend(&mut self, part: &[u8]) {
+        let len = self.cut.len();
+        if self.cut.capacity() - len < part.len() {
+            let left = self.needed.saturating_sub(len).max(part.len());
+            self.cut.reserve_exact((len / 4).max(MIN_GROWTH_BYTES).max(part.len()).min(left));
+        }
+        self.cut.extend_from_slice(part);
     }
 
     fn fail(&mut self, chunk: &mut &[u8], error: SplitError) -> SplitError {

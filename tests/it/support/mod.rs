@@ -1,5 +1,6 @@
 //! Support for the tests: peers, processes, and their configuration.
 
+pub mod bombs;
 pub mod bootstrap;
 pub mod capture;
 pub mod certs;

@@ -40,6 +40,13 @@ pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
     tap::Tap::start(config).expect("a tap")
 }
 
+/// Returns the highest memory of a process so far, in bytes; `None` once it has ended.
+pub fn peak_memory(process: u32) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"))?;
+    Some(peak.trim().parse::<usize>().expect("a number") * 1024)
+}
+
 /// A running `xdscope tap`, or `xdscope serve`.
 pub struct Tap {
     child: Child,
@@ -85,9 +92,7 @@ impl Tap {
 
     /// Returns the highest memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("its state");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
-        peak.expect("a peak").trim().parse::<usize>().expect("a number") * 1024
+        peak_memory(self.child.id()).expect("a peak")
     }
 
     /// Sends SIGINT and waits for the end.

@@ -3,8 +3,8 @@ use serde_json::Value;
 /// Why a line of raw JSONL is skipped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
-    #[error("longer than 1 GiB")]
-    TooLong,
+    #[error("longer than {0} MiB")]
+    TooLong(u64),
     #[error(transparent)]
     Json(#[from] serde_json::Error),
     #[error("stream is {0}, not a number")]

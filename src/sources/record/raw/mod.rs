@@ -12,14 +12,16 @@
 //! node, `opaque` (`c2s`, `s2c`) on a `gap` that counts traffic of a stream that is not xDS, and
 //! `note` on a `close`.
 
+mod held;
 mod line_error;
 mod reader;
+mod session;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
-pub use reader::{Options, read, read_with};
+pub use reader::{LineReader, Options, read, read_with, start};
 pub use writer::Writer;
 
 use serde_json::Value;

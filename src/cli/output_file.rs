@@ -1,0 +1,239 @@
+//! A file that a verb writes: complete, or not at all.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::app::recording_file;
+
+use super::args::ExportTo;
+use super::error::CliError;
+use super::io::Io;
+use super::offline;
+
+/// The suffix of a file that is not complete.
+const PART_SUFFIX: &str = ".part";
+
+/// A file that is written. It appears under its name when it is complete.
+pub(super) struct OutputFile {
+    path: PathBuf,
+    out: BufWriter<Destination>,
+}
+
+enum Destination {
+    /// A file beside the target, which takes its place.
+    Part {
+        part: NamedTempFile,
+        target: PathBuf,
+        /// Whether a file at the target may be replaced.
+        can_replace: bool,
+        /// The recording at the target, locked.
+        _replaced: Option<File>,
+    },
+    /// A pipe or a device.
+    Direct(File),
+}
+
+impl OutputFile {
+    /// Creates a file that only its owner can read, since a session may hold secrets. Refuses to
+    /// overwrite the source, which would be lost.
+    pub(super) fn create(
+        path: &Path,
+        to: ExportTo,
+        source: &str,
+        force: bool,
+        io: &Io<'_>,
+    ) -> Result<OutputFile, CliError> {
+        // Other formats are replaced without a question.
+        let can_replace = force || to != ExportTo::Xdsrec;
+        let is_recording = to == ExportTo::Xdsrec;
+        OutputFile::begin(path, source, io, |target| Destination::beside(target, can_replace, is_recording))
+    }
+
+    /// Creates a page. Refuses to overwrite the source, or any file without `force`.
+    pub(super) fn create_page(
+        path: &Path,
+        source: &str,
+        force: bool,
+        io: &Io<'_>,
+    ) -> Result<OutputFile, CliError> {
+        OutputFile::begin(path, source, io, |target| Destination::beside(target, force, false))
+    }
+
+    fn begin(
+        path: &Path,
+        source: &str,
+        io: &Io<'_>,
+        open: impl FnOnce(&Path) -> io::Result<Destination>,
+    ) -> Result<OutputFile, CliError> {
+        if is_source(path, source, io) {
+            let error = CliError::usage(format!("{} is the source: it would be overwritten", path.display()));
+            return Err(error.next("--output OTHER-FILE"));
+        }
+        let out = open(path).map_err(|error| unwritable(path, error))?;
+        Ok(OutputFile { path: path.to_owned(), out: BufWriter::new(out) })
+    }
+
+    /// Writes what is buffered, and gives the file its name.
+    pub(super) fn finish(self) -> Result<(), CliError> {
+        let OutputFile { path, out } = self;
+        let finished = out.into_inner().map_err(io::IntoInnerError::into_error).and_then(Destination::finish);
+        finished.map_err(|error| unwritable(&path, error))
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}
+
+impl Destination {
+    fn beside(path: &Path, can_replace: bool, is_recording: bool) -> io::Result<Destination> {
+        let found = std::fs::metadata(path);
+        if found.as_ref().is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return OpenOptions::new().write(true).open(path).map(Destination::Direct);
+        }
+        let (target, replaced) = match found {
+            Ok(_) if is_recording => (path.canonicalize()?, Some(recording_file::claim(path, can_replace)?)),
+            Ok(_) if can_replace => (path.canonicalize()?, None),
+            Ok(_) => return Err(io::Error::new(io::ErrorKind::AlreadyExists, "the file exists")),
+            Err(_) => {
+                // Fails for a link without a target.
+                recording_file::check_link(path)?;
+                (path.to_owned(), None)
+            }
+        };
+        let folder =
+            target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        std::fs::metadata(folder)?;
+        if target.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::IsADirectory));
+        }
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(".");
+        // The crate creates files that only their owner can read.
+        let part = tempfile::Builder::new().prefix(&name).suffix(PART_SUFFIX).tempfile_in(folder)?;
+        Ok(Destination::Part { part, target, can_replace, _replaced: replaced })
+    }
+
+    fn finish(self) -> io::Result<()> {
+        match self {
+            Destination::Part { part, target, can_replace: true, .. } => part.persist(target)?,
+            Destination::Part { part, target, .. } => part.persist_noclobber(target)?,
+            Destination::Direct(file) => file,
+        };
+        Ok(())
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Destination::Part { part, .. } => part.write(bytes),
+            Destination::Direct(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes a file. Refuses to overwrite the source, which would be lost.
+pub(super) fn to_file<T>(
+    path: &Path,
+    to: ExportTo,
+    source: &str,
+    force: bool,
+    io: &Io<'_>,
+    write: impl FnOnce(&mut dyn Write) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let mut file = OutputFile::create(path, to, source, force, io)?;
+    let written = write(&mut file)?;
+    file.finish()?;
+    Ok(written)
+}
+
+/// Creates or empties a file that only its owner can read.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Describes why a file cannot be written.
+fn unwritable(path: &Path, error: io::Error) -> CliError {
+    let exists = error.kind() == io::ErrorKind::AlreadyExists;
+    let failed = CliError::unreadable(format!("cannot write {}", path.display())).because(error);
+    if exists { failed.next("--output OTHER-FILE, or --force") } else { failed }
+}
+
+/// Whether a path names the source.
+fn is_source(path: &Path, source: &str, io: &Io<'_>) -> bool {
+    offline::find(source, io).is_ok_and(|read| is_same(&read, path))
+}
+
+/// Whether two paths name one file.
+fn is_same(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    if let (Ok(one), Ok(other)) = (one.metadata(), other.metadata()) {
+        use std::os::unix::fs::MetadataExt;
+        return (one.dev(), one.ino()) == (other.dev(), other.ino());
+    }
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn write(path: &Path, can_replace: bool, text: &[u8]) -> io::Result<Destination> {
+        let mut out = Destination::beside(path, can_replace, false)?;
+        out.write_all(text).map(|()| out)
+    }
+
+    #[test]
+    fn appears_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("a.jsonl"), folder.path().join("link"));
+        let entries = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(write(&path, false, b"half of it").unwrap());
+        assert_eq!(entries(), 0, "nothing is left of a failure");
+        write(&path, false, b"one").unwrap().finish().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"one");
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(write(&path, false, b"").err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+        drop(write(&path, true, b"half of it").unwrap());
+        assert_eq!(std::fs::read(&path).unwrap(), b"one", "a failure replaces nothing");
+        symlink(&path, &link).unwrap();
+        write(&link, true, b"two").unwrap().finish().unwrap();
+        assert!(link.is_symlink());
+        assert_eq!((std::fs::read(&path).unwrap(), entries()), (b"two".to_vec(), 2));
+    }
+
+    #[test]
+    fn is_refused_where_it_would_appear_elsewhere() {
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("link");
+        symlink(folder.path().join("nowhere"), &link).unwrap();
+        assert!(write(&link, true, b"").err().unwrap().to_string().contains("nowhere"));
+        assert!(write(folder.path(), true, b"").is_err());
+        assert!(write(&folder.path().join("missing/a"), true, b"").is_err());
+        let later = folder.path().join("later");
+        let out = write(&later, false, b"ours").unwrap();
+        std::fs::write(&later, "theirs").unwrap();
+        assert!(out.finish().is_err(), "the file was created meanwhile");
+        assert_eq!(std::fs::read(&later).unwrap(), b"theirs");
+    }
+}

@@ -1,0 +1,418 @@
+//! Lines of raw JSONL as frames.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::held::HeldFrames;
+use super::line_error::LineError;
+use super::{JsonCodec, NODE, base64};
+use crate::schema::read_json;
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
+use crate::wire::http1::end_of_status;
+use crate::wire::{End, FramePayload, GapCause, Message, MessageBuilder, MessageShape, Open, Oversized};
+
+/// Smallest number of seconds taken for Unix time instead of an uptime.
+const MIN_UNIX_SECONDS: f64 = 1e9;
+
+/// Ended streams whose lines are reported. A line of an older one begins another stream.
+const MAX_ENDED_STREAMS: usize = 65_536;
+
+/// One line. Unknown keys are ignored.
+#[derive(Deserialize)]
+struct RawLine<'a> {
+    dir: String,
+    t: Value,
+    stream: Value,
+    method: Option<String>,
+    #[serde(borrow)]
+    raw: Option<RawText<'a>>,
+    body: Option<Value>,
+    http_status: Option<u16>,
+    metadata: Option<Map<String, Value>>,
+    peer: Option<String>,
+    server: Option<String>,
+    node_hint: Option<Value>,
+    #[serde(default)]
+    partial: bool,
+    code: Option<Value>,
+    message: Option<String>,
+    by: Option<String>,
+    reset: Option<u32>,
+    note: Option<String>,
+    messages: Option<u64>,
+    bytes: Option<u64>,
+    opaque: Option<String>,
+    cause: Option<String>,
+}
+
+/// A text that is part of its line, if it has no escapes.
+#[derive(Deserialize)]
+struct RawText<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// A `stream` of the file: its number and, for REST polls, the path of the track.
+type StreamKey = (String, Option<String>);
+
+struct RawStream {
+    id: StreamId,
+    /// The number of the frame that opens the stream.
+    opened: u64,
+    method: String,
+    /// The number of the frame that ends the stream.
+    ended: Option<u64>,
+}
+
+/// The state of a session between two lines.
+pub(super) struct RawSession<'a> {
+    pub(super) json: Option<&'a dyn JsonCodec>,
+    pub(super) frames: HeldFrames,
+    streams: BTreeMap<StreamKey, RawStream>,
+    /// Streams of `streams` that have ended, in order.
+    ended: VecDeque<StreamKey>,
+    stream_count: u32,
+    pub(super) clock: Clock,
+    /// The origin of the file's times, known after the first line.
+    origin: Option<TimeOrigin>,
+    pub(super) now: Time,
+    pub(super) undecoded: u64,
+}
+
+#[derive(Clone, Copy)]
+enum TimeOrigin {
+    Date(jiff::Timestamp),
+    Seconds(f64),
+}
+
+impl<'a> RawSession<'a> {
+    pub(super) fn new(json: Option<&'a dyn JsonCodec>) -> RawSession<'a> {
+        RawSession {
+            json,
+            frames: HeldFrames::default(),
+            streams: BTreeMap::new(),
+            ended: VecDeque::new(),
+            stream_count: 0,
+            clock: Clock::default(),
+            origin: None,
+            now: Time::ZERO,
+            undecoded: 0,
+        }
+    }
+
+    /// Whether a line has stated the time.
+    pub(super) fn has_clock(&self) -> bool {
+        self.origin.is_some()
+    }
+
+    /// Takes a line, and adds its content to the catalog.
+    pub(super) fn line(&mut self, text: &[u8], catalog: &mut Catalog) -> Result<(), LineError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        let line: RawLine<'_> = read_json(text)?;
+        let at = self.time(&line.t)?;
+        let number = match &line.stream {
+            Value::Number(number) => number.to_string(),
+            other => return Err(LineError::StreamNumber(other.clone())),
+        };
+        match line.dir.as_str() {
+            "open" => self.open(at, number, line, catalog),
+            "c2s" => self.message(at, number, line, Dir::Req, catalog),
+            "s2c" => self.message(at, number, line, Dir::Resp, catalog),
+            "gap" => {
+                let (messages, bytes) = (line.messages.unwrap_or(0), line.bytes.unwrap_or(0));
+                let what = match line.opaque.as_deref() {
+                    Some("c2s") => FramePayload::Opaque { dir: Dir::Req, messages, bytes },
+                    Some("s2c") => FramePayload::Opaque { dir: Dir::Resp, messages, bytes },
+                    _ => {
+                        let word = line.cause.as_deref().unwrap_or_default();
+                        let cause = GapCause::ALL.into_iter().find(|cause| cause.word() == word);
+                        FramePayload::Gap { messages, bytes, cause: cause.unwrap_or_default() }
+                    }
+                };
+                let stream = self.stream(at, number, line.method)?;
+                self.put(at, stream, what);
+                Ok(())
+            }
+            "status" => {
+                let code = match &line.code {
+                    Some(Value::Number(code)) => code.as_i64().and_then(|n| i32::try_from(n).ok()).map(Code),
+                    Some(Value::String(name)) => Code::parse(name),
+                    _ => None,
+                };
+                let code = code.ok_or(LineError::Status)?;
+                let status = Some((code, line.message.unwrap_or_default()));
+                let end = End { by: Some(Side::Server), status, ..End::default() };
+                self.end(at, number, catalog.clean_end(end))
+            }
+            "close" => {
+                let by = match line.by.as_deref() {
+                    Some("client") => Some(Side::Client),
+                    Some("server") => Some(Side::Server),
+                    _ => None,
+                };
+                let end = End { by, reset: line.reset, note: line.note, status: None };
+                self.end(at, number, catalog.clean_end(end))
+            }
+            other => Err(LineError::Dir(other.to_owned())),
+        }
+    }
+
+    /// Returns the line's time. Time never goes back: a late line gets the current time.
+    fn time(&mut self, t: &Value) -> Result<Time, LineError> {
+        let wrong = || LineError::Time(t.clone());
+        let at = match (t, self.origin) {
+            (Value::Number(secs), zero) => {
+                let secs = secs.as_f64().ok_or_else(wrong)?;
+                let zero = match zero {
+                    None if secs >= MIN_UNIX_SECONDS => {
+                        let date = jiff::Timestamp::from_microsecond((secs * 1e6).round() as i64);
+                        self.clock.epoch = Some(date.map_err(|_| wrong())?.as_nanosecond());
+                        secs
+                    }
+                    // Seconds of an unknown clock stay as they are, comparable with the file's.
+                    None => secs.min(0.0),
+                    Some(TimeOrigin::Seconds(zero)) => zero,
+                    Some(TimeOrigin::Date(_)) => return Err(wrong()),
+                };
+                self.origin = Some(TimeOrigin::Seconds(zero));
+                let nanos = if zero == 0.0 { secs * 1e9 } else { ((secs - zero) * 1e6).round() * 1e3 };
+                Time(nanos.round().max(0.0) as u64)
+            }
+            (Value::String(text), zero) => {
+                let date: jiff::Timestamp = text.parse().map_err(|_| wrong())?;
+                let zero = match zero {
+                    None => date,
+                    Some(TimeOrigin::Date(zero)) => zero,
+                    Some(TimeOrigin::Seconds(_)) => return Err(wrong()),
+                };
+                self.origin = Some(TimeOrigin::Date(zero));
+                self.clock.epoch = Some(zero.as_nanosecond());
+                Time(u64::try_from(date.as_nanosecond() - zero.as_nanosecond()).unwrap_or(0))
+            }
+            _ => return Err(wrong()),
+        };
+        self.now = self.now.max(at);
+        Ok(self.now)
+    }
+
+    fn put(&mut self, at: Time, stream: StreamId, what: FramePayload) {
+        self.frames.put(at, stream, what);
+    }
+
+    /// Opens a new stream.
+    fn begin(&mut self, at: Time, key: StreamKey, open: Open) -> StreamId {
+        self.stream_count += 1;
+        let id = StreamId(self.stream_count);
+        let (method, opened) = (open.method.clone(), self.frames.next_number());
+        self.streams.insert(key, RawStream { id, opened, method, ended: None });
+        self.put(at, id, FramePayload::Open(Box::new(open)));
+        id
+    }
+
+    fn open(
+        &mut self,
+        at: Time,
+        number: String,
+        line: RawLine<'_>,
+        catalog: &Catalog,
+    ) -> Result<(), LineError> {
+        let method = line.method.ok_or(LineError::NoMethod)?;
+        let key = key(number, &method);
+        if self.streams.contains_key(&key) {
+            return Err(LineError::AlreadyOpen(key.0));
+        }
+        let mut metadata = Vec::new();
+        for (name, value) in line.metadata.unwrap_or_default() {
+            let values = match value {
+                Value::Array(values) => values,
+                one => vec![one],
+            };
+            for value in values {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                metadata.push((name.clone(), text));
+            }
+        }
+        let node_hint = match (&line.node_hint, self.json) {
+            (Some(node), Some(json)) => Some(json.encode(NODE, node).ok_or(LineError::NodeHint)?),
+            (Some(_), None) => {
+                self.undecoded += 1;
+                None
+            }
+            _ => None,
+        };
+        let (peer, server, partial) = (line.peer, line.server, line.partial);
+        let open = Open { method, peer, server, metadata, node_hint, partial, ..Open::default() };
+        self.begin(at, key, catalog.clean_open(open));
+        Ok(())
+    }
+
+    /// Returns the key of a line. A line without a method, such as `close`, is about the stream of
+    /// its number, or about the only track of polls with that number.
+    fn key(&self, number: String, method: &str) -> StreamKey {
+        let key = key(number, method);
+        if key.1.is_some() || self.streams.contains_key(&key) {
+            return key;
+        }
+        let mut tracks = self.streams.range(key.clone()..).take_while(|(other, _)| other.0 == key.0);
+        match (tracks.next(), tracks.next()) {
+            (Some((only, _)), None) => only.clone(),
+            _ => key,
+        }
+    }
+
+    /// Returns the stream of a line other than `open`; a stream without an `open` is partial.
+    fn stream(&mut self, at: Time, number: String, method: Option<String>) -> Result<StreamId, LineError> {
+        let key = self.key(number, method.as_deref().unwrap_or_default());
+        let stated = method.as_deref().filter(|path| !path.is_empty());
+        match (self.streams.get_mut(&key), stated) {
+            (Some(stream), _) if stream.ended.is_some() => return Err(LineError::Ended(key.0)),
+            // The first line of the stream did not state the method.
+            (Some(stream), Some(stated)) if stream.method.is_empty() => {
+                if let Some(FramePayload::Open(open)) = self.frames.get_mut(stream.opened) {
+                    stream.method = stated.to_owned();
+                    open.method = stated.to_owned();
+                    return Ok(stream.id);
+                }
+                // The opening was passed on without the method: what follows is another stream.
+            }
+            (Some(stream), _) => return Ok(stream.id),
+            (None, _) => {}
+        }
+        let partial = key.1.is_none();
+        let open = Open { method: method.unwrap_or_default(), partial, ..Open::default() };
+        Ok(self.begin(at, key, open))
+    }
+
+    fn message(
+        &mut self,
+        at: Time,
+        number: String,
+        line: RawLine<'_>,
+        dir: Dir,
+        catalog: &mut Catalog,
+    ) -> Result<(), LineError> {
+        let known = self.streams.get(&(number.clone(), None)).map(|stream| stream.method.clone());
+        let (known, stated) =
+            (known.filter(|path| !path.is_empty()), line.method.filter(|path| !path.is_empty()));
+        // A stream has one method, whatever later lines state; the tracks of polls have their own.
+        let is_track = stated.as_ref().is_some_and(|path| key(number.clone(), path).1.is_some());
+        let path = if is_track { stated } else { known.or(stated) }.ok_or(LineError::NoMethod)?;
+        let shape = Method::of_path(&path).map(|method| MessageShape::of(&method, dir));
+        let raw = match line.raw {
+            Some(RawText(raw)) => Some(read_raw(&raw, shape, dir, catalog)?),
+            None => None,
+        };
+        let stream = self.stream(at, number.clone(), Some(path.clone()))?;
+        let what = match (raw, line.body, line.http_status) {
+            (Some(what), _, _) => what,
+            // "Not modified" carries no message.
+            (None, None, Some(304)) => FramePayload::Opaque { dir, messages: 0, bytes: 0 },
+            (None, body, Some(status)) if dir == Dir::Resp && !matches!(status, 200 | 304) => {
+                let body = body.map(|body| body.as_str().map_or_else(|| body.to_string(), str::to_owned));
+                let end = end_of_status(status, body.unwrap_or_default().as_bytes());
+                self.put(at, stream, FramePayload::End(Box::new(catalog.clean_end(end))));
+                // The next poll of the track begins another one.
+                let key = self.key(number, &path);
+                self.streams.remove(&key);
+                return Ok(());
+            }
+            (None, Some(body), _) => match self.json.zip(shape) {
+                Some((json, shape)) => {
+                    let bytes = encode_body(body, shape, json)?;
+                    content(Message::try_parse(shape, &bytes, catalog))
+                }
+                None => {
+                    self.undecoded += 1;
+                    return Ok(());
+                }
+            },
+            (None, None, _) => return Err(LineError::NoContent),
+        };
+        self.put(at, stream, what);
+        Ok(())
+    }
+
+    /// Ends a stream. A status and the `close` behind it are one end.
+    fn end(&mut self, at: Time, number: String, end: End) -> Result<(), LineError> {
+        let key = self.key(number.clone(), "");
+        let ended = self.streams.get(&key).and_then(|stream| stream.ended);
+        if let Some(FramePayload::End(first)) = ended.and_then(|ended| self.frames.get_mut(ended)) {
+            first.by = end.by.or(first.by);
+            first.reset = end.reset.or(first.reset);
+            first.note = end.note.or(first.note.take());
+            first.status = first.status.take().or(end.status);
+            return Ok(());
+        }
+        let stream = self.stream(at, number, None)?;
+        let ended = self.frames.next_number();
+        self.put(at, stream, FramePayload::End(Box::new(end)));
+        if let Some(stream) = self.streams.get_mut(&key) {
+            stream.ended = Some(ended);
+            self.ended.push_back(key);
+        }
+        self.forget_ended();
+        Ok(())
+    }
+
+    /// Forgets the streams that ended first.
+    fn forget_ended(&mut self) {
+        if self.ended.len() > MAX_ENDED_STREAMS
+            && let Some(key) = self.ended.pop_front()
+            && self.streams.get(&key).is_some_and(|stream| stream.ended.is_some())
+        {
+            self.streams.remove(&key);
+        }
+    }
+}
+
+/// Decodes a message in base64, piece by piece.
+fn read_raw(
+    raw: &str,
+    shape: Option<MessageShape>,
+    dir: Dir,
+    catalog: &mut Catalog,
+) -> Result<FramePayload, LineError> {
+    let mut bytes = 0;
+    let mut builder = shape.map(MessageBuilder::new);
+    let decoded = base64::decode_pieces(raw, |piece| {
+        bytes += piece.len() as u64;
+        if let Some(builder) = &mut builder {
+            builder.push(piece, catalog);
+        }
+    });
+    if !decoded {
+        return Err(LineError::Base64);
+    }
+    Ok(match builder {
+        Some(builder) => content(builder.finish(catalog)),
+        // Count what is not xDS (docs/protocol.md#a-19).
+        None => FramePayload::Opaque { dir, messages: 1, bytes },
+    })
+}
+
+fn content(message: Result<Message, Oversized>) -> FramePayload {
+    match message {
+        Ok(message) => FramePayload::Message(Arc::new(message)),
+        Err(Oversized { cause, bytes }) => FramePayload::Gap { messages: 1, bytes, cause },
+    }
+}
+
+/// Encodes the body of a message, which is JSON text in a string, or JSON itself.
+fn encode_body(body: Value, shape: MessageShape, json: &dyn JsonCodec) -> Result<Vec<u8>, LineError> {
+    let body = match body.as_str() {
+        Some(text) => read_json(text.as_bytes()).map_err(LineError::BodyText)?,
+        None => body,
+    };
+    let message = format!("envoy.service.discovery.v3.{}", shape.message());
+    json.encode(&message, &body).ok_or(LineError::Body(message))
+}
+
+/// REST polls of one client share a number; the path tells their tracks apart.
+fn key(number: String, method: &str) -> StreamKey {
+    let rest = Method::of_path(method).is_some_and(|method| method.variant == Variant::Rest);
+    (number, rest.then(|| method.to_owned()))
+}
