@@ -286,11 +286,6 @@ impl Common {
         self.is_full_screen || self.pane == Pane::Second
     }
 
-    /// The title of a lower pane, marked if the pane has the focus.
-    pub fn pane_title(&self, title: String) -> String {
-        if self.pane == Pane::Second { format!("{} {title}", self.theme.glyphs().selected) } else { title }
-    }
-
     /// How to scroll to the hidden lines of the second pane.
     pub fn lines_below(&self, hidden: usize) -> String {
         let keys = if self.is_full_screen { "j" } else { "Tab j" };

@@ -68,6 +68,10 @@ pub enum Role {
     Wire,
     /// Keys to press.
     Key,
+    /// Names of fields in YAML, JSON and text.
+    Name,
+    /// Numbers and enums in YAML, JSON and text.
+    Value,
     /// Added lines of a comparison.
     Added,
     /// Changed lines of a comparison.

@@ -82,7 +82,7 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.window.iter().map(|finding| finding_row(common, finding)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at = table::draw(canvas, list, &columns(), &rows, selected);
+        let at = table::draw(canvas, list, &columns(), &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(detail, 1);
@@ -94,7 +94,7 @@ pub(super) fn draw(
         0 => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
         n => common.lines_below(n),
     };
-    canvas.rule(title, &common.pane_title(name.to_owned()), &remark);
+    canvas.heading(title, name, &remark, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });

@@ -95,7 +95,8 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at = table::draw(canvas, list, &columns(layout.narrow), &rows, selected);
+        let at =
+            table::draw(canvas, list, &columns(layout.narrow), &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(card, 1);
@@ -112,7 +113,7 @@ pub(super) fn draw(
         (_, Some(nack)) => format!("{} ({})", nack.code, nack.code.0),
         (_, None) => String::new(),
     };
-    canvas.rule(title, &common.pane_title(name.unwrap_or_default()), &remark);
+    canvas.heading(title, &name.unwrap_or_default(), &remark, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: card.x, y: card.y });

@@ -136,11 +136,12 @@ pub(super) fn draw(
         if row.is_closed() {
             canvas.text(full_row, "#", Role::Muted);
         }
-        // While the list of problems has the focus, the cursor is there.
+        if Some(row.key) == screen.selected && common.pane != Pane::Main {
+            canvas.cursor(full_row, false);
+        }
         if Some(row.key) == screen.selected && common.pane == Pane::Main {
-            canvas.text(full_row, canvas.glyphs().selected, Role::Plain);
             let cell = if is_spread { None } else { selected_cell(screen, &fit, &cells) };
-            canvas.select(full_row);
+            canvas.cursor(full_row, true);
             let x = full_row.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
             cursor = Some(Position { x, y: full_row.y });
             underline(canvas, inner, screen_row, cell);

@@ -118,20 +118,20 @@ pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<P
         0 => "Tab j next problem, Enter open".to_owned(),
         n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
-    canvas.rule(title, &heading, &remark);
+    canvas.heading(title, &heading, &remark, has_focus);
     let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
     let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
     let columns = columns(area.width < 100);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
     let widths = table::widths(&columns, &rows, usize::from(inner.width));
-    canvas.line(inner, &table::titles(&columns, &widths));
+    canvas.line(inner, &table::titles(&columns, &widths, has_focus));
     let mut cursor = None;
     for ((area, line), row) in inner.rows().skip(1).zip(&shown).zip(&rows) {
         canvas.line(area, &table::fit(&columns, &widths, row, common.theme.glyphs()));
         if has_focus && is_selected(line) {
             let whole = Rect { x: list.x, width: list.width, ..area };
             if cursor.is_none() {
-                canvas.text(whole, canvas.glyphs().selected, Role::Plain);
+                canvas.cursor(whole, true);
                 cursor = Some(whole.as_position());
             }
             canvas.select(whole);

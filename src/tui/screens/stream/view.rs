@@ -117,7 +117,7 @@ pub(super) fn draw(
     let rows: Vec<StyledLine> = rows.map(row).collect();
     let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
     let columns = if has_applied { with_applied(columns()) } else { columns().to_vec() };
-    let cursor = table::draw(canvas, areas.types, &columns, &rows, selected);
+    let cursor = table::draw(canvas, areas.types, &columns, &rows, selected, !common.is_in_second_pane());
     let (title, rest) = layout::split(areas.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
@@ -133,7 +133,7 @@ pub(super) fn draw(
         None => label,
     };
     let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
-    canvas.rule(title, &common.pane_title(label), opens);
+    canvas.heading(title, &label, opens, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");

@@ -102,7 +102,7 @@ pub(super) fn draw(
         0 => "v yaml/json/text/hex, \\ full screen".to_owned(),
         n => common.lines_below(n),
     };
-    canvas.rule(title, &common.pane_title(format!("{name}: {format}")), &how);
+    canvas.heading(title, &format!("{name}: {format}"), &how, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });
@@ -123,7 +123,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
     let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
     let columns = columns(common);
     let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
-    let at = table::draw(canvas, area, &columns, &lines, selected);
+    let at = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
     // The note of a stream event covers the columns that the event has no values for.
     let widths = table::widths(&columns, &lines, usize::from(area.width.saturating_sub(2)));
     let start: usize = widths.iter().take(7).flatten().map(|w| w + 1).sum();
@@ -132,7 +132,7 @@ fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rec
             let x = area.x + 2 + u16::try_from(start).unwrap_or(0);
             let rest = Rect { x, width: area.right().saturating_sub(x), ..row };
             canvas.line(rest, &[span(report::row_note(note), Role::Muted)]);
-            if Some(shown.row) == screen.selected {
+            if Some(shown.row) == screen.selected && !common.is_in_second_pane() {
                 canvas.select(row);
             }
         }
