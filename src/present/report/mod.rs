@@ -19,6 +19,7 @@ mod refusal;
 mod refused_version;
 mod row_note;
 mod state;
+mod verdict;
 mod warming;
 
 pub use client_name::{client_mark, client_name};
@@ -43,6 +44,7 @@ pub use state::{
     RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text, state_word,
     subscribed,
 };
+pub use verdict::{Census, Verdict, brief_error, problem_lives, problem_reason, verdict};
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use crate::wire::text::{self, Keep, display_safe};
 
 use crate::present::report::Role;
+use crate::tui::widgets::layout::split;
 use crate::tui::widgets::theme::{self, Glyphs, Theme};
 
 /// A text with a role, which decides the style.
@@ -119,11 +120,10 @@ impl Canvas<'_> {
         }
     }
 
-    /// Draws a frame with a title and a remark, heavy if the pane has the focus. Returns the area
-    /// inside.
-    pub fn frame(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) -> Rect {
+    /// Draws a frame with a title and a remark, heavy if the pane has the focus.
+    fn frame(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) {
         if area.width < 4 || area.height < 3 {
-            return area;
+            return self.heading(area, title, remark, has_focus);
         }
         let role = if has_focus { Role::Name } else { Role::Muted };
         let [top_left, top_right, bottom_left, bottom_right, side] = match (self.theme.ascii, has_focus) {
@@ -146,7 +146,24 @@ impl Canvas<'_> {
             self.text(Rect { width: 1, ..row }, first, role);
             self.text(Rect { x: right, width: 1, ..row }, last, role);
         }
-        Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
+    }
+
+    /// Draws the heading or the frame of a pane. Returns the area below or inside.
+    pub fn pane(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool, is_framed: bool) -> Rect {
+        if is_framed {
+            self.frame(area, title, remark, has_focus);
+        } else {
+            self.heading(area, title, remark, has_focus);
+        }
+        self.pane_area(area, is_framed)
+    }
+
+    /// The area of a pane below its heading or inside its frame.
+    pub fn pane_area(&self, area: Rect, is_framed: bool) -> Rect {
+        match is_framed && area.width >= 4 && area.height >= 3 {
+            true => Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 },
+            false => split(area, 1).1,
+        }
     }
 
     /// Marks the selected row of a pane: its full width in the pane with the focus, else a bar.

@@ -17,9 +17,9 @@ use crate::present::structured;
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
 use crate::tui::widgets::theme::Glyphs;
+use crate::tui::widgets::{syntax, table};
 use crate::wire::text::{
     self, Keep, age, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
     type_label, wrap,
@@ -333,7 +333,8 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
             let Some(row) = rows.next() else { return at };
-            let mut shown = vec![plain(format!(" {piece}"))];
+            let mut shown = vec![plain(" ")];
+            shown.extend(syntax::colored(&piece, detail.format()));
             if k == last {
                 shown.extend(notes(
                     screen,

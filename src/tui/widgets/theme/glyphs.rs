@@ -35,6 +35,10 @@ pub struct Glyphs {
     pub bad: &'static str,
     pub wait: &'static str,
     pub miss: &'static str,
+    /// A source that is being read.
+    pub reading: &'static str,
+    /// Streams of a client that end again and again.
+    pub again: &'static str,
     pub open: &'static str,
     pub folded: &'static str,
     /// The left end of the replay bar.
@@ -74,6 +78,8 @@ const UNICODE: Glyphs = Glyphs {
     bad: "✗",
     wait: "⋯",
     miss: "∅",
+    reading: "◐",
+    again: "↻",
     open: "▾",
     folded: "▸",
     track_left: "├",
@@ -106,6 +112,8 @@ const ASCII: Glyphs = Glyphs {
     bad: "x",
     wait: ".",
     miss: "0",
+    reading: "%",
+    again: "@",
     open: "[-]",
     folded: "[+]",
     track_left: "|",
