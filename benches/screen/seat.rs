@@ -88,7 +88,7 @@ impl Seat {
         };
         let reopen = Box::new(|_: &[PathBuf]| Err(std::io::Error::other("nothing is recorded").into()));
         let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);
-        let theme = Theme { color: true, ascii: false, contrast: false };
+        let theme = Theme::SIXTEEN;
         let model = Model::new(SIZE, theme, TimeZone::UTC);
         let written = Counter::default();
         let out = io::BufWriter::with_capacity(1 << 16, written.clone());

@@ -216,6 +216,7 @@ impl Feed for LiveFeed<'_> {
                 Some(_) => 0,
                 None => store.open_stream_ids().count() as u64,
             },
+            read_percent: None,
             empty: cut_off.map_or_else(|| self.run.empty.clone(), |why| self.run.cut_off(&why)),
             notice: (self.shared.recording_error())
                 .or_else(|| self.shared.trouble())

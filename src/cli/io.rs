@@ -127,7 +127,7 @@ impl Style {
 /// Returns the SGR parameters of a role, in the 16 colours of the terminal.
 pub(super) fn sgr(role: Role) -> Option<&'static str> {
     match role {
-        Role::Plain => None,
+        Role::Plain | Role::Name | Role::Value => None,
         Role::Title | Role::Key => Some("1"),
         Role::Muted => Some("2"),
         Role::Ok | Role::Added => Some("32"),

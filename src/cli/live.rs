@@ -386,8 +386,15 @@ impl Run<'_> {
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
         let feed = feed.beside(applied).of_tap(shown.tap);
-        let result =
-            super::screens::run(&feed, screen, self.flags.screens, self.flags.time, self.global, io, signals);
+        let result = super::screens::run(
+            &feed,
+            screen,
+            &self.flags.screens,
+            self.flags.time,
+            self.global,
+            io,
+            signals,
+        );
         match feed.end_named() {
             Some(Ok(notice)) => io.say(&notice),
             Some(Err(why)) => io.say(&format!("the named recording failed: {why}")),

@@ -62,6 +62,7 @@ mod table;
 mod target;
 #[cfg(test)]
 mod tests;
+mod themes;
 mod topics;
 mod tree;
 mod wait;
@@ -146,6 +147,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         return Err(error);
     }
     cli.global.keys = config.keys.clone();
+    cli.global.themes = config.themes.clone();
     cli.global.secret_names = config.secret_names.clone();
     if let Some((_, note)) = named.filter(|_| !cli.global.quiet) {
         io.say(&crate::wire::text::display_safe(&note));

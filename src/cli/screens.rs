@@ -6,15 +6,16 @@ use crate::app::screen::messages;
 use crate::app::signals::Signal;
 use crate::tui::{self, Feed, Multiplexer, ScreenId, Theme};
 
-use super::args::{Global, ScreenFlags, ThemeWord, TimeFormat};
+use super::args::{Global, ScreenFlags, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
+use super::themes;
 
 /// Shows a source until the user quits.
 pub(super) fn run(
     feed: &dyn Feed,
     screen: ScreenId,
-    flags: ScreenFlags,
+    flags: &ScreenFlags,
     time: TimeFormat,
     global: &Global,
     io: &Io<'_>,
@@ -24,11 +25,7 @@ pub(super) fn run(
     let failed = |error| CliError::new(Exit::Defect, "the screens failed").because(error);
     let (messages, wake) = messages(signals).map_err(failed)?;
     let options = tui::Options {
-        theme: Theme {
-            color: style.color && flags.theme != ThemeWord::Mono,
-            ascii: style.ascii,
-            contrast: flags.theme == ThemeWord::Contrast,
-        },
+        theme: Theme { palette: themes::palette(&flags.theme, global, io), ascii: style.ascii },
         zone: io.zone(time),
         keys: global.keys.clone(),
         screen,

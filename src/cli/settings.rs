@@ -12,6 +12,7 @@ use crate::schema::redact::{NameError, SecretNames};
 use super::args::Cli;
 use super::error::CliError;
 use super::io::Io;
+use super::themes;
 
 /// Flags that the file can set: appearance and timeouts, never what a run is about.
 pub(super) const CONFIGURABLE_FLAGS: [&str; 9] = [
@@ -43,6 +44,7 @@ pub(super) struct Config {
     pub presets: Vec<Preset>,
     pub keys: crate::tui::Keymap,
     pub secret_names: SecretNames,
+    pub themes: crate::tui::Themes,
 }
 
 /// Returns the path of the file; `None` without a home.
@@ -100,6 +102,15 @@ impl File<'_> {
                 self.keys(keys, &mut config)?;
                 continue;
             }
+            if name == "themes" {
+                let Some(own) = value.get_ref().as_table() else {
+                    let error = self.wrong(line, "`themes` must be a table of themes");
+                    return Err(error.next("[themes.mine]").next("accent = \"#7aa2f7\""));
+                };
+                config.themes = themes::read(own)
+                    .map_err(|error| self.wrong(self.line(error.at), error.why).next(error.next))?;
+                continue;
+            }
             if name == "redact" {
                 let Some(names) = value.get_ref().as_table() else {
                     let error = self.wrong(line, "`redact` must be a table");
@@ -112,7 +123,7 @@ impl File<'_> {
                 let known = CONFIGURABLE_FLAGS.join(", ");
                 return Err(self
                     .wrong(line, format!("unknown setting `{name}`"))
-                    .next(format!("one of {known}, [keys] or [redact]")));
+                    .next(format!("one of {known}, [keys], [redact] or [themes.NAME]")));
             }
             let value = match value.get_ref() {
                 DeValue::String(text) => text.to_string(),
@@ -123,12 +134,15 @@ impl File<'_> {
                     return Err(self.wrong(line, why).next("xdscope help config"));
                 }
             };
-            if let Some((why, wanted)) = rejection(name, &value) {
+            config.presets.push(Preset { name: name.to_owned(), value, line });
+        }
+        // A theme may be defined below its choice.
+        for Preset { name, value, line } in &config.presets {
+            if let Some((why, wanted)) = rejection(name, value, &config.themes) {
                 return Err(self
-                    .wrong(line, format!("invalid {name} `{value}`: {why}"))
+                    .wrong(*line, format!("invalid {name} `{value}`: {why}"))
                     .next(format!("{name} = {wanted}")));
             }
-            config.presets.push(Preset { name: name.to_owned(), value, line });
         }
         config.presets.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(config)
@@ -196,8 +210,9 @@ impl File<'_> {
 pub(super) const SECRET_NAME_EXAMPLES: [&str; 3] = ["x-acme-ticket", "wifi_code", "acme.v1.Door.pin"];
 
 /// Returns why a flag rejects a value, and a value that it accepts.
-fn rejection(name: &str, value: &str) -> Option<(String, String)> {
+fn rejection(name: &str, value: &str, own: &crate::tui::Themes) -> Option<(String, String)> {
     let arg = find(&Cli::command(), name)?;
+    let arg = if name == themes::THEME { themes::with_values(arg, own) } else { arg };
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
     if is_switch {
         return (!["true", "false"].contains(&value))
@@ -234,7 +249,7 @@ pub(super) fn command(config: &Config, io: &Io<'_>) -> Command {
 fn with_defaults(command: Command, config: &Config, io: &Io<'_>) -> Command {
     let command = command.mut_args(|arg| {
         let Some(long) = arg.get_long().map(str::to_owned) else { return arg };
-        let mut arg = arg;
+        let mut arg = if long == themes::THEME { themes::with_values(arg, &config.themes) } else { arg };
         if let Some(preset) = config.presets.iter().find(|preset| preset.name == long) {
             arg = arg.default_value(preset.value.clone());
         }

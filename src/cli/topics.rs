@@ -110,6 +110,10 @@ its origin. All settings of the file, with their defaults:
   headers = [\"x-acme-ticket\"]
   keys = [\"wifi_code\"]       # in structs, maps, JSON and texts
   fields = [\"acme.v1.Door.pin\"]
+
+  [themes.mine]              # a theme for `theme = \"mine\"`: a colour for each role, the others as in \"default\"
+  accent = \"#7aa2f7\"         # roles: text, muted, accent, good, wait, bad, selection
+  muted = \"bright-black\"     # or the name of one of the 16 colours, or \"default\"
 ",
     );
     out

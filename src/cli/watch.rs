@@ -4,7 +4,7 @@
 use crate::app::client::{Options, Running};
 use crate::app::signals;
 
-use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, ThemeWord, WatchArgs};
+use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, WatchArgs};
 use super::client::ClientSetup;
 use super::error::{CliError, Exit};
 use super::io::Io;
@@ -119,7 +119,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             no_record: true,
             keep_secrets: args.source.keep_secrets,
             applied: None,
-            screens: ScreenFlags { theme: ThemeWord::Default, slow_link: false },
+            screens: ScreenFlags { theme: "default".to_owned(), slow_link: false },
             timers: args.source.timers,
             descriptors: args.source.descriptors.clone(),
         },

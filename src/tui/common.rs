@@ -1,12 +1,15 @@
 //! State that all screens share: terminal, scope, filter, panes and time.
 
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::tz::TimeZone;
 
+use crate::engine::activity::{RecentActivity, SPAN};
 use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
 use crate::engine::store::ClientMarks;
-use crate::present::report;
+use crate::present::report::{self, Census, Row};
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
@@ -103,6 +106,34 @@ impl ProblemIdentity {
     }
 }
 
+/// The worst problem of each stream and of each node id, by its index in the list.
+#[derive(Clone, Debug, Default)]
+pub struct WorstProblems {
+    by_stream: HashMap<StreamId, usize>,
+    by_node: HashMap<Arc<str>, usize>,
+}
+
+impl WorstProblems {
+    fn of(problems: &[ProblemFact]) -> WorstProblems {
+        let mut worst = WorstProblems::default();
+        for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
+            worst.by_stream.entry(problem.stream).or_insert(at);
+            // Of clients with one node id, the stream tells.
+            if let Some(node) = problem.node.clone().filter(|_| problem.mark.is_none()) {
+                worst.by_node.entry(node).or_insert(at);
+            }
+        }
+        worst
+    }
+
+    /// The worst problem of a row of clients.
+    pub fn of_row(&self, row: &Row) -> Option<usize> {
+        let by_stream = row.all_streams().filter_map(|stream| self.by_stream.get(&stream)).min();
+        let by_node = self.by_node.get(row.name.as_str()).filter(|_| row.mark.is_empty());
+        by_stream.into_iter().chain(by_node).min().copied()
+    }
+}
+
 /// When facts about all streams are read again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RefreshPolicy {
@@ -141,6 +172,12 @@ pub struct Common {
     pub clock: Clock,
     /// The problems, the worst first, and answers that are still in time.
     pub problems: Vec<ProblemFact>,
+    /// The clients of the source.
+    pub census: Census,
+    /// The worst problem of each stream, and of each node id, by its index.
+    pub worst: WorstProblems,
+    /// The last minutes of the source.
+    pub activity: RecentActivity,
     /// The marks that tell clients with one node id apart.
     pub marks: ClientMarks,
     pub problem: ProblemCursor,
@@ -173,6 +210,9 @@ impl Common {
             now: Time::ZERO,
             clock: Clock::default(),
             problems: Vec::new(),
+            census: Census::default(),
+            worst: WorstProblems::default(),
+            activity: RecentActivity::default(),
             marks: ClientMarks::default(),
             problem: ProblemCursor::default(),
             listed_problems: None,
@@ -187,6 +227,15 @@ impl Common {
     pub fn layout(&self) -> Option<Layout> {
         let layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
         Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
+    }
+
+    /// The time that charts show: the last minutes, or less of a source that is younger.
+    pub fn chart_window(&self) -> Duration {
+        match self.now.as_secs_f64() {
+            secs if secs < 60.0 => Duration::from_secs(60),
+            secs if secs < 120.0 => Duration::from_secs(120),
+            _ => SPAN,
+        }
     }
 
     /// There is a time cursor.
@@ -258,6 +307,7 @@ impl Common {
     /// Takes a new list of problems. The chosen one stays chosen.
     pub fn set_problems(&mut self, problems: Vec<ProblemFact>) {
         self.problems = problems;
+        self.worst = WorstProblems::of(&self.problems);
         let Some((at, identity)) = self.problem.at.zip(self.problem.identity.as_ref()) else { return };
         let same =
             self.problems.iter().enumerate().filter(|(_, fact)| ProblemIdentity::of(fact) == *identity);
@@ -284,11 +334,6 @@ impl Common {
     /// The arrows move in the second pane.
     pub fn is_in_second_pane(&self) -> bool {
         self.is_full_screen || self.pane == Pane::Second
-    }
-
-    /// The title of a lower pane, marked if the pane has the focus.
-    pub fn pane_title(&self, title: String) -> String {
-        if self.pane == Pane::Second { format!("{} {title}", self.theme.glyphs().selected) } else { title }
     }
 
     /// How to scroll to the hidden lines of the second pane.

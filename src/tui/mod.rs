@@ -38,4 +38,4 @@ pub use shell::view::view;
 pub use shell::wake::{WakeReader, Waker, wake_pair};
 #[cfg(test)]
 pub use tests::drawn_text as drawn;
-pub use widgets::theme::Theme;
+pub use widgets::theme::{ColorDepth, NamedTheme, Palette, Theme, ThemeRole, Themes, for_background};

@@ -294,6 +294,7 @@ impl Feed for ReplayFeed {
             rerun: self.options.rerun.clone(),
             clients: 0,
             client: false,
+            read_percent: None,
             empty: match state.cursor.messages() {
                 0 => vec!["The source has no messages.".into()],
                 _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],

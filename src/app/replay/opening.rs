@@ -167,6 +167,7 @@ where
                 percent => format!("{} · {percent}% read", self.opening.source),
             },
             mode: Mode::Replay,
+            read_percent: Some(self.percent()).filter(|percent| *percent > 0),
             empty: self.lines(),
             ..Info::default()
         })

@@ -267,7 +267,7 @@ fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
 }
 
 fn model(width: u16, height: u16) -> Model {
-    Model::new((width, height), Theme { color: true, ..Theme::default() }, jiff::tz::TimeZone::UTC)
+    Model::new((width, height), Theme::SIXTEEN, jiff::tz::TimeZone::UTC)
 }
 
 fn screen(keys: &str, width: u16, height: u16) -> String {

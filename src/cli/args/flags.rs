@@ -3,28 +3,26 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+use crate::tui::Themes;
 
 use super::ClientFlags;
 use super::values::*;
 
 /// Appearance of the screens.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Screens")]
 pub struct ScreenFlags {
-    /// Colour theme: the terminal's own colours, none, or bright and bold
+    /// Colour theme; `default` has the terminal's own colours, and [themes.NAME] in config.toml adds
+    /// themes
     #[arg(long, value_name = "THEME", default_value = "default")]
-    pub theme: ThemeWord,
+    #[arg(value_parser = PossibleValuesParser::new(Themes::BUILT_IN.map(|(name, _)| name)))]
+    pub theme: String,
     /// Draw at most five frames per second
     #[arg(long)]
     pub slow_link: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum ThemeWord {
-    Default,
-    Mono,
-    Contrast,
 }
 
 /// SOURCE of a verb, and how to read it: a recorded source, or a server that is asked now.

@@ -47,6 +47,9 @@ pub struct Global {
     /// Key bindings of the screens, from `config.toml`.
     #[arg(skip)]
     pub keys: crate::tui::Keymap,
+    /// Themes of the screens, from `config.toml`.
+    #[arg(skip)]
+    pub themes: crate::tui::Themes,
     #[arg(skip)]
     pub secret_names: crate::schema::redact::SecretNames,
 }
@@ -61,6 +64,7 @@ impl Global {
             color: Color::Never,
             ascii: true,
             keys: crate::tui::Keymap::default(),
+            themes: crate::tui::Themes::default(),
             secret_names: Default::default(),
         }
     }

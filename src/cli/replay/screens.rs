@@ -36,7 +36,7 @@ pub(super) fn run(args: &ReplayArgs, seed: u64, global: &Global, io: &mut Io<'_>
     let failed = |error| CliError::new(Exit::Defect, "cannot handle signals").because(error);
     let signals = signals::watch(true).map_err(failed)?;
     let show = |feed: &dyn Feed, io: &Io<'_>| {
-        screens::run(feed, screen, args.screens, args.time, global, io, signals)
+        screens::run(feed, screen, &args.screens, args.time, global, io, signals)
     };
     if args.source.source == "-" {
         // Notices are shown on the screens instead.

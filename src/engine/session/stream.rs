@@ -261,7 +261,7 @@ impl Stream {
     }
 
     /// Returns the index of the track of a type.
-    fn position(&self, type_url: &TypeUrl) -> Option<usize> {
+    pub(crate) fn position(&self, type_url: &TypeUrl) -> Option<usize> {
         if !self.by_type.is_empty() {
             return self.by_type.get(type_url).copied();
         }

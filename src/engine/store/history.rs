@@ -35,6 +35,8 @@ pub(super) struct Row {
     /// Number of the answered message; 0 if there is none.
     answers: u32,
     pub(super) same: u32,
+    /// Size of the message.
+    pub(super) bytes: u32,
     /// Index of the track on its stream.
     pub(super) track: Option<u16>,
     pub(super) kind: MessageKind,
@@ -63,6 +65,7 @@ impl Row {
             seq: outcome.seq.map_or(0, |seq| small(seq.0)),
             answers: 0,
             same: 0,
+            bytes: message.map_or(0, |message| small(message.size)),
             track: outcome.track.and_then(|track| u16::try_from(track).ok()),
             kind: MessageKind::Open,
             class: None,
@@ -162,6 +165,12 @@ impl History {
 
     pub(super) fn get(&self, index: usize) -> Option<&Row> {
         self.row(index).filter(|_| index < self.shown.rows)
+    }
+
+    /// Returns the number of rows up to a time, of those that were not dropped.
+    pub(super) fn rows_until(&self, at: Time) -> usize {
+        let shown = self.shown.rows.saturating_sub(self.first);
+        self.rows.partition_point(|row| row.at <= at).min(shown)
     }
 
     fn row(&self, index: usize) -> Option<&Row> {

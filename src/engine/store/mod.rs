@@ -6,6 +6,7 @@
 
 mod client_marks;
 mod details;
+mod exchange;
 mod facts;
 mod failing;
 mod failover;
@@ -37,6 +38,7 @@ pub use crate::engine::session::{
 };
 pub use client_marks::{ClientMark, ClientMarks};
 pub use details::{MessageDetails, MessageEvent, ResourceErrorFact, TtlFact};
+pub use exchange::Exchange;
 pub use facts::*;
 pub use failing::{FailingStream, StreamFailure};
 pub use globs::GlobMembers;

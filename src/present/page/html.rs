@@ -127,7 +127,7 @@ pub(super) fn json_bytes(json: &str) -> usize {
 /// Returns the class of a role; empty for text without emphasis.
 pub(super) fn class(role: Role) -> &'static str {
     match role {
-        Role::Plain | Role::Title | Role::Key => "",
+        Role::Plain | Role::Title | Role::Key | Role::Name | Role::Value => "",
         Role::Muted => "muted",
         Role::Ok => "good",
         Role::Pending => "wait",

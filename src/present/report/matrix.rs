@@ -73,6 +73,12 @@ impl Row {
         severity(if is_lost { TypeState::Down } else { self.worst })
     }
 
+    /// Returns the streams of the row, open and closed.
+    pub fn all_streams(&self) -> impl Iterator<Item = StreamId> {
+        let own = self.streams.iter().map(|stream| stream.stream);
+        own.chain(self.ended.iter().copied()).chain([self.key])
+    }
+
     /// Returns whether all streams of the row are closed.
     pub fn is_closed(&self) -> bool {
         self.streams.iter().all(|stream| stream.closed.is_some())

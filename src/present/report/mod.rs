@@ -19,6 +19,7 @@ mod refusal;
 mod refused_version;
 mod row_note;
 mod state;
+mod verdict;
 mod warming;
 
 pub use client_name::{client_mark, client_name};
@@ -45,6 +46,7 @@ pub use state::{
     CLOSED, RESOURCE_STATES, STATES, age_from, is_problem, listed_names, names, severity, state_text,
     state_word, subscribed,
 };
+pub use verdict::{Census, Verdict, brief_error, problem_lives, problem_reason, verdict};
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.
@@ -70,6 +72,10 @@ pub enum Role {
     Wire,
     /// Keys to press.
     Key,
+    /// Names of fields in YAML, JSON and text.
+    Name,
+    /// Numbers and enums in YAML, JSON and text.
+    Value,
     /// Added lines of a comparison.
     Added,
     /// Changed lines of a comparison.

@@ -38,7 +38,11 @@ pub struct Contents<'a> {
     pub(super) bodies: &'a dyn BodyRenderer,
 }
 
-impl Contents<'_> {
+impl<'a> Contents<'a> {
+    /// The store of the source.
+    pub fn store(&self) -> &'a Store {
+        self.store
+    }
     /// The types of a stream, in no particular order.
     pub fn types(&self, stream: StreamId) -> Vec<SummaryFact> {
         self.store.summaries_of(stream)

@@ -48,6 +48,8 @@ pub struct Info {
     pub rerun: String,
     /// Clients whose streams end when this program ends. Quitting asks first.
     pub clients: u64,
+    /// The percentage of a recording that was read, while it is read.
+    pub read_percent: Option<u64>,
     /// How to get a first stream, shown until there is one.
     pub empty: Vec<String>,
     /// A notice for the user.

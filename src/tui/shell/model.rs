@@ -91,7 +91,7 @@ impl Model {
 
     /// The screen shown is still searching.
     pub fn is_searching(&self) -> bool {
-        self.active().is_searching()
+        self.active().is_searching() || (self.common.paused.is_none() && self.common.activity.is_counting())
     }
 
     /// The arrows move in a text.
@@ -124,6 +124,7 @@ impl Model {
     /// Drops everything loaded: the time cursor went back.
     pub fn forget(&mut self) {
         self.problems_at = None;
+        self.common.activity = Default::default();
         for screen in ScreenId::ALL {
             self.screens.get_mut(screen).forget();
         }

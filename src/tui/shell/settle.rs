@@ -1,17 +1,55 @@
 //! Updates the state of the screens to the facts of the source.
 
+use std::sync::Arc;
+
 use crate::engine::problems::findings_by_cause;
+use crate::present::report::{Census, Rows};
 use crate::tui::common::RefreshPolicy;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::Screen;
+use crate::wire::event::Variant;
 
 use super::model::Model;
 use super::overlay::Overlay;
 
 /// Continues the search of the screen that is shown. Returns whether rows are left.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
-    model.screens.get_mut(model.screen).search(&mut model.common, data)
+    let is_left = model.screens.get_mut(model.screen).search(&mut model.common, data);
+    count_activity(model, data) || is_left
+}
+
+/// Rows that charts count in one step.
+const ROWS_PER_STEP: usize = 10_000;
+
+/// The number of streams up to which the answers of all are measured.
+const MAX_MEASURED_STREAMS: usize = 64;
+
+/// Counts rows for the charts. Returns whether rows are left.
+fn count_activity(model: &mut Model, data: &dyn Data) -> bool {
+    let common = &mut model.common;
+    if common.paused.is_some() {
+        return false;
+    }
+    let store = data.contents().map(|contents| contents.store());
+    store.is_some_and(|store| common.activity.follow(store, data.rows(), ROWS_PER_STEP))
+}
+
+/// Counts the clients of the source.
+fn census(model: &Model, data: &dyn Data) -> Census {
+    let streams: Vec<_> = data.streams().into_iter().map(Arc::new).collect();
+    let is_file = !streams.is_empty() && streams.iter().all(|of| of.variant == Some(Variant::File));
+    let open = streams.iter().filter(|stream| stream.closed.is_none()).map(|stream| stream.stream);
+    let open: Vec<_> = open.take(MAX_MEASURED_STREAMS).collect();
+    let rows = Rows::build(streams, Vec::new(), &model.common.marks).rows;
+    let (ended, open_rows): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.is_closed());
+    Census {
+        open: open_rows.len(),
+        ended: ended.len(),
+        is_file,
+        last_push: model.common.activity.last_push(),
+        slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),
+    }
 }
 
 /// Updates the shared state, and the screen that is shown.
@@ -30,11 +68,15 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     if !is_paused {
         model.common.now = data.now();
         model.common.clock = data.clock();
+        count_activity(model, data);
         let table = &model.screens.overview.table;
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
             model.common.set_problems(data.problems());
             model.common.marks = data.client_marks();
+            if model.common.problem_count() == 0 {
+                model.common.census = census(model, data);
+            }
             model.common.finding_groups = findings_by_cause(&model.common.problems, data.findings());
         }
         model.screens.lint.count(&model.common, data);

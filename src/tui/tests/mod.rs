@@ -16,8 +16,8 @@ use crate::tui::shell::update::update;
 use crate::tui::shell::view::view;
 use crate::tui::widgets::theme::Theme;
 
-pub const PLAIN: Theme = Theme { color: true, ascii: false, contrast: false };
-pub const ASCII: Theme = Theme { color: false, ascii: true, contrast: false };
+pub const PLAIN: Theme = Theme::SIXTEEN;
+pub const ASCII: Theme = Theme::MONO.with_ascii(true);
 
 /// Terminal sizes of the snapshots, in columns and lines.
 pub const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (200, 60)];

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use crate::wire::text::{self, Keep, display_safe};
 
 use crate::present::report::Role;
+use crate::tui::widgets::layout::split;
 use crate::tui::widgets::theme::{self, Glyphs, Theme};
 
 /// A text with a role, which decides the style.
@@ -13,13 +14,20 @@ use crate::tui::widgets::theme::{self, Glyphs, Theme};
 pub struct Span {
     pub text: String,
     pub role: Role,
+    /// The role of the first character, if it is a mark with a role of its own.
+    pub mark: Option<Role>,
 }
 
 /// A line of spans.
 pub(crate) type StyledLine = Vec<Span>;
 
 pub(crate) fn span(text: impl Into<String>, role: Role) -> Span {
-    Span { text: text.into(), role }
+    Span { text: text.into(), role, mark: None }
+}
+
+/// A text that begins with a mark in a role of its own.
+pub(crate) fn marked(text: impl Into<String>, mark: Role, role: Role) -> Span {
+    Span { text: text.into(), role, mark: Some(mark) }
 }
 
 pub(crate) fn plain(text: impl Into<String>) -> Span {
@@ -60,6 +68,10 @@ impl Canvas<'_> {
             let words = if last { safe.trim_end() } else { &safe };
             let shown = text::cut(words, room, Keep::Head, self.glyphs().cut);
             let end = self.text(rest, &shown, span.role).max(rest.x);
+            if let Some(mark) = span.mark.filter(|_| end > rest.x) {
+                let first = Rect { width: 1, height: 1, ..rest }.intersection(self.buf.area);
+                self.buf.set_style(first, self.theme.style(mark));
+            }
             rest.width = rest.right().saturating_sub(end);
             rest.x = end;
             if rest.width == 0 || last {
@@ -83,19 +95,86 @@ impl Canvas<'_> {
 
     /// Draws a rule with a title and a remark: `── title ──── remark ──`.
     pub fn rule(&mut self, area: Rect, title: &str, remark: &str) {
-        let dash = self.glyphs().rule;
-        self.text(area, &dash.repeat(usize::from(area.width)), Role::Muted);
+        self.heading(area, title, remark, false);
+    }
+
+    /// Draws the heading of a pane, marked if the pane has the focus: `━━ title ━━━━ remark ━━`.
+    pub fn heading(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) {
+        let glyphs = self.glyphs();
+        let (dash, line, words) = match has_focus {
+            true => (glyphs.focus_rule, Role::Name, Role::Key),
+            false => (glyphs.rule, Role::Muted, Role::Plain),
+        };
+        self.text(area, &dash.repeat(usize::from(area.width)), line);
         let room = usize::from(area.width).saturating_sub(6);
         if !title.is_empty() && room > 0 {
             let title = display_safe(title);
             let shown = text::cut(&title, room, Keep::Head, self.glyphs().cut);
             let at = Rect { x: area.x + 2, width: area.width - 2, ..area };
-            self.text(at, &format!(" {shown} "), Role::Title);
+            self.text(at, &format!(" {shown} "), words);
             let used = text::width(&shown) + 8 + text::width(remark);
             if !remark.is_empty() && used <= usize::from(area.width) {
                 let at = Rect { width: area.width - 2, ..area };
                 self.right(at, &format!(" {remark} "), Role::Muted);
             }
+        }
+    }
+
+    /// Draws a frame with a title and a remark, heavy if the pane has the focus.
+    fn frame(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool) {
+        if area.width < 4 || area.height < 3 {
+            return self.heading(area, title, remark, has_focus);
+        }
+        let role = if has_focus { Role::Name } else { Role::Muted };
+        let [top_left, top_right, bottom_left, bottom_right, side] = match (self.theme.ascii, has_focus) {
+            (true, _) => ["+", "+", "+", "+", "|"],
+            (false, true) => ["┏", "┓", "┗", "┛", "┃"],
+            (false, false) => ["┌", "┐", "└", "┘", "│"],
+        };
+        let glyphs = self.glyphs();
+        let dash = if has_focus { glyphs.focus_rule } else { glyphs.rule };
+        let (top, bottom) = (Rect { height: 1, ..area }, Rect { y: area.bottom() - 1, height: 1, ..area });
+        self.heading(top, title, remark, has_focus);
+        self.text(bottom, &dash.repeat(usize::from(area.width)), role);
+        let right = area.right() - 1;
+        for row in area.rows() {
+            let (first, last) = match row.y {
+                y if y == top.y => (top_left, top_right),
+                y if y == bottom.y => (bottom_left, bottom_right),
+                _ => (side, side),
+            };
+            self.text(Rect { width: 1, ..row }, first, role);
+            self.text(Rect { x: right, width: 1, ..row }, last, role);
+        }
+    }
+
+    /// Draws the heading or the frame of a pane. Returns the area below or inside.
+    pub fn pane(&mut self, area: Rect, title: &str, remark: &str, has_focus: bool, is_framed: bool) -> Rect {
+        if is_framed {
+            self.frame(area, title, remark, has_focus);
+        } else {
+            self.heading(area, title, remark, has_focus);
+        }
+        self.pane_area(area, is_framed)
+    }
+
+    /// The area of a pane below its heading or inside its frame.
+    pub fn pane_area(&self, area: Rect, is_framed: bool) -> Rect {
+        match is_framed && area.width >= 4 && area.height >= 3 {
+            true => Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 },
+            false => split(area, 1).1,
+        }
+    }
+
+    /// Marks the selected row of a pane: its full width in the pane with the focus, else a bar.
+    pub fn cursor(&mut self, row: Rect, has_focus: bool) {
+        let glyphs = self.glyphs();
+        let first = Rect { width: row.width.min(1), ..row };
+        if has_focus {
+            self.text(first, glyphs.selected, Role::Name);
+            self.select(row);
+        } else {
+            self.text(first, glyphs.chosen, Role::Muted);
         }
     }
 

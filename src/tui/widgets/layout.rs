@@ -7,8 +7,8 @@ pub(crate) const MIN_SIZE: (u16, u16) = (60, 15);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// One row each for source and mode, tabs, and scope.
-    pub head: [Rect; 3],
+    /// One row each for source and mode, verdict, tabs, and scope.
+    pub head: [Rect; 4],
     pub body: Rect,
     /// `None` on a low terminal, where notices cover the row above the keys, and prompts the keys.
     pub notice: Option<Rect>,
@@ -19,7 +19,7 @@ pub struct Layout {
     pub narrow: bool,
     /// Panes stand side by side.
     pub wide: bool,
-    /// Rules and the notice line are left out.
+    /// The notice line and blank lines are left out.
     pub low: bool,
     /// Rows or columns that the user gave to the second pane.
     pub shift: i16,
@@ -32,9 +32,9 @@ pub(crate) fn layout(width: u16, height: u16) -> Option<Layout> {
     }
     let row = |y| Rect { x: 0, y, width, height: 1 };
     let low = height < 30;
-    let (top, bottom) = if low { (3, height - 1) } else { (4, height - 3) };
+    let (top, bottom) = if low { (4, height - 1) } else { (4, height - 3) };
     Some(Layout {
-        head: [row(0), row(1), row(2)],
+        head: [row(0), row(1), row(2), row(3)],
         body: Rect { x: 0, y: top, width, height: bottom - top },
         notice: (!low).then(|| row(height - 2)),
         bar: None,

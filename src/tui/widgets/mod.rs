@@ -1,8 +1,10 @@
-//! Drawing: canvas, theme, layout, lists, tables, texts.
+//! Drawing: canvas, theme, layout, lists, tables, charts, texts.
 
 pub(super) mod canvas;
+pub(super) mod chart;
 pub(super) mod layout;
 pub(super) mod list;
+pub(super) mod syntax;
 pub(super) mod table;
 pub(super) mod text;
 pub(super) mod theme;

@@ -68,10 +68,16 @@ pub(crate) fn widths(columns: &[Column], rows: &[StyledLine], room: usize) -> Ve
     widths
 }
 
-/// The line of titles.
-pub(crate) fn titles(columns: &[Column], widths: &[Option<usize>]) -> StyledLine {
+/// The line of titles, highlighted if the table has the focus.
+pub(crate) fn titles(columns: &[Column], widths: &[Option<usize>], has_focus: bool) -> StyledLine {
+    let role = title_role(has_focus);
     let shown = columns.iter().zip(widths).filter_map(|(column, width)| Some((column, (*width)?)));
-    shown.map(|(column, width)| span(pad(column.title, width + 1), Role::Muted)).collect()
+    shown.map(|(column, width)| span(pad(column.title, width + 1), role)).collect()
+}
+
+/// The role of the titles of a table.
+pub(crate) fn title_role(has_focus: bool) -> Role {
+    if has_focus { Role::Key } else { Role::Muted }
 }
 
 /// A row with each cell cut and padded to its column.
@@ -86,31 +92,31 @@ pub(crate) fn fit(columns: &[Column], widths: &[Option<usize>], row: &[Span], gl
                 Cut::Head => cut(&safe, width, Keep::Head, glyphs.cut),
                 Cut::Tail => cut(&safe, width, Keep::Tail, glyphs.cut),
             };
-            Some(span(pad(&shown, width + 1), cell.role))
+            Some(Span { text: pad(&shown, width + 1), ..cell.clone() })
         })
         .collect()
 }
 
-/// Draws titles and rows. `selected` is an index in `rows`. Returns the screen row of the selected
-/// one.
+/// Draws titles and rows. `selected` is an index in `rows`; its row is highlighted if the table has
+/// the focus. Returns the screen row of the selected one.
 pub(crate) fn draw(
     canvas: &mut Canvas,
     area: Rect,
     columns: &[Column],
     rows: &[StyledLine],
     selected: Option<usize>,
+    has_focus: bool,
 ) -> Option<u16> {
     let inner = Rect { x: area.x + 2.min(area.width), width: area.width.saturating_sub(2), ..area };
     let widths = widths(columns, rows, usize::from(inner.width));
     let glyphs = canvas.glyphs();
-    canvas.line(inner, &titles(columns, &widths));
+    canvas.line(inner, &titles(columns, &widths, has_focus));
     let mut at = None;
     for (i, (row, line)) in inner.rows().skip(1).zip(rows).enumerate() {
         canvas.line(row, &fit(columns, &widths, line, glyphs));
         if selected == Some(i) {
             let whole = Rect { x: area.x, width: area.width, ..row };
-            canvas.text(whole, glyphs.selected, Role::Plain);
-            canvas.select(whole);
+            canvas.cursor(whole, has_focus);
             at = Some(row.y);
         }
     }

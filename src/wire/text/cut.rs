@@ -19,7 +19,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// Whether a text takes at most `cells` cells. Does not measure a long text to its end.
-fn fits(text: &str, cells: usize) -> bool {
+pub(super) fn fits(text: &str, cells: usize) -> bool {
     text.len() <= cells || (head(text, cells).len() == text.len() && text.width() <= cells)
 }
 
@@ -36,26 +36,6 @@ pub fn cut<'a>(text: &'a str, cells: usize, keep: Keep, mark: &str) -> Cow<'a, s
         Keep::Tail => format!("{mark}{}", tail(text, room)),
         Keep::Ends => format!("{}{mark}{}", head(text, room.div_ceil(2)), tail(text, room / 2)),
     })
-}
-
-/// Cuts a resource or node name to at most `cells` cells by omitting its middle.
-///
-/// An `xdstp://` name keeps its authority and its id, or only its id if there is no room for both.
-pub fn cut_name<'a>(name: &'a str, cells: usize, mark: &str) -> Cow<'a, str> {
-    if fits(name, cells) {
-        return Cow::Borrowed(name);
-    }
-    if let Some(rest) = name.strip_prefix("xdstp://")
-        && let Some((authority, path)) = rest.split_once('/')
-        && let Some((_, id)) = path.split_once('/')
-    {
-        let id = id.rsplit('/').next().unwrap_or(id);
-        let shorter = [format!("xdstp://{authority}/{mark}/{id}"), format!("{mark}/{id}")];
-        if let Some(short) = shorter.into_iter().find(|short| short.width() <= cells) {
-            return Cow::Owned(short);
-        }
-    }
-    cut(name, cells, Keep::Ends, mark)
 }
 
 /// Adds blanks after a text up to `cells` cells. Longer texts stay the same.
@@ -166,15 +146,6 @@ mod tests {
         assert_eq!(cut("outbound|9080||reviews.local", 11, Keep::Ends, "…"), "outbo…local");
         assert_eq!(cut("abcdef", 4, Keep::Head, ".."), "ab..");
         assert_eq!(cut("abcdef", 1, Keep::Head, ".."), "a");
-    }
-
-    #[test]
-    fn cut_keeps_authority_and_id_of_xdstp_names() {
-        let name = "xdstp://auth.example/envoy.config.cluster.v3.Cluster/prod/eu/reviews";
-        assert_eq!(cut_name(name, 34, "…"), "xdstp://auth.example/…/reviews");
-        assert_eq!(cut_name(name, 15, "…"), "…/reviews");
-        assert_eq!(cut_name(name, 9, "…"), "…/reviews");
-        assert_eq!(cut_name(name, 7, "…"), "xds…ews");
     }
 
     #[test]

@@ -5,12 +5,14 @@
 
 mod cut;
 mod hex;
+mod name;
 mod safe;
 mod time;
 mod unit;
 
-pub use cut::{Keep, cut, cut_name, pad, pad_left, width, wrap, wrap_parts};
+pub use cut::{Keep, cut, pad, pad_left, width, wrap, wrap_parts};
 pub use hex::hex;
+pub use name::cut_name;
 pub use safe::{display_safe, json_safe, must_escape, shown_name};
 pub use time::{time_of_day, time_of_day_secs};
 pub use unit::{age, count, latency, period, plural, short_age, size, type_label};

@@ -3,8 +3,10 @@
 use crate::engine::diff::{DiffSide, LinePart, LineTag, Op, emphasis};
 use crate::present::report::Role;
 use crate::tui::common::Common;
+use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
+use crate::tui::widgets::syntax;
 use crate::wire::text::{display_safe, pad_left, plural, width, wrap_parts};
 
 use super::state::{DiffRow, DiffScreen};
@@ -80,6 +82,17 @@ fn wrapped(sign: &str, parts: &[(String, bool)], room: usize, role: Role) -> Vec
     wrap_parts(parts, room).into_iter().enumerate().map(line).collect()
 }
 
+/// A line that is in both bodies, with its syntax.
+fn wrapped_lines(sign: &str, text: &str, room: usize) -> Vec<StyledLine> {
+    let pieces = wrap_parts(&[(text.to_owned(), false)], room.saturating_sub(width(sign) + 1));
+    let line = |(i, piece): (usize, Vec<(String, bool)>)| {
+        let head = if i == 0 { sign.to_owned() } else { " ".repeat(width(sign)) };
+        let text: String = piece.into_iter().map(|(text, _)| text).collect();
+        std::iter::once(plain(head)).chain(syntax::colored(&text, BodyFormat::Yaml)).collect()
+    };
+    pieces.into_iter().enumerate().map(line).collect()
+}
+
 fn word(text: String, strong: bool, role: Role) -> Span {
     let role = match (strong, role) {
         (true, Role::Added) => Role::AddedWord,
@@ -102,6 +115,10 @@ fn unified(screen: &DiffScreen, at: usize, room: usize) -> Vec<StyledLine> {
     let Some(row) = lines.rows().get(at) else { return vec![vec![]] };
     let (old, new) =
         (row.old.map(|n| lines.line(DiffSide::Old, n)), row.new.map(|n| lines.line(DiffSide::New, n)));
+    if let (LineTag::Same, Some(text)) = (row.tag, old.or(new)) {
+        let safe = display_safe(short(text));
+        return wrapped_lines("    ", &safe, room);
+    }
     let (sign, role) = match row.tag {
         LineTag::Same => ("    ", Role::Plain),
         LineTag::Removed => ("  - ", Role::Removed),
@@ -148,7 +165,13 @@ fn pair(screen: &DiffScreen, common: &Common, at: usize, room: usize) -> Vec<Sty
         for (i, line) in wrap_parts(&parts, side.saturating_sub(7)).into_iter().enumerate() {
             let number = if i == 0 { (u64::from(number) + 1).to_string() } else { String::new() };
             let mut spans = vec![span(format!("{sign}{} ", pad_left(&number, 5)), Role::Muted)];
-            spans.extend(line.into_iter().map(|(text, strong)| word(text, strong, role)));
+            match role {
+                Role::Plain => {
+                    let text: String = line.into_iter().map(|(text, _)| text).collect();
+                    spans.extend(syntax::colored(&text, BodyFormat::Yaml));
+                }
+                role => spans.extend(line.into_iter().map(|(text, strong)| word(text, strong, role))),
+            }
             out.push(spans);
         }
         out

@@ -49,11 +49,8 @@ pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, ar
             Op::Changed | Op::Reordered => Role::Changed,
         };
         let chosen = i == screen.chosen;
-        let mark = if chosen { glyphs.selected } else { " " };
-        let mut line: StyledLine = vec![
-            plain(format!("{} {} ", pad(mark, 1), entry.op.sign())),
-            span(pad(&display_safe(&entry.name), wide), role),
-        ];
+        let mut line: StyledLine =
+            vec![plain(format!("  {} ", entry.op.sign())), span(pad(&display_safe(&entry.name), wide), role)];
         match screen.counts.get(&i) {
             Some(Some(0)) => line.push(span("   bytes differ, same meaning", Role::Muted)),
             Some(Some(n)) => line.push(plain(format!("   {} changed", plural(*n as u64, "field")))),
@@ -64,9 +61,7 @@ pub(super) fn draw(screen: &DiffScreen, common: &Common, canvas: &mut Canvas, ar
         }
         canvas.line(row, &line);
         if chosen {
-            if common.pane == Pane::Main {
-                canvas.select(row);
-            }
+            canvas.cursor(row, common.pane == Pane::Main);
             at = Some(row.y);
         }
     }

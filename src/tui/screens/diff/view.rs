@@ -36,7 +36,7 @@ pub(super) fn draw(
     let (rule, rest) = layout::split(detail, 1);
     let dot = canvas.glyphs().dot;
     let how = format!("u layout {dot} c context {dot} b base");
-    canvas.rule(rule, &common.pane_title(summary::title(screen, common)), &how);
+    canvas.heading(rule, &summary::title(screen, common), &how, common.is_in_second_pane());
     let room = usize::from(rest.width);
     let mut areas = rest.rows();
     for (at, row) in screen.rows.iter().enumerate().skip(screen.scroll) {

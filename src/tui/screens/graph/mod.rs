@@ -206,8 +206,13 @@ impl Screen for GraphScreen {
 /// The areas of tree and detail.
 fn areas(common: &Common, layout: &Layout) -> (Rect, Rect) {
     let body = layout.body;
-    let detail = if common.is_full_screen { body.height } else { (body.height / 3).min(9) };
-    layout::split(body, body.height - detail)
+    if common.is_full_screen {
+        return layout::split(body, 0);
+    }
+    if layout.wide {
+        return layout::beside(body, body.width * 3 / 5);
+    }
+    layout::split(body, body.height - (body.height / 3).min(9))
 }
 
 /// `6 endpoints, 5 healthy`.

@@ -100,8 +100,7 @@ pub(super) fn draw(
     for ((at, row), area) in screen.rows.iter().enumerate().skip(screen.top).zip(rows.rows()) {
         canvas.line(area, &line(screen, common, row, usize::from(area.width)));
         if selected == Some(at) {
-            canvas.text(area, canvas.glyphs().selected, Role::Plain);
-            canvas.select(area);
+            canvas.cursor(area, true);
             cursor = Some(area.as_position());
         }
     }

@@ -1,6 +1,6 @@
 //! Findings drawn: the list, and the selected finding or the manual of its rule.
 
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
 use super::{LintScreen, parts};
 use crate::engine::lint::Finding;
@@ -82,9 +82,14 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.window.iter().map(|finding| finding_row(common, finding)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at = table::draw(canvas, list, &columns(), &rows, selected);
+        let at = table::draw(canvas, list, &columns(), &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
+    // On a wide terminal, the manual of the rule stands beside the finding.
+    let (detail, beside) = match layout.wide && !screen.shows_manual && !common.is_full_screen {
+        true => layout::beside(detail, detail.width / 2),
+        false => (detail, Rect { width: 0, ..detail }),
+    };
     let (title, rest) = layout::split(detail, 1);
     let lines = finding_lines(screen, common, usize::from(rest.width));
     let name = screen.finding.as_ref().map(|finding| finding.rule.id).unwrap_or_default();
@@ -94,8 +99,9 @@ pub(super) fn draw(
         0 => format!("x explain rule {} Enter evidence", common.theme.glyphs().dot),
         n => common.lines_below(n),
     };
-    canvas.rule(title, &common.pane_title(name.to_owned()), &remark);
+    canvas.heading(title, name, &remark, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
+    manual(screen, canvas, beside);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: detail.x, y: detail.y });
     }
@@ -107,10 +113,7 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     let Some(finding) = &screen.finding else { return Vec::new() };
     let manual = finding.rule.manual();
     if screen.shows_manual {
-        let lines = manual.lines().flat_map(|line| {
-            if line.trim().is_empty() { vec![String::new()] } else { wrap(line, width.saturating_sub(2)) }
-        });
-        return lines.map(|line| vec![plain(format!(" {line}"))]).collect();
+        return manual_lines(&manual, width);
     }
     let glyphs = common.theme.glyphs();
     let mut lines: Vec<StyledLine> = Vec::new();
@@ -144,6 +147,21 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
     let rule = finding.rule.id;
     add("check", &format!("xdscope lint {} --rule {rule}", common.info.rerun));
     lines
+}
+
+fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {
+    let lines = manual.lines().flat_map(|line| {
+        if line.trim().is_empty() { vec![String::new()] } else { wrap(line, width.saturating_sub(2)) }
+    });
+    lines.map(|line| vec![plain(format!(" {line}"))]).collect()
+}
+
+/// Draws the manual of the rule of the selected finding.
+fn manual(screen: &LintScreen, canvas: &mut Canvas, area: Rect) {
+    let Some(finding) = screen.finding.as_ref().filter(|_| !area.is_empty()) else { return };
+    let (title, rest) = layout::split(area, 1);
+    canvas.rule(title, &format!("rule {}", finding.rule.id), "x");
+    canvas.lines(rest, &manual_lines(&finding.rule.manual(), usize::from(rest.width)), 0);
 }
 
 /// The paragraph of a manual that begins with `start`, without it.

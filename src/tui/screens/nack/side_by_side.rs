@@ -2,7 +2,9 @@
 
 use crate::present::body_comparison::{BodyComparison, LinePair};
 use crate::present::report::Role;
+use crate::tui::data::BodyFormat;
 use crate::tui::widgets::canvas::{StyledLine, span};
+use crate::tui::widgets::syntax;
 use crate::tui::widgets::theme::Theme;
 use crate::wire::text::{Keep, cut, display_safe, pad, plural};
 
@@ -100,12 +102,13 @@ impl PairView<'_> {
         let left = pad(&cut(&left, half.saturating_sub(4), Keep::Head, glyphs.cut), half.saturating_sub(3));
         let (mark, right_role) = self.mark();
         let mark = if self.right().is_some() { mark } else { " " };
-        vec![
-            span(format!(" {sign} {left}"), role),
-            span(format!("{} ", glyphs.bar), Role::Muted),
-            span(format!("{mark} {}", self.right().unwrap_or_default()), right_role),
-            span(self.why(), Role::Bad),
-        ]
+        let mut line = vec![span(format!(" {sign} "), role)];
+        line.extend(text(&left, role));
+        line.push(span(format!("{} ", glyphs.bar), Role::Muted));
+        line.push(span(format!("{mark} "), right_role));
+        line.extend(text(self.right().unwrap_or_default(), right_role));
+        line.push(span(self.why(), Role::Bad));
+        line
     }
 
     fn unified(&self) -> Vec<StyledLine> {
@@ -115,8 +118,19 @@ impl PairView<'_> {
         }
         if let Some(right) = self.right() {
             let (mark, role) = self.mark();
-            lines.push(vec![span(format!("   {mark} {right}"), role), span(self.why(), Role::Bad)]);
+            let mut line = vec![span(format!("   {mark} "), role)];
+            line.extend(text(right, role));
+            line.push(span(self.why(), Role::Bad));
+            lines.push(line);
         }
         lines
+    }
+}
+
+/// A line of a body: with its syntax, unless it has a role of its own.
+fn text(line: &str, role: Role) -> StyledLine {
+    match role {
+        Role::Plain => syntax::colored(line, BodyFormat::Yaml),
+        role => vec![span(line, role)],
     }
 }

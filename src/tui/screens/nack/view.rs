@@ -5,7 +5,7 @@ use ratatui::layout::Position;
 use super::{NackScreen, parts, side_by_side};
 use crate::engine::nack::NackGroup;
 use crate::present::nack_card::{self, CardLine, NackCard};
-use crate::present::report::Role;
+use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -31,8 +31,9 @@ fn columns(narrow: bool) -> [Column; 8] {
 pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
     let first = group.nacks.first().map(|nack| time(nack.at)).unwrap_or_default();
-    let (last, text) =
-        group.last().map_or_else(Default::default, |nack| (time(nack.at), brief(&nack.message)));
+    let (last, text) = group
+        .last()
+        .map_or_else(Default::default, |nack| (time(nack.at), report::brief_error(&nack.message)));
     let node = common.client_name(group.node.as_deref(), group.stream);
     let kept = nack_card::kept_version(group);
     let in_force = if kept.is_empty() { "-" } else { &kept };
@@ -50,15 +51,6 @@ pub(super) fn nack_row(common: &Common, group: &NackGroup) -> Vec<Span> {
         },
         span(text, if group.is_mended { Role::Muted } else { Role::Bad }),
     ]
-}
-
-/// An error text without the words that every such text begins with.
-fn brief(text: &str) -> String {
-    let text = text.trim();
-    let heads = ["Error adding/updating ", "xDS response validation errors: ", "error parsing "];
-    let text = heads.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
-    let end = text.char_indices().nth(200).map_or(text.len(), |(at, _)| at);
-    text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn summary(screen: &NackScreen) -> String {
@@ -95,7 +87,8 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at = table::draw(canvas, list, &columns(layout.narrow), &rows, selected);
+        let at =
+            table::draw(canvas, list, &columns(layout.narrow), &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(card, 1);
@@ -112,7 +105,7 @@ pub(super) fn draw(
         (_, Some(nack)) => format!("{} ({})", nack.code, nack.code.0),
         (_, None) => String::new(),
     };
-    canvas.rule(title, &common.pane_title(name.unwrap_or_default()), &remark);
+    canvas.heading(title, &name.unwrap_or_default(), &remark, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = Some(Position { x: card.x, y: card.y });

@@ -5,105 +5,22 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use crate::engine::store::{SummaryFact, TypeState};
-use crate::present::report::{self, Role, Row};
+use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
+use crate::tui::screens::shared::traffic;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
-use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::table::{self, Column, Cut, column};
-use crate::tui::widgets::theme::{self, Glyphs};
-use crate::wire::event::Variant;
-use crate::wire::text::{self, count, pad, type_label};
+use crate::tui::widgets::chart;
+use crate::tui::widgets::layout;
+use crate::tui::widgets::table::title_role;
+use crate::tui::widgets::theme;
+use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left};
 
+use super::cells;
+use super::plan::{ANSWER_WIDTH, Plan, plan, states, type_title};
 use super::state::OverviewScreen;
 
-/// The cells of a row: node, variant, then one per type. The third cell of a closed stream says how
-/// it ended.
-pub(super) fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
-    let narrow = common.layout().is_some_and(|layout| layout.narrow);
-    let variant = row.variant.map_or("opaque", Variant::word);
-    let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
-    let mut cells = vec![span(row.title(), role), span(variant, Role::Muted)];
-    if row.is_closed() {
-        let now = (!common.clock.untimed).then_some(common.now);
-        cells.push(span(report::ended(row, now, common.theme.glyphs().times), Role::Muted));
-    } else if row.variant.is_none() {
-        cells.push(span(row.opaque(), Role::Muted));
-    } else {
-        cells.extend(row.cells.iter().map(|cell| state(common, cell.as_deref(), narrow)));
-    }
-    cells
-}
-
-/// The symbol, word and age of a state: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
-pub(super) fn state(common: &Common, cell: Option<&SummaryFact>, narrow: bool) -> Span {
-    let glyphs = common.theme.glyphs();
-    let Some(cell) = cell else {
-        return span(if narrow { "-" } else { "- idle" }, Role::Muted);
-    };
-    let theme::StateMark { symbol, role, .. } = theme::state_mark(cell.state, glyphs);
-    let newest = cell.last_nack.map(|(_, at)| at);
-    let age = common.short_age(report::age_from(cell.state, cell.since, newest));
-    let words = report::state_text(cell.state, cell, glyphs.times);
-    let text = match cell.state {
-        TypeState::Miss if narrow => {
-            format!("{symbol} {}/{} {age}", count(cell.overdue), count(cell.names))
-        }
-        TypeState::Synced if narrow => format!("{symbol} OK {age}"),
-        TypeState::Idle if narrow => symbol.to_owned(),
-        TypeState::Idle => format!("{symbol} {words}"),
-        _ => format!("{symbol} {words} {age}"),
-    };
-    span(text, role)
-}
-
-/// The columns and their widths, with as many types as fit around the selected one.
-struct Fitted {
-    columns: Vec<Column>,
-    titles: Vec<String>,
-    widths: Vec<Option<usize>>,
-    /// The number of types hidden on the left and on the right.
-    hidden: (usize, usize),
-}
-
-fn fitted(screen: &OverviewScreen, rows: &[StyledLine], room: usize, narrow: bool) -> Fitted {
-    let types = &screen.table.types;
-    let full: Vec<&StyledLine> = rows.iter().filter(|row| row.len() == types.len() + 2).collect();
-    let names = rows.iter().filter_map(|row| row.first()).map(|cell| text::width(&cell.text)).max();
-    let mut titles = vec!["NODE".to_owned(), "VARIANT".to_owned()];
-    let variant = if narrow { 0 } else { 9 };
-    let mut columns = vec![
-        column("NODE", 12.min(names.unwrap_or(4).max(4)), if narrow { 17 } else { 34 }, Cut::Name, 0),
-        column("VARIANT", variant, variant, Cut::Head, 1),
-    ];
-    for (i, url) in types.iter().enumerate() {
-        let label = type_label(url.as_str());
-        let title = if screen.column == i + 1 { format!("[{label}]") } else { label };
-        let content = full.iter().filter_map(|row| row.get(i + 2)).map(|cell| text::width(&cell.text)).max();
-        let width = content.unwrap_or(0).max(text::width(&title));
-        titles.push(title);
-        columns.push(column("", width, width, Cut::Head, 0));
-    }
-    let first: Vec<StyledLine> = rows.iter().map(|row| row.iter().take(2).cloned().collect()).collect();
-    let (mut left, mut right) = (0, 0);
-    loop {
-        let shown: Vec<Column> = columns
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| *i < 2 || (*i >= 2 + left && *i < columns.len() - right))
-            .map(|(_, column)| *column)
-            .collect();
-        let widths = table::widths(&shown, &first, room);
-        let total: usize = widths.iter().flatten().map(|w| w + 1).sum();
-        if total <= room + 1 || left + right + 1 >= types.len() {
-            let keep = |i: usize| i < 2 || (i >= 2 + left && i < columns.len() - right);
-            let titles = titles.into_iter().enumerate().filter(|(i, _)| keep(*i)).map(|(_, t)| t).collect();
-            return Fitted { columns: shown, titles, widths, hidden: (left, right) };
-        }
-        // Hides a type on the right, unless that is the selected one.
-        if screen.column >= types.len() - right && screen.column > left + 1 { left += 1 } else { right += 1 }
-    }
-}
+/// Columns to the left of the first cell.
+const LEFT: u16 = 2;
 
 /// Draws the rows. Returns the position of the selected cell.
 pub(super) fn draw(
@@ -111,7 +28,6 @@ pub(super) fn draw(
     common: &Common,
     canvas: &mut Canvas,
     area: Rect,
-    layout: &Layout,
 ) -> Option<Position> {
     let is_folded = screen.table.folded > 0;
     let area = if is_folded { draw_counts(screen, canvas, area) } else { area };
@@ -119,31 +35,28 @@ pub(super) fn draw(
     // one.
     let height = usize::from(area.height.saturating_sub(1 + u16::from(is_folded)));
     let rows: Vec<&Row> = screen.table.rows.iter().skip(screen.top).take(height).collect();
-    let lines: Vec<StyledLine> = rows.iter().map(|row| overview_row(common, row)).collect();
-    let inner = Rect { x: area.x + 2, width: area.width.saturating_sub(2), ..area };
-    let fit = fitted(screen, &lines, usize::from(inner.width), layout.narrow);
-    draw_titles(canvas, inner, &fit);
+    let inner = Rect { x: area.x + LEFT, width: area.width.saturating_sub(LEFT), ..area };
+    let plan = plan(screen, common, &rows, usize::from(inner.width));
+    let has_focus = common.pane == Pane::Main;
+    draw_titles(screen, canvas, inner, &plan, has_focus);
     if rows.is_empty() && common.filter.is_some() && !is_folded {
         let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
     }
     let mut cursor = None;
-    for ((screen_row, row), line) in inner.rows().skip(1).zip(&rows).zip(&lines) {
-        let full_row = Rect { x: area.x, width: area.width, ..screen_row };
-        let is_spread = row.is_closed() || row.variant.is_none();
-        let cells = fit.cells(line, is_spread, canvas.glyphs());
-        canvas.line(screen_row, &cells);
-        if row.is_closed() {
-            canvas.text(full_row, "#", Role::Muted);
-        }
-        // While the list of problems has the focus, the cursor is there.
-        if Some(row.key) == screen.selected && common.pane == Pane::Main {
-            canvas.text(full_row, canvas.glyphs().selected, Role::Plain);
-            let cell = if is_spread { None } else { selected_cell(screen, &fit, &cells) };
-            canvas.select(full_row);
-            let x = full_row.x + cell.as_ref().map_or(0, |columns| columns.start + 2);
-            cursor = Some(Position { x, y: full_row.y });
-            underline(canvas, inner, screen_row, cell);
+    for (at, (line, row)) in inner.rows().skip(1).zip(&rows).enumerate() {
+        let cells = row_cells(screen, common, &plan, row, at, canvas);
+        canvas.line(line, &cells);
+        draw_pushes(screen, canvas, line, &plan, at);
+        if Some(row.key) == screen.selected {
+            let whole = Rect { x: area.x, width: area.width, ..line };
+            canvas.cursor(whole, has_focus);
+            if has_focus {
+                let cell = selected_cell(screen, &plan);
+                let x = whole.x + cell.as_ref().map_or(0, |columns| columns.start + LEFT);
+                cursor = Some(Position { x, y: whole.y });
+                underline(canvas, inner, line, cell);
+            }
         }
     }
     let y = area.y + 1 + u16::try_from(rows.len()).unwrap_or(0);
@@ -153,6 +66,58 @@ pub(super) fn draw(
         canvas.text(Rect { y, height: 1, ..area }, &more, Role::Muted);
     }
     cursor
+}
+
+/// A cell cut and padded to its width.
+fn fit(cell: Span, width: usize) -> Span {
+    Span { text: pad(&cell.text, width + 1), ..cell }
+}
+
+/// The cells of a row, with blanks in place of its sparkline.
+fn row_cells(
+    screen: &OverviewScreen,
+    common: &Common,
+    plan: &Plan,
+    row: &Row,
+    at: usize,
+    canvas: &Canvas,
+) -> StyledLine {
+    let mark = canvas.glyphs().cut;
+    let name = cells::name(row);
+    let shown = cut_name(&display_safe(&name.text), plan.node, mark).into_owned();
+    let mut line = vec![fit(Span { text: shown, ..name }, plan.node)];
+    let states = states(common, row, plan.with_age).into_iter().skip(plan.hidden.0);
+    line.extend(states.zip(&plan.types).map(|(cell, width)| fit(cell, *width)));
+    let charts = screen.charts.rows.get(at);
+    if plan.spark > 0 {
+        let pushes = charts.map_or(0, |row| row.pushes);
+        let number = pad_left(&count(pushes), plan.pushes());
+        line.push(span(format!("{number} "), Role::Muted));
+    }
+    if plan.has_answers {
+        let answers = cells::answers(charts.and_then(|row| row.ack_ms));
+        let text = answers.map(|time| format!("{} ", pad_left(&time, ANSWER_WIDTH)));
+        line.push(span(text.concat(), Role::Muted));
+    }
+    if plan.stream > 0 {
+        let cell = cells::stream(common, row);
+        let shown = cut(&cell.text, plan.stream, Keep::Head, mark).into_owned();
+        line.push(fit(Span { text: shown, ..cell }, plan.stream));
+    }
+    line.push(cells::reason(common, row));
+    line
+}
+
+/// Draws the sparkline of a row.
+fn draw_pushes(screen: &OverviewScreen, canvas: &mut Canvas, line: Rect, plan: &Plan, at: usize) {
+    let Some(row) = screen.charts.rows.get(at).filter(|_| plan.spark > 0) else { return };
+    let start = u16::try_from(plan.spark_start()).unwrap_or(u16::MAX);
+    let width = u16::try_from(plan.spark).unwrap_or(0);
+    let area = Rect { x: line.x.saturating_add(start), width, ..line }.intersection(line);
+    // The newest cells, if there are more than columns.
+    let values = traffic::pushes(&row.cells);
+    let skip = values.len().saturating_sub(plan.spark);
+    chart::sparkline(canvas, area, &values[skip..]);
 }
 
 /// Draws the number of nodes by state. Returns the area below.
@@ -167,11 +132,25 @@ fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect
 }
 
 /// Draws the titles, and the number of types that do not fit.
-fn draw_titles(canvas: &mut Canvas, area: Rect, fit: &Fitted) {
-    let titles = fit.titles.iter().zip(&fit.widths).filter_map(|(t, w)| Some((t, (*w)?)));
-    let titles: StyledLine = titles.map(|(title, width)| span(pad(title, width + 1), Role::Muted)).collect();
-    canvas.line(area, &titles);
-    let more = match fit.hidden {
+fn draw_titles(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect, plan: &Plan, has_focus: bool) {
+    let title = |title: String, width: usize| span(pad(&title, width + 1), title_role(has_focus));
+    let mut line = vec![title("NODE".to_owned(), plan.node)];
+    for (at, width) in plan.types.iter().enumerate() {
+        line.push(title(type_title(screen, at + plan.hidden.0), *width));
+    }
+    if plan.spark > 0 {
+        line.push(title(format!("PUSHES {}", age(screen.charts.traffic.span)), plan.pushes()));
+    }
+    if plan.has_answers {
+        let words = format!("{} {}", pad_left("ACK50", ANSWER_WIDTH), pad_left("p99", ANSWER_WIDTH));
+        line.push(title(words, 2 * ANSWER_WIDTH + 1));
+    }
+    if plan.stream > 0 {
+        line.push(title("STREAM".to_owned(), plan.stream));
+    }
+    line.push(title("REASON".to_owned(), plan.reason.saturating_sub(1)));
+    canvas.line(area, &line);
+    let more = match plan.hidden {
         (0, 0) => return,
         (0, n) => format!("{} {n} more", canvas.glyphs().to),
         (n, 0) => format!("{n} before"),
@@ -188,28 +167,11 @@ fn underline(canvas: &mut Canvas, area: Rect, row: Rect, columns: Option<Range<u
     canvas.buf.set_style(cell, canvas.theme.selection().add_modifier(Modifier::UNDERLINED));
 }
 
-impl Fitted {
-    /// The cells of a row, cut to their columns. In a spread row the third cell takes the rest.
-    fn cells(&self, line: &StyledLine, is_spread: bool, glyphs: &Glyphs) -> StyledLine {
-        if is_spread {
-            let mut cells = table::fit(&self.columns[..2], &self.widths[..2], &line[..2], glyphs);
-            cells.extend(line.get(2).cloned());
-            return cells;
-        }
-        let (left, right) = self.hidden;
-        let is_visible = |i: usize| i < 2 || (i >= 2 + left && i < line.len() - right);
-        let visible = line.iter().enumerate().filter(|(i, _)| is_visible(*i));
-        let visible: StyledLine = visible.map(|(_, cell)| cell.clone()).collect();
-        table::fit(&self.columns, &self.widths, &visible, glyphs)
-    }
-}
-
 /// The columns of the selected type's cell within its row.
-fn selected_cell(screen: &OverviewScreen, fit: &Fitted, cells: &StyledLine) -> Option<Range<u16>> {
-    let column = screen.column.checked_sub(1)?.checked_sub(fit.hidden.0)?;
-    let first_type = fit.widths.iter().take(2).flatten().count();
-    let before: usize = cells.iter().take(first_type + column).map(|cell| text::width(&cell.text)).sum();
-    let cell = cells.get(first_type + column)?;
+fn selected_cell(screen: &OverviewScreen, plan: &Plan) -> Option<Range<u16>> {
+    let at = screen.column.checked_sub(1)?.checked_sub(plan.hidden.0)?;
+    let width = plan.types.get(at)?;
+    let before = plan.node + 1 + plan.types.iter().take(at).map(|width| width + 1).sum::<usize>();
     let start = u16::try_from(before).ok()?;
-    Some(start..start.saturating_add(u16::try_from(text::width(cell.text.trim_end())).ok()?))
+    Some(start..start.saturating_add(u16::try_from(*width).ok()?))
 }

@@ -1,8 +1,11 @@
 //! Screen 1: nodes by types, worst first, and the open problems.
 
+mod cells;
+mod charts;
 mod compare_nodes;
 mod matrix;
 mod node;
+mod plan;
 mod problems;
 mod state;
 mod table;
@@ -23,6 +26,7 @@ use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
 };
+use crate::tui::screens::shared::traffic::Traffic;
 use crate::tui::screens::shared::{problem_place, pushes};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
@@ -35,9 +39,6 @@ use state::stream_of;
 pub(crate) use table::NodeTable;
 use table::TableKey;
 pub(crate) use view::{OverviewAreas, areas};
-
-/// The newest streams of a node whose answers are measured.
-const MAX_MEASURED_STREAMS: usize = 16;
 
 impl OverviewScreen {
     /// The stream of the selected row and column.
@@ -123,8 +124,7 @@ impl OverviewScreen {
 
     /// The areas of the screen.
     fn areas(&self, common: &Common, layout: &Layout) -> OverviewAreas {
-        let (rows, problems, detail) = view::wanted_lines(self, common, layout);
-        areas(layout, rows, problems, detail)
+        areas(layout, view::wanted_lines(self, common, layout))
     }
 }
 
@@ -156,20 +156,24 @@ impl Screen for OverviewScreen {
             is_unfolded: self.is_unfolded,
             sort: common.sorts.of(ScreenId::Overview),
         };
-        self.table.settle(data, common.filter.as_ref(), key, common.refresh);
+        self.table.settle(data, common.filter.as_ref(), key, common.refresh, &common.worst);
         common.listed_problems = self.table.matching(&common.problems);
         let chrome = view::node_lines(self, common) - self.table.rows.len();
-        let height = usize::from(self.areas(common, layout).nodes.height).saturating_sub(chrome);
+        let areas = self.areas(common, layout);
+        let height = usize::from(areas.nodes.height).saturating_sub(chrome);
         self.settle_rows(height);
+        let shown = self.table.rows.len().min(self.top + height);
+        let cells = Traffic::cell_count(view::charts_width(&areas));
+        let newest = usize::from(areas.newest.height).saturating_sub(3);
+        let rows = (data.first_row()..common.rows(data)).rev();
+        self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();
+        self.charts = charts::load(common, data, &self.table.rows[self.top.min(shown)..shown], cells);
         self.load_rules(common, data);
         if !common.is_full_screen {
             self.scroll = 0;
         }
         let lines = view::detail_lines(self, common, usize::from(layout.body.width)).len();
         self.scroll = self.scroll.min((lines + 1).saturating_sub(usize::from(layout.body.height)));
-        let newest = self.row().map(|row| row.streams.iter().rev().take(MAX_MEASURED_STREAMS));
-        let newest: Vec<StreamId> = newest.into_iter().flatten().map(|stream| stream.stream).collect();
-        self.ack_ms = data.ack_ms(&newest);
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
@@ -260,7 +264,7 @@ impl Screen for OverviewScreen {
             let place = report::problem_place(problem);
             return Some(format!("{place} {}", report::problem(problem, &common.clock)));
         }
-        Some(plain_row(&matrix::overview_row(common, self.row()?)))
+        Some(plain_row(&cells::overview_row(common, self.row()?)))
     }
 
     fn copy_name(&self, common: &Common) -> Option<String> {

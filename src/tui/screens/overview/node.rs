@@ -9,7 +9,7 @@ use crate::tui::screens::shared::variant::variant_words;
 use crate::tui::widgets::canvas::{StyledLine, plain, span};
 use crate::wire::text::{latency, pad, plural, size, type_label};
 
-use super::matrix::state;
+use super::cells::state;
 use super::state::OverviewScreen;
 
 /// The identity, streams, traffic and types of the selected node, for `height` lines.
@@ -27,7 +27,8 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
         glyphs.up,
         size(sum(|s| s.bytes_in)),
     );
-    if let Some((p50, p99)) = screen.ack_ms {
+    let ack_ms = screen.position().and_then(|at| screen.charts.rows.get(at.checked_sub(screen.top)?)?.ack_ms);
+    if let Some((p50, p99)) = ack_ms {
         traffic.push_str(&format!("  ack p50 {} p99 {}", millis(p50), millis(p99)));
     }
     if let Some((p50, p99)) = common.info.tap.and_then(|tap| tap.added_delay) {
@@ -47,7 +48,7 @@ pub(super) fn lines(screen: &OverviewScreen, common: &Common, height: usize) -> 
         let nack = cell.as_ref().and_then(|cell| cell.last_nack);
         let nack = nack.map(|(n, _)| format!("  last NACK #{}", n.0)).unwrap_or_default();
         let label = pad(&type_label(url.as_str()), 8);
-        vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref(), false), plain(nack)]
+        vec![span(format!(" {label} "), Role::Muted), state(common, cell.as_deref()), plain(nack)]
     }));
     lines
 }

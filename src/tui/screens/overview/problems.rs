@@ -6,7 +6,6 @@ use crate::engine::problems::ProblemFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
-use crate::tui::widgets::layout;
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
@@ -49,7 +48,7 @@ pub(super) fn problem_lines(common: &Common) -> impl Iterator<Item = ProblemLine
 fn columns(narrow: bool) -> [Column; 5] {
     [
         column("STATE", 7, 10, Cut::Head, 0),
-        column("AGE", 4, 6, Cut::Head, 0),
+        column("AGE", 6, 6, Cut::Head, 0),
         column("NODE", 8, if narrow { 12 } else { 24 }, Cut::Name, 0),
         column("TYPE", 4, 16, Cut::Name, 0),
         column("PROBLEM", 20, 400, Cut::Head, 0),
@@ -95,11 +94,16 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
 }
 
 /// Draws the list. Returns the position of the selected problem if the list has the focus.
-pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<Position> {
-    let (title, list) = layout::split(area, 1);
+pub(super) fn draw(
+    screen: &OverviewScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    area: Rect,
+    is_framed: bool,
+) -> Option<Position> {
     let listed = common.problems_listed().len();
     if listed == 0 {
-        canvas.rule(title, "problems and waits", "");
+        let list = canvas.pane(area, "problems and waits", "", false, is_framed);
         let none = if common.problems.is_empty() { " none" } else { " none in this scope" };
         canvas.text(list, none, Role::Muted);
         return None;
@@ -110,34 +114,35 @@ pub(super) fn draw(common: &Common, canvas: &mut Canvas, area: Rect) -> Option<P
     };
     let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let has_focus = common.pane == Pane::Second;
-    let is_selected = |line: &ProblemLine| line.index() == common.problem_index();
-    let at = lines.iter().position(is_selected).filter(|_| has_focus).unwrap_or(0);
+    // Without the focus, the bar is at the problem of the selected node.
+    let of_node = || screen.row().and_then(|row| common.worst.of_row(row));
+    let chosen = if has_focus { Some(common.problem_index()) } else { of_node() };
+    let is_chosen = |line: &ProblemLine| chosen == Some(line.index());
+    let at = lines.iter().position(is_chosen).unwrap_or(0);
+    let list = canvas.pane_area(area, is_framed);
     let height = usize::from(list.height).saturating_sub(1);
     let top = scroll(0, at, height, lines.len());
     let remark = match lines.len().saturating_sub(top + height) {
         0 => "Tab j next problem, Enter open".to_owned(),
         n => format!("{} below, Tab j next problem", text::plural(n as u64, "line")),
     };
-    canvas.rule(title, &heading, &remark);
+    canvas.pane(area, &heading, &remark, has_focus, is_framed);
     let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
     let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
     let columns = columns(area.width < 100);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
     let widths = table::widths(&columns, &rows, usize::from(inner.width));
-    canvas.line(inner, &table::titles(&columns, &widths));
+    canvas.line(inner, &table::titles(&columns, &widths, has_focus));
     let mut cursor = None;
     for ((area, line), row) in inner.rows().skip(1).zip(&shown).zip(&rows) {
         canvas.line(area, &table::fit(&columns, &widths, row, common.theme.glyphs()));
-        if has_focus && is_selected(line) {
+        if is_chosen(line) {
             let whole = Rect { x: list.x, width: list.width, ..area };
-            if cursor.is_none() {
-                canvas.text(whole, canvas.glyphs().selected, Role::Plain);
-                cursor = Some(whole.as_position());
-            }
-            canvas.select(whole);
+            canvas.cursor(whole, has_focus);
+            cursor = cursor.or(Some(whole.as_position()));
         }
     }
-    cursor
+    cursor.filter(|_| has_focus)
 }
 
 /// The title above the words of the chosen problem.
@@ -151,9 +156,14 @@ pub(super) fn detail_title(common: &Common) -> String {
     format!("{number}: {} {}", report::problem_place(problem), report::problem_word(problem).0)
 }
 
-/// All words of the chosen problem.
-pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usize) -> Vec<StyledLine> {
-    let Some(problem) = common.chosen_problem() else { return Vec::new() };
+/// All words of a problem, with the rules that were broken by its cause.
+pub(super) fn detail_lines(
+    problem: Option<&ProblemFact>,
+    rules: &[&'static str],
+    common: &Common,
+    width: usize,
+) -> Vec<StyledLine> {
+    let Some(problem) = problem else { return Vec::new() };
     let (_, role) = report::problem_word(problem);
     let mut lines = wrapped(&sentence(common, problem), role, width);
     let mut add = |label: &str, value: &str| {
@@ -166,7 +176,7 @@ pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usiz
     add("blame", problem.blame.word());
     let messages = problem.messages.iter().take(MAX_SHOWN_MESSAGES);
     add("messages", &messages.map(|n| format!("#{}", n.0)).collect::<Vec<_>>().join(" "));
-    add("rules", &screen.rules.join(", "));
+    add("rules", &rules.join(", "));
     add("more", &report::next_step(problem, &common.info.rerun));
     if let Some(quote) = problem.quote() {
         lines.extend(wrapped(&format!("\"{quote}\""), Role::Bad, width));

@@ -1,9 +1,11 @@
 //! The state of Overview: table and selection.
 
+use crate::engine::store::LineFact;
 use crate::present::report::Row;
 use crate::tui::widgets::list::scroll;
 use crate::wire::event::StreamId;
 
+use super::charts::OverviewCharts;
 use super::table::NodeTable;
 
 #[derive(Clone, Debug, Default)]
@@ -23,9 +25,9 @@ pub struct OverviewScreen {
     /// The first row on the screen.
     pub top: usize,
     pub is_unfolded: bool,
-    /// Median and 99th percentile of the time from response to verdict of the selected node, in
-    /// milliseconds.
-    pub ack_ms: Option<(f64, f64)>,
+    pub(super) charts: OverviewCharts,
+    /// The newest messages, if they are shown.
+    pub(super) newest: Vec<LineFact>,
     pub table: NodeTable,
 }
 

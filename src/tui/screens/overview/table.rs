@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
 use crate::present::report::{Row, Rows, severity};
-use crate::tui::common::{RefreshPolicy, Sort};
+use crate::tui::common::{RefreshPolicy, Sort, WorstProblems};
 use crate::tui::data::{AppliedFilter, Data, ViewTime};
 use crate::wire::event::{StreamId, TypeUrl};
 
@@ -89,6 +89,7 @@ impl NodeTable {
         filter: Option<&AppliedFilter>,
         wanted: TableKey,
         policy: RefreshPolicy,
+        worst: &WorstProblems,
     ) {
         self.is_behind = false;
         match self
@@ -106,12 +107,12 @@ impl NodeTable {
                     && self.streams >= MANY_STREAMS
                     && (aged || (policy.is_in_prompt && differs));
                 if differs && !(self.is_behind && policy.is_in_prompt) {
-                    self.derive(data, filter, key);
+                    self.derive(data, filter, key, worst);
                 }
             }
             None => {
                 self.read(data);
-                self.derive(data, filter, wanted);
+                self.derive(data, filter, wanted, worst);
             }
         }
     }
@@ -136,7 +137,13 @@ impl NodeTable {
         (self.all_streams, self.all_states, self.marks) = (streams, cells, data.client_marks());
     }
 
-    fn derive(&mut self, data: &dyn Data, filter: Option<&AppliedFilter>, key: TableKey) {
+    fn derive(
+        &mut self,
+        data: &dyn Data,
+        filter: Option<&AppliedFilter>,
+        key: TableKey,
+        worst: &WorstProblems,
+    ) {
         let cells = &self.all_states;
         let shown = |cell: &&Arc<SummaryFact>| {
             key.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
@@ -163,11 +170,14 @@ impl NodeTable {
         let mut folded = 0;
         if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded {
             let before = rows.len();
-            rows.retain(|row| row.rank() < severity(TypeState::Synced));
+            rows.retain(|row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some());
             folded = before - rows.len();
         }
         match key.sort {
-            Sort::Worst => {}
+            // In the order of the problems; closed nodes take part.
+            Sort::Worst => {
+                rows.sort_by_cached_key(|row| (worst.of_row(row).unwrap_or(usize::MAX), row.rank(), row.key));
+            }
             Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
             Sort::Newest => {
                 rows.sort_by_key(|row| {

@@ -4,8 +4,10 @@ use ratatui::layout::{Position, Rect};
 
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
+use crate::tui::screens::shared::{message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
 use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
 use crate::wire::text::plural;
 
@@ -19,28 +21,35 @@ pub(super) fn node_lines(screen: &OverviewScreen, common: &Common) -> usize {
     1 + none + table.rows.len() + 2 * usize::from(table.folded > 0)
 }
 
-/// The number of lines of the nodes, of the problems, and of the chosen problem if the list has the
-/// focus, with their titles.
-pub(super) fn wanted_lines(
-    screen: &OverviewScreen,
-    common: &Common,
-    layout: &Layout,
-) -> (usize, usize, Option<usize>) {
+/// The lines that the parts of the screen have content for, with their titles.
+pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &Layout) -> WantedLines {
     let titles = if common.problems.is_empty() { 1 } else { 2 };
-    let detail = (common.pane == Pane::Second && !common.problems.is_empty())
-        .then(|| 1 + detail_lines(screen, common, usize::from(layout.body.width)).len());
-    let problems = titles + problems::problem_lines(common).count().max(1);
-    (node_lines(screen, common), problems, detail)
+    let has_detail = common.pane == Pane::Second && !common.problems.is_empty();
+    let is_framed = is_framed(layout);
+    let width = usize::from(layout.body.width);
+    let width = if is_framed { width * 9 / 20 } else { width };
+    WantedLines {
+        nodes: node_lines(screen, common),
+        problems: titles + problems::problem_lines(common).count().max(1),
+        detail: (has_detail || is_framed).then(|| 1 + detail_lines(screen, common, width).len()),
+        has_charts: !common.clock.untimed && screen.charts.has_activity,
+    }
 }
 
-/// The lines about the chosen problem if its list has the focus, else about the selected node.
+/// The lines about the chosen problem if its list has the focus, else about the selected node and
+/// its worst problem.
 pub(super) fn detail_lines(screen: &OverviewScreen, common: &Common, width: usize) -> Vec<StyledLine> {
-    match common.pane {
-        Pane::Second => problems::detail_lines(screen, common, width),
-        Pane::Main => {
-            node::lines(screen, common, usize::MAX).iter().flat_map(|l| unfolded(l, width)).collect()
-        }
+    if common.pane == Pane::Second {
+        return problems::detail_lines(common.chosen_problem(), &screen.rules, common, width);
     }
+    let worst = screen.row().and_then(|row| common.worst.of_row(row));
+    let mut lines = problems::detail_lines(worst.and_then(|at| common.problems.get(at)), &[], common, width);
+    if !lines.is_empty() {
+        lines.push(vec![]);
+    }
+    let node = node::lines(screen, common, usize::MAX);
+    lines.extend(node.iter().flat_map(|line| unfolded(line, width)));
+    lines
 }
 
 /// A line of a label and words, wrapped.
@@ -63,41 +72,54 @@ pub(super) fn draw(
         return None;
     }
     if common.is_full_screen {
-        detail(screen, common, canvas, layout.body);
+        detail(screen, common, canvas, layout.body, false);
         return Some(layout.body.as_position());
     }
     let areas = screen.areas(common, layout);
-    let mut cursor = matrix::draw(screen, common, canvas, areas.nodes, layout);
-    if let Some(at) = problems::draw(common, canvas, areas.problems) {
+    let mut cursor = matrix::draw(screen, common, canvas, areas.nodes);
+    if let Some(at) = problems::draw(screen, common, canvas, areas.problems, areas.is_framed) {
         cursor = Some(at);
     }
-    detail(screen, common, canvas, areas.selected);
+    detail(screen, common, canvas, areas.selected, areas.is_framed);
+    newest(screen, common, canvas, areas.newest);
+    traffic::draw(canvas, areas.charts, &screen.charts.traffic, screen.charts.ack_ms);
     cursor
 }
 
 /// Draws the chosen problem if its list has the focus, else the selected node.
-fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect, is_framed: bool) {
     let is_problem = common.pane == Pane::Second;
     if area.height < 2 || (screen.row().is_none() && !is_problem) {
         return;
     }
-    let (title, rest) = layout::split(area, 1);
-    let lines = match is_problem || common.is_full_screen {
-        true => detail_lines(screen, common, usize::from(rest.width)),
-        false => node::lines(screen, common, usize::from(rest.height)),
+    let inner = canvas.pane_area(area, is_framed);
+    let lines = match is_problem || common.is_full_screen || is_framed {
+        true => detail_lines(screen, common, usize::from(inner.width)),
+        false => node::lines(screen, common, usize::from(inner.height)),
     };
     let name = match is_problem {
         true => problems::detail_title(common),
         false => format!("selected: {}", screen.row().map_or(String::new(), Row::full_name)),
     };
-    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height)) as u64;
+    let hidden = lines.len().saturating_sub(screen.scroll + usize::from(inner.height)) as u64;
     let remark = match (hidden, common.is_full_screen) {
         (0, _) => String::new(),
         (n, true) => format!("{} below, j", plural(n, "line")),
         (n, false) => format!("{} below, \\ full screen", plural(n, "line")),
     };
-    canvas.rule(title, &name, &remark);
-    canvas.lines(rest, &lines, screen.scroll);
+    canvas.pane(area, &name, &remark, common.is_full_screen, is_framed);
+    canvas.lines(inner, &lines, screen.scroll);
+}
+
+/// Draws the newest messages of all streams.
+fn newest(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    if area.height < 3 {
+        return;
+    }
+    let inner = canvas.pane(area, "newest messages", "3 timeline", false, true);
+    let rows: Vec<StyledLine> =
+        screen.newest.iter().map(|line| message_rows::cells(common, line, None, false)).collect();
+    table::draw(canvas, inner, &message_rows::columns(common, false), &rows, None, false);
 }
 
 fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
@@ -116,34 +138,89 @@ fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
 pub(crate) struct OverviewAreas {
     pub nodes: Rect,
     pub problems: Rect,
-    /// The selected node.
+    /// The chosen problem or the selected node.
     pub selected: Rect,
+    /// The newest messages, on a high terminal.
+    pub newest: Rect,
+    /// The last minutes.
+    pub charts: Rect,
+    /// Problems and evidence stand side by side in frames.
+    pub is_framed: bool,
+}
+
+/// The lines that parts of the screen have content for, with their titles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WantedLines {
+    pub nodes: usize,
+    pub problems: usize,
+    /// All words of the chosen problem or about the selected node, if they stand beside the list or
+    /// the list has the focus.
+    pub detail: Option<usize>,
+    pub has_charts: bool,
 }
 
 /// Lines about the selected node, with their rule.
 const SELECTED_NODE_LINES: u16 = 4;
+/// Columns from which on problems and evidence stand side by side.
+const FRAMED_WIDTH: u16 = 120;
+/// The fewest lines of the newest messages, with their frame.
+const MIN_NEWEST_LINES: u16 = 6;
 
-/// Divides the body for `rows` lines of nodes, `problems` lines of problems, and `detail` lines of
-/// the chosen problem if its list has the focus, all with their titles.
-pub(crate) fn areas(layout: &Layout, rows: usize, problems: usize, detail: Option<usize>) -> OverviewAreas {
+/// The lines of the charts in a body of this height.
+fn chart_lines(height: u16) -> u16 {
+    match height {
+        0..20 => 0,
+        20..25 => 2,
+        25..34 => 5,
+        34..46 => 8,
+        _ => 11,
+    }
+}
+
+/// Whether problems and evidence stand side by side.
+pub(super) fn is_framed(layout: &Layout) -> bool {
+    layout.body.width >= FRAMED_WIDTH && !layout.low
+}
+
+/// Columns of the charts.
+pub(super) fn charts_width(areas: &OverviewAreas) -> u16 {
+    traffic::charts_width(areas.charts)
+}
+
+/// Divides the body.
+pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
     let body = layout.body;
     let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
-    let selected = match detail {
-        _ if layout.wide => 0,
+    let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
+    let (body, charts) = layout::split(body, body.height - charts);
+    let nothing = Rect { height: 0, ..charts };
+    if is_framed(layout) {
+        let least = (want(wanted.problems) + 1).clamp(6, body.height / 2);
+        let room = body.height.saturating_sub(least + gap);
+        let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
+        let (_, rest) = layout::split(rest, gap);
+        // The frame of a list adds a line: its title is in the frame.
+        let lower = want(wanted.problems).saturating_add(1).max(want(wanted.detail.unwrap_or(0)) + 1);
+        let newest = rest.height.saturating_sub(lower);
+        let newest = if newest >= MIN_NEWEST_LINES { newest } else { 0 };
+        let (lower, newest) = layout::split(rest, rest.height - newest);
+        let left = lower.width * 11 / 20;
+        let problems = Rect { width: left, ..lower };
+        let selected = Rect { x: lower.x + left, width: lower.width - left, ..lower };
+        return OverviewAreas { nodes, problems, selected, newest, charts, is_framed: true };
+    }
+    let selected = match wanted.detail {
         Some(lines) => want(lines).min((body.height / 3).max(SELECTED_NODE_LINES)) + gap,
         None if layout.low => 0,
         None => SELECTED_NODE_LINES + gap,
     };
-    let least = want(problems).min(body.height / 3);
+    let least = want(wanted.problems).min(body.height / 3);
     let room = body.height.saturating_sub(selected + least + gap);
-    let (nodes, rest) = layout::split(body, want(rows).min(room));
+    let (nodes, rest) = layout::split(body, want(wanted.nodes).min(room));
     let (_, rest) = layout::split(rest, gap);
-    if layout.wide {
-        let (problems, selected) = layout::beside(rest, rest.width * 5 / 9);
-        return OverviewAreas { nodes, problems, selected };
-    }
-    let (problems, rest) = layout::split(rest, want(problems).min(rest.height.saturating_sub(selected)));
+    let (problems, rest) =
+        layout::split(rest, want(wanted.problems).min(rest.height.saturating_sub(selected)));
     let (_, selected) = layout::split(rest, gap);
-    OverviewAreas { nodes, problems, selected }
+    OverviewAreas { nodes, problems, selected, newest: nothing, charts, is_framed: false }
 }

@@ -19,6 +19,7 @@ use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::field;
 use crate::tui::widgets::theme::Glyphs;
+use crate::tui::widgets::{syntax, table};
 use crate::wire::text::{
     self, Keep, age, count, cut, cut_name, display_safe, pad, plural, shown_name, size, time_of_day_secs,
     type_label, wrap,
@@ -112,11 +113,6 @@ fn ttl(common: &Common, fact: &ResourceFact) -> String {
     left.map(|left| format!(" {} ttl", age(left))).unwrap_or_default()
 }
 
-/// The mark of the part that has the focus.
-fn mark(screen: &ResourcesScreen, common: &Common, focus: Focus) -> String {
-    if screen.focus == focus { format!("{} ", common.theme.glyphs().selected) } else { String::new() }
-}
-
 fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let (title, rest) = layout::split(area, 1);
     let glyphs = canvas.glyphs();
@@ -124,7 +120,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
     let version = (width / 5).clamp(5, 12);
     let room = width.saturating_sub(version + 17);
     let head = format!(" {}{}", pad("TYPE / NAME", room + 5), pad("VER", version + 1));
-    canvas.line(title, &[span(format!("{head}STATE"), Role::Muted)]);
+    canvas.line(title, &[span(format!("{head}STATE"), table::title_role(screen.focus == Focus::Tree))]);
     let mut at = None;
     for (row, shown) in rest.rows().zip(&screen.tree.window) {
         let line: StyledLine = match shown {
@@ -168,10 +164,7 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         };
         canvas.line(row, &line);
         if shown.place().is_some() && shown.place() == screen.tree.selected.as_ref() {
-            canvas.text(row, glyphs.selected, Role::Plain);
-            if screen.focus == Focus::Tree {
-                canvas.select(row);
-            }
+            canvas.cursor(row, screen.focus == Focus::Tree);
             at = Some(row.y);
         }
     }
@@ -224,20 +217,13 @@ fn side(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
             ("versions".to_owned(), detail.version_shown(), lines)
         }
     };
-    canvas.rule(title, &format!("{}{heading}", mark(screen, common, Focus::Side)), "");
+    canvas.heading(title, &heading, "", selected);
     let top = at.saturating_sub(height.saturating_sub(1));
     let chooses = detail.referrers.is_some() || !detail.versions.is_empty();
     for (i, (row, line)) in rest.rows().zip(lines.iter().skip(top)).enumerate() {
         canvas.line(row, line);
         if top + i == at && chooses {
-            canvas.text(
-                Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row },
-                canvas.glyphs().selected,
-                Role::Plain,
-            );
-            if selected {
-                canvas.select(row);
-            }
+            canvas.cursor(row, selected);
         }
     }
 }
@@ -299,8 +285,7 @@ fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         .or_else(|| Some(detail.fact.as_ref()?.version.as_ref()?.to_string()));
     let bytes = detail.fact.as_ref().map(|fact| size(fact.size)).unwrap_or_default();
     let heading = format!(
-        "{}{} {name} @{}  {bytes}  {}",
-        mark(screen, common, Focus::Body),
+        "{} {name} @{}  {bytes}  {}",
         type_label(place.type_url.as_str()),
         number.as_deref().unwrap_or("-"),
         detail.format().word()
@@ -311,7 +296,7 @@ fn body(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
         (_, variants) if variants > 1 => format!("{variants} variants on {} nodes", detail.holders.len() + 1),
         _ => format!("also on {more}"),
     };
-    canvas.rule(title, &heading, &remark);
+    canvas.heading(title, &heading, &remark, screen.focus == Focus::Body || common.is_full_screen);
     let about = name_lines(detail, common.theme.glyphs(), rest);
     let (area, rest) = layout::split(rest, u16::try_from(about.len()).unwrap_or(u16::MAX));
     canvas.lines(area, &about, 0);
@@ -348,7 +333,8 @@ fn lines(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: R
         let last = pieces.len() - 1;
         for (k, piece) in pieces.into_iter().enumerate() {
             let Some(row) = rows.next() else { return at };
-            let mut shown = vec![plain(format!(" {piece}"))];
+            let mut shown = vec![plain(" ")];
+            shown.extend(syntax::colored(&piece, detail.format()));
             if k == last {
                 shown.extend(notes(
                     screen,

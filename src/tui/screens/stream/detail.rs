@@ -11,7 +11,7 @@ use crate::tui::widgets::text::field;
 use crate::wire::event::Seq;
 use crate::wire::text::{self, count, latency, plural, size, time_of_day};
 
-use super::{StreamScreen, areas};
+use super::{StreamScreen, WantedLines, areas};
 
 /// Names listed in full. The rest of a longer list is counted.
 const MAX_LISTED_NAMES: usize = 200;
@@ -19,7 +19,7 @@ const MAX_LISTED_NAMES: usize = 200;
 /// The lines of the detail pane.
 pub(super) fn lines(screen: &StreamScreen, common: &Common) -> Vec<StyledLine> {
     let Some(layout) = common.layout() else { return Vec::new() };
-    let width = usize::from(areas(&layout, 2, 2).detail.width);
+    let width = usize::from(areas(&layout, WantedLines::default()).detail.width);
     if screen.is_node_open {
         return node_lines(screen, width);
     }

@@ -20,13 +20,18 @@ use crate::tui::screens::screen::{
 };
 use crate::tui::screens::shared::missing_answers::MissingAnswers;
 use crate::tui::screens::shared::pushes;
-use crate::tui::widgets::canvas::Canvas;
+use crate::tui::screens::shared::traffic::{self, Traffic};
+use crate::tui::widgets::canvas::{Canvas, Span, plain};
+use crate::tui::widgets::chart;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_lines, plain_row};
 use crate::tui::widgets::theme;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 use crate::wire::text;
+
+/// Cells of the bars of a type.
+const RECENT_CELLS: usize = 16;
 
 /// Streams of a session that the history shows, newest first.
 const MAX_CHAIN: usize = 50;
@@ -47,6 +52,10 @@ pub struct StreamScreen {
     brought: Option<ReconnectFact>,
     /// The stream and those that it continues, newest first.
     chain: Vec<StreamFact>,
+    /// The pushes of each state in the last minutes, as bars.
+    recent: Vec<Span>,
+    /// The last minutes of the selected type.
+    traffic: Traffic,
     /// The detail pane shows the node in place of the type.
     is_node_open: bool,
     /// The lines of the node, if it is shown.
@@ -77,6 +86,37 @@ impl StreamScreen {
         let Some(fact) = self.chain.first().filter(|_| self.is_node_open) else { return };
         let body = data.contents().and_then(|contents| contents.node(fact));
         self.node = node::lines(fact, body.as_ref());
+    }
+
+    /// Loads the last minutes of each type, and of the selected one.
+    fn load_recent(&mut self, common: &Common, data: &dyn Data, layout: &Layout) {
+        self.traffic = Traffic::default();
+        self.recent = vec![plain(""); self.states.len()];
+        let store = data.contents().map(|contents| contents.store());
+        let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else { return };
+        let (activity, window) = (&common.activity, common.chart_window());
+        let axis = activity.axis(window, RECENT_CELLS);
+        let recent = self.states.iter().map(|state| {
+            let cells = activity.of_type(store, state.stream, &state.type_url, axis);
+            chart::spark_text(common.theme, &traffic::pushes(&cells))
+        });
+        self.recent = recent.collect();
+        if let Some(state) = self.state() {
+            let (stream, type_url) = (state.stream, state.type_url.clone());
+            let axis = activity.axis(window, Traffic::cell_count(traffic::charts_width(layout.body)));
+            let cells = activity.of_type(store, stream, &type_url, axis);
+            self.traffic = Traffic { cells, cell: axis.cell(), span: axis.span() };
+        }
+    }
+
+    /// The lines that the parts of the screen have content for, with their titles.
+    fn wanted_lines(&self, detail: usize) -> WantedLines {
+        WantedLines {
+            lives: if self.chain.len() > 1 { self.chain.len() + 1 } else { 0 },
+            types: self.states.len() + 1,
+            detail: detail + 1,
+            has_charts: !self.traffic.cells.is_empty(),
+        }
     }
 
     /// Looks up why names of the selected type are missing.
@@ -158,9 +198,10 @@ impl Screen for StreamScreen {
         }
         self.explain(data);
         self.load_node(data);
+        self.load_recent(common, data, layout);
         let rows = self.states.len();
-        let detail = detail::lines(self, common).len() + 1;
-        let areas = areas(layout, rows + 1, detail);
+        let lines = detail::lines(self, common).len();
+        let (areas, detail) = (areas(layout, self.wanted_lines(lines)), lines + 1);
         let height = usize::from(areas.types.height).saturating_sub(1);
         self.top = scroll(self.top, self.position().unwrap_or(0), height, rows);
         self.scroll = self.scroll.min(detail.saturating_sub(usize::from(areas.detail.height)));
@@ -215,7 +256,7 @@ impl Screen for StreamScreen {
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
-        Some(plain_row(&view::stream_row(common, self.state()?)))
+        Some(plain_row(&view::stream_row(common, self.state()?, plain(""))))
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
@@ -230,24 +271,52 @@ impl Screen for StreamScreen {
 /// The areas of the screen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamAreas {
+    /// The lives of the streams, if there are several.
+    pub lives: Rect,
     pub types: Rect,
     /// The selected type.
     pub detail: Rect,
     pub history: Rect,
+    /// The last minutes of the selected type.
+    pub charts: Rect,
 }
 
-/// Divides the body for `rows` lines of types and `detail` lines about the selected one, both with
-/// their titles.
-pub(crate) fn areas(layout: &Layout, rows: usize, detail: usize) -> StreamAreas {
+/// The lines that parts of the screen have content for, with their titles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct WantedLines {
+    pub lives: usize,
+    pub types: usize,
+    pub detail: usize,
+    pub has_charts: bool,
+}
+
+/// The lines of the charts in a body of this height.
+fn chart_lines(height: u16) -> u16 {
+    match height {
+        0..26 => 0,
+        26..34 => 3,
+        34..46 => 8,
+        _ => 11,
+    }
+}
+
+/// Divides the body.
+pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
+    let body = layout.body;
     let want = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
     let gap = u16::from(!layout.low);
-    let (types, rest) = layout::split(layout.body, want(rows).min(layout.body.height / 2));
+    let charts = if wanted.has_charts { chart_lines(body.height) } else { 0 };
+    let (body, charts) = layout::split(body, body.height - charts);
+    let lives = want(wanted.lives).min((body.height / 4).max(3));
+    let (lives, rest) = layout::split(body, if wanted.lives > 0 { lives } else { 0 });
+    let (_, rest) = layout::split(rest, if lives.is_empty() { 0 } else { gap });
+    let (types, rest) = layout::split(rest, want(wanted.types).min(rest.height / 2));
     let (_, rest) = layout::split(rest, gap);
     if layout.wide {
         let (detail, history) = layout::beside(rest, rest.width * 5 / 9);
-        return StreamAreas { types, detail, history };
+        return StreamAreas { lives, types, detail, history, charts };
     }
-    let (detail, rest) = layout::split(rest, want(detail).min(rest.height.saturating_sub(4)));
+    let (detail, rest) = layout::split(rest, want(wanted.detail).min(rest.height.saturating_sub(4)));
     let (_, history) = layout::split(rest, gap);
-    StreamAreas { types, detail, history }
+    StreamAreas { lives, types, detail, history, charts }
 }

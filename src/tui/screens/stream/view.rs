@@ -7,6 +7,7 @@ use crate::engine::store::{StateFact, TypeState, Wildcard};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
+use crate::tui::screens::shared::{lifetimes, traffic};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
@@ -17,18 +18,19 @@ use crate::wire::text::{count, plural, type_label};
 use super::detail::millis;
 use super::{StreamScreen, detail, history};
 
-fn columns() -> [Column; 10] {
+fn columns() -> [Column; 11] {
     [
         column("TYPE", 4, 16, Cut::Name, 0),
-        column("STATE", 11, 22, Cut::Head, 0),
+        column("STATE", 16, 24, Cut::Head, 0),
         column("IN FORCE", 8, 24, Cut::Tail, 0),
         column("OFFERED", 7, 24, Cut::Tail, 0),
-        column("NONCE", 5, 16, Cut::Tail, 3),
-        column("SUBSCRIBED", 10, 20, Cut::Head, 5),
-        column("RESOURCES", 9, 16, Cut::Head, 6),
-        column("PUSHES", 6, 9, Cut::Head, 2),
-        column("ACK p50", 7, 9, Cut::Head, 4),
-        column("LAST", 4, 9, Cut::Head, 1),
+        column("NONCE", 5, 16, Cut::Tail, 4),
+        column("SUBSCRIBED", 10, 20, Cut::Head, 6),
+        column("RESOURCES", 9, 16, Cut::Head, 7),
+        column("PUSHES", 6, 9, Cut::Head, 3),
+        column("RECENT", 8, 24, Cut::Tail, 2),
+        column("ACK p50", 7, 9, Cut::Head, 5),
+        column("LAST", 10, 10, Cut::Head, 1),
     ]
 }
 
@@ -36,9 +38,9 @@ fn columns() -> [Column; 10] {
 /// the client.
 const APPLIED_COLUMN: usize = 7;
 
-fn with_applied(columns: [Column; 10]) -> Vec<Column> {
+fn with_applied(columns: [Column; 11]) -> Vec<Column> {
     let mut columns = columns.to_vec();
-    columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Cut::Head, 7));
+    columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Cut::Head, 8));
     columns
 }
 
@@ -51,8 +53,8 @@ fn applied_span(applied: Option<&AppliedDiff>) -> Span {
     }
 }
 
-/// The cells of a type, in the order of the columns.
-pub(super) fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
+/// The cells of a type, in the order of the columns. `recent` are its pushes in the last minutes.
+pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Vec<Span> {
     let muted = |text: Option<&str>| match text {
         Some(text) if !text.is_empty() => plain(text),
         _ => span("-", Role::Muted),
@@ -70,6 +72,7 @@ pub(super) fn stream_row(common: &Common, state: &StateFact) -> Vec<Span> {
             count(state.resources)
         }),
         plain(count(state.pushes)),
+        recent,
         plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),
         match state.last_push.as_ref().filter(|_| !common.clock.untimed) {
             Some(push) => plain(format!("{} ago", common.age(push.at))),
@@ -103,21 +106,28 @@ pub(super) fn draw(
         return None;
     }
     let lines = detail::lines(screen, common);
-    let areas = super::areas(layout, screen.states.len() + 1, lines.len() + 1);
+    let areas = super::areas(layout, screen.wanted_lines(lines.len()));
+    if !areas.lives.is_empty() {
+        let (title, rest) = layout::split(areas.lives, 1);
+        let remark = format!("{} newest first", canvas.glyphs().dot);
+        canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), remark.trim());
+        lifetimes::draw(canvas, common, rest, &screen.chain, None, false);
+    }
+    traffic::draw(canvas, areas.charts, &screen.traffic, screen.state().and_then(|state| state.ack_ms));
     let height = usize::from(areas.types.height.saturating_sub(1));
     let has_applied = screen.applied.iter().any(Option::is_some);
-    let row = |(state, applied): (&StateFact, &Option<AppliedDiff>)| {
-        let mut row = stream_row(common, state);
+    let row = |((state, applied), recent): ((&StateFact, &Option<AppliedDiff>), &Span)| {
+        let mut row = stream_row(common, state, recent.clone());
         if has_applied {
             row.insert(APPLIED_COLUMN, applied_span(applied.as_ref()));
         }
         row
     };
-    let rows = screen.states.iter().zip(&screen.applied).skip(screen.top).take(height);
+    let rows = screen.states.iter().zip(&screen.applied).zip(&screen.recent).skip(screen.top).take(height);
     let rows: Vec<StyledLine> = rows.map(row).collect();
     let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
     let columns = if has_applied { with_applied(columns()) } else { columns().to_vec() };
-    let cursor = table::draw(canvas, areas.types, &columns, &rows, selected);
+    let cursor = table::draw(canvas, areas.types, &columns, &rows, selected, !common.is_in_second_pane());
     let (title, rest) = layout::split(areas.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));
     let hidden = lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
@@ -133,7 +143,7 @@ pub(super) fn draw(
         None => label,
     };
     let label = if label.is_empty() { "no type asked for yet".to_owned() } else { label };
-    canvas.rule(title, &common.pane_title(label), opens);
+    canvas.heading(title, &label, opens, common.is_in_second_pane());
     canvas.lines(rest, &lines, screen.scroll);
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");

@@ -155,7 +155,8 @@ pub(super) fn draw(
         let top = at.saturating_sub(height.saturating_sub(1));
         let rows = screen.types.iter().skip(top).take(height);
         let rows: Vec<StyledLine> = rows.map(|of| type_row(of, layout.narrow)).collect();
-        let at = table::draw(canvas, areas.types, &columns, &rows, at.checked_sub(top));
+        let at =
+            table::draw(canvas, areas.types, &columns, &rows, at.checked_sub(top), common.pane == Pane::Main);
         cursor = at.map(|y| Position { x: areas.types.x, y });
         changes(screen, common, canvas, areas.changes);
         for row in areas.bar.rows() {
@@ -177,13 +178,13 @@ pub(super) fn draw(
     }
     let rows: Vec<StyledLine> = screen.window.iter().map(|row| name_row(common, row)).collect();
     let selected = screen.at.checked_sub(screen.top).filter(|_| !rows.is_empty());
-    let at = table::draw(canvas, areas.names, &columns, &rows, selected);
+    let at = table::draw(canvas, areas.names, &columns, &rows, selected, common.is_in_second_pane());
     if common.pane == Pane::Second || common.is_full_screen {
         cursor = at.map(|y| Position { x: areas.names.x, y });
     }
     let (title, rest) = layout::split(areas.detail, 1);
     let name = screen.row().map(|row| row.name.to_string()).unwrap_or_default();
-    canvas.rule(title, &common.pane_title(name), "Enter resource");
+    canvas.rule(title, &name, "Enter resource");
     canvas.lines(rest, &name_lines(screen, common, usize::from(rest.width)), 0);
     cursor
 }

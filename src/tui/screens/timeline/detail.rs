@@ -4,6 +4,7 @@ use crate::engine::store::{MessageFact, Wildcard};
 use crate::present::report::{self, Role};
 use crate::tui::common::Common;
 use crate::tui::widgets::canvas::{StyledLine, plain};
+use crate::tui::widgets::syntax;
 use crate::tui::widgets::text::field;
 use crate::wire::event::Dir;
 use crate::wire::text::{self, count, display_safe, latency, shown_name, size, wrap};
@@ -28,8 +29,17 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
             lines.map(|line| vec![plain(format!(" {line}"))]).collect()
         }
         (Some(body), _) => {
-            let from = |line: &String| line.chars().skip(screen.left).collect::<String>();
-            body.lines.iter().map(|line| vec![plain(format!(" {}", from(line)))]).collect()
+            let colored = screen.scroll..screen.scroll + syntax::MAX_COLORED_LINES;
+            let line = |(at, line): (usize, &String)| {
+                let shown: String = line.chars().skip(screen.left).collect();
+                let mut spans = vec![plain(" ")];
+                match colored.contains(&at) {
+                    true => spans.extend(syntax::colored(&shown, body.format)),
+                    false => spans.push(plain(shown)),
+                }
+                spans
+            };
+            body.lines.iter().enumerate().map(line).collect()
         }
         (None, Some(selected)) => message_lines(selected, width),
         (None, None) => Vec::new(),

@@ -34,8 +34,7 @@ pub(super) fn draw(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas
         let Some(row) = rows.next() else { break };
         canvas.line(row, &line(common, shown, lane));
         if Some(shown.row) == screen.selected {
-            canvas.text(row, glyphs.selected, Role::Plain);
-            canvas.select(row);
+            canvas.cursor(row, !common.is_in_second_pane());
             at = Some(row.y);
         }
     }

@@ -56,7 +56,7 @@ proptest! {
         messages in prop::collection::vec((msg(), 0usize..14, 0usize..11), 1..120),
         ascii in any::<bool>(),
     ) {
-        let mut model = model(80, 24, Theme { color: false, ascii, contrast: false });
+        let mut model = model(80, 24, Theme::MONO.with_ascii(ascii));
         model.common.info.client = ascii;
         for (message, rows, streams) in messages {
             update(&mut model, message, &part(rows, streams));
@@ -73,7 +73,7 @@ proptest! {
     #[test]
     fn random_keys_do_not_panic_over_contents(messages in prop::collection::vec(msg(), 1..80), ascii in any::<bool>()) {
         let source = ScriptedStore::gateway();
-        let mut model = model(100, 30, Theme { color: false, ascii, contrast: false });
+        let mut model = model(100, 30, Theme::MONO.with_ascii(ascii));
         for message in messages {
             update(&mut model, message, &source.data());
             let buffer = drawn(&model);

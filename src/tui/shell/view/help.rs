@@ -148,10 +148,8 @@ fn columns(layout: &Layout) -> (Rect, Rect) {
 }
 
 pub(crate) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
-    let third = layout.head[2];
-    canvas.text(third, &" ".repeat(usize::from(third.width)), Role::Plain);
-    canvas.text(third, &format!(" help: {}", model.screen.title()), Role::Title);
-    canvas.right(Rect { width: third.width - 1, ..third }, "generated from the key map", Role::Muted);
+    let title = format!("help: {}", model.screen.title());
+    canvas.heading(layout.head[3], &title, "generated from the key map", true);
     let scroll = scroll.min(last_scroll(model));
     let (first, second) = columns(layout);
     let (mut left, right) =

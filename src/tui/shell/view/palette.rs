@@ -31,7 +31,7 @@ pub(super) fn draw(
     } else {
         format!("fuzzy; {} history; Tab completes", glyphs.up)
     };
-    canvas.rule(title, ": command", &remark);
+    canvas.heading(title, ": command", &remark, true);
     let (prompt, list) = split(rest, 1);
     let safe = display_safe(input);
     let shown = cut(&safe, usize::from(prompt.width).saturating_sub(4), Keep::Tail, canvas.glyphs().cut);
@@ -58,8 +58,7 @@ pub(super) fn draw(
         canvas.line(doc_room, &[plain(format!("   {name} ")), plain(doc)]);
         canvas.right(Rect { width: row.width.saturating_sub(1), ..row }, &pad(&key, 7), Role::Key);
         if i + top == chosen && (i + top < found.len() || found.is_empty()) {
-            canvas.text(Rect { x: row.x + 1, width: 1, ..row }, canvas.glyphs().selected, Role::Plain);
-            canvas.select(row);
+            canvas.cursor(row, true);
         }
     }
     if found.is_empty() && !input.contains(' ') {

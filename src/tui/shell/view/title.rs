@@ -1,32 +1,75 @@
-//! The lines above a screen: source and mode, tabs, scope.
+//! The lines above a screen: source and mode, verdict, tabs, scope.
 
 use ratatui::layout::Rect;
 
+use crate::engine::problems::ProblemFact;
 use crate::present::report::{self, Role};
 use crate::tui::data::Mode;
+use crate::tui::input::command::Command;
+use crate::tui::input::keymap;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
+use crate::tui::widgets::theme::{self, Glyphs};
 use crate::wire::text::{self, count, plural, size, time_of_day_secs, type_label};
 
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) {
-    let [first, second, third] = layout.head;
+    let [first, second, third, fourth] = layout.head;
     source(model, canvas, layout, first);
-    canvas.line(second, &tabs(model, layout));
+    verdict(model, canvas, second);
+    canvas.line(third, &tabs(model, layout));
     let right = model.active().summary(&model.common, layout);
-    let room = usize::from(third.width).saturating_sub(text::width(&right) + 2);
-    let mut left = scope(model, layout);
-    // Without room, leaves out that nothing is filtered.
-    let fits = left.iter().map(|span| text::width(&span.text)).sum::<usize>() <= room;
-    if model.common.filter.is_none() && !fits {
-        left.truncate(3);
+    let room = usize::from(fourth.width).saturating_sub(text::width(&right) + 8);
+    let left = scope(model, layout, room);
+    canvas.rule(fourth, "", "");
+    let used = left.iter().map(|span| text::width(&text::display_safe(&span.text))).sum::<usize>() + 2;
+    let used = u16::try_from(used.min(room + 2)).unwrap_or(fourth.width);
+    let at = Rect { x: fourth.x + 2, width: used.min(fourth.width - 2), ..fourth };
+    canvas.text(at, &" ".repeat(usize::from(at.width)), Role::Plain);
+    canvas.line(Rect { x: at.x + 1, width: at.width - 1, ..at }, &left);
+    if !right.is_empty() {
+        canvas.right(Rect { width: fourth.width - 2, ..fourth }, &format!(" {right} "), Role::Muted);
     }
-    canvas.line(Rect { width: u16::try_from(room).unwrap_or(third.width), ..third }, &left);
-    canvas.right(Rect { width: third.width - 1, ..third }, &right, Role::Muted);
-    if !layout.low {
-        canvas.rule(Rect { y: third.y + 1, ..third }, "", "");
+}
+
+/// Draws the verdict about the source: its worst problem, or that there is none.
+fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
+    let (common, glyphs) = (&model.common, canvas.glyphs());
+    let mut verdict = report::verdict(&common.problems, &common.census, &common.clock, common.now);
+    let mut symbol = match verdict.problem.and_then(|at| common.problems.get(at)) {
+        Some(problem) => problem_symbol(problem, glyphs),
+        None if verdict.role == Role::Ok => glyphs.ok,
+        None => "-",
+    };
+    if common.info.is_opening() {
+        let read = common.info.read_percent.map(|percent| format!(": {percent}%")).unwrap_or_default();
+        symbol = glyphs.reading;
+        verdict.text = match common.problem_count() {
+            0 => format!("reading{read}; no problem in what has been read"),
+            _ => format!("reading{read}; so far {}", verdict.text),
+        };
+        verdict.role = if common.problem_count() == 0 { Role::Muted } else { verdict.role };
     }
+    let key = model.keys.key_of(Command::NextProblem).map_or("", |key| keymap::shown_key(key, glyphs));
+    let right = match verdict.more {
+        0 => String::new(),
+        more => format!("+{} more  ", count(more as u64)),
+    };
+    let key = if common.problem_count() > 0 { key } else { "" };
+    let used = u16::try_from(text::width(&right) + text::width(key) + 2).unwrap_or(area.width);
+    let room = Rect { width: area.width.saturating_sub(used), ..area };
+    let text = if common.theme.ascii { verdict.text.replace('×', "x") } else { verdict.text };
+    // Green is quiet.
+    let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
+    canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text, role)]);
+    let end = Rect { x: room.right(), width: area.right().saturating_sub(room.right() + 1), ..area };
+    canvas.right(end, &format!("{right}{key}"), Role::Key);
+}
+
+/// The symbol of a problem.
+fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
+    problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
 
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
@@ -34,14 +77,13 @@ fn tabs(model: &Model, layout: &Layout) -> StyledLine {
         let badge = model.screens.get(screen).badge(&model.common);
         let badge = if badge > 0 { format!(" {}", count(badge as u64)) } else { String::new() };
         let title = if layout.narrow { screen.short() } else { screen.title() };
-        let name = format!("{} {title}{badge}", screen.number());
-        if screen == model.screen {
-            span(format!("[{name}]"), Role::Title)
-        } else {
-            plain(format!(" {name} "))
+        let name = format!("{} {title}", screen.number());
+        match screen == model.screen {
+            true => [span(format!("[{name}"), Role::Key), span(badge, Role::Warn), span("]", Role::Key)],
+            false => [span(format!(" {name}"), Role::Muted), span(badge, Role::Warn), plain(" ")],
         }
     };
-    ScreenId::ALL.into_iter().map(tab).collect()
+    ScreenId::ALL.into_iter().flat_map(tab).collect()
 }
 
 /// Draws the source, and the state of source and recording.
@@ -111,36 +153,34 @@ fn mode(model: &Model) -> StyledLine {
     right
 }
 
-fn scope(model: &Model, layout: &Layout) -> StyledLine {
-    let dot = model.common.theme.glyphs().dot;
-    let mut stream = match model.common.scope.stream {
+/// Stream, type and filter, and the key that ends each.
+fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
+    let glyphs = model.common.theme.glyphs();
+    let stream = match model.common.scope.stream {
         None => "all streams".to_owned(),
         Some(stream) => {
             let node = model.node_of(stream);
             node.map_or_else(|| format!("#{}", stream.0), |node| format!("{node} #{}", stream.0))
         }
     };
-    if layout.narrow {
-        stream =
-            text::cut_name(&text::display_safe(&stream), 30, model.common.theme.glyphs().cut).into_owned();
-    }
+    let stream = text::display_safe(&stream).into_owned();
     let types = model.common.scope.type_url.as_ref();
     let types = types.map_or("all types".to_owned(), |url| type_label(url.as_str()));
-    let word = if layout.narrow { " " } else { " scope " };
+    let word = if layout.narrow { "" } else { "scope " };
     let narrowed = model.common.scope.type_url.is_some();
-    let mut line = vec![
-        span(word, Role::Muted),
-        plain(format!("{stream} {dot} ")),
+    let mut end = vec![
+        plain(format!(" {} ", glyphs.dot)),
         span(types, if narrowed { Role::Warn } else { Role::Plain }),
     ];
-    match &model.common.filter {
-        Some(filter) => {
-            line.push(span("     filter ", Role::Muted));
-            line.push(span(filter.text.as_str(), Role::Warn));
-            line.push(span("  (Esc clears)", Role::Muted));
-        }
-        None if !layout.narrow => line.push(span("     filter none", Role::Muted)),
-        None => {}
+    if let Some(filter) = &model.common.filter {
+        end.push(span("  filter ", Role::Muted));
+        end.push(span(filter.text.as_str(), Role::Warn));
+        end.push(span("  (Esc clears)", Role::Muted));
     }
+    let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
+    // The node is shortened, so that a type or a filter in force can be seen.
+    let stream = text::cut_name(&stream, room.saturating_sub(used + text::width(word)).max(12), glyphs.cut);
+    let mut line = vec![span(word, Role::Muted), plain(stream.into_owned())];
+    line.extend(end);
     line
 }

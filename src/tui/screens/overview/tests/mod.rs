@@ -77,8 +77,7 @@ fn overview_type_selected() {
 #[test]
 fn snapshots_without_colour_and_unicode() {
     assert_snapshot!("ascii_overview", screen_in(ASCII, &story(), "", 100, 30));
-    let mono = Theme { color: false, ascii: false, contrast: false };
-    assert_eq!(screen_in(mono, &story(), "", 100, 30), screen(&story(), "", 100, 30));
+    assert_eq!(screen_in(Theme::MONO, &story(), "", 100, 30), screen(&story(), "", 100, 30));
 }
 
 #[test]

@@ -1,69 +1,24 @@
-//! Styles by role, and symbols with their ASCII replacements. No fact is shown by colour alone.
+//! Symbols, and their ASCII replacements.
 
 use std::borrow::Cow;
-
-use ratatui::style::{Color, Modifier, Style};
 
 use crate::engine::store::TypeState;
 use crate::present::report::{Role, state_word};
 
-/// The styles of roles: foreground colours of the terminal's palette, or weight alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Theme {
-    pub color: bool,
-    pub ascii: bool,
-    /// Bright and bold styles instead of plain and dim ones.
-    pub contrast: bool,
-}
-
-impl Theme {
-    pub fn style(self, role: Role) -> Style {
-        let style = Style::new();
-        let weight = match role {
-            Role::Title | Role::Bad | Role::Key => style.add_modifier(Modifier::BOLD),
-            Role::Muted if !self.contrast => style.add_modifier(Modifier::DIM),
-            Role::Ok | Role::Pending | Role::Warn | Role::Changed | Role::Added | Role::Removed
-                if self.contrast =>
-            {
-                style.add_modifier(Modifier::BOLD)
-            }
-            Role::Wire => style.add_modifier(Modifier::REVERSED),
-            Role::AddedWord | Role::RemovedWord => style.add_modifier(Modifier::UNDERLINED),
-            _ => style,
-        };
-        if !self.color {
-            return weight;
-        }
-        let shade = |plain: Color, bright: Color| if self.contrast { bright } else { plain };
-        match role {
-            Role::Plain | Role::Title | Role::Muted => weight,
-            Role::Ok | Role::Added | Role::AddedWord => weight.fg(shade(Color::Green, Color::LightGreen)),
-            Role::Pending | Role::Key => weight.fg(shade(Color::Cyan, Color::LightCyan)),
-            Role::Warn | Role::Changed => weight.fg(shade(Color::Yellow, Color::LightYellow)),
-            Role::Bad | Role::Removed | Role::RemovedWord => weight.fg(shade(Color::Red, Color::LightRed)),
-            Role::Wire => weight.fg(shade(Color::Magenta, Color::LightMagenta)),
-        }
-    }
-
-    /// The style of the selected row.
-    pub fn selection(self) -> Style {
-        Style::new().add_modifier(Modifier::REVERSED)
-    }
-
-    pub fn glyphs(self) -> &'static Glyphs {
-        if self.ascii { &ASCII } else { &UNICODE }
-    }
-}
-
 /// The symbols. Each takes one cell, except arrows, folds and the cut mark in ASCII.
 #[derive(Debug)]
 pub struct Glyphs {
+    /// The selected row of the pane with the focus.
     pub selected: &'static str,
+    /// The selected row of another pane.
+    pub chosen: &'static str,
     pub request: &'static str,
     pub response: &'static str,
     pub answer: &'static str,
     pub cut: &'static str,
     pub rule: &'static str,
+    /// The rule of the pane with the focus.
+    pub focus_rule: &'static str,
     pub bar: &'static str,
     pub dot: &'static str,
     pub times: &'static str,
@@ -80,6 +35,10 @@ pub struct Glyphs {
     pub bad: &'static str,
     pub wait: &'static str,
     pub miss: &'static str,
+    /// A source that is being read.
+    pub reading: &'static str,
+    /// Streams of a client that end again and again.
+    pub again: &'static str,
     pub open: &'static str,
     pub folded: &'static str,
     /// The left end of the replay bar.
@@ -88,13 +47,21 @@ pub struct Glyphs {
     pub cursor: &'static str,
 }
 
+impl Glyphs {
+    pub(super) fn of(ascii: bool) -> &'static Glyphs {
+        if ascii { &ASCII } else { &UNICODE }
+    }
+}
+
 const UNICODE: Glyphs = Glyphs {
-    selected: "▸",
+    selected: "▌",
+    chosen: "▌",
     request: "→",
     response: "←",
     answer: "└",
     cut: "…",
     rule: "─",
+    focus_rule: "━",
     bar: "│",
     dot: "·",
     times: "×",
@@ -111,6 +78,8 @@ const UNICODE: Glyphs = Glyphs {
     bad: "✗",
     wait: "⋯",
     miss: "∅",
+    reading: "◐",
+    again: "↻",
     open: "▾",
     folded: "▸",
     track_left: "├",
@@ -120,11 +89,13 @@ const UNICODE: Glyphs = Glyphs {
 
 const ASCII: Glyphs = Glyphs {
     selected: ">",
+    chosen: "|",
     request: "->",
     response: "<-",
     answer: "`",
     cut: "..",
     rule: "-",
+    focus_rule: "=",
     bar: "|",
     dot: "-",
     times: "x",
@@ -141,6 +112,8 @@ const ASCII: Glyphs = Glyphs {
     bad: "x",
     wait: ".",
     miss: "0",
+    reading: "%",
+    again: "@",
     open: "[-]",
     folded: "[+]",
     track_left: "|",
@@ -192,26 +165,4 @@ pub(crate) struct StateMark {
 pub(crate) fn state_mark(state: TypeState, glyphs: &Glyphs) -> StateMark {
     let (word, role) = state_word(state);
     StateMark { symbol: symbol(state, glyphs), word, role }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn uses_no_colour_when_disabled() {
-        let theme = Theme { color: false, ascii: false, contrast: false };
-        for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
-            assert_eq!(theme.style(role).fg, None, "{role:?}");
-        }
-    }
-
-    #[test]
-    fn uses_no_background_and_no_blue() {
-        let theme = Theme { color: true, ascii: false, contrast: false };
-        for role in [Role::Ok, Role::Pending, Role::Warn, Role::Bad, Role::Wire, Role::Key, Role::Removed] {
-            assert_eq!(theme.style(role).bg, None, "{role:?}");
-            assert_ne!(theme.style(role).fg, Some(Color::Blue), "{role:?}");
-        }
-    }
 }

@@ -1,0 +1,98 @@
+//! Pushes, NACKs and answers of a source over time, for charts.
+//!
+//! [`Activity`] divides the whole time of a source into equal parts. [`RecentActivity`] follows a
+//! source, and keeps its last minutes.
+
+#![warn(missing_docs)]
+
+mod recent;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use crate::engine::store::{Exchange, MessageKind, Store};
+use crate::wire::event::StreamId;
+
+pub use recent::{Axis, RecentActivity, SPAN, STEP, Tally};
+
+/// Upper ends of the classes of latency; a last class has the rest.
+pub const LATENCY_CLASSES: [Duration; 9] = [
+    Duration::from_millis(1),
+    Duration::from_millis(3),
+    Duration::from_millis(10),
+    Duration::from_millis(30),
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+];
+
+/// Number of classes of latency.
+pub const LATENCY_CLASS_COUNT: usize = LATENCY_CLASSES.len() + 1;
+
+/// Returns the class of a latency.
+fn latency_class(latency: Duration) -> usize {
+    LATENCY_CLASSES.iter().position(|end| latency < *end).unwrap_or(LATENCY_CLASSES.len())
+}
+
+/// Whether a message is a push.
+fn is_push(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Push | MessageKind::Resend)
+}
+
+/// Returns the time from response to verdict, if the message is a verdict.
+fn verdict_latency(exchange: &Exchange) -> Option<Duration> {
+    exchange.latency.filter(|_| matches!(exchange.kind, MessageKind::Ack | MessageKind::Nack))
+}
+
+/// Counts of messages by equal parts of the time that a source covers.
+#[derive(Clone, Debug, Default)]
+pub struct Activity {
+    /// Pushes of all streams.
+    pub pushes: Vec<u64>,
+    /// NACKs of all streams.
+    pub nacks: Vec<u64>,
+    /// Times from response to verdict, by class.
+    pub latencies: [u64; LATENCY_CLASS_COUNT],
+    by_stream: HashMap<StreamId, Vec<u64>>,
+}
+
+impl Activity {
+    /// Counts the rows of a store in `parts` parts. All rows count for the first part of a source
+    /// without timestamps.
+    pub fn of(store: &Store, parts: usize) -> Activity {
+        let parts = parts.max(1);
+        let mut activity = Activity { pushes: vec![0; parts], nacks: vec![0; parts], ..Activity::default() };
+        let span = u128::from(store.now().0) + 1;
+        for exchange in (store.first_row()..store.rows()).filter_map(|row| store.exchange(row)) {
+            let part = (u128::from(exchange.at.0) * parts as u128 / span).min(parts as u128 - 1) as usize;
+            let add = |list: &mut Vec<u64>| list.iter_mut().skip(part).take(1).for_each(|slot| *slot += 1);
+            if is_push(exchange.kind) {
+                add(&mut activity.pushes);
+                add(activity.by_stream.entry(exchange.stream).or_insert_with(|| vec![0; parts]));
+            }
+            if exchange.kind == MessageKind::Nack {
+                add(&mut activity.nacks);
+            }
+            if let Some(latency) = verdict_latency(&exchange) {
+                let class = latency_class(latency);
+                activity.latencies.iter_mut().skip(class).take(1).for_each(|slot| *slot += 1);
+            }
+        }
+        activity
+    }
+
+    /// Returns the pushes of some streams.
+    pub fn pushes_of(&self, streams: impl Iterator<Item = StreamId>) -> Vec<u64> {
+        let mut sum = vec![0; self.pushes.len()];
+        for list in streams.filter_map(|stream| self.by_stream.get(&stream)) {
+            for (slot, number) in sum.iter_mut().zip(list) {
+                *slot += number;
+            }
+        }
+        sum
+    }
+}

@@ -1,0 +1,153 @@
+//! The verdict: one sentence about a source, from the list of its problems.
+
+use std::time::Duration;
+
+use crate::engine::problems::{Problem, ProblemFact, Urgency};
+use crate::wire::event::{Clock, Time};
+use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
+
+use super::warming::warming_kind;
+use super::{Role, end_words, problem, problem_client, problem_word};
+
+/// The clients of a source, for a verdict without a problem.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Census {
+    /// Clients with an open stream.
+    pub open: usize,
+    /// Clients whose streams have ended.
+    pub ended: usize,
+    /// The resources are from files, which have no clients.
+    pub is_file: bool,
+    /// The newest push of the last minutes.
+    pub last_push: Option<Time>,
+    /// The 99th percentile of the time from response to verdict, in milliseconds.
+    pub slow_answer_ms: Option<f64>,
+}
+
+/// One sentence about a source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The sentence.
+    pub text: String,
+    /// The role of the sentence.
+    pub role: Role,
+    /// The index of the problem that the sentence is about.
+    pub problem: Option<usize>,
+    /// The number of further problems.
+    pub more: usize,
+}
+
+impl Verdict {
+    fn new(text: impl Into<String>, role: Role) -> Verdict {
+        Verdict { text: text.into(), role, problem: None, more: 0 }
+    }
+}
+
+/// Returns the verdict about a source. `problems` are all problems, the worst first.
+pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Time) -> Verdict {
+    let wrong = problems.iter().filter(|fact| fact.is_wrong()).count();
+    if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
+        let text = headline(worst, clock);
+        return Verdict { text, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
+    }
+    let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
+    if let Some((at, first)) = pending().next() {
+        let text = format!("no problem; still in time: {}", headline(first, clock));
+        return Verdict { text, role: Role::Pending, problem: Some(at), more: pending().count() - 1 };
+    }
+    in_sync(problems.len(), census, clock, now)
+}
+
+/// `all 6 nodes in sync; last push 3s ago, 99% answered within 9ms`.
+fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> Verdict {
+    let mut text = match (census.open, census.ended) {
+        _ if census.is_file => "no problem in the resources".to_owned(),
+        (0, 0) => return Verdict::new("no stream yet", Role::Muted),
+        (0, ended) => format!("no problem; the streams of {} have ended", plural(ended as u64, "node")),
+        (1, 0) => "1 node in sync".to_owned(),
+        (open, 0) => format!("all {} nodes in sync", count(open as u64)),
+        (open, ended) => format!(
+            "{} in sync; the streams of {} have ended",
+            plural(open as u64, "node"),
+            plural(ended as u64, "node")
+        ),
+    };
+    if let Some(at) = census.last_push.filter(|_| !clock.untimed && census.open > 0) {
+        text.push_str(&format!("; last push {} ago", age(now.since(at))));
+        if let Some(time) = census.slow_answer_ms.and_then(|ms| Duration::try_from_secs_f64(ms / 1e3).ok()) {
+            text.push_str(&format!(", 99% answered within {}", latency(time)));
+        }
+    }
+    if over > 0 {
+        text.push_str(&format!("; {} over", plural(over as u64, "problem")));
+    }
+    Verdict::new(text, Role::Ok)
+}
+
+/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42; 41 in force:
+/// reviews: connect_timeout …`.
+fn headline(fact: &ProblemFact, clock: &Clock) -> String {
+    let (client, sentence) = (problem_client(fact), problem(fact, clock));
+    let mut text = match sentence.strip_prefix("client ") {
+        Some(rest) => format!("{client} {rest}"),
+        None => format!("{client}: {sentence}"),
+    };
+    if let Some(quote) = fact.quote() {
+        text.push_str(&format!(": {}", brief_error(quote)));
+    }
+    text
+}
+
+/// Returns an error text in one line, without the words that every such text begins with.
+pub fn brief_error(text: &str) -> String {
+    let text = text.trim();
+    let heads = ["Error adding/updating ", "xDS response validation errors: ", "error parsing "];
+    let text = heads.iter().find_map(|head| text.strip_prefix(head)).unwrap_or(text);
+    let end = text.char_indices().nth(200).map_or(text.len(), |(at, _)| at);
+    text.get(..end).unwrap_or(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Returns what is wrong with a client, in a few words beside its name: `CDS 42 refused`.
+pub fn problem_reason(fact: &ProblemFact) -> String {
+    let label = type_label(fact.type_url.as_str());
+    let more = |more: usize| if more > 0 { format!(" +{}", count(more as u64)) } else { String::new() };
+    let text = match &fact.problem {
+        Problem::Refused(refused) => format!("{label} {} refused", refused.version),
+        Problem::StillRefused(refused) => {
+            format!("{label} {} still refused{}", shown_name(&refused.first.name), more(refused.more))
+        }
+        Problem::Unanswered { version, is_polling: true, .. } => format!("no poll since {label} {version}"),
+        Problem::Unanswered { version, .. } => format!("owes an answer to {label} {version}"),
+        Problem::Warming(warming) => {
+            let kind = warming_kind(warming.first.kind);
+            format!("{kind} {} warms{}", shown_name(&warming.first.name), more(warming.more))
+        }
+        Problem::Owed(owed) => match owed.names.first() {
+            Some(name) => {
+                let others = owed.names.len() - 1 + owed.more;
+                format!("waits for {label} {}{}", shown_name(name), more(others))
+            }
+            None => format!("waits for {label}"),
+        },
+        Problem::Unreachable(peer) => peer.reason.to_string(),
+        Problem::Failing(failing) => end_words(&failing.end),
+        Problem::OwedAtEnd(_) => "an answer was owed at the end".to_owned(),
+        Problem::NotApplied(unapplied) => {
+            format!("{label} {} not applied", count(unapplied.missing + unapplied.differing))
+        }
+        Problem::Broken(broken) => broken.rule.id.to_owned(),
+    };
+    if fact.is_guess() { format!("{text}?") } else { text }
+}
+
+/// Returns how often the streams of a client have ended, and at which interval: `4 in 20m, 5s`.
+/// `None` unless the problem is about that.
+pub fn problem_lives(fact: &ProblemFact, clock: &Clock) -> Option<String> {
+    let Problem::Failing(failing) = &fact.problem else { return None };
+    let times = count(failing.count);
+    if clock.untimed || failing.count < 2 {
+        return Some(times);
+    }
+    let every = failing.period.map(|every| format!(", {}", period(every))).unwrap_or_default();
+    Some(format!("{times} in {}{every}", age(failing.last.since(failing.first))))
+}

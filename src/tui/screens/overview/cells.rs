@@ -1,0 +1,110 @@
+//! The cells of a node: states, stream, and what is wrong.
+
+use std::time::Duration;
+
+use crate::engine::store::{SummaryFact, TypeState};
+use crate::present::report::{self, Role, Row};
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Span, marked, plain, span};
+use crate::tui::widgets::theme;
+use crate::wire::event::Variant;
+use crate::wire::text::{count, latency, pad};
+
+/// Columns of an age in one unit, so that columns keep their widths while ages change.
+const AGE_WIDTH: usize = 4;
+
+/// The cells of a row as text: node, variant, one per type, and what is wrong.
+pub(super) fn overview_row(common: &Common, row: &Row) -> Vec<Span> {
+    let mut cells = vec![name(row), span(row.variant.map_or("opaque", Variant::word), Role::Muted)];
+    cells.extend(row.cells.iter().map(|cell| state(common, cell.as_deref())));
+    cells.push(reason(common, row));
+    cells
+}
+
+/// The name of a node.
+pub(super) fn name(row: &Row) -> Span {
+    let is_gone = row.is_closed() || row.variant.is_none();
+    span(row.title(), if is_gone { Role::Muted } else { Role::Plain })
+}
+
+/// The symbol, word and age of a state: `✗ NACK×3 8s`, `∅ MISS 1/119 22s`.
+pub(super) fn state(common: &Common, cell: Option<&SummaryFact>) -> Span {
+    let glyphs = common.theme.glyphs();
+    let Some(cell) = cell else { return span("- idle", Role::Muted) };
+    let theme::StateMark { symbol, role, .. } = theme::state_mark(cell.state, glyphs);
+    let words = report::state_text(cell.state, cell, glyphs.times);
+    match cell.state {
+        TypeState::Idle => span(format!("{symbol} {words}"), role),
+        TypeState::Synced => marked(format!("{symbol} {words} {}", age(common, cell)), role, Role::Muted),
+        _ => span(format!("{symbol} {words} {}", age(common, cell)), role),
+    }
+}
+
+/// The state in few columns: `✓ 21s`, `✗ NACK×3`, `∅ 1/119`, with the age of a problem if wanted.
+pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age: bool) -> Span {
+    let glyphs = common.theme.glyphs();
+    let Some(cell) = cell.filter(|cell| cell.state != TypeState::Idle) else {
+        return span(glyphs.dot, Role::Muted);
+    };
+    let mark = theme::state_mark(cell.state, glyphs);
+    let age = pad(&age(common, cell), AGE_WIDTH);
+    let words = report::state_text(cell.state, cell, glyphs.times);
+    let text = match (cell.state, with_age) {
+        // Green is quiet.
+        (TypeState::Synced, _) => return marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
+        (TypeState::Closed, _) => {
+            let last = cell.last_state.unwrap_or(cell.state);
+            let symbol = theme::state_mark(last, glyphs).symbol;
+            let word = if report::is_problem(last) { report::state_word(last).0 } else { "" };
+            return span(format!("{symbol} {word}"), Role::Muted);
+        }
+        (TypeState::Miss, false) if cell.overdue > 0 && cell.overdue <= cell.names => {
+            format!("{} {}/{}", mark.symbol, count(cell.overdue), count(cell.names))
+        }
+        (_, false) => format!("{} {words}", mark.symbol),
+        (_, true) => format!("{} {words} {age}", mark.symbol),
+    };
+    span(text, mark.role)
+}
+
+fn age(common: &Common, cell: &SummaryFact) -> String {
+    common.short_age(report::age_from(cell.state, cell.since, cell.last_nack.map(|(_, at)| at)))
+}
+
+/// The stream of a node: variant and age, or how often streams have ended.
+pub(super) fn stream(common: &Common, row: &Row) -> Span {
+    let glyphs = common.theme.glyphs();
+    let worst = common.worst.of_row(row).and_then(|at| common.problems.get(at));
+    let lives = worst.and_then(|problem| Some((problem, report::problem_lives(problem, &common.clock)?)));
+    if let Some((problem, lives)) = lives {
+        return span(format!("{} {lives}", glyphs.again), report::problem_word(problem).1);
+    }
+    let newest = row.streams.last();
+    match (newest.and_then(|stream| stream.closed), row.variant) {
+        (Some(at), _) if row.is_closed() => span(format!("closed {}", common.short_age(at)), Role::Muted),
+        (_, None) => span("opaque", Role::Muted),
+        (_, Some(variant)) => {
+            let age = newest.map(|stream| common.short_age(stream.opened)).unwrap_or_default();
+            span(format!("{} {age}", variant.word()), Role::Muted)
+        }
+    }
+}
+
+/// What is wrong with a node, in a few words.
+pub(super) fn reason(common: &Common, row: &Row) -> Span {
+    if let Some(problem) = common.worst.of_row(row).and_then(|at| common.problems.get(at)) {
+        let text = report::problem_reason(problem);
+        return span(text, report::problem_word(problem).1);
+    }
+    if row.variant.is_none() {
+        return span(row.opaque(), Role::Muted);
+    }
+    let end = row.streams.last().filter(|_| row.is_closed()).and_then(|stream| stream.end.as_ref());
+    end.map_or(plain(""), |end| span(report::end_words(end), Role::Muted))
+}
+
+/// Median and 99th percentile of the answers.
+pub(super) fn answers(ack_ms: Option<(f64, f64)>) -> [String; 2] {
+    let time = |ms: f64| Duration::try_from_secs_f64(ms / 1e3).map_or("-".to_owned(), latency);
+    ack_ms.map_or(["-".to_owned(), "-".to_owned()], |(p50, p99)| [time(p50), time(p99)])
+}

@@ -1,0 +1,67 @@
+//! The charts of Overview: the last minutes of each node that is shown, and of all.
+
+use crate::engine::activity::Tally;
+use crate::present::report::Row;
+use crate::tui::common::Common;
+use crate::tui::data::Data;
+use crate::tui::screens::shared::traffic::Traffic;
+use crate::wire::event::StreamId;
+
+/// The newest streams of a node whose answers are measured.
+const MAX_MEASURED_STREAMS: usize = 16;
+/// The number of streams up to which the answers of all are measured.
+const MAX_STREAMS: usize = 64;
+/// Cells of the sparkline of a node.
+const ROW_CELLS: usize = 24;
+
+/// The last minutes of one node.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowChart {
+    /// The tally of each cell; `None` before the start of the source.
+    pub cells: Vec<Option<Tally>>,
+    /// Pushes in all cells.
+    pub pushes: u64,
+    /// Median and 99th percentile of the time from response to verdict, in milliseconds.
+    pub ack_ms: Option<(f64, f64)>,
+}
+
+/// The last minutes of the nodes on the screen, and of all.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OverviewCharts {
+    pub rows: Vec<RowChart>,
+    pub traffic: Traffic,
+    /// Median and 99th percentile of all answers.
+    pub ack_ms: Option<(f64, f64)>,
+    /// The source has timestamps and messages.
+    pub has_activity: bool,
+}
+
+/// Median and 99th percentile of the newest streams of a node.
+fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
+    let newest = row.streams.iter().rev().take(MAX_MEASURED_STREAMS);
+    data.ack_ms(&newest.map(|stream| stream.stream).collect::<Vec<_>>())
+}
+
+/// Returns the charts of some rows, and of all streams in `cells` cells.
+pub(super) fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
+    let (activity, window) = (&common.activity, common.chart_window());
+    let store = data.contents().map(|contents| contents.store());
+    let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else {
+        let rows = rows.iter().map(|row| RowChart { ack_ms: answers(data, row), ..RowChart::default() });
+        return OverviewCharts { rows: rows.collect(), ..OverviewCharts::default() };
+    };
+    let axis = activity.axis(window, ROW_CELLS);
+    let chart = |row: &Row| {
+        let cells = activity.of_streams(store, row.all_streams(), axis);
+        let pushes = cells.iter().flatten().map(|tally| u64::from(tally.pushes)).sum();
+        RowChart { cells, pushes, ack_ms: answers(data, row) }
+    };
+    let all = activity.axis(window, cells);
+    let open: Vec<StreamId> = store.open_stream_ids().take(MAX_STREAMS).collect();
+    OverviewCharts {
+        rows: rows.iter().map(chart).collect(),
+        traffic: Traffic { cells: activity.total(all), cell: all.cell(), span: all.span() },
+        ack_ms: data.ack_ms(&open),
+        has_activity: true,
+    }
+}

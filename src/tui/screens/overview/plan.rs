@@ -1,0 +1,128 @@
+//! The widths of the columns of Overview.
+
+use crate::present::report::Row;
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::Span;
+use crate::wire::text::{self, type_label};
+
+use super::cells;
+use super::state::OverviewScreen;
+
+/// The widest name of a node; on a narrow terminal less.
+const NODE_WIDTHS: [usize; 2] = [34, 16];
+/// The narrowest and the widest sparkline.
+const SPARK_WIDTHS: [usize; 2] = [8, 24];
+/// Columns of the number of pushes beside the sparkline.
+const PUSHES_WIDTH: usize = 5;
+/// Columns of the median and of the 99th percentile.
+pub(super) const ANSWER_WIDTH: usize = 5;
+/// The width that the reason is given before other columns.
+const REASON_WIDTHS: [usize; 2] = [14, 30];
+/// The narrowest and the widest column of the stream.
+const STREAM_WIDTHS: [usize; 2] = [8, 22];
+/// The narrowest column of a type: `✓ 59s `.
+const MIN_TYPE_WIDTH: usize = 6;
+
+/// The columns that are shown, and their widths. A width of 0 leaves a column out.
+pub(super) struct Plan {
+    pub node: usize,
+    /// The widths of the types that are shown.
+    pub types: Vec<usize>,
+    /// The number of types hidden on the left and on the right.
+    pub hidden: (usize, usize),
+    /// States have their ages.
+    pub with_age: bool,
+    pub spark: usize,
+    pub has_answers: bool,
+    pub stream: usize,
+    pub reason: usize,
+}
+
+/// The title of a type's column, marked if the column is selected.
+pub(super) fn type_title(screen: &OverviewScreen, at: usize) -> String {
+    let label = screen.table.types.get(at).map_or(String::new(), |url| type_label(url.as_str()));
+    if screen.column == at + 1 { format!("[{label}]") } else { label }
+}
+
+/// The state cells of a row.
+pub(super) fn states(common: &Common, row: &Row, with_age: bool) -> Vec<Span> {
+    row.cells.iter().map(|cell| cells::brief_state(common, cell.as_deref(), with_age)).collect()
+}
+
+/// The widths of all types.
+fn type_widths(screen: &OverviewScreen, common: &Common, rows: &[&Row], with_age: bool) -> Vec<usize> {
+    let title = |at| text::width(&type_title(screen, at)).max(MIN_TYPE_WIDTH);
+    let mut widths: Vec<usize> = (0..screen.table.types.len()).map(title).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(states(common, row, with_age)) {
+            *width = (*width).max(text::width(&cell.text));
+        }
+    }
+    widths
+}
+
+/// Divides `room` columns for these rows. The reason is the last to shrink.
+pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room: usize) -> Plan {
+    let widest = |of: &dyn Fn(&Row) -> Span| {
+        rows.iter().map(|row| text::width(&text::display_safe(&of(row).text))).max().unwrap_or(0)
+    };
+    let is_narrow = room < 98;
+    let node = widest(&cells::name).clamp(8, NODE_WIDTHS[usize::from(is_narrow)]);
+    let reason = widest(&|row| cells::reason(common, row)).max(6);
+    let stream = widest(&|row| cells::stream(common, row)).clamp(STREAM_WIDTHS[0], STREAM_WIDTHS[1]);
+    let has_charts = screen.charts.has_activity;
+    let spark = if has_charts { SPARK_WIDTHS[0] + PUSHES_WIDTH + 1 } else { 0 };
+    let answers = 2 * (ANSWER_WIDTH + 1);
+    let sum = |widths: &[usize]| node + 1 + widths.iter().map(|width| width + 1).sum::<usize>();
+
+    let ages = type_widths(screen, common, rows, true);
+    let wanted = REASON_WIDTHS[1].min(reason);
+    let with_age = sum(&ages) + wanted + spark + answers + stream + 1 <= room;
+    let all = if with_age { ages } else { type_widths(screen, common, rows, false) };
+    let least = REASON_WIDTHS[0].min(reason);
+    let (mut left, mut right) = (0, 0);
+    while sum(&all[left..all.len() - right]) + least > room && left + right + 1 < all.len() {
+        // Hides a type on the right, unless that is the selected one.
+        if screen.column >= all.len() - right && screen.column > left + 1 { left += 1 } else { right += 1 }
+    }
+    let types = all[left..all.len() - right].to_vec();
+    let mut rest = room.saturating_sub(sum(&types));
+    let mut plan = Plan {
+        node,
+        types,
+        hidden: (left, right),
+        with_age,
+        spark: 0,
+        has_answers: false,
+        stream: 0,
+        reason: 0,
+    };
+    let least = least.max(if is_narrow { wanted } else { wanted.min(20) });
+    let mut take = |cost: usize| {
+        let fits = cost > 0 && rest >= cost + least;
+        rest -= if fits { cost } else { 0 };
+        fits
+    };
+    plan.spark = if take(spark) { SPARK_WIDTHS[0] } else { 0 };
+    plan.has_answers = take(answers);
+    plan.stream = if take(stream + 1) { stream } else { 0 };
+    if plan.spark > 0 {
+        let more = rest.saturating_sub(reason.min(60)).min(SPARK_WIDTHS[1] - SPARK_WIDTHS[0]);
+        plan.spark += more;
+        rest -= more;
+    }
+    plan.reason = rest;
+    plan
+}
+
+impl Plan {
+    /// Columns of sparkline and number of pushes.
+    pub(super) fn pushes(&self) -> usize {
+        if self.spark > 0 { self.spark + PUSHES_WIDTH } else { 0 }
+    }
+
+    /// The column of the sparkline within a row.
+    pub(super) fn spark_start(&self) -> usize {
+        self.node + 1 + self.types.iter().map(|width| width + 1).sum::<usize>()
+    }
+}

@@ -1,0 +1,73 @@
+//! Messages as rows of a table.
+
+use std::time::Duration;
+
+use crate::engine::store::LineFact;
+use crate::present::report::{self, Role};
+use crate::tui::common::Common;
+use crate::tui::widgets::canvas::{Span, plain, span};
+use crate::tui::widgets::table::{Column, Cut, column};
+use crate::wire::event::Dir;
+use crate::wire::text::{latency, size, time_of_day, type_label};
+
+/// The default message size limit of gRPC clients. Larger messages are marked.
+const GRPC_MESSAGE_LIMIT_BYTES: u64 = 4 << 20;
+
+/// The columns; without the node, if all messages are of one stream.
+pub(crate) fn columns(common: &Common, of_one: bool) -> [Column; 12] {
+    let glyphs = common.theme.glyphs();
+    let node = if of_one { 0 } else { 24 };
+    [
+        column("#", 5, 12, Cut::Tail, 0),
+        column("TIME", 12, 14, Cut::Head, 0),
+        column(glyphs.delta, 8, 10, Cut::Head, 2),
+        column("NODE", node.min(10), node, Cut::Name, 0),
+        column("", glyphs.request.chars().count(), 2, Cut::Head, 0),
+        column("TYPE", 4, 12, Cut::Name, 0),
+        column("KIND", 12, 24, Cut::Head, 0),
+        column("VER", 4, 16, Cut::Tail, 0),
+        column("NONCE", 5, 12, Cut::Tail, 3),
+        column("RESOURCES", 9, 24, Cut::Head, 5),
+        column("SIZE", 8, 9, Cut::Head, 1),
+        column("LAT", 5, 8, Cut::Head, 4),
+    ]
+}
+
+/// The cells of a message, in the order of the columns. `delta` is the time since the message
+/// before.
+pub(crate) fn cells(common: &Common, fact: &LineFact, delta: Option<Duration>, of_one: bool) -> Vec<Span> {
+    let glyphs = common.theme.glyphs();
+    let (arrow, type_name) = match fact.dir {
+        Some(Dir::Req) => (glyphs.request, type_label(fact.type_url.as_str())),
+        Some(Dir::Resp) => (glyphs.response, type_label(fact.type_url.as_str())),
+        None => ("", String::new()),
+    };
+    let node = match of_one {
+        true => String::new(),
+        false => common.client_name(fact.node.as_deref(), fact.stream),
+    };
+    let large = fact.size > GRPC_MESSAGE_LIMIT_BYTES;
+    let delta = delta.filter(|_| !common.clock.untimed);
+    let (kind, role) = report::kind(fact, glyphs.answer);
+    vec![
+        span(fact.n.map_or("-".to_owned(), |n| n.0.to_string()), Role::Muted),
+        plain(time_of_day(fact.at, common.clock, &common.zone)),
+        span(delta.map(report::delta).unwrap_or_default(), Role::Muted),
+        plain(node),
+        plain(arrow),
+        plain(type_name),
+        span(kind, role),
+        plain(fact.version.to_string()),
+        plain(fact.nonce.to_string()),
+        plain(report::resources(fact)),
+        span(
+            if fact.n.is_none() {
+                String::new()
+            } else {
+                format!("{}{}", size(fact.size), if large { "!" } else { "" })
+            },
+            if large { Role::Warn } else { Role::Plain },
+        ),
+        plain(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
+    ]
+}
