@@ -152,7 +152,8 @@ pub(super) fn store_with_seed(
     offline::say(&folded.notices, global, io);
     let mut store = None;
     let folded = folded.map(|until| store = Some(until.into_store()));
-    let store = store.expect("the fold has a store");
+    let mut store = store.expect("the fold has a store");
+    store.find_unreadable(&folded.schema);
     say_dropped(&store, args, global, io);
     Ok((store, folded))
 }

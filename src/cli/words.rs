@@ -40,6 +40,14 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
 
 /// Names the state of a resource; a NACK of its newest content comes first, with what is in force.
 pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
+    let (text, role) = state_of_readable(fact);
+    match fact.is_unreadable && fact.state != ResourceState::Waiting {
+        true => (format!("{text}, {}", report::UNREADABLE), Role::Bad),
+        false => (text, role),
+    }
+}
+
+fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     let word = fact.state.word();
     if let Some(refused) = report::RefusedState::of(fact) {
         return (refused.text(), refused.role);

@@ -10,7 +10,7 @@ use crate::schema::links::{OtherSource, SourceKind};
 use crate::wire::event::{Kind, Time};
 use crate::wire::text::{count, display_safe, shown_name};
 
-use super::report::{RefusedState, gap_duration, unanswered_update};
+use super::report::{RefusedState, UNREADABLE, gap_duration, unanswered_update};
 
 /// Returns the colour of a node, a name that both languages know.
 fn color(state: &NodeState) -> &'static str {
@@ -81,7 +81,8 @@ fn lines(node: &GraphNode) -> [String; 3] {
         (state, _) => state.word().to_owned(),
     };
     let source = node.other_source.as_ref().map(other_source);
-    let state = [Some(state), source].into_iter().flatten().filter(|part| !part.is_empty());
+    let unreadable = node.is_unreadable.then(|| UNREADABLE.to_owned());
+    let state = [Some(state), unreadable, source].into_iter().flatten().filter(|part| !part.is_empty());
     let state = state.collect::<Vec<_>>().join(", ");
     let state = if node.is_orphan() && node.state != NodeState::Orphan {
         format!("{state}, not referenced")
@@ -374,6 +375,7 @@ mod tests {
             kind,
             name: name.into(),
             state: NodeState::Ready,
+            is_unreadable: false,
             version: None,
             in_force: None,
             stream: None,

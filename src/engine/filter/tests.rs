@@ -94,6 +94,7 @@ fn resource() -> ResourceFact {
         acked_version: None,
         state: ResourceState::Present,
         is_stream_down: false,
+        is_unreadable: false,
         has_older: false,
         refused: true,
         refusal: None,

@@ -57,6 +57,8 @@ pub struct GraphNode {
     pub state: NodeState,
     /// The newest version that was sent.
     pub version: Option<Arc<str>>,
+    /// Whether the newest content cannot be decoded as its type.
+    pub is_unreadable: bool,
     /// The version that the client uses. `None` if nothing is in force.
     pub in_force: Option<Arc<str>>,
     /// The stream of the resource. `None` if only referred to.
@@ -226,6 +228,7 @@ impl Graph {
             content: if warms { fact.content } else { fact.content_in_use() },
             unanswered: UnansweredUpdate::of(&fact).filter(|_| !warms),
             refused: RefusedUpdate::of(&fact),
+            is_unreadable: fact.is_unreadable,
             version: fact.version,
             in_force: fact.in_force.map(|known| known.version),
             stream: Some(fact.stream),
@@ -332,6 +335,7 @@ impl Graph {
             kind: link.kind,
             name: key.1,
             state: NodeState::NotAsked,
+            is_unreadable: false,
             version: None,
             in_force: None,
             stream: None,

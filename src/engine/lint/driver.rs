@@ -122,6 +122,9 @@ impl Lint {
     }
 
     fn inspect_entry(&mut self, catalog: &mut Catalog, id: BlobId, reads_links: bool) {
+        if catalog.is_malformed(id) {
+            catalog.note_unreadable(id);
+        }
         let Some(payload) = catalog.entry(id).payload else { return };
         let source = &mut self.source;
         let links = self.options.links.as_ref().filter(|_| reads_links && !source.graphs.knows(payload));
@@ -136,7 +139,14 @@ impl Lint {
                 source.constraint_violations.clear();
                 source.inspected.clear();
             }
-            source.constraint_violations.insert(payload, constraints(&any).map(Arc::from));
+            let violations = constraints(&any);
+            let type_url = catalog.text(catalog.entry(payload).type_url);
+            let name = type_url.rsplit('/').next().unwrap_or_default();
+            let is_known = self.options.types.as_ref().is_some_and(|known| known(name));
+            source.constraint_violations.insert(payload, violations.map(Arc::from));
+            if is_known && source.constraint_violations.get(&payload).is_some_and(Option::is_none) {
+                catalog.note_unreadable(payload);
+            }
         }
         if let Some(links) = links {
             let references = links(&any);

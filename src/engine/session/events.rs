@@ -371,12 +371,12 @@ mod tests {
         let mut record = TtlRecord::default();
         let change =
             |n, ttl: Option<u64>| TtlChange { n: Seq(n), at: Time(n), ttl: ttl.map(Duration::from_secs) };
-        let to = Duration::from_secs(10);
-        assert_eq!(record.set(change(1, Some(10)), false), Some(EventKind::TtlSet { to }));
+        let (short, long) = (Duration::from_secs(10), Duration::from_secs(20));
+        assert_eq!(record.set(change(1, Some(10)), false), Some(EventKind::TtlSet { to: short }));
         assert_eq!(record.set(change(2, Some(10)), true), None);
-        let (from, to) = (Duration::from_secs(10), Duration::from_secs(20));
-        assert_eq!(record.set(change(3, Some(20)), true), Some(EventKind::TtlChanged { from, to }));
-        assert_eq!(record.set(change(4, None), false), Some(EventKind::TtlRemoved { from: to }));
+        let changed = EventKind::TtlChanged { from: short, to: long };
+        assert_eq!(record.set(change(3, Some(20)), true), Some(changed));
+        assert_eq!(record.set(change(4, None), false), Some(EventKind::TtlRemoved { from: long }));
         assert_eq!((record.heartbeats, record.last_heartbeat), (2, Some(Time(3))));
         for n in 5..50 {
             record.set(change(n, Some(n)), false);

@@ -193,6 +193,13 @@ impl Responses {
         self.items.iter().rev().find(|response| response.version.as_str() == version)
     }
 
+    /// Whether exactly one remembered response has a version, after one with another version.
+    pub(crate) fn is_sent_once(&self, version: &str) -> bool {
+        let has_version = |response: &&Response| response.version.as_str() == version;
+        let is_newer = self.items.front().is_some_and(|first| !has_version(&first));
+        is_newer && self.items.iter().filter(has_version).count() == 1
+    }
+
     pub(crate) fn last(&self) -> Option<&Response> {
         self.items.back()
     }

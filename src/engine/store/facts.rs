@@ -368,6 +368,8 @@ pub struct ResourceFact {
     pub refusal: Option<RefusalFact>,
     /// The content in force. `None` if the client uses nothing yet, or if that is not known.
     pub in_force: Option<InForceFact>,
+    /// Whether the newest content cannot be decoded as its type.
+    pub is_unreadable: bool,
     /// Whether the client has not answered the newest content yet.
     pub is_unanswered: bool,
     /// The source of the information that the resource is absent.

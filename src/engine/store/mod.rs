@@ -20,6 +20,7 @@ mod missing_answer;
 mod owed_at_end;
 mod pending_name;
 mod query;
+mod readability;
 mod refused_by;
 mod row_note;
 mod rows;

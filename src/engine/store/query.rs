@@ -361,8 +361,7 @@ impl Store {
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
         let refusal = self.refusal_fact(track, name);
-        // The client drops a resource at the end of its time to live (docs/protocol.md#g-02).
-        let in_force = track.in_force(&self.catalog, name).filter(|_| state != ResourceState::Expired);
+        let in_force = self.used_in_state(track, name, state);
         let in_force = in_force.map(|entry| self.in_force_fact(&entry));
         let has_content = in_force.as_ref().is_some_and(|known| known.content == content);
         let is_pending = slot.is_some_and(|slot| slot.is_present() && track.responses.is_pending(slot.order));
@@ -381,6 +380,7 @@ impl Store {
             has_older: track.is_owed_anew(name, slot),
             refused: refusal.as_ref().is_some_and(|refusal| refusal.is_named),
             is_unanswered: is_pending && refusal.is_none() && !has_content,
+            is_unreadable: slot.and_then(|slot| slot.blob).is_some_and(|id| self.catalog.is_unreadable(id)),
             refusal,
             in_force,
             absent_by,

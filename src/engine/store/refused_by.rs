@@ -99,10 +99,20 @@ impl Store {
 
     /// Returns the resource that the client uses under a name, unless its time to live is over.
     pub(crate) fn used_by_client(&self, track: &Track, name: Sym) -> Option<ResourceEntry> {
-        let in_force = track.in_force(&self.catalog, name)?;
         let slot = track.sent.get(&self.catalog, name);
         let (state, _) = track.resource_state(&self.catalog, name, slot.as_ref(), self.now(), self.limits());
-        (state != ResourceState::Expired).then_some(in_force)
+        self.used_in_state(track, name, state)
+    }
+
+    /// Returns the resource that the client uses under a name whose state is known: the client drops
+    /// a resource at the end of its time to live (docs/protocol.md#g-02).
+    pub(super) fn used_in_state(
+        &self,
+        track: &Track,
+        name: Sym,
+        state: ResourceState,
+    ) -> Option<ResourceEntry> {
+        track.in_force(&self.catalog, name).filter(|_| state != ResourceState::Expired)
     }
 
     fn refused_fact(&self, stream: &Stream, track: &Track, first: First) -> RefusedBy {

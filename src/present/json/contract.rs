@@ -427,6 +427,7 @@ const RESOURCE: &[Field] = &[
         "the refused push with the newest content, or with the removal",
     ),
     field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
+    field(Maybe, "unreadable", Bool, "the newest content cannot be decoded as its type"),
     field(Maybe, "stream_down", Bool, "the client has the resource, and its stream is closed"),
     field(Always, "origin", words!(Origin), "why the resource was sent"),
     known(Always, "hash", Text, "content hash: equal within one source for equal content"),

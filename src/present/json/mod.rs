@@ -483,6 +483,7 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
         );
     }
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
+    out.some("unreadable", fact.is_unreadable.then_some(true));
     out.some("stream_down", fact.is_stream_down.then_some(true));
     out.put("origin", fact.origin.word());
     out.put("hash", fact.hash.as_deref());

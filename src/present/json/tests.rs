@@ -226,6 +226,7 @@ fn resource_has_fields_in_order() {
         acked_version: None,
         state: ResourceState::Absent,
         is_stream_down: false,
+        is_unreadable: false,
         has_older: false,
         refused: true,
         refusal: Some(RefusalFact {

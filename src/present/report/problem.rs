@@ -257,7 +257,7 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         None => {}
     }
     if let Some(unreadable) = owed.unreadable {
-        text.push_str(&format!("; #{} cannot be read", unreadable.0));
+        text.push_str(&format!("; #{} {}", unreadable.0, super::UNREADABLE));
     }
     if let Some(limit) = owed.limit {
         text.push_str(&format!(" (limit {}s)", limit.as_secs_f64()));

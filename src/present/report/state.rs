@@ -10,6 +10,9 @@ use super::Role;
 /// The word for a stream that has closed, and for the resources that its client keeps meanwhile.
 pub const CLOSED: &str = "closed";
 
+/// The words for a message or a resource that cannot be decoded as its type.
+pub const UNREADABLE: &str = "cannot be read";
+
 /// States of a type, and what they mean.
 pub const STATES: [(TypeState, &str); 10] = [
     (TypeState::Synced, "the client accepted the last push"),

@@ -123,10 +123,13 @@ pub enum MessageBody {
 }
 
 impl MessageBody {
-    /// Returns the HTTP status of a response that ends a poll without a message.
-    pub(super) fn refused_with(&self) -> Option<u16> {
+    /// Returns the HTTP status and the text of a response that ends a poll without a message.
+    pub(super) fn refused_with(&self) -> Option<(u16, &str)> {
         match self {
-            MessageBody::Response(response) => response.http.filter(|http| !matches!(http, 200 | 304)),
+            MessageBody::Response(response) => {
+                let http = response.http.filter(|http| !matches!(http, 200 | 304));
+                http.map(|http| (http, response.http_text.as_str()))
+            }
             MessageBody::Request(_) | MessageBody::Raw(..) => None,
         }
     }
@@ -190,6 +193,8 @@ pub struct ScriptResponse {
     pub errors: Vec<(String, String)>,
     /// The HTTP status of a REST response other than 200. All but 304 end the stream.
     pub http: Option<u16>,
+    /// The body of such a response, after `http=503`.
+    pub http_text: String,
 }
 
 /// One entry of a response's resources.

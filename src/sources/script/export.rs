@@ -186,8 +186,9 @@ impl<'a> ScriptExporter<'a> {
                     let stream = Some(number);
                     let status = http_status(end).filter(|_| live.stream.variant == Variant::Rest);
                     self.items.push(match status {
-                        Some(http) => {
-                            let response = ScriptResponse { http: Some(http), ..ScriptResponse::default() };
+                        Some((http, http_text)) => {
+                            let http = Some(http);
+                            let response = ScriptResponse { http, http_text, ..ScriptResponse::default() };
                             Statement::Message { at, stream, body: MessageBody::Response(response) }
                         }
                         None => Statement::End { at, stream, end: ending(end) },
@@ -269,11 +270,14 @@ fn stream(number: u32, open: &Open) -> Option<ScriptStream> {
     Some(ScriptStream { number, variant, ty, transport, profile: open.profile, method: None })
 }
 
-/// Returns the HTTP status that ended a poll, if the response had no body.
-fn http_status(end: &End) -> Option<u16> {
+/// Returns the HTTP status that ended a poll, and the body of the response.
+fn http_status(end: &End) -> Option<(u16, String)> {
     let (_, text) = end.status.as_ref()?;
-    let status = text.strip_prefix("HTTP status ")?.parse().ok()?;
-    (*end == end_of_status(status, b"") && !matches!(status, 200 | 304)).then_some(status)
+    let text = text.strip_prefix("HTTP status ")?;
+    let (status, body) = text.split_once(": ").unwrap_or((text, ""));
+    let status = status.parse().ok()?;
+    let is_whole = *end == end_of_status(status, body.as_bytes()) && !matches!(status, 200 | 304);
+    is_whole.then(|| (status, body.to_owned()))
 }
 
 fn ending(end: &End) -> StreamEnd {

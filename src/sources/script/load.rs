@@ -148,8 +148,8 @@ impl<'a> Loader<'a> {
             Statement::Message { at, stream, body } => {
                 self.time.step(*at);
                 let number = stream.unwrap_or(self.last_opened);
-                if let Some(status) = body.refused_with() {
-                    let end = self.catalog.clean_end(end_of_status(status, b""));
+                if let Some((status, text)) = body.refused_with() {
+                    let end = self.catalog.clean_end(end_of_status(status, text.as_bytes()));
                     return Ok(Some(self.frame(number, FramePayload::End(Box::new(end)))));
                 }
                 let what = match self.message(number, body)? {

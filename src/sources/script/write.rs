@@ -289,6 +289,10 @@ fn response(it: &ScriptResponse, out: &mut String) {
     pairs("errors", &it.errors, out);
     if let Some(http) = it.http {
         put(out, format_args!(" http={http}"));
+        if !it.http_text.is_empty() {
+            out.push(' ');
+            quoted(&it.http_text, out);
+        }
     }
 }
 

@@ -47,6 +47,8 @@ pub struct Catalog {
     recent: BodyCache,
     /// Pairs of payloads with different bytes and equal meaning.
     pub(super) same: RefCell<HashSet<(BlobId, BlobId), DenseHash>>,
+    /// Contents that cannot be decoded as their type.
+    pub(super) unreadable: HashSet<BlobId, DenseHash>,
     /// Names that equal an earlier name in another spelling, with the earlier one.
     pub(super) spellings: HashMap<Sym, Sym, DenseHash>,
     /// Names that messages have had so far and that may have several spellings.
@@ -95,6 +97,7 @@ impl Catalog {
             totals: ContentTotals::default(),
             recent: BodyCache::default(),
             same: RefCell::default(),
+            unreadable: HashSet::default(),
             spellings: HashMap::default(),
             spelled: HashSet::default(),
             redact,
@@ -230,6 +233,27 @@ impl Catalog {
     /// Whether [`note_same`](Catalog::note_same) was called with this pair.
     pub fn is_noted_same(&self, a: BlobId, b: BlobId) -> bool {
         self.same.borrow().contains(&(a, b))
+    }
+
+    /// Whether an entry, or its payload, is not even an `Any`.
+    pub fn is_malformed(&self, id: BlobId) -> bool {
+        let is_other = |id: BlobId| matches!(self.blob(id).form, BlobForm::Other);
+        match &self.blob(id).form {
+            BlobForm::Wrapper { wrapper, .. } => wrapper.payload.is_some_and(is_other),
+            _ => is_other(id),
+        }
+    }
+
+    /// Records that an entry, or its payload, cannot be decoded as its type.
+    pub fn note_unreadable(&mut self, id: BlobId) {
+        self.unreadable.insert(id);
+    }
+
+    /// Whether an entry, or its payload, is known to be undecodable.
+    pub fn is_unreadable(&self, id: BlobId) -> bool {
+        let is_known = |id: &BlobId| self.unreadable.contains(id);
+        !self.unreadable.is_empty()
+            && (is_known(&id) || self.entry(id).payload.as_ref().is_some_and(is_known))
     }
 
     /// Returns the stored body; for a wrapper the bytes around its payload.

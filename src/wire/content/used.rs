@@ -96,6 +96,7 @@ impl Catalog {
         self.last_type = None;
         self.names.retain(|id, _| used.has_blob(*id));
         self.run_names = self.names.values().map(|run| run.len()).sum();
+        self.unreadable.retain(|id| used.has_blob(*id));
         self.same.borrow_mut().retain(|(a, b)| used.has_blob(*a) && used.has_blob(*b));
         self.spelled.retain(|name| used.has_name(*name));
         self.spellings.retain(|name, _| used.has_name(*name));

@@ -21,24 +21,11 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use crate::engine::session::key;
-use crate::wire::content::BlobId;
 use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
-    let types = ctx.options.types.as_ref();
-    let is_known = |type_url: Sym| {
-        let name = catalog.text(type_url).rsplit('/').next().unwrap_or_default();
-        types.is_some_and(|known| known(name))
-    };
-    let is_unreadable = |id: &&BlobId| {
-        let entry = catalog.entry(**id);
-        let Some(payload) = entry.payload else { return false };
-        // The check of constraints has tried to read the resource.
-        let checked = ctx.source_state.constraint_violations.get(&payload);
-        checked.is_some_and(Option::is_none) && is_known(entry.type_url)
-    };
-    let unreadable = response.view.resources.blobs().iter().filter(is_unreadable);
+    let unreadable = response.view.resources.blobs().iter().filter(|id| catalog.is_unreadable(**id));
     let mut names: Vec<Sym> =
         response.scan.unreadable.iter().chain(unreadable).map(|id| key(catalog, *id)).collect();
     names.sort_unstable();

@@ -2,7 +2,9 @@
 //!
 //! Why: A client polls one request at a time, so that a nonce is not needed; with two polls the
 //! responses cannot be told apart. A poll without a version may come from another process with
-//! the same node, and a poll after 1 s may be a retry: neither is reported.
+//! the same node, and a poll after 1 s may be a retry: neither is reported. A poll within 1 s, or
+//! with a version that another process may have, is a note; only a version that was sent once, in
+//! two polls within 100 ms, is certain.
 //!
 //! Example:
 //! ```text
@@ -10,7 +12,9 @@
 //! >
 //! < v=1 [A]
 //! > v=1
-//! > v=1
+//! < v=2 [A~2]
+//! > v=2
+//! > v=2
 //! ```
 //!
 //! Advice: Wait for the response, or close the connection, before the next poll.
@@ -32,6 +36,9 @@ use crate::wire::event::{Dir, Seq, Time, Variant};
 /// Wait after which a client may have given up on a poll: the default `request_timeout` of Envoy.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// Wait after which a client with a short timeout may have given up on a poll.
+const SHORT_RETRY_AFTER: Duration = Duration::from_millis(100);
+
 /// Pending polls to remember.
 const MAX_PENDING_POLLS: usize = 64;
 
@@ -51,13 +58,19 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     if before.is_some_and(|(_, sent)| at.since(sent) >= RETRY_AFTER) {
         // A client that gave up on a poll does not read its response.
         open.retain(|poll| poll.0 != ctx.track_index);
-    } else if let Some((before, _)) = before
+    } else if let Some((before, sent)) = before
         && has_version
         && is_single_process(ctx, request)
         && ctx.has_all_since(before)
     {
         let text = "poll sent before the previous poll was answered".to_owned();
-        ctx.report(&RULE, FindingDraft { text, evidence: &[before], ..FindingDraft::default() });
+        // A process that began before the recording has the first version too.
+        let version = request.sotw().map_or("", |sotw| sotw.version_info.as_str());
+        let is_certain = at.since(sent) < SHORT_RETRY_AFTER && request.track.responses.is_sent_once(version);
+        let severity = (!is_certain).then_some(Severity::Info);
+        let evidence = &[before][..];
+        let found = FindingDraft { text, evidence, severity, guess: !is_certain, ..FindingDraft::default() };
+        ctx.report(&RULE, found);
     }
     if ctx.stream_state.open_polls.len() < MAX_PENDING_POLLS {
         ctx.stream_state.open_polls.push_back((ctx.track_index, seq, at));

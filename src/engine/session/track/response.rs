@@ -168,10 +168,10 @@ impl Track {
             xdstp::note_spellings(ctx.catalog, push.removed.iter().copied().chain(errors));
         }
         for name in push.removed {
-            if self.is_unknown(ctx.catalog, *name) {
+            let canonical = self.canonical(ctx.catalog, *name);
+            if self.is_unknown(ctx.catalog, canonical) {
                 unknown_removals.push(*name);
                 // The client ignores the removal (docs/protocol.md#f-27).
-                let canonical = self.canonical(ctx.catalog, *name);
                 self.carried.claims.decide(canonical, ClaimOutcome::Removed);
                 continue;
             }
@@ -285,9 +285,8 @@ impl Track {
         out
     }
 
-    /// Whether the client neither has, nor had, nor wants the name.
+    /// Whether the client neither has, nor had, nor wants a canonical name.
     fn is_unknown(&self, catalog: &Catalog, name: Sym) -> bool {
-        let name = self.canonical(catalog, name);
         let slot = self.sent.get(catalog, name);
         slot.is_none() && !self.covers(catalog, name, None) && self.waiting.get(name).is_none()
     }

@@ -144,6 +144,10 @@ impl MessageFields<'_> {
                 "http" => {
                     http_at = mark;
                     out.http = Some(lexer.number("an HTTP status")?);
+                    let has_body = !matches!(out.http, Some(200 | 304));
+                    if has_body && !lexer.at_end() && lexer.peek() == Some('"') {
+                        out.http_text = lexer.word("the text of the response")?.text;
+                    }
                 }
                 "type" => self.type_field(lexer)?,
                 _ => return self.raw(lexer, mark, Dir::Resp),

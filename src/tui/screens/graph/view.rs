@@ -232,6 +232,9 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         text.push_str(&format!("   {below} below, {}", pending_states(pending_below(screen, node))));
     }
     let mut out = vec![span(text, role(&node.state))];
+    if node.is_unreadable {
+        out.push(span(format!("   {}", report::UNREADABLE), Role::Bad));
+    }
     if let Some(words) = screen.endpoints.get(&id) {
         out.push(span(format!("   {words}"), Role::Muted));
     }

@@ -60,6 +60,9 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
         (None, _) => {}
     }
     match fact.state {
+        ResourceState::Present if fact.is_unreadable => {
+            span(format!("{} {}", glyphs.bad, report::UNREADABLE), Role::Bad)
+        }
         ResourceState::Present if is_warming => span(format!("{} warming", glyphs.wait), Role::Warn),
         ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
         _ if fact.is_stream_down => span(format!("{} {}", glyphs.ok, report::CLOSED), Role::Muted),

@@ -111,6 +111,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
             span(format!("{} glob, members {members}", glyphs.ok), Role::Ok)
         }
         ResourceState::Empty => span(format!("{} glob, empty{by}", glyphs.miss), Role::Muted),
+        ResourceState::Present if fact.is_unreadable => {
+            span(format!("{} {version} {}", glyphs.bad, report::UNREADABLE), Role::Bad)
+        }
         ResourceState::Present if row.is_warming => {
             span(format!("{} {version} warming", glyphs.wait), Role::Warn)
         }
