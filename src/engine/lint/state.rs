@@ -138,6 +138,8 @@ pub(super) struct TrackState {
     /// Warming resources that were reported, with the response that started to warm them:
     /// `docs/protocol.md#h-04`.
     pub(super) reported_warming: SymMap<Seq>,
+    /// Resources that were reported because the client had not requested what they need.
+    pub(super) reported_unrequested: SymMap<Seq>,
     /// References to entries in lists: `docs/protocol.md#k-15`.
     pub(super) entry_references: BTreeSet<EntryReference>,
     /// The newest push above the default receive limit, and the finding about it.

@@ -5,13 +5,19 @@ use std::time::Duration;
 use bytes::Bytes;
 use twox_hash::XxHash3_64;
 
+use crate::engine::session::locators::LOCATOR;
 use crate::engine::session::{Name, glob_matches, is_glob};
 use crate::engine::store::{ResourceState, StateFact, Store, StreamFact};
 use crate::wire::discovery::encode::{ResourceFields, encode_any, put_entry};
 use crate::wire::event::{Kind, StreamId, TypeUrl, Variant};
+use crate::wire::pb::Fields;
 
 use super::faults::Faults;
 
+/// The field `type_url` of an `Any`.
+const TYPE_URL: u32 = 1;
+/// The end of the type URLs of list collections.
+const COLLECTION: &[u8] = b"Collection";
 /// The type of the wrapper of a resource with a TTL in SotW (docs/protocol.md#g-08).
 const WRAPPER: &str = "type.googleapis.com/envoy.service.discovery.v3.Resource";
 
@@ -67,6 +73,13 @@ impl SnapshotResource {
     /// Creates a resource without aliases and TTL. An empty version is derived from the content.
     pub fn new(version: String, any: Bytes) -> SnapshotResource {
         SnapshotResource { version, any, aliases: Vec::new(), ttl: None, incomplete: false }
+    }
+
+    /// Whether only a wrapper can name the resource: redirects and list collections have no name of
+    /// their own (docs/protocol.md#k-12, docs/protocol.md#k-27).
+    fn needs_wrapper(&self) -> bool {
+        let type_url = Fields::new(&self.any).map_while(Result::ok).find(|field| field.number == TYPE_URL);
+        type_url.is_some_and(|url| url.bytes() == LOCATOR.as_bytes() || url.bytes().ends_with(COLLECTION))
     }
 }
 
@@ -195,7 +208,7 @@ impl Type {
 
     /// Appends a resource as an entry of a response.
     fn put(&self, (name, resource): (&Arc<str>, &SnapshotResource), form: EntryForm, out: &mut Vec<u8>) {
-        if form.delta || (form.has_ttls && resource.ttl.is_some()) {
+        if form.delta || (form.has_ttls && resource.ttl.is_some()) || resource.needs_wrapper() {
             self.put_wrapped((name, resource), Some(&resource.any), form, out);
         } else {
             put_entry(out, &resource.any);

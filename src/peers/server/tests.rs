@@ -188,6 +188,24 @@ fn answers_sotw_names_as_they_are_added() {
     assert_eq!(client.say(&clusters("5", &["A", "B", "C"])), ["cds v=1 n=6 [A B]"]);
 }
 
+/// docs/protocol.md#k-12, docs/protocol.md#k-27
+#[test]
+fn names_lists_and_redirects_by_wrapper() {
+    const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+    let list = "xdstp://a/envoy.config.listener.v3.ListenerCollection/c";
+    let redirect = "xdstp://a/envoy.config.listener.v3.Listener/r";
+    let content = |url: &str| SnapshotResource::new("1".to_owned(), any(url, "", ""));
+    let resources = [
+        (Arc::from(list), content("type.googleapis.com/envoy.config.listener.v3.ListenerCollection")),
+        (Arc::from(redirect), content("type.googleapis.com/xds.core.v3.ResourceLocator")),
+        (Arc::from("plain"), SnapshotResource::new("1".to_owned(), any(LDS, "plain", ""))),
+    ];
+    let plan = plan([(LDS.into(), Type::new("1".to_owned(), resources.into()))]);
+    let mut client = Client::new(ADS, &plan);
+    let named = Says { url: LDS, names: &[list, redirect, "plain"], ..Says::default() };
+    assert_eq!(client.say(&named), [format!("lds v=1 n=1 [plain {redirect}@1 {list}@1]")]);
+}
+
 #[test]
 fn resends_rejected_resource_after_change() {
     for path in [ADS, DELTA] {

@@ -25,6 +25,8 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
+use std::time::Duration;
+
 use super::super::lasting::{Lasting, LastingState};
 use super::super::state::MAX_NAMES;
 use crate::engine::store::WarmingFact;
@@ -36,9 +38,11 @@ fn check(ctx: &mut RuleContext<'_>) {
     let mut due = Vec::new();
     let mut next = None;
     let reported = std::mem::take(&mut ctx.state.reported_warming);
+    let reported_unrequested = std::mem::take(&mut ctx.state.reported_unrequested);
     let warming = ctx.store.warming_of_track(ctx.stream, track).into_iter();
     let warming = warming.filter(|fact| !fact.is_owed_by_client());
-    let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, limit));
+    // Those within the limit set the next timer.
+    let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
         if at.since(fact.since) < limit {
@@ -46,8 +50,12 @@ fn check(ctx: &mut RuleContext<'_>) {
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
-        let is_reported = reported.get(&name) == Some(&fact.response);
-        ctx.state.reported_warming.insert(name, fact.response);
+        let (before, now) = match fact.is_owed_by_client() {
+            true => (&reported_unrequested, &mut ctx.state.reported_unrequested),
+            false => (&reported, &mut ctx.state.reported_warming),
+        };
+        let is_reported = before.get(&name) == Some(&fact.response);
+        now.insert(name, fact.response);
         if !is_reported && !track.refused.contains(name) && ctx.has_all_since(fact.response) {
             due.push(fact);
         }

@@ -56,7 +56,7 @@ fn exports_short_forms() {
 #[test]
 fn exports_status_that_ends_poll() {
     let text = "stream 1 rest cds\n1 >\n1 < http=503\nstream 2 rest cds\n2 >\n2 < http=304\n\
-                2 close status=14 \"HTTP status 503: overloaded\"\n";
+                2 < http=503 \"overloaded\"\n";
     assert_eq!(export(&read(text)), text);
     let error = |text: &str| parse(text, "x").expect_err(text).to_string();
     assert!(error("stream 1 rest cds\n>\n< http=503\n>").contains("a stream that is still open"));
