@@ -13,10 +13,13 @@ use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::theme;
 use crate::wire::event::TypeUrl;
-use crate::wire::text::{count, plural, type_label};
+use crate::wire::text::{count, pad, plural, type_label};
 
 use super::detail::millis;
 use super::{StreamScreen, detail, history};
+
+/// Columns of an age, so that the column keeps its width while ages change.
+const AGE_WIDTH: usize = 6;
 
 fn columns() -> [Column; 11] {
     [
@@ -85,7 +88,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
     let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
     let newest = state.nacks.last().map(|nack| nack.at);
-    let age = common.age(report::age_from(state.state, state.since, newest));
+    let age = pad(&common.age(report::age_from(state.state, state.since, newest)), AGE_WIDTH);
     let words = report::state_text(state.state, state, glyphs.times);
     let text = match (state.state, state.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
