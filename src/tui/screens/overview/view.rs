@@ -9,7 +9,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
-use crate::wire::text::plural;
+use crate::wire::text::{self, plural};
 
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};
@@ -107,6 +107,8 @@ fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
         (n, true) => format!("{} below, j", plural(n, "line")),
         (n, false) => format!("{} below, \\ full screen", plural(n, "line")),
     };
+    let fits = text::width(&name) + text::width(&remark) + 10 <= usize::from(area.width);
+    let remark = if hidden > 0 && !fits { "\\ full screen".to_owned() } else { remark };
     canvas.pane(area, &name, &remark, common.is_full_screen, is_framed);
     canvas.lines(inner, &lines, screen.scroll);
 }

@@ -1,13 +1,13 @@
 //! Screen 2 drawn: types, the selected type, the stream history.
 
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, TypeState, Wildcard};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
-use crate::tui::screens::shared::{lifetimes, traffic};
+use crate::tui::screens::shared::{lifetimes, message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
@@ -151,9 +151,22 @@ pub(super) fn draw(
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");
     canvas.lines(rest, &history::lines(&screen.chain, common, usize::from(rest.width)), 0);
+    newest(screen, common, canvas, areas.newest);
     let second = Position { x: areas.detail.x, y: areas.detail.y };
     match common.pane {
         Pane::Main => cursor.map(|y| Position { x: areas.types.x, y }),
         Pane::Second => Some(second),
     }
+}
+
+/// Draws the newest messages of the stream.
+fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    if area.height < 3 {
+        return;
+    }
+    let (title, rest) = layout::split(area, 1);
+    canvas.rule(title, "newest messages", "3 timeline");
+    let rows: Vec<StyledLine> =
+        screen.newest.iter().map(|line| message_rows::cells(common, line, None, true)).collect();
+    table::draw(canvas, rest, &message_rows::columns(common, true), &rows, None, false);
 }

@@ -182,10 +182,12 @@ fn one_row_is_selected_in_one_piece() {
         let is_reversed = |cell: &ratatui::buffer::Cell| cell.modifier.contains(Modifier::REVERSED);
         let selected: Vec<usize> =
             (0..buffer.content.len()).filter(|at| is_reversed(&buffer.content[*at])).collect();
+        let mut pieces = selected.chunk_by(|a, b| *b == a + 1);
+        // A problem takes two rows, with the words of the client.
         let rows: std::collections::BTreeSet<usize> = selected.iter().map(|at| at / width).collect();
-        assert!(rows.len() <= 1, "{keys}: {rows:?}\n{}", drawn_text(&model));
-        let is_one_piece = selected.windows(2).all(|pair| pair[1] == pair[0] + 1);
-        assert!(is_one_piece && selected.iter().all(|at| buffer.content[*at].fg == Color::Reset), "{keys}");
+        let most = if keys == "}" { 2 } else { 1 };
+        assert!(rows.len() <= most && pieces.by_ref().count() <= most, "{keys}: {rows:?}");
+        assert!(selected.iter().all(|at| buffer.content[*at].fg == Color::Reset), "{keys}: one colour");
     }
 }
 
