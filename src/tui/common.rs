@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::engine::activity::{RecentActivity, SPAN};
 use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
-use crate::engine::store::ClientMarks;
+use crate::engine::store::{ClientMarks, Store};
 use crate::present::report::{self, Census, Row};
 use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
@@ -118,7 +118,7 @@ impl WorstProblems {
         let mut worst = WorstProblems::default();
         for (at, problem) in problems.iter().enumerate().filter(|(_, problem)| problem.is_wrong()) {
             worst.by_stream.entry(problem.stream).or_insert(at);
-            // Of clients with one node id, the stream tells.
+            // The stream tells clients with one node id apart.
             if let Some(node) = problem.node.clone().filter(|_| problem.mark.is_none()) {
                 worst.by_node.entry(node).or_insert(at);
             }
@@ -131,6 +131,46 @@ impl WorstProblems {
         let by_stream = row.all_streams().filter_map(|stream| self.by_stream.get(&stream)).min();
         let by_node = self.by_node.get(row.name.as_str()).filter(|_| row.mark.is_empty());
         by_stream.into_iter().chain(by_node).min().copied()
+    }
+}
+
+/// Messages over the time of a recording, up to the time cursor.
+#[derive(Clone, Debug, Default)]
+pub struct Density {
+    /// Rows and end of the recording at which this was counted.
+    key: Option<(usize, Time)>,
+    /// Messages by equal parts of the time.
+    parts: Vec<u64>,
+}
+
+/// Parts of the time: more than a terminal has columns.
+const DENSITY_PARTS: u64 = 720;
+
+impl Density {
+    /// Counts again if the time cursor moved. Rows are found by their times, not walked through.
+    pub fn settle(&mut self, store: &Store, end: Time) {
+        let key = Some((store.rows(), end));
+        if self.key == key {
+            return;
+        }
+        let until = |part: u64| {
+            let at = u128::from(end.0) * u128::from(part) / u128::from(DENSITY_PARTS);
+            store.rows_until(Time(at as u64)) as u64
+        };
+        let ends: Vec<u64> = (1..=DENSITY_PARTS).map(until).collect();
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let parts = ends.iter().zip(starts).map(|(end, start)| end.saturating_sub(start)).collect();
+        *self = Density { key, parts };
+    }
+
+    /// Returns the messages by `cells` equal parts.
+    pub fn cells(&self, cells: usize) -> Vec<u64> {
+        let mut out = vec![0; cells];
+        for (at, messages) in self.parts.iter().enumerate() {
+            let cell = at * cells / self.parts.len().max(1);
+            out.iter_mut().skip(cell).take(1).for_each(|slot| *slot += messages);
+        }
+        out
     }
 }
 
@@ -178,6 +218,8 @@ pub struct Common {
     pub worst: WorstProblems,
     /// The last minutes of the source.
     pub activity: RecentActivity,
+    /// Messages over the time of a recording, up to the time cursor.
+    pub density: Density,
     /// The marks that tell clients with one node id apart.
     pub marks: ClientMarks,
     pub problem: ProblemCursor,
@@ -213,6 +255,7 @@ impl Common {
             census: Census::default(),
             worst: WorstProblems::default(),
             activity: RecentActivity::default(),
+            density: Density::default(),
             marks: ClientMarks::default(),
             problem: ProblemCursor::default(),
             listed_problems: None,

@@ -43,6 +43,17 @@ fn problem_count(line: &str) -> Option<usize> {
     if word == "no" { Some(0) } else { word.replace(',', "").parse().ok() }
 }
 
+/// The number of problems that a verdict stands for: `+2 more  }` beside the worst.
+fn verdict_count(line: &str) -> Option<usize> {
+    if ["in sync", "no problem", "no stream yet"].iter().any(|words| line.contains(words)) {
+        return Some(0);
+    }
+    match line.rsplit_once('+').and_then(|(_, end)| end.trim_end().strip_suffix("more  }")) {
+        Some(more) => more.trim().replace(',', "").parse::<usize>().ok().map(|more| more + 1),
+        None => Some(1),
+    }
+}
+
 /// Whether a problem is neither in time nor over.
 fn is_wrong(problem: &Value) -> bool {
     ["warning", "error"].contains(&problem["urgency"].as_str().unwrap_or_default())
@@ -91,6 +102,7 @@ fn disagreements(path: &str) -> Vec<String> {
         Err(why) => return vec![why],
     };
     check("Overview", overview.lines().next().and_then(problem_count));
+    check("verdict", overview.lines().nth(1).and_then(verdict_count));
     for (view, keys) in SCREENS {
         check(view, fixture.screen(keys).ok().and_then(|shown| problem_count(shown.lines().next()?)));
     }

@@ -441,7 +441,7 @@ fn watch_opens_screens_and_explains_missing_responses() {
     let mut plane = world.control_plane(Flags { port, ..Flags::default() });
     plane.set(&Snapshot::chain(Variant::Ads, "127.0.0.1:9".parse().expect("an address")));
     terminal.until("watcher-1");
-    terminal.until("SYNCED");
+    terminal.until("in sync");
     terminal.until("LIVE");
     terminal.until("subscribed as a client");
     terminal.signal("TERM");
@@ -502,7 +502,7 @@ fn screen_quotes_server_refusal() {
     terminal.until("UNAUTHENTICATED: token of yesterday");
     terminal.until("(attempt 2, next in ");
     // The client is accepted later, without a restart.
-    terminal.until("SYNCED");
+    terminal.until("in sync");
     terminal.press("q");
     assert_eq!(terminal.end(), 0);
 }

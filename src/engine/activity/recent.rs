@@ -164,6 +164,11 @@ impl RecentActivity {
         self.tallies -= dropped.min(self.tallies);
     }
 
+    /// Whether the source has rows with times.
+    pub fn has_rows(&self) -> bool {
+        self.counted.end > 0
+    }
+
     /// Whether rows of the span were not counted yet.
     pub fn is_counting(&self) -> bool {
         !self.is_complete && self.counted.end > 0

@@ -69,6 +69,9 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         model.common.now = data.now();
         model.common.clock = data.clock();
         count_activity(model, data);
+        if let (Some(bar), Some(contents)) = (&model.common.info.bar, data.contents()) {
+            model.common.density.settle(contents.store(), bar.end);
+        }
         let table = &model.screens.overview.table;
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;

@@ -20,7 +20,7 @@ pub const PLAIN: Theme = Theme::SIXTEEN;
 pub const ASCII: Theme = Theme::MONO.with_ascii(true);
 
 /// Terminal sizes of the snapshots, in columns and lines.
-pub const SIZES: [(u16, u16); 3] = [(80, 24), (100, 30), (200, 60)];
+pub const SIZES: [(u16, u16); 4] = [(80, 24), (100, 30), (120, 36), (200, 60)];
 
 /// Compares the screen after typing with one snapshot for each of the [`SIZES`].
 macro_rules! assert_snapshots {

@@ -118,7 +118,7 @@ pub(crate) fn histogram(canvas: &mut Canvas, area: Rect, classes: &[HistogramCla
         .map(|class| {
             let role = if class.value == 0 { Role::Muted } else { class.role };
             let value = if most == 0 { 1 } else { level(class.value, most, levels) };
-            // The numbers would hide short bars: they are in the labels' stead of the caller.
+            // Numbers would hide short bars.
             Bar::default()
                 .value(value)
                 .text_value(String::new())

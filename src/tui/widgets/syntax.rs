@@ -43,12 +43,12 @@ fn yaml(line: &str) -> StyledLine {
         None if rest.starts_with('#') => ("", value),
         None => (value, ""),
     };
-    if value.trim_start().starts_with(['{', '[']) {
-        out.extend(tokens(value));
+    let colon = usize::from(!field.is_empty() && value.starts_with(':'));
+    let (colon, word) = value.split_at(colon);
+    out.push(span(colon, Role::Muted));
+    if word.trim_start().starts_with(['{', '[']) {
+        out.extend(tokens(word));
     } else {
-        let colon = usize::from(!field.is_empty() && value.starts_with(':'));
-        let (colon, word) = value.split_at(colon);
-        out.push(span(colon, Role::Muted));
         out.push(span(word, if is_type { Role::Muted } else { value_role(word) }));
     }
     out.push(span(comment, Role::Muted));

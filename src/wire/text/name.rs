@@ -45,8 +45,8 @@ fn xdstp(name: &str, mark: &str) -> Option<Vec<String>> {
     Some(vec![format!("xdstp://{authority}/{mark}/{id}"), format!("{mark}/{id}")])
 }
 
-/// Of `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local`:
-/// `…reviews-v2-6b8f.default`, `…reviews-v2-6b8f`.
+/// `sidecar~10.1.2.3~reviews-v2-6b8f.default~default.svc.cluster.local` becomes
+/// `…reviews-v2-6b8f.default` or `…reviews-v2-6b8f`.
 fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
     let mut parts = name.split('~');
     let (_kind, address) = (parts.next()?, parts.next()?);
@@ -58,8 +58,8 @@ fn istio_node(name: &str, mark: &str) -> Option<Vec<String>> {
     Some(vec![format!("{mark}{workload}"), format!("{mark}{pod}")])
 }
 
-/// Of `outbound|8080|v1|reviews.shop.svc.cluster.local`: `outbound|8080|v1|reviews.shop…`,
-/// `…8080|v1|reviews.shop`, `…8080|v1|reviews`, `…v1|reviews`.
+/// `outbound|8080|v1|reviews.shop.svc.cluster.local` becomes `outbound|8080|v1|reviews.shop…`,
+/// `…8080|v1|reviews.shop`, `…8080|v1|reviews` or `…v1|reviews`.
 fn istio_cluster(name: &str, mark: &str) -> Option<Vec<String>> {
     let mut parts = name.split('|');
     let (direction, port) = (parts.next()?, parts.next()?);
@@ -78,7 +78,7 @@ fn istio_cluster(name: &str, mark: &str) -> Option<Vec<String>> {
     Some(out)
 }
 
-/// Of `reviews.shop.svc.cluster.local:8080`: `reviews.shop…:8080`, `reviews…:8080`.
+/// `reviews.shop.svc.cluster.local:8080` becomes `reviews.shop…:8080` or `reviews…:8080`.
 fn host_and_port(name: &str, mark: &str) -> Option<Vec<String>> {
     let (host, port) = match name.rsplit_once(':') {
         Some((host, port)) if port.parse::<u16>().is_ok() => (host, format!(":{port}")),

@@ -112,7 +112,7 @@ fn filter_by_rule_and_other_rules_of_a_cause() {
     let all = screen(&source.data(), "9", 140, 40);
     assert!(all.contains("version-churn"), "{all}");
     let own = screen(&source.data(), "9/rule:version-*<enter>", 140, 40);
-    assert!(line(&own, "▸").contains("version-churn"), "{own}");
+    assert!(line(&own, "▌").contains("version-churn"), "{own}");
     let none = screen(&source.data(), "9/rule:nack<enter>", 140, 40);
     assert!(none.contains("no finding matches"), "{none}");
 }

@@ -150,8 +150,16 @@ pub(super) fn finding_lines(screen: &LintScreen, common: &Common, width: usize) 
 }
 
 fn manual_lines(manual: &str, width: usize) -> Vec<StyledLine> {
-    let lines = manual.lines().flat_map(|line| {
-        if line.trim().is_empty() { vec![String::new()] } else { wrap(line, width.saturating_sub(2)) }
+    let width = width.saturating_sub(2);
+    let paragraph = |text: &str| match text.starts_with("Example") {
+        // A script keeps its lines.
+        true => text.lines().flat_map(|line| wrap(line, width)).collect::<Vec<_>>(),
+        false => wrap(&text.split_whitespace().collect::<Vec<_>>().join(" "), width),
+    };
+    let lines = manual.trim_end().split("\n\n").flat_map(|text| {
+        let mut lines = paragraph(text);
+        lines.push(String::new());
+        lines
     });
     lines.map(|line| vec![plain(format!(" {line}"))]).collect()
 }

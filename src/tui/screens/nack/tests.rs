@@ -117,7 +117,7 @@ fn version_in_force_outlives_a_reconnect() {
         "{shown}"
     );
     assert!(line(&shown, "recovery").contains("none yet; 41 is in force"), "{shown}");
-    assert!(line(&shown, "▸ edge ").contains(" 41 "), "{shown}");
+    assert!(line(&shown, "▌ edge ").contains(" 41 "), "{shown}");
     let stream = screen(&sotw.data(), "2", 130, 40);
     assert!(line(&stream, " in force").contains("41   as the client states"), "{stream}");
 
@@ -151,8 +151,8 @@ fn card_agrees_with_the_problem() {
     let (problem, card) =
         shown("delta cds\n> sub=[*]\n< n=1 [a@1 b@1]\n> n=1\n< n=2 rm=[a]\n> n=2 nack=\"in use\"\n");
     assert!(problem.contains("client refused CDS removal of a; 1 in force"), "{problem}");
-    assert!(line(&card, "▸ n1 ").contains("removal of a"), "{card}");
-    assert!(line(&card, "▸ n1 ").contains(" a@1 "), "{card}");
+    assert!(line(&card, "▌ n1 ").contains("removal of a"), "{card}");
+    assert!(line(&card, "▌ n1 ").contains(" a@1 "), "{card}");
     assert!(line(&card, "effect").contains("cluster a keeps taking requests with version 1"), "{card}");
     assert!(line(&card, "recovery").contains("none yet; a 1 is in force"), "{card}");
     // A later response is accepted, without the refused resource.

@@ -81,16 +81,18 @@ pub(super) fn stream(common: &Common, row: &Row) -> Span {
     }
     let newest = row.streams.last();
     match (newest.and_then(|stream| stream.closed), row.variant) {
-        (Some(at), _) if row.is_closed() => span(format!("closed {}", common.short_age(at)), Role::Muted),
+        (Some(at), _) if row.is_closed() => {
+            span(format!("closed {}", pad(&common.short_age(at), AGE_WIDTH)), Role::Muted)
+        }
         (_, None) => span("opaque", Role::Muted),
         (_, Some(variant)) => {
             let age = newest.map(|stream| common.short_age(stream.opened)).unwrap_or_default();
-            span(format!("{} {age}", variant.word()), Role::Muted)
+            span(format!("{} {}", variant.word(), pad(&age, AGE_WIDTH)), Role::Muted)
         }
     }
 }
 
-/// What is wrong with a node, in a few words.
+/// The defect of a node in a few words.
 pub(super) fn reason(common: &Common, row: &Row) -> Span {
     if let Some(problem) = common.worst.of_row(row).and_then(|at| common.problems.get(at)) {
         let text = report::problem_reason(problem);

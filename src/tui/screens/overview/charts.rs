@@ -1,16 +1,18 @@
 //! The charts of Overview: the last minutes of each node that is shown, and of all.
 
+use std::time::Duration;
+
 use crate::engine::activity::Tally;
 use crate::present::report::Row;
 use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::tui::screens::shared::traffic::Traffic;
-use crate::wire::event::StreamId;
+use crate::wire::event::{StreamId, Time};
 
 /// The newest streams of a node whose answers are measured.
 const MAX_MEASURED_STREAMS: usize = 16;
 /// The number of streams up to which the answers of all are measured.
-const MAX_STREAMS: usize = 64;
+const MAX_STREAMS: usize = 32;
 /// Cells of the sparkline of a node.
 const ROW_CELLS: usize = 24;
 
@@ -34,6 +36,29 @@ pub(super) struct OverviewCharts {
     pub ack_ms: Option<(f64, f64)>,
     /// The source has timestamps and messages.
     pub has_activity: bool,
+    /// The rows and columns for which this was loaded, and when.
+    key: Option<(Vec<StreamId>, usize, Time)>,
+}
+
+/// The age at which charts of a live source are loaded again. Frames come more often.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(500);
+
+impl OverviewCharts {
+    /// Loads the charts of some rows, and of all streams in `cells` cells.
+    ///
+    /// At a point of a recording, charts are always those of the point.
+    pub(super) fn settle(&mut self, common: &Common, data: &dyn Data, rows: &[Row], cells: usize) {
+        let keys: Vec<StreamId> = rows.iter().map(|row| row.key).collect();
+        let is_fresh = self.key.as_ref().is_some_and(|(known, width, at)| {
+            let is_young = *at <= common.now && common.now.since(*at) < REFRESH_INTERVAL;
+            *known == keys && *width == cells && (is_young && common.refresh.is_live)
+        });
+        let is_counted = !common.activity.is_counting();
+        if !is_fresh || !is_counted {
+            *self = load(common, data, rows, cells);
+            self.key = Some((keys, cells, common.now)).filter(|_| is_counted);
+        }
+    }
 }
 
 /// Median and 99th percentile of the newest streams of a node.
@@ -43,7 +68,7 @@ fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
 }
 
 /// Returns the charts of some rows, and of all streams in `cells` cells.
-pub(super) fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
+fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
     let (activity, window) = (&common.activity, common.chart_window());
     let store = data.contents().map(|contents| contents.store());
     let Some(store) = store.filter(|store| !store.clock().untimed && store.rows() > 0) else {
@@ -63,5 +88,6 @@ pub(super) fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize)
         traffic: Traffic { cells: activity.total(all), cell: all.cell(), span: all.span() },
         ack_ms: data.ack_ms(&open),
         has_activity: true,
+        key: None,
     }
 }

@@ -142,8 +142,7 @@ fn draw_titles(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect, plan: &
         line.push(title(format!("PUSHES {}", age(screen.charts.traffic.span)), plan.pushes()));
     }
     if plan.has_answers {
-        let words = format!("{} {}", pad_left("ACK50", ANSWER_WIDTH), pad_left("p99", ANSWER_WIDTH));
-        line.push(title(words, 2 * ANSWER_WIDTH + 1));
+        line.push(title("ACK p50 p99".to_owned(), 2 * ANSWER_WIDTH + 1));
     }
     if plan.stream > 0 {
         line.push(title("STREAM".to_owned(), plan.stream));

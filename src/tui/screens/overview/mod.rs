@@ -167,7 +167,8 @@ impl Screen for OverviewScreen {
         let newest = usize::from(areas.newest.height).saturating_sub(3);
         let rows = (data.first_row()..common.rows(data)).rev();
         self.newest = rows.filter_map(|row| data.line(row)).take(newest).collect();
-        self.charts = charts::load(common, data, &self.table.rows[self.top.min(shown)..shown], cells);
+        let rows = &self.table.rows[self.top.min(shown)..shown];
+        self.charts.settle(common, data, rows, cells);
         self.load_rules(common, data);
         if !common.is_full_screen {
             self.scroll = 0;

@@ -77,7 +77,7 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
 
     let ages = type_widths(screen, common, rows, true);
     let wanted = REASON_WIDTHS[1].min(reason);
-    let with_age = sum(&ages) + wanted + spark + answers + stream + 1 <= room;
+    let with_age = sum(&ages) + wanted + spark + answers + stream < room;
     let all = if with_age { ages } else { type_widths(screen, common, rows, false) };
     let least = REASON_WIDTHS[0].min(reason);
     let (mut left, mut right) = (0, 0);

@@ -129,7 +129,7 @@ pub(super) fn draw(
     canvas.pane(area, &heading, &remark, has_focus, is_framed);
     let shown: Vec<ProblemLine> = lines.into_iter().skip(top).take(height).collect();
     let rows: Vec<StyledLine> = shown.iter().map(|line| cells(common, *line)).collect();
-    let columns = columns(area.width < 100);
+    let columns = columns(area.width < 84);
     let inner = Rect { x: list.x + 1, width: list.width.saturating_sub(1), ..list };
     let widths = table::widths(&columns, &rows, usize::from(inner.width));
     canvas.line(inner, &table::titles(&columns, &widths, has_focus));

@@ -9,7 +9,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
-use crate::wire::text::plural;
+use crate::wire::text::{self, plural};
 
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};
@@ -27,12 +27,12 @@ pub(super) fn wanted_lines(screen: &OverviewScreen, common: &Common, layout: &La
     let has_detail = common.pane == Pane::Second && !common.problems.is_empty();
     let is_framed = is_framed(layout);
     let width = usize::from(layout.body.width);
-    let width = if is_framed { width * 9 / 20 } else { width };
+    let width = if is_framed { width * 2 / 5 } else { width };
     WantedLines {
         nodes: node_lines(screen, common),
         problems: titles + problems::problem_lines(common).count().max(1),
         detail: (has_detail || is_framed).then(|| 1 + detail_lines(screen, common, width).len()),
-        has_charts: !common.clock.untimed && screen.charts.has_activity,
+        has_charts: common.activity.has_rows(),
     }
 }
 
@@ -107,6 +107,8 @@ fn detail(screen: &OverviewScreen, common: &Common, canvas: &mut Canvas, area: R
         (n, true) => format!("{} below, j", plural(n, "line")),
         (n, false) => format!("{} below, \\ full screen", plural(n, "line")),
     };
+    let fits = text::width(&name) + text::width(&remark) + 10 <= usize::from(area.width);
+    let remark = if hidden > 0 && !fits { "\\ full screen".to_owned() } else { remark };
     canvas.pane(area, &name, &remark, common.is_full_screen, is_framed);
     canvas.lines(inner, &lines, screen.scroll);
 }
@@ -205,7 +207,7 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> OverviewAreas {
         let newest = rest.height.saturating_sub(lower);
         let newest = if newest >= MIN_NEWEST_LINES { newest } else { 0 };
         let (lower, newest) = layout::split(rest, rest.height - newest);
-        let left = lower.width * 11 / 20;
+        let left = if layout.wide { lower.width * 3 / 5 } else { lower.width * 11 / 20 };
         let problems = Rect { width: left, ..lower };
         let selected = Rect { x: lower.x + left, width: lower.width - left, ..lower };
         return OverviewAreas { nodes, problems, selected, newest, charts, is_framed: true };

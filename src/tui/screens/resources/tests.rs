@@ -354,7 +354,7 @@ fn selects_the_refused_resource_among_many() {
         type_keys(&mut model, &source.data(), keys);
         let selected = model.screens.resources.tree.selected.as_ref().and_then(|place| place.name.as_deref());
         assert_eq!(selected, Some("reviews"), "{keys}");
-        assert!(drawn_text(&model).contains("▸    reviews"), "{keys}: {}", drawn_text(&model));
+        assert!(drawn_text(&model).contains("▌    reviews"), "{keys}: {}", drawn_text(&model));
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Traffic {
     pub span: Duration,
 }
 
-/// What a chart shows.
+/// A figure that a chart shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Measure {
     Pushes,
@@ -144,7 +144,7 @@ fn heights(area: Rect) -> Heights {
         0..=2 => Heights { pushes: 1, bytes: 0, slowest: 0, classes: 0, axis: 0 },
         3 => Heights { pushes: 1, bytes: 0, slowest: 0, classes: 0, axis: 1 },
         4..=6 => Heights { pushes: 1, bytes: 1, slowest: 0, classes: one_line, axis: 1 },
-        7..=9 => Heights { pushes: 2, bytes: 1, slowest: 1, classes: one_line, axis: 1 },
+        7..=9 => Heights { pushes: 3, bytes: 1, slowest: 2, classes: one_line, axis: 1 },
         _ => Heights { pushes: 4, bytes: 2, slowest: 3, classes: one_line, axis: 1 },
     }
 }
@@ -220,10 +220,11 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
 
 /// The classes of latency with their labels.
 fn classes(sum: &Tally) -> Vec<HistogramClass> {
-    let label = |at: usize| match LATENCY_CLASSES.get(at) {
-        Some(end) => format!("<{}", latency(*end)),
-        None => "more".to_owned(),
+    let short = |end: &Duration| match end.as_millis() {
+        millis @ 0..1000 => format!("{millis}ms"),
+        millis => format!("{}s", millis / 1000),
     };
+    let label = |at: usize| LATENCY_CLASSES.get(at).map_or_else(|| "more".to_owned(), short);
     let role = |at: usize| if at > 5 { Role::Warn } else { Role::Name };
     let classes = sum.latencies.iter().enumerate();
     classes
@@ -259,6 +260,6 @@ fn classes_line(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f6
 /// Draws the histogram with a title.
 fn histogram(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f64, f64)>) {
     let (title, rest) = layout::split(area, 1);
-    canvas.line(title, &[span("time to ACK or NACK   ", Role::Muted), plain(percentiles(ack_ms))]);
+    canvas.line(title, &[span("time to ACK or NACK, up to   ", Role::Muted), plain(percentiles(ack_ms))]);
     chart::histogram(canvas, rest, &classes(sum));
 }

@@ -9,7 +9,7 @@ mod view;
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{ReconnectFact, StateFact, Store, StreamFact, TypeState};
+use crate::engine::store::{LineFact, ReconnectFact, StateFact, Store, StreamFact, TypeState};
 use crate::present::node;
 use crate::present::report::{severity, type_order};
 use crate::tui::common::{Common, Pane, Scope};
@@ -54,6 +54,8 @@ pub struct StreamScreen {
     chain: Vec<StreamFact>,
     /// The pushes of each state in the last minutes, as bars.
     recent: Vec<Span>,
+    /// The newest messages of the stream, if they are shown.
+    newest: Vec<LineFact>,
     /// The last minutes of the selected type.
     traffic: Traffic,
     /// The detail pane shows the node in place of the type.
@@ -203,6 +205,10 @@ impl Screen for StreamScreen {
         let lines = detail::lines(self, common).len();
         let (areas, detail) = (areas(layout, self.wanted_lines(lines)), lines + 1);
         let height = usize::from(areas.types.height).saturating_sub(1);
+        let newest = usize::from(areas.newest.height).saturating_sub(2);
+        let all = (data.first_row()..common.rows(data)).rev().take(MAX_SEARCHED_ROWS);
+        let own = all.filter(|row| data.place_of(*row).is_some_and(|(of, _)| Some(of) == stream));
+        self.newest = own.filter_map(|row| data.line(row)).take(newest).collect();
         self.top = scroll(self.top, self.position().unwrap_or(0), height, rows);
         self.scroll = self.scroll.min(detail.saturating_sub(usize::from(areas.detail.height)));
     }
@@ -277,9 +283,18 @@ pub(crate) struct StreamAreas {
     /// The selected type.
     pub detail: Rect,
     pub history: Rect,
+    /// The newest messages of the stream, on a high and wide terminal.
+    pub newest: Rect,
     /// The last minutes of the selected type.
     pub charts: Rect,
 }
+
+/// The fewest lines of the newest messages, with their heading.
+const MIN_NEWEST_LINES: u16 = 6;
+/// The fewest lines of detail and history above the newest messages.
+const MIN_DETAIL_LINES: u16 = 12;
+/// Rows that are looked at for the newest messages of the stream.
+const MAX_SEARCHED_ROWS: usize = 2_000;
 
 /// The lines that parts of the screen have content for, with their titles.
 #[derive(Clone, Copy, Debug, Default)]
@@ -312,11 +327,15 @@ pub(crate) fn areas(layout: &Layout, wanted: WantedLines) -> StreamAreas {
     let (_, rest) = layout::split(rest, if lives.is_empty() { 0 } else { gap });
     let (types, rest) = layout::split(rest, want(wanted.types).min(rest.height / 2));
     let (_, rest) = layout::split(rest, gap);
+    let nothing = Rect { height: 0, ..charts };
     if layout.wide {
+        let upper = want(wanted.detail).max(MIN_DETAIL_LINES).min(rest.height);
+        let is_high = rest.height - upper > MIN_NEWEST_LINES;
+        let (rest, newest) = if is_high { layout::split(rest, upper) } else { (rest, nothing) };
         let (detail, history) = layout::beside(rest, rest.width * 5 / 9);
-        return StreamAreas { lives, types, detail, history, charts };
+        return StreamAreas { lives, types, detail, history, newest, charts };
     }
     let (detail, rest) = layout::split(rest, want(wanted.detail).min(rest.height.saturating_sub(4)));
     let (_, history) = layout::split(rest, gap);
-    StreamAreas { lives, types, detail, history, charts }
+    StreamAreas { lives, types, detail, history, newest: nothing, charts }
 }

@@ -1,22 +1,25 @@
 //! Screen 2 drawn: types, the selected type, the stream history.
 
-use ratatui::layout::Position;
+use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::store::{StateFact, TypeState, Wildcard};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
-use crate::tui::screens::shared::{lifetimes, traffic};
+use crate::tui::screens::shared::{lifetimes, message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::theme;
 use crate::wire::event::TypeUrl;
-use crate::wire::text::{count, plural, type_label};
+use crate::wire::text::{count, pad, plural, type_label};
 
 use super::detail::millis;
 use super::{StreamScreen, detail, history};
+
+/// Columns of an age, so that the column keeps its width while ages change.
+const AGE_WIDTH: usize = 6;
 
 fn columns() -> [Column; 11] {
     [
@@ -85,7 +88,7 @@ fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
     let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
     let newest = state.nacks.last().map(|nack| nack.at);
-    let age = common.age(report::age_from(state.state, state.since, newest));
+    let age = pad(&common.age(report::age_from(state.state, state.since, newest)), AGE_WIDTH);
     let words = report::state_text(state.state, state, glyphs.times);
     let text = match (state.state, state.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),
@@ -148,9 +151,22 @@ pub(super) fn draw(
     let (title, rest) = layout::split(areas.history, 1);
     canvas.rule(title, "stream history", "");
     canvas.lines(rest, &history::lines(&screen.chain, common, usize::from(rest.width)), 0);
+    newest(screen, common, canvas, areas.newest);
     let second = Position { x: areas.detail.x, y: areas.detail.y };
     match common.pane {
         Pane::Main => cursor.map(|y| Position { x: areas.types.x, y }),
         Pane::Second => Some(second),
     }
+}
+
+/// Draws the newest messages of the stream.
+fn newest(screen: &StreamScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    if area.height < 3 {
+        return;
+    }
+    let (title, rest) = layout::split(area, 1);
+    canvas.rule(title, "newest messages", "3 timeline");
+    let rows: Vec<StyledLine> =
+        screen.newest.iter().map(|line| message_rows::cells(common, line, None, true)).collect();
+    table::draw(canvas, rest, &message_rows::columns(common, true), &rows, None, false);
 }

