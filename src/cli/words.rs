@@ -40,7 +40,7 @@ pub(super) fn tls(tls: &Tls) -> Vec<String> {
 
 /// Names the state of a resource; a NACK of its newest content comes first, with what is in force.
 pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
-    let word = fact.state.word();
+    let word = if fact.is_ignored() { "ignored" } else { fact.state.word() };
     if let Some(refused) = report::RefusedState::of(fact) {
         return (refused.text(), refused.role);
     }
@@ -48,6 +48,7 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
         return ("missing".to_owned(), Role::Warn);
     }
     let role = match fact.state {
+        ResourceState::Present if fact.is_ignored() => Role::Muted,
         ResourceState::Present | ResourceState::Kept => Role::Ok,
         ResourceState::Waiting => Role::Pending,
         ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
@@ -56,6 +57,7 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
         }
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    let owed = if fact.unclassified.is_some() { ", pending reclassification" } else { "" };
     let closed = if fact.is_stream_down { format!(", {}", report::CLOSED) } else { String::new() };
-    (format!("{word}{by}{closed}"), role)
+    (format!("{word}{by}{owed}{closed}"), role)
 }

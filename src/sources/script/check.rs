@@ -268,6 +268,7 @@ mod tests {
             rule: lint::rule(rule).expect("a rule"),
             severity: lint::Severity::Warn,
             cause: None,
+            reason: None,
             blame: lint::Blame::Server,
             stream: StreamId(1),
             node: None,
