@@ -353,6 +353,7 @@ impl Get<'_> {
                     count.bytes += fact.size;
                     count.present.insert(fact.name.clone())
                 }
+                _ if fact.is_ignored() => false,
                 _ if fact.is_missing() => count.missing.insert(fact.name.clone()),
                 ResourceState::Waiting => count.waiting.insert(fact.name.clone()),
                 ResourceState::Absent

@@ -131,7 +131,10 @@ impl SubscriptionRows<'_> {
             let left: HashSet<&Arc<str>> = left.map(|claim| &claim.name).collect();
             let names = state.names.iter().filter(|name| !left.contains(name));
             let unsubscribed = claims.iter().map(|claim| &claim.name).filter(|name| left.contains(name));
-            for name in names.chain(unsubscribed).filter(is_wanted) {
+            // Names whose unsubscription the server has yet to answer (docs/protocol.md#f-26).
+            let unclassified = resources.iter().filter(|fact| fact.unclassified.is_some());
+            let unclassified = unclassified.map(|fact| &fact.name);
+            for name in names.chain(unsubscribed).chain(unclassified).filter(is_wanted) {
                 let fact = by_name.get(&**name).or_else(|| by_alias.get(name)).copied();
                 let mut cells = name_cells(state, name, fact);
                 if left.contains(name) {

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use clap::CommandFactory;
 
-use crate::schema::Schema;
+use crate::schema::{BUILT_IN_PACKAGES, Schema};
 use crate::wire::text::count;
 
 use super::args::Cli;
@@ -129,6 +129,8 @@ pub(super) fn descriptors() -> String {
     for (from, number) in messages {
         let _ = writeln!(out, "  {from:<20} {:>6}", count(number));
     }
+    let packages = BUILT_IN_PACKAGES.map(|(name, version)| format!("{name} {version}"));
+    let _ = writeln!(out, "Compiled from the packages {}.", packages.join(" and "));
     out.push_str(
         "
 Added descriptors, later ones win: --reflection SERVER asks a server (`auto`: the one that the verb connects to; with

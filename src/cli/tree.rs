@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io::Write;
 
-use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, NodeState, TrafficGap};
+use crate::engine::graph::{self, ChangedReference, Graph, GraphNode, InlineEntry, NodeState, TrafficGap};
 use crate::engine::nack::{self, Nack};
 use crate::engine::store::{ResourceFact, ResourceState};
 use crate::present::authority::authority_text;
@@ -72,7 +72,7 @@ struct Tree<'a> {
 impl Tree<'_> {
     /// Writes a resource, and below it the resources that it refers to.
     fn resource(&self, fact: &ResourceFact, last: bool, out: &mut dyn Write) -> Result<(), CliError> {
-        let Tree { get, graph, branches, style, .. } = *self;
+        let Tree { get, branches, .. } = *self;
         let version = fact.version.as_deref().unwrap_or("-");
         let state = self.with_consequences(fact);
         let line = format!("{}  {version}  {state}", shown_name(&fact.name));
@@ -82,40 +82,45 @@ impl Tree<'_> {
         let used = ResourceFact { content, ..fact.clone() };
         let body = bodies::resource(get.store, get.schema, &used, FieldNames::Original);
         let any = used.content.and_then(|id| get.store.catalog().bytes(id));
-        let links = body.zip(any).map(|(body, any)| graph::links_of(get.schema, &any, &body));
-        let links = links.unwrap_or_default();
+        let content = body.zip(any);
+        let links = content.as_ref().map(|(body, any)| graph::links_of(get.schema, any, body));
+        let entries = content.as_ref().map(|(body, any)| graph::inline_entries(any, body));
+        let entries = entries.unwrap_or_default().into_iter().map(|entry| self.entry_line(fact, &entry));
+        let links = links.iter().flatten().map(|link| self.link_line(fact, link));
+        let lines: Vec<String> = entries.chain(links).collect();
         let update = self.update(fact);
         let lead = if last { "   " } else { branches.through };
-        let arrow = style.pick("→", "->");
-        for (i, line) in update.iter().enumerate() {
-            let is_last = links.is_empty() && i + 1 == update.len();
-            writeln!(
-                out,
-                "{lead}{}{}",
-                if is_last { branches.last } else { branches.fork },
-                display_safe(line)
-            )?;
-        }
-        for (i, link) in links.iter().enumerate() {
-            let fork = if i + 1 == links.len() { branches.last } else { branches.fork };
-            let url = link.kind.type_url(ApiVersion::V3);
-            let target = url.map(|url| known(get, graph, fact, &url, link)).unwrap_or_default();
-            let target = format!("{target}{}", self.gap(fact, link));
-            let line = format!("{} {arrow} {} {}", link.path, link.kind.label(), shown_name(&link.name));
-            let authority = link.authority.as_ref();
-            let authority =
-                authority.map(|lookup| format!(", {}", authority_text(lookup))).unwrap_or_default();
-            let source = link.other_source.as_ref().map(other_source);
-            let target: Vec<String> =
-                [target, source.unwrap_or_default()].into_iter().filter(|text| !text.is_empty()).collect();
-            let target = display_safe(&target.join(", ")).into_owned();
-            writeln!(out, "{lead}{fork}{}  {target}{}", display_safe(&line), display_safe(&authority))?;
+        let is_last = |at: usize| at + 1 == update.len() + lines.len();
+        for (at, line) in update.iter().chain(&lines).enumerate() {
+            let fork = if is_last(at) { branches.last } else { branches.fork };
+            writeln!(out, "{lead}{fork}{}", display_safe(line))?;
         }
         Ok(())
     }
 }
 
 impl Tree<'_> {
+    /// Describes a resource that another one refers to: path of the field, type, name and state.
+    fn link_line(&self, fact: &ResourceFact, link: &links::Link) -> String {
+        let arrow = self.style.pick("→", "->");
+        let url = link.kind.type_url(ApiVersion::V3);
+        let target = url.map(|url| known(self.get, self.graph, fact, &url, link)).unwrap_or_default();
+        let target = format!("{target}{}", self.gap(fact, link));
+        let source = link.other_source.as_ref().map(other_source).unwrap_or_default();
+        let authority = link.authority.as_ref().map(authority_text).unwrap_or_default();
+        let parts: Vec<String> =
+            [target, source, authority].into_iter().filter(|text| !text.is_empty()).collect();
+        let name = shown_name(&link.name);
+        format!("{} {arrow} {} {name}  {}", link.path, link.kind.label(), parts.join(", "))
+    }
+
+    /// Describes an inline entry of a list collection.
+    fn entry_line(&self, fact: &ResourceFact, entry: &InlineEntry) -> String {
+        let arrow = self.style.pick("→", "->");
+        let (label, name) = (type_label(fact.type_url.as_str()), entry.name_in(&fact.name));
+        format!("{} {arrow} {label} {name}  {}", entry.path, entry_text(Some(&entry.version)))
+    }
+
     /// Describes a resource, what it waits for, and the expiry of its certificate.
     fn with_consequences(&self, fact: &ResourceFact) -> String {
         let Tree { get, graph, .. } = *self;
@@ -175,6 +180,12 @@ impl Tree<'_> {
 
 /// Describes a resource that `user` refers to, as the stream knows it.
 fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link: &links::Link) -> String {
+    if let Some(entry) = graph.entry(link.kind, &link.name) {
+        return match entry.state {
+            NodeState::Dangling => "dangling: not in the list".to_owned(),
+            _ => entry_text(entry.version.as_deref()),
+        };
+    }
     if link.name.ends_with('*') {
         let is_known = |node: &&GraphNode| {
             node.kind == link.kind && node.stream.is_some() && link.matches_name(&node.name)
@@ -195,6 +206,14 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
             Some(NodeState::Dangling) => format!("dangling: not in {}", link.kind.label()),
             _ => "neither requested nor sent".to_owned(),
         },
+    }
+}
+
+/// Describes an inline entry of a list collection: `inline, version 8.5.4`.
+fn entry_text(version: Option<&str>) -> String {
+    match version.filter(|version| !version.is_empty()) {
+        Some(version) => format!("inline, version {version}"),
+        None => "inline".to_owned(),
     }
 }
 

@@ -48,7 +48,7 @@ pub(super) fn resource_state(fact: &ResourceFact) -> (String, Role) {
 }
 
 fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
-    let word = fact.state.word();
+    let word = if fact.is_ignored() { "ignored" } else { fact.state.word() };
     if let Some(refused) = report::RefusedState::of(fact) {
         return (refused.text(), refused.role);
     }
@@ -56,6 +56,7 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
         return ("missing".to_owned(), Role::Warn);
     }
     let role = match fact.state {
+        ResourceState::Present if fact.is_ignored() => Role::Muted,
         ResourceState::Present | ResourceState::Kept => Role::Ok,
         ResourceState::Waiting => Role::Pending,
         ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => Role::Warn,
@@ -64,6 +65,7 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
         }
     };
     let by = fact.absent_by.map(|by| format!(" (by {})", by.word())).unwrap_or_default();
+    let owed = if fact.unclassified.is_some() { ", pending reclassification" } else { "" };
     let closed = if fact.is_stream_down { format!(", {}", report::CLOSED) } else { String::new() };
-    (format!("{word}{by}{closed}"), role)
+    (format!("{word}{by}{owed}{closed}"), role)
 }

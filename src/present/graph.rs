@@ -21,7 +21,11 @@ fn color(state: &NodeState) -> &'static str {
         NodeState::RefusedPush { rest: RestUse::Used, .. } => "green",
         NodeState::Warming { .. } | NodeState::Missing { .. } | NodeState::RefusedPush { .. } => "orange",
         NodeState::Gone(ResourceState::Redirected) => "green",
-        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Elsewhere | NodeState::Orphan => "gray",
+        NodeState::Gone(_)
+        | NodeState::NotAsked
+        | NodeState::Ignored
+        | NodeState::Elsewhere
+        | NodeState::Orphan => "gray",
     }
 }
 
@@ -241,7 +245,7 @@ pub fn drawing(graph: &Graph, now: Option<Time>) -> Drawing {
         kind: node.kind,
         lines: lines(node),
         color: color(&node.state),
-        is_dashed: matches!(node.state, NodeState::Dangling | NodeState::NotAsked | NodeState::Elsewhere),
+        is_dashed: !node.state.is_delivered(),
         is_troubled: node.is_troubled,
     };
     let labels = overlay.labels(graph).zip(&overlay.resources);
@@ -285,12 +289,7 @@ pub fn dot(graph: &Graph, title: &str, now: Option<Time>) -> String {
         format!("digraph \"{}\" {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&display_safe(title)));
     for (id, node) in graph.nodes.iter().enumerate() {
         let label = lines(node).map(|line| quoted(&line)).join("\\n");
-        let style = if matches!(node.state, NodeState::Dangling | NodeState::NotAsked | NodeState::Elsewhere)
-        {
-            ", style=dashed"
-        } else {
-            ""
-        };
+        let style = if node.state.is_delivered() { "" } else { ", style=dashed" };
         let _ = writeln!(out, "  n{id} [label=\"{label}\", color={}{style}];", color(&node.state));
     }
     let gaps = gaps(graph, now);
@@ -381,6 +380,7 @@ mod tests {
             stream: None,
             type_url: None,
             content: None,
+            list: None,
             refused: None,
             unanswered: None,
             uses: Vec::new(),

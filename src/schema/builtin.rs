@@ -7,6 +7,11 @@ use std::sync::OnceLock;
 
 use super::pool::Pool;
 
+/// The packages whose `.proto` files the sets are compiled from, with their versions.
+///
+/// Descriptors of other versions may have other constraints (docs/protocol.md#j-05).
+pub const PACKAGES: [(&str, &str); 2] = [("envoy-types", "0.7.7"), ("data-plane-api", "0.1.1")];
+
 static V3: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v3.zst"));
 static V2: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/v2.zst"));
 static DOCS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/docs.zst"));

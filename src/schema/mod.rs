@@ -42,6 +42,7 @@ use std::sync::{Arc, OnceLock};
 use prost_reflect::MessageDescriptor;
 use serde_json::Value;
 
+pub use builtin::PACKAGES as BUILT_IN_PACKAGES;
 pub use descriptor_set::DescriptorSetError;
 pub use encode::{EncodeError, LenientEncoding};
 pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType, MessageDocs, OneofDocs};

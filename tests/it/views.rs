@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use crate::seen::output::run;
 
 /// The views, and the verbs and flags that print them.
-const VIEWS: [(&str, &[&str]); 6] = [
+const VIEWS: [(&str, &[&str]); 9] = [
     ("status", &["status"]),
+    ("wide-status", &["status", "-o", "wide"]),
+    ("get", &["get", "-o", "wide"]),
+    ("log", &["log"]),
     ("lint", &["lint"]),
     ("tree", &["get", "-o", "tree"]),
     ("graph", &["export", "--to", "dot"]),

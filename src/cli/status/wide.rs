@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::engine::applied::AppliedDiff;
 use crate::engine::problems::ProblemFact;
-use crate::engine::store::{ClientMark, StateFact, Wildcard};
+use crate::engine::store::{ClientMark, StateFact};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::wire::event::StreamId;
@@ -117,7 +117,7 @@ impl Status<'_> {
             text(&state.offered),
             text(&state.nonce),
             Cell::new(report::subscribed(state)),
-            Cell::new(resource_count(state)),
+            Cell::new(report::resource_count(state)),
             Cell::new(count(state.pushes)),
             Cell::new(unchanged_share(state)),
             ack(|(p50, _)| p50),
@@ -141,15 +141,5 @@ fn unchanged_share(state: &StateFact) -> String {
     match state.bytes {
         0 => "-".into(),
         bytes => format!("{} %", state.bytes_same.saturating_mul(100) / bytes),
-    }
-}
-
-/// Formats the number of present resources, with the number of requested names if that is known.
-fn resource_count(state: &StateFact) -> String {
-    match state.wildcard {
-        Wildcard::None if !state.names.is_empty() => {
-            format!("{} of {}", count(state.resources), count(state.names.len() as u64))
-        }
-        _ => count(state.resources),
     }
 }

@@ -246,6 +246,7 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
         &["lint", "--list-rules", "-o", "json"],
         &["lint", "tests/fixtures/lint/break-before-make.bad.xds", "-o", "json"],
         &["lint", "tests/fixtures/lint/bootstrap-ads-missing.bad.yaml", "-o", "json"],
+        &["get", "tests/fixtures/views/pending-reclassification.xds", "cds", "-o", "json"],
         &["get", "tests/fixtures/rows/K-23.xds", "cds", "-o", "json"],
         &["get", "tests/fixtures/rows/K-29.xds", "eds", "-o", "json"],
         &["get", "tests/fixtures/cli/relay.jsonl", "cds", "-o", "json"],

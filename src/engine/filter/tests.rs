@@ -101,6 +101,7 @@ fn resource() -> ResourceFact {
         in_force: None,
         is_unanswered: false,
         absent_by: None,
+        unclassified: None,
         origin: Origin::Named,
         hash: None,
         size: 900,

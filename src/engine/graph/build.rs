@@ -90,7 +90,7 @@ impl GraphBuilder {
                 let to = next.saturating_add(most).min(end);
                 for id in next..to {
                     let links = self.graph.references_of(id, known);
-                    links.iter().flat_map(|links| links.iter()).for_each(|link| self.graph.connect(id, link));
+                    self.graph.connect_all(id, links.as_deref().unwrap_or_default(), known);
                     self.graph.note_changes(id, links.as_deref().unwrap_or_default(), known);
                 }
                 self.stage = if to < end { Stage::Edges { next: to, end } } else { Stage::States(0) };

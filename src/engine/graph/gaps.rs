@@ -61,7 +61,7 @@ impl Graph {
                 true
             }
             NodeState::Refused { in_force } | NodeState::RefusedPush { in_force, .. } => !in_force,
-            NodeState::NotAsked | NodeState::Dangling => self.sent.contains(&Kind::Cds),
+            NodeState::NotAsked | NodeState::Ignored | NodeState::Dangling => self.sent.contains(&Kind::Cds),
             _ => false,
         };
         node.kind == Kind::Cds && is_absent

@@ -13,6 +13,7 @@
 
 mod build;
 mod gaps;
+mod lists;
 mod redirect;
 mod refused;
 mod state;
@@ -23,10 +24,8 @@ mod walk;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::locators::alternative;
 use crate::engine::session::{is_structured, resource_type, respelled};
 use crate::engine::store::{ResourceFact, ResourceState, Store, WarmingFact};
-use crate::engine::structured::MAX_CHAIN;
 use crate::schema::links::{Link, OtherSource};
 use crate::schema::{Schema, certificate};
 use crate::wire::Certificate;
@@ -35,7 +34,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, Time, TypeUrl};
 
 pub use build::GraphBuilder;
 pub use gaps::TrafficGap;
-pub use redirect::links_of;
+pub use redirect::{InlineEntry, inline_entries, lacks_entry, links_of};
 pub use refused::{ChangedReference, RefusedUpdate, UnansweredUpdate};
 pub use state::{NodeState, PendingStates, has_orphans};
 pub use walk::{TreeRow, TreeRowKind, TreeView};
@@ -68,6 +67,8 @@ pub struct GraphNode {
     /// The content that the client uses: in force, or sent for the first time and not yet answered;
     /// that of the update if the node warms.
     pub content: Option<BlobId>,
+    /// The list collection of an inline entry (docs/protocol.md#k-14).
+    pub list: Option<NodeId>,
     /// The update that the client refused, or that is in a refused push.
     pub refused: Option<Box<RefusedUpdate>>,
     /// The update that the client has neither accepted nor refused, unless the node warms.
@@ -101,6 +102,8 @@ impl GraphNode {
 #[derive(Clone, Debug)]
 struct ContentFacts {
     links: Arc<[Link]>,
+    /// The inline entries of a list collection.
+    entries: Arc<[InlineEntry]>,
     certificate: Option<Arc<Certificate>>,
 }
 
@@ -128,8 +131,10 @@ impl References {
                 (Some(bytes), Some(body)) => links_of(schema, bytes, body),
                 _ => Vec::new(),
             };
+            let entries = bytes.as_ref().zip(body.as_ref());
+            let entries = entries.map_or_else(Vec::new, |(bytes, body)| inline_entries(bytes, body));
             let certificate = body.as_ref().and_then(certificate::first_to_expire).map(Arc::new);
-            self.0.insert(*id, ContentFacts { links: links.into(), certificate });
+            self.0.insert(*id, ContentFacts { links: links.into(), entries: entries.into(), certificate });
         }
     }
 
@@ -234,6 +239,7 @@ impl Graph {
             stream: Some(fact.stream),
             type_url: Some(fact.type_url),
             name: fact.name,
+            list: None,
             uses: Vec::new(),
             users: Vec::new(),
             other_source: None,
@@ -274,28 +280,6 @@ impl Graph {
         None
     }
 
-    fn connect(&mut self, from: NodeId, link: &Link) {
-        match link.name.split_once('#').filter(|_| is_structured(&link.name)) {
-            Some((name, _)) => self.connect_with_alternatives(from, link, name),
-            None => self.connect_named(from, link),
-        }
-    }
-
-    /// Connects a node with an `xdstp` name without its directives, and with those of its
-    /// alternatives that the client has or requests (docs/protocol.md#k-29).
-    fn connect_with_alternatives(&mut self, from: NodeId, link: &Link, name: &str) {
-        self.connect_named(from, &Link { name: name.to_owned(), ..link.clone() });
-        let mut next = alternative(&link.name);
-        for _ in 0..MAX_CHAIN {
-            let Some(uri) = next else { return };
-            let name = uri.split('#').next().unwrap_or_default().to_owned();
-            if self.find(link.kind, &name).is_some() {
-                self.connect_named(from, &Link { name, ..link.clone() });
-            }
-            next = alternative(&uri);
-        }
-    }
-
     fn connect_named(&mut self, from: NodeId, link: &Link) {
         let path: Arc<str> = Arc::from(link.path.as_str());
         let is_prefix = link.name.ends_with('*') && matches!(link.kind, Kind::Vhds | Kind::Srds);
@@ -306,41 +290,52 @@ impl Graph {
             vec![self.find_or_add(link)]
         };
         for to in targets {
-            let Some(node) = self.nodes.get_mut(from) else { return };
-            if node.uses.iter().any(|(known, _)| *known == to) || to == from {
-                continue;
-            }
-            node.uses.push((to, path.clone()));
-            if let Some(target) = self.nodes.get_mut(to) {
-                let is_first = target.users.is_empty();
-                target.other_source = match (is_first, &link.other_source, target.other_source.take()) {
-                    (true, stated, _) => stated.clone(),
-                    (false, Some(_), known) => known,
-                    (false, None, _) => None,
-                };
-                target.users.push(from);
-            }
+            self.add_edge(from, to, &path, link.other_source.as_ref());
+        }
+    }
+
+    fn add_edge(&mut self, from: NodeId, to: NodeId, path: &Arc<str>, source: Option<&OtherSource>) {
+        let Some(node) = self.nodes.get_mut(from) else { return };
+        if node.uses.iter().any(|(known, _)| *known == to) || to == from {
+            return;
+        }
+        node.uses.push((to, path.clone()));
+        if let Some(target) = self.nodes.get_mut(to) {
+            let is_first = target.users.is_empty();
+            target.other_source = match (is_first, source, target.other_source.take()) {
+                (true, stated, _) => stated.cloned(),
+                (false, Some(_), known) => known,
+                (false, None, _) => None,
+            };
+            target.users.push(from);
         }
     }
 
     fn find_or_add(&mut self, link: &Link) -> NodeId {
-        let key = (link.kind, Arc::from(link.name.as_str()));
-        let spelled = || self.spelled(link.kind, &link.name);
-        if let Some(id) = self.by_name.get(&key).copied().or_else(spelled) {
-            return id;
-        }
+        self.find_in_any_spelling(link.kind, &link.name)
+            .unwrap_or_else(|| self.add_bare(link.kind, &link.name, NodeState::NotAsked))
+    }
+
+    fn find_in_any_spelling(&self, kind: Kind, name: &str) -> Option<NodeId> {
+        self.find(kind, name).or_else(|| self.spelled(kind, name))
+    }
+
+    /// Adds a resource that no stream has.
+    fn add_bare(&mut self, kind: Kind, name: &str, state: NodeState) -> NodeId {
         let id = self.nodes.len();
-        self.by_name.insert(key.clone(), id);
+        let name: Arc<str> = Arc::from(name);
+        self.by_name.insert((kind, name.clone()), id);
         self.nodes.push(GraphNode {
-            kind: link.kind,
-            name: key.1,
-            state: NodeState::NotAsked,
+            kind,
+            name,
+            state,
             is_unreadable: false,
             version: None,
             in_force: None,
             stream: None,
-            type_url: link.kind.type_url(ApiVersion::V3),
+            type_url: kind.type_url(ApiVersion::V3),
             content: None,
+            list: None,
             refused: None,
             unanswered: None,
             uses: Vec::new(),

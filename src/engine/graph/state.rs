@@ -55,9 +55,12 @@ pub enum NodeState {
     Gone(ResourceState),
     /// Referenced, and neither sent nor requested.
     NotAsked,
+    /// Sent, and ignored by the client, which has not requested it (`docs/protocol.md#e-35`).
+    Ignored,
     /// Referenced with a config source whose stream, file or server is not visible.
     Elsewhere,
-    /// Referenced and not sent, although the client has a wildcard subscription for the type.
+    /// Referenced and not sent, although the client has a wildcard subscription for the type, or
+    /// the list collection that should have it.
     Dangling,
 }
 
@@ -104,6 +107,9 @@ impl NodeState {
     /// `requested` is the time and number of the pending request.
     pub(super) fn of(fact: &ResourceFact, requested: Option<(Time, Seq)>) -> NodeState {
         let in_force = fact.in_force.is_some();
+        if fact.is_ignored() {
+            return NodeState::Ignored;
+        }
         if let Some(refusal) = &fact.refusal {
             return match refusal.is_named {
                 true => NodeState::Refused { in_force },
@@ -139,6 +145,11 @@ impl NodeState {
         )
     }
 
+    /// Whether a stream of the client has, had or waits for the resource.
+    pub fn is_delivered(&self) -> bool {
+        !matches!(self, NodeState::Dangling | NodeState::NotAsked | NodeState::Ignored | NodeState::Elsewhere)
+    }
+
     /// Whether the state is a problem.
     pub fn is_problem(&self) -> bool {
         matches!(
@@ -164,6 +175,7 @@ impl NodeState {
             NodeState::Missing { .. } => "missing",
             NodeState::Gone(state) => state.word(),
             NodeState::NotAsked => "not asked for",
+            NodeState::Ignored => "ignored",
             NodeState::Elsewhere => "from another source",
             NodeState::Dangling => "dangling",
         }
@@ -208,15 +220,17 @@ impl Graph {
                 node.state = NodeState::Orphan;
             }
         }
-        if node.state.is_present() {
+        // An inline entry is a part of its list.
+        if node.state.is_present() && node.list.is_none() {
             *self.counts.entry(node.kind).or_default() += 1;
         }
         if node.state.is_problem() {
             self.problems.push(id);
         }
-        if node.state.is_present() || node.state.is_problem() || is_redirect {
+        let is_ignored = node.state == NodeState::Ignored;
+        if node.state.is_present() || node.state.is_problem() || is_redirect || is_ignored {
             match node.kind {
-                Kind::Lds => self.roots.push(id),
+                Kind::Lds if node.list.is_none() => self.roots.push(id),
                 _ if !is_used => self.unreferenced.push(id),
                 _ => {}
             }

@@ -44,17 +44,15 @@ fn graph(nodes: &[(Kind, &str, NodeState, &[(Kind, &str)])]) -> Graph {
     }
     for (from, (_, _, _, uses)) in nodes.iter().enumerate() {
         for (kind, name) in *uses {
-            out.connect(
-                from,
-                &Link {
-                    path: "field".into(),
-                    kind: *kind,
-                    name: (*name).to_owned(),
-                    source: None,
-                    other_source: None,
-                    authority: None,
-                },
-            );
+            let link = Link {
+                path: "field".into(),
+                kind: *kind,
+                name: (*name).to_owned(),
+                source: None,
+                other_source: None,
+                authority: None,
+            };
+            out.connect_all(from, &[link], &References::default());
         }
     }
     for (kind, name, _, uses) in nodes {

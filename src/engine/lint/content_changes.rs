@@ -50,6 +50,6 @@ impl RuleContext<'_> {
         let (catalog, session) = (self.catalog(), self.session());
         let known = &mut self.source_state.structured_contents;
         named_versions(catalog, response).for_each(|named| known.note_named(named, session));
-        response.scan.inline.iter().for_each(|entry| known.note_inline(*entry, session));
+        response.scan.inline.iter().for_each(|entry| known.note_inline(entry, session));
     }
 }

@@ -76,8 +76,7 @@ pub struct Finding {
     pub varies: bool,
     /// Whether the finding rests on a guess.
     pub guess: bool,
-    /// Whether requests fail until the finding is over, so that the finding is a problem although
-    /// a note.
+    /// Whether requests fail until the finding is over. Then a note counts as a problem.
     pub is_gap: bool,
     /// Place in a bootstrap, such as `static_resources.clusters[1]`. Then there is no stream.
     pub place: Option<Arc<str>>,
@@ -89,7 +88,7 @@ impl Finding {
         (Reverse(self.severity), self.over.is_some())
     }
 
-    /// Whether the finding is a problem, and neither a note nor over.
+    /// Whether the finding is a problem that is not over.
     pub(crate) fn is_wrong(&self) -> bool {
         self.is_rated() && self.over.is_none()
     }

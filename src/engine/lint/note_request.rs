@@ -7,6 +7,7 @@ use super::context::RuleContext;
 use super::exchange::RequestContext;
 use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
 use crate::engine::session::{MessageKind, RequestClass, Wildcard, can_warm};
+use crate::wire::event::Sym;
 
 /// The time in which a new stream states its subscriptions.
 const SETTLE_TIME: Duration = Duration::from_secs(5);
@@ -53,7 +54,7 @@ impl RuleContext<'_> {
             (seq, names)
         });
         if request.delta().is_some() {
-            self.note_delta_request(request, is_wildcard && !ends_wildcard && !outcome.first);
+            self.note_delta_request(request);
         } else if !outcome.added.is_empty() {
             self.arm_waiting();
         }
@@ -78,11 +79,10 @@ impl RuleContext<'_> {
         if ends_wildcard {
             state.wildcard_ended_at = Some(at);
             state.left_out.clear();
-            state.unsubscribed_under_wildcard.clear();
         }
     }
 
-    fn note_delta_request(&mut self, request: &RequestContext<'_>, keeps_wildcard: bool) {
+    fn note_delta_request(&mut self, request: &RequestContext<'_>) {
         let Some(body) = request.delta() else { return };
         let (at, outcome) = (self.at, request.outcome);
         let state = &mut *self.state;
@@ -95,23 +95,17 @@ impl RuleContext<'_> {
         if is_old && state.added_by_stale_requests.len() < MAX_NAMES {
             state.added_by_stale_requests.extend(outcome.added.iter().take(MAX_NAMES));
         }
-        self.note_unsubscribed_under_wildcard(request, keeps_wildcard);
+        let (track, catalog) = (request.track, self.catalog());
+        let is_owed = |name: &Sym| {
+            let owed = track.subscription.unclassified.get(&track.canonical(catalog, *name));
+            owed.is_some_and(|(_, seq)| Some(*seq) == self.seq)
+        };
+        // Names that were unsubscribed under a wildcard (docs/protocol.md#f-26).
+        if outcome.removed.iter().any(is_owed) {
+            self.arm(Alarm::Reclassify, self.at.after(self.options.timers.answer));
+        }
         if !body.subscribe.is_empty() || !body.locators_subscribe.is_empty() {
             self.arm_waiting();
-        }
-    }
-
-    fn note_unsubscribed_under_wildcard(&mut self, request: &RequestContext<'_>, keeps_wildcard: bool) {
-        let Some(seq) = self.seq else { return };
-        for name in &request.outcome.added {
-            self.state.unsubscribed_under_wildcard.remove(name);
-        }
-        let was_wildcard = !matches!(request.outcome.was, Wildcard::None | Wildcard::Unknown);
-        if keeps_wildcard && was_wildcard && self.state.unsubscribed_under_wildcard.len() < MAX_NAMES {
-            for name in request.outcome.removed.iter().take(MAX_NAMES) {
-                self.state.unsubscribed_under_wildcard.insert(*name, (self.at, seq));
-                self.arm(Alarm::Reclassify, self.at.after(self.options.timers.answer));
-            }
         }
     }
 

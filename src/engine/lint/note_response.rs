@@ -31,14 +31,6 @@ impl RuleContext<'_> {
             let left_out = outcome.removed.iter().take(MAX_NAMES);
             state.left_out = left_out.filter_map(|name| Some((*name, content(name)?))).collect();
         }
-        if !state.unsubscribed_under_wildcard.is_empty() {
-            for id in response.view.resources.blobs() {
-                state.unsubscribed_under_wildcard.remove(&key(catalog, *id));
-            }
-            for name in response.view.removed {
-                state.unsubscribed_under_wildcard.remove(name);
-            }
-        }
         let names = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
         state.note_spellings(catalog, names.chain(response.view.removed.iter().copied()));
         self.note_entries(response);

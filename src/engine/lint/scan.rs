@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::structured::{self, LOCATOR, ListEntry, Locator};
-use super::structured_contents::{InlineVersion, hash};
+use super::structured_contents::{InlineContent, InlineVersion, hash};
 use crate::engine::session::{Track, key};
 use crate::wire::content::{BlobForm, BlobId, Catalog, List};
 use crate::wire::discovery::fields::resource;
@@ -37,7 +37,7 @@ pub(super) struct ResponseScan {
     /// Entries of list collections by the name of the list.
     pub(super) collections: Vec<(Sym, Vec<ListEntry>)>,
     /// Named entries inside of lists, with hashes of their contents.
-    pub(super) inline: Vec<(InlineVersion, u64)>,
+    pub(super) inline: Vec<InlineContent>,
 }
 
 impl ResponseScan {
@@ -86,8 +86,8 @@ impl ResponseScan {
         let value = structured::value(&any);
         if is_collection {
             structured::inline_versions(value, |entry, version, content| {
-                let version = InlineVersion { list: name, entry: hash((entry, version)) };
-                self.inline.push((version, hash(content)));
+                let of = InlineVersion { list: name, entry: hash((entry, version)) };
+                self.inline.push(InlineContent { of, name: entry.to_owned(), content: hash(content) });
             });
             self.collections.push((name, structured::entries(value)));
         } else if let Some(locator) = Locator::read(value) {

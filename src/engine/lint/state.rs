@@ -115,8 +115,9 @@ pub(super) struct TrackState {
     pub(super) left_out: SymMap<BlobId>,
     /// Names added by requests without the newest nonce: `docs/protocol.md#f-07`.
     pub(super) added_by_stale_requests: SymSet,
-    /// Names unsubscribed under a wildcard, with the request: `docs/protocol.md#f-26`.
-    pub(super) unsubscribed_under_wildcard: SymMap<(Time, Seq)>,
+    /// Names unsubscribed under a wildcard until this time were checked for an answer:
+    /// `docs/protocol.md#f-26`.
+    pub(super) classified_until: Option<Time>,
     /// Names requested until this time were checked for an answer.
     pub(super) answers_checked_until: Option<Time>,
     /// Names requested until this time were checked for existence.

@@ -19,6 +19,16 @@ pub(super) struct InlineVersion {
     pub(super) entry: u64,
 }
 
+/// An inline entry of a response.
+#[derive(Clone, Debug)]
+pub(super) struct InlineContent {
+    pub(super) of: InlineVersion,
+    /// Name of the entry.
+    pub(super) name: String,
+    /// Hash of the content.
+    pub(super) content: u64,
+}
+
 /// A content, and the session that received it.
 #[derive(Clone, Copy, Debug)]
 struct ReceivedContent<T> {
@@ -50,24 +60,17 @@ pub(super) fn hash(value: impl Hash) -> u64 {
 pub(super) struct ChangedContents {
     /// Names of which this session received the other content.
     pub(super) own: Vec<Sym>,
-    /// Names of which another session received the other content: `docs/protocol.md#k-32`.
+    /// Inline entries of which this session received the other content, with their lists.
+    pub(super) own_entries: Vec<(Sym, String)>,
+    /// Names, or lists with such entries, of which another session received the other content:
+    /// `docs/protocol.md#k-32`.
     pub(super) others: Vec<Sym>,
 }
 
-impl ChangedContents {
-    fn add<T: PartialEq>(
-        &mut self,
-        name: Sym,
-        known: Option<&ReceivedContent<T>>,
-        content: &T,
-        session: usize,
-    ) {
-        match known.filter(|known| known.content != *content) {
-            Some(known) if known.session == session => self.own.push(name),
-            Some(_) => self.others.push(name),
-            None => {}
-        }
-    }
+/// Returns whether this session received another content before, or another session did.
+fn changed<T: PartialEq>(known: Option<&ReceivedContent<T>>, content: &T, session: usize) -> Option<bool> {
+    let known = known.filter(|known| known.content != *content)?;
+    Some(known.session == session)
 }
 
 impl StructuredContents {
@@ -79,17 +82,25 @@ impl StructuredContents {
         changed: &mut ChangedContents,
     ) {
         let (name, version, payload) = of;
-        changed.add(name, self.named.get(&(name, version)), &payload, session);
+        match self::changed(self.named.get(&(name, version)), &payload, session) {
+            Some(true) => changed.own.push(name),
+            Some(false) => changed.others.push(name),
+            None => {}
+        }
     }
 
     /// Compares an entry of a list with the one before at the same version.
     pub(super) fn compare_inline(
         &self,
-        (entry, content): &(InlineVersion, u64),
+        InlineContent { of, name, content }: &InlineContent,
         session: usize,
         changed: &mut ChangedContents,
     ) {
-        changed.add(entry.list, self.inline.get(entry), content, session);
+        match self::changed(self.inline.get(of), content, session) {
+            Some(true) => changed.own_entries.push((of.list, name.clone())),
+            Some(false) => changed.others.push(of.list),
+            None => {}
+        }
     }
 
     /// Remembers a named content. The newest content of a session counts; another session does not
@@ -99,8 +110,8 @@ impl StructuredContents {
     }
 
     /// Remembers an entry of a list, as [`StructuredContents::note_named`] does.
-    pub(super) fn note_inline(&mut self, (entry, content): (InlineVersion, u64), session: usize) {
-        note(&mut self.inline, entry, content, session);
+    pub(super) fn note_inline(&mut self, entry: &InlineContent, session: usize) {
+        note(&mut self.inline, entry.of, entry.content, session);
     }
 
     pub(super) fn drop_streams(&mut self, dropped: &DroppedStreams) {

@@ -4,7 +4,7 @@ use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::structured::ParsedName;
 use crate::engine::session::Name;
-use crate::wire::event::Sym;
+use crate::wire::event::{Kind, Sym};
 
 /// Parses the structured names among `names`.
 pub(super) fn structured_names<'a>(ctx: &RuleContext<'a>, names: &[Sym]) -> Vec<ParsedName<'a>> {
@@ -29,8 +29,21 @@ pub(super) fn requested_names<'a>(
     structured_names(ctx, &names)
 }
 
+/// Whether the server has given a name to the client: a resource of the server refers to it.
+pub(super) fn is_given(ctx: &RuleContext<'_>, kind: Option<Kind>, name: Sym) -> bool {
+    let is_used = |kind: Kind| ctx.source_state.graphs.is_used(&ctx.client(), (kind, name)) == Some(true);
+    let canonical = Name::parse(ctx.text(name)).map(|name| name.canonical());
+    let is_target = |canonical: String| ctx.state.targets.iter().any(|target| target.name == canonical);
+    kind.is_some_and(is_used) || canonical.is_some_and(is_target)
+}
+
+/// Whether a response only repeats the spelling of a name that the client requests.
+pub(super) fn is_repeated(ctx: &RuleContext<'_>, response: &ResponseContext<'_>, name: Sym) -> bool {
+    ctx.catalog().first_spelling(name) == name && response.track.subscribed.names.contains(name)
+}
+
 /// Parses the structured names of the resources in a response, and those that it removes in
-/// another spelling than before.
+/// another spelling than before, without names that the response only repeats.
 pub(super) fn delivered_names<'a>(
     ctx: &RuleContext<'a>,
     response: &ResponseContext<'_>,
@@ -38,6 +51,6 @@ pub(super) fn delivered_names<'a>(
     let catalog = ctx.catalog();
     let sent = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
     let removed = response.view.removed.iter().copied().filter(|name| catalog.first_spelling(*name) != *name);
-    let names: Vec<Sym> = sent.chain(removed).collect();
+    let names: Vec<Sym> = sent.chain(removed).filter(|name| !is_repeated(ctx, response, *name)).collect();
     structured_names(ctx, &names)
 }

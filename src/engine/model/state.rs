@@ -127,6 +127,10 @@ impl Track {
 
     /// Whether the client has the resource, perhaps at an older version.
     fn uses(&self, fact: &ResourceFacts) -> bool {
+        // The client ignores what it has not requested (docs/protocol.md#e-35).
+        if self.names_known && self.unrequested.contains(&fact.name) && !self.wants.covers(fact.name) {
+            return false;
+        }
         let is_older = || self.find(fact.name).is_some_and(|known| self.has_older(known));
         ["present", "kept"].contains(&fact.state) || (fact.state == "waiting" && is_older())
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::session::{PushedVersion, RequestSpan};
 use crate::engine::store::{
-    ClientMark, FailingStream, OwedAtEnd, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
+    ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
 };
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
@@ -153,6 +153,7 @@ impl ProblemFact {
             Problem::StillRefused(refused) => refused.is_guess,
             Problem::Broken(finding) => finding.guess,
             Problem::Unanswered { is_guess, .. } => *is_guess,
+            Problem::Owed(owed) => owed.is_guess,
             _ => false,
         }
     }
@@ -240,28 +241,13 @@ pub struct RefusedPush {
     pub unanswered: Option<Seq>,
 }
 
-/// A refused resource.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RefusedResource {
-    /// Name of the resource.
-    pub name: Arc<str>,
-    /// The refused version; empty for a removal.
-    pub version: Arc<str>,
-    /// Whether the client refuses the removal of the resource.
-    pub is_removal: bool,
-    /// The version that the client uses instead, if there is one.
-    pub in_force: Option<Arc<str>>,
-}
-
 /// Resources that stay refused after a later response was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedResources {
-    /// The first resource.
-    pub first: RefusedResource,
+    /// The first resource, and the number of others.
+    pub first: RefusedBy,
     /// The response with the refused content.
     pub response: Seq,
-    /// How many more resources there are.
-    pub more: usize,
     /// Contents that the client still refuses: runs of NACKs of one version.
     pub open: usize,
     /// The message of `error_detail`, unless it is empty.
@@ -302,6 +288,8 @@ pub struct OwedResources {
     pub needed_by: Option<WarmingUser>,
     /// A rule that was broken about one of the names, and may be why it does not come.
     pub broken: Option<Box<Finding>>,
+    /// Whether the client may not mean the wildcard (docs/protocol.md#f-21).
+    pub is_guess: bool,
 }
 
 /// Accepted resources that a dump of the client lacks, or has with other content.

@@ -123,8 +123,11 @@ fn note_broken(problem: &mut ProblemFact, finding: &Finding) {
     if finding.at.is_some() && finding.is_wrong() && is_first {
         owed.broken = Some(Box::new(finding.clone()));
         problem.messages.extend(finding.at.filter(|at| !problem.messages.contains(at)));
+        // The server cannot send what a name in error stands for.
+        let is_about_all = owed.more == 0 && owed.names.iter().all(|name| finding.names.contains(name));
         if finding.blame != problem.blame {
-            problem.blame = Blame::Both;
+            let is_cause = is_about_all && finding.severity == Severity::Error;
+            problem.blame = if is_cause { finding.blame } else { Blame::Both };
         }
     }
 }

@@ -17,8 +17,8 @@ mod states;
 mod tests;
 
 pub use fact::{
-    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources,
-    UnappliedResources, Urgency, WarmingResources,
+    OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
+    Urgency, WarmingResources,
 };
 pub use findings::merged;
 pub use fold::{FindingGroup, group};

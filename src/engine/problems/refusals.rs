@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::engine::lint::Blame;
 use crate::engine::session::{NackFact, PushedVersion, Refusal, Response, Stream, Track};
 use crate::engine::store::{RefusedBy, Store, TypeState};
-use crate::wire::event::{Seq, Sym, Time, Variant};
+use crate::wire::event::{Seq, Time, Variant};
 
-use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResource, RefusedResources};
+use super::fact::{Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources};
 use super::states::{Start, fact, sorted};
 use super::{MAX_EVIDENCE, findings};
 
@@ -168,16 +168,6 @@ fn refused_version(
     }
 }
 
-fn refused_resource(store: &Store, track: &Track, name: Sym, refusal: &Refusal) -> RefusedResource {
-    let in_force = store.used_by_client(track, name);
-    RefusedResource {
-        name: store.text(name),
-        version: store.text(refusal.version),
-        is_removal: track.refused.removal(name) == Some(*refusal),
-        in_force: in_force.map(|entry| store.text(entry.version)),
-    }
-}
-
 /// Returns the problems of resources that a NACK names and whose content no later response has
 /// corrected, although the client has accepted a later response (docs/protocol.md#f-34): one for
 /// each reason.
@@ -191,9 +181,8 @@ pub(super) fn still_refused(store: &Store, stream: &Stream, track: &Track) -> Ve
         let (refusal, name) = *own.next()?;
         let nack = *nacks.iter().find(|nack| nack.n == refusal.nack)?;
         let refused = RefusedResources {
-            first: refused_resource(store, track, name, &refusal),
+            first: store.still_refused(stream, track, (name, &refusal), own.count()),
             response: refusal.response,
-            more: own.count(),
             open: standing.runs_among(&nacks),
             message: Some(nack.message.clone()).filter(|text| !text.trim().is_empty()),
             is_guess: nack.may_refuse.is_some(),

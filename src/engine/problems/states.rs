@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine::lint::Blame;
-use crate::engine::session::{NameRequest, RequestSpan, Stream, Track};
+use crate::engine::session::{NameRequest, RequestSpan, Stream, Track, Wildcard};
 use crate::engine::store::{Store, TypeState, WarmingFact};
 use crate::wire::event::{Seq, Sym, Time, TypeUrl};
 
@@ -100,6 +100,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
             limit,
             needed_by,
             broken: None,
+            is_guess: track.subscribed.wildcard == Wildcard::Ambiguous,
         };
         return Some(fact(stream, track, Start { state: limits.state(at), at, n }, Problem::Owed(owed)));
     };
@@ -118,6 +119,7 @@ fn owed(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
         limit: limits.left(first.since),
         needed_by: track.kind.and_then(|kind| store.warming_for(stream, kind, Some(&names))),
         broken: None,
+        is_guess: false,
     };
     let messages = owed.requests.map_or_else(Vec::new, |span| sorted(vec![span.first, span.last]));
     let start = Start { state, at: first.since, n: first.first };

@@ -3,6 +3,7 @@ use std::time::Duration;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Sym, Time};
 
+use super::compare::nameless;
 use super::locators::LOCATOR;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, Owed};
@@ -181,7 +182,8 @@ impl Track {
             Origin::Glob
         } else if self.subscribed.is_wildcard() {
             Origin::Wildcard
-        } else if !self.names_known || self.subscribed.may_be_wildcard() {
+        } else if !self.names_known || self.subscribed.may_be_wildcard() || nameless(name).is_some() {
+            // A resource without a name may have been requested (docs/protocol.md#a-18).
             Origin::Unknown
         } else if self.unrequested.contains(&name) {
             Origin::Unrequested
@@ -195,8 +197,13 @@ impl Track {
         }
     }
 
-    /// Returns the number of resources that the client has and wants: not removed, released or
-    /// expired.
+    /// Whether the client ignores a resource that it has not requested (docs/protocol.md#e-35).
+    pub(crate) fn is_ignored(&self, catalog: &Catalog, name: Sym, slot: &ResourceEntry) -> bool {
+        self.unrequested.contains(&name) && self.origin(catalog, name, Some(slot)) == Origin::Unrequested
+    }
+
+    /// Returns the number of resources that the client has and wants: not removed, released,
+    /// expired or ignored.
     pub(crate) fn present(&self, catalog: &Catalog, now: Time, limits: Limits) -> u64 {
         let claimed = match self.waiting.has_requested_again() {
             true => {
@@ -205,7 +212,8 @@ impl Track {
             }
             false => 0,
         };
-        if self.deadlines.is_empty() && self.aliases.is_empty() && !self.subscription.has_released {
+        let has_all = self.aliases.is_empty() && self.unrequested.is_empty();
+        if self.deadlines.is_empty() && has_all && !self.subscription.has_released {
             return (self.sent.count() + claimed) as u64;
         }
         // Counting visits each resource, so the result is cached until the next message. With times
@@ -218,6 +226,7 @@ impl Track {
         let ended = |name: Sym, slot: &ResourceEntry| {
             let (state, _) = self.resource_state(catalog, name, Some(slot), now, limits);
             matches!(state, ResourceState::Released | ResourceState::Expired)
+                || self.is_ignored(catalog, name, slot)
         };
         let slots = self.sent.slots(catalog).into_iter();
         let present = slots.filter(|(name, slot)| slot.is_present() && !ended(*name, slot)).count();

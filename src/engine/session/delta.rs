@@ -7,6 +7,7 @@ use crate::wire::event::Sym;
 use super::answer::changes_names;
 use super::answer_verdict::Answer;
 use super::claims::{Claim, ClaimOutcome, Claims, MAX_LEFT_NAMES};
+use super::events::EventKind;
 use super::names::SymSet;
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
@@ -124,6 +125,7 @@ impl Track {
         self.subscription.was_named |= !comes.is_empty();
         let mut fresh = Vec::new();
         for name in comes {
+            self.subscription.unclassified.remove(&self.canonical(ctx.catalog, name));
             if name == ctx.star {
                 if !was.is_wildcard() && !outcome.added.contains(&name) {
                     outcome.added.push(name);
@@ -144,6 +146,20 @@ impl Track {
         }
         for name in fresh {
             self.subscribe(ctx, name, was.wildcard, true);
+        }
+        let is_wildcard = |of: Wildcard| matches!(of, Wildcard::Legacy | Wildcard::Explicit);
+        if is_wildcard(was.wildcard) && is_wildcard(self.subscribed.wildcard) {
+            self.owe_classification(ctx, &outcome.removed);
+        }
+    }
+
+    /// Records names that were unsubscribed under the wildcard: the server owes the resource or its
+    /// removal (docs/protocol.md#f-26).
+    fn owe_classification(&mut self, ctx: &mut Context<'_>, removed: &[Sym]) {
+        for name in removed.iter().filter(|name| !self.subscribed.names.contains(**name)) {
+            let canonical = self.canonical(ctx.catalog, *name);
+            self.subscription.owe_classification(canonical, ctx.at, ctx.seq);
+            ctx.events.add(EventKind::PendingReclassification, canonical);
         }
     }
 

@@ -37,6 +37,9 @@ pub enum EventKind {
     WildcardDropped(Wildcard),
     /// A name is unsubscribed that was not subscribed (docs/protocol.md#f-24).
     PhantomUnsubscription,
+    /// A name is unsubscribed under a wildcard: the server owes the resource or its removal
+    /// (docs/protocol.md#f-26).
+    PendingReclassification,
     /// Names are requested although no new configuration asks for them (docs/protocol.md#f-33).
     OnDemand,
     /// A resource that did not exist, or was not sent in time, is sent (docs/protocol.md#e-48).
@@ -79,10 +82,11 @@ pub enum EventKind {
 
 impl EventKind {
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 14] = [
+    pub const WORDS: [&'static str; 15] = [
         "wildcard_entered",
         "wildcard_dropped",
         "phantom_unsubscription",
+        "pending_reclassification",
         "on_demand",
         "came_into_existence",
         "alias_resolved",
@@ -102,6 +106,7 @@ impl EventKind {
             entered,
             dropped,
             phantom,
+            reclassification,
             on_demand,
             came,
             alias,
@@ -118,6 +123,7 @@ impl EventKind {
             EventKind::WildcardEntered(_) => entered,
             EventKind::WildcardDropped(_) => dropped,
             EventKind::PhantomUnsubscription => phantom,
+            EventKind::PendingReclassification => reclassification,
             EventKind::OnDemand => on_demand,
             EventKind::CameIntoExistence(_) => came,
             EventKind::AliasResolved => alias,
@@ -165,6 +171,7 @@ impl EventKind {
                 put.number(13);
                 ttl(put, to);
             }
+            EventKind::PendingReclassification => put.number(14),
         }
     }
 
@@ -185,6 +192,7 @@ impl EventKind {
             11 => EventKind::Failover,
             12 => EventKind::NodeChanged,
             13 => EventKind::TtlSet { to: ttl(take)? },
+            14 => EventKind::PendingReclassification,
             _ => return None,
         })
     }

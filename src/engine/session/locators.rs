@@ -47,10 +47,15 @@ impl Locator {
 
     /// Returns the inline entry that the locator selects: `docs/protocol.md#k-15`.
     pub(crate) fn entry(&self) -> Option<String> {
-        let directives = self.uri.split_once('#')?.1;
-        let entry = directives.split(',').find_map(|directive| directive.strip_prefix("entry="))?;
-        locator::decode_percent(entry)
+        selected_entry(&self.uri)
     }
+}
+
+/// Returns the inline entry of a list that a URI selects: `docs/protocol.md#k-15`.
+pub(crate) fn selected_entry(uri: &str) -> Option<String> {
+    let directives = uri.split_once('#')?.1;
+    let entry = directives.split(',').find_map(|directive| directive.strip_prefix("entry="))?;
+    locator::decode_percent(entry)
 }
 
 /// Returns the first alternative in a locator: `docs/protocol.md#k-29`.
@@ -77,8 +82,11 @@ pub(crate) fn has_bad_directive(uri: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListEntry {
     Locator(Locator),
-    /// The name of an inline entry; empty if anonymous.
-    Inline(String),
+    /// The name and the version of an inline entry; the name is empty if anonymous.
+    Inline {
+        name: String,
+        version: String,
+    },
     /// Neither of both.
     Empty,
 }
@@ -107,8 +115,11 @@ fn entry(bytes: &[u8]) -> ListEntry {
     if arm.number == 1 {
         return Locator::read(arm.bytes()).map_or(ListEntry::Empty, ListEntry::Locator);
     }
-    let name = Fields::new(arm.bytes()).map_while(Result::ok).filter(|field| field.number == 1).last();
-    ListEntry::Inline(name.map_or_else(String::new, |name| name.text().into_owned()))
+    let text = |number: u32| {
+        let field = Fields::new(arm.bytes()).map_while(Result::ok).filter(|field| field.number == number);
+        field.last().map_or_else(String::new, |field| field.text().into_owned())
+    };
+    ListEntry::Inline { name: text(1), version: text(2) }
 }
 
 /// Returns the value of an `Any`.

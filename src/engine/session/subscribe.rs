@@ -85,7 +85,10 @@ impl Track {
             (false, true) if self.kind != Some(Kind::Vhds) && is_new => {
                 self.subscription.wildcard_owed = Some((ctx.at, ctx.seq));
             }
-            (true, false) => self.subscription.wildcard_owed = None,
+            (true, false) => {
+                self.subscription.wildcard_owed = None;
+                self.subscription.unclassified.clear();
+            }
             _ => {}
         }
     }

@@ -120,6 +120,9 @@ impl Track {
         self.last_gap = self.responses.next();
         self.has_lost = true;
         self.names_known = false;
+        // Whether the client ignores a resource depends on the names that are known.
+        self.counted = Cell::default();
+        self.counted_in_use = Cell::default();
         if self.traffic.requests == 0 {
             self.start_unseen = true;
             self.subscribed.wildcard = Wildcard::Unknown;

@@ -374,6 +374,9 @@ pub struct ResourceFact {
     pub is_unanswered: bool,
     /// The source of the information that the resource is absent.
     pub absent_by: Option<AbsentBy>,
+    /// The request that unsubscribed the name under a wildcard, and its time: the server owes the
+    /// resource or its removal (docs/protocol.md#f-26).
+    pub unclassified: Option<(Seq, Time)>,
     /// Why the resource was sent.
     pub origin: Origin,
     /// Content hash in hex: equal within one source for equal content.
@@ -446,6 +449,12 @@ impl ResourceFact {
     /// Whether this is a glob collection, which stands for its members.
     pub fn is_glob(&self) -> bool {
         crate::engine::session::is_glob(&self.name)
+    }
+
+    /// Whether the client ignores the resource, which it has not requested
+    /// (docs/protocol.md#e-35).
+    pub fn is_ignored(&self) -> bool {
+        self.origin == Origin::Unrequested && self.state == ResourceState::Present
     }
 
     /// Whether the resource was requested and not sent in time.

@@ -47,6 +47,12 @@ impl Store {
         names.iter().filter_map(fact).collect()
     }
 
+    /// Returns the number of subscribed globs of a type.
+    pub fn glob_count(&self, stream: StreamId, type_url: &TypeUrl) -> u64 {
+        let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));
+        track.map_or(0, |track| track.subscription.globs.names().count() as u64)
+    }
+
     /// Returns the names of the subscribed globs of a type that were answered with members.
     pub(super) fn glob_names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         let track = self.engine.stream(stream).and_then(|stream| stream.find(type_url));

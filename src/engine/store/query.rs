@@ -289,7 +289,16 @@ impl Store {
         facts
     }
 
+    /// Returns the resource of a name, which may have directives if it is an `xdstp` name
+    /// (docs/protocol.md#k-06).
     pub(super) fn resource_named(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
+        let is_structured = crate::engine::session::is_structured(name);
+        let without_directives = || name.split_once('#').filter(|_| is_structured);
+        let known = self.resource_on_wire(stream, url, name);
+        known.or_else(|| self.resource_on_wire(stream, url, without_directives()?.0))
+    }
+
+    fn resource_on_wire(&self, stream: StreamId, url: &TypeUrl, name: &str) -> Option<ResourceFact> {
         let stream = self.engine.stream(stream)?;
         let track = stream.find(url)?;
         let name = crate::engine::session::named(&self.catalog, name)?;
@@ -384,6 +393,7 @@ impl Store {
             refusal,
             in_force,
             absent_by,
+            unclassified: track.subscription.unclassified.get(&name).map(|(at, seq)| (*seq, *at)),
             origin: track.origin(&self.catalog, name, slot),
             hash: None,
             size: blob.map_or(0, |blob| u64::from(blob.size)),

@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::session::{NackFact, ResourceEntry, ResourceState, Stream, Track};
+use crate::engine::session::{NackFact, Refusal, ResourceEntry, ResourceState, Stream, Track};
 use crate::wire::event::{Seq, StreamId, Sym, TypeUrl};
 
 use super::Store;
 
-/// The first of the resources that a NACK refuses.
+/// A refused resource, the first of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedBy {
     /// Name of the resource.
@@ -113,6 +113,19 @@ impl Store {
         state: ResourceState,
     ) -> Option<ResourceEntry> {
         track.in_force(&self.catalog, name).filter(|_| state != ResourceState::Expired)
+    }
+
+    /// Returns a resource that the client still refuses, with the number of others.
+    pub(crate) fn still_refused(
+        &self,
+        stream: &Stream,
+        track: &Track,
+        (name, refusal): (Sym, &Refusal),
+        more: usize,
+    ) -> RefusedBy {
+        let is_removal = track.refused.removal(name) == Some(*refusal);
+        let rank = if is_removal { Rank::Removal } else { Rank::Named };
+        self.refused_fact(stream, track, First { rank, name, version: refusal.version, more })
     }
 
     fn refused_fact(&self, stream: &Stream, track: &Track, first: First) -> RefusedBy {

@@ -34,6 +34,8 @@ pub struct MemberFact {
     pub name: String,
     /// The state of the entry.
     pub state: MemberState,
+    /// The version of an inline entry.
+    pub version: Option<String>,
     /// The alternative that the client has in place of the target.
     pub served_by: Option<String>,
 }
@@ -91,14 +93,16 @@ pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<Resou
     let mut members = ListMembers { entries: entries.len() as u64, ..ListMembers::default() };
     for entry in entries.iter().take(MAX_SEARCHED_ENTRIES) {
         let member = match entry {
-            ListEntry::Inline(name) => {
-                MemberFact { name: name.clone(), state: MemberState::Inline, served_by: None }
+            ListEntry::Inline { name, version } => {
+                let (name, version) = (name.clone(), Some(version.clone()));
+                MemberFact { name, state: MemberState::Inline, version, served_by: None }
             }
             ListEntry::Locator(locator) => {
                 let state = MemberState::of(find(&locator.target()).as_ref());
                 let is_held = |name: &String| MemberState::of(find(name).as_ref()) == MemberState::Present;
                 let served_by = alternative(&locator.uri).filter(|_| state != MemberState::Present);
-                MemberFact { name: locator.uri.clone(), state, served_by: served_by.filter(is_held) }
+                let served_by = served_by.filter(is_held);
+                MemberFact { name: locator.uri.clone(), state, version: None, served_by }
             }
             ListEntry::Empty => continue,
         };

@@ -185,6 +185,11 @@ const RESOURCE_ERROR: &[Field] = &[
     ),
 ];
 
+const RECLASSIFICATION: &[Field] = &[
+    field(Always, "n", Count, "number of the request"),
+    field(Always, "time", Time, "when the request was sent"),
+];
+
 const EVENT: &[Field] = &[
     field(Always, "event", Words(|| EventKind::WORDS.to_vec()), "kind of the event"),
     field(
@@ -427,6 +432,12 @@ const RESOURCE: &[Field] = &[
         "the refused push with the newest content, or with the removal",
     ),
     field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
+    field(
+        Maybe,
+        "pending_reclassification",
+        Object(RECLASSIFICATION),
+        "the request that unsubscribed the name under a wildcard: the server owes the resource or its removal",
+    ),
     field(Maybe, "unreadable", Bool, "the newest content cannot be decoded as its type"),
     field(Maybe, "stream_down", Bool, "the client has the resource, and its stream is closed"),
     field(Always, "origin", words!(Origin), "why the resource was sent"),

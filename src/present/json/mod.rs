@@ -483,6 +483,8 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
         );
     }
     out.some("absent_by", fact.absent_by.map(|by| by.word()));
+    let owed = fact.unclassified.map(|(n, at)| json!({ "n": n.0, "time": time(at, clock) }));
+    out.some("pending_reclassification", owed);
     out.some("unreadable", fact.is_unreadable.then_some(true));
     out.some("stream_down", fact.is_stream_down.then_some(true));
     out.put("origin", fact.origin.word());

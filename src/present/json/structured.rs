@@ -58,6 +58,7 @@ fn list_members(list: &ListMembers) -> Value {
         let mut out = Object::bare();
         out.put("name", member.name.as_str());
         out.put("state", member.state.word());
+        out.some("version", member.version.as_deref());
         out.some("served_by", member.served_by.as_deref());
         out.done()
     });

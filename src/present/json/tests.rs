@@ -242,6 +242,7 @@ fn resource_has_fields_in_order() {
         in_force: None,
         is_unanswered: false,
         absent_by: Some(crate::engine::store::AbsentBy::Server),
+        unclassified: None,
         origin: Origin::Named,
         hash: Some("00ff".into()),
         size: 10,

@@ -21,6 +21,9 @@ pub fn event(event: &MessageEvent) -> String {
         EventKind::PhantomUnsubscription => {
             format!("phantom unsubscription: {} {} not subscribed", list(), was(event.count))
         }
+        EventKind::PendingReclassification => {
+            format!("pending reclassification: {}, unsubscribed under the wildcard", list())
+        }
         EventKind::OnDemand => format!("on demand: {}, without an update that refers to it", list()),
         EventKind::CameIntoExistence(by) => format!("came into existence: {}, {}", list(), absent_before(by)),
         EventKind::AliasResolved => format!("alias resolved: {first} is {second}"),

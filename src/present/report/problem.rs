@@ -207,7 +207,7 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
 
 /// `client still refuses EDS b 2 (#5), though it accepted a later response; 1 in force`.
 fn still_refused(label: &str, refused: &RefusedResources) -> String {
-    let RefusedResources { first, response, more, is_guess, .. } = refused;
+    let RefusedResources { first, response, is_guess, .. } = refused;
     let name = shown_name(&first.name);
     let what = match first.is_removal {
         true => format!("removal of {name}"),
@@ -217,8 +217,8 @@ fn still_refused(label: &str, refused: &RefusedResources) -> String {
     if *is_guess {
         text.push_str(" (guess)");
     }
-    if *more > 0 {
-        text.push_str(&format!(" and {}", plural(*more as u64, "other")));
+    if first.more > 0 {
+        text.push_str(&format!(" and {}", plural(first.more as u64, "other")));
     }
     text.push_str(", though it accepted a later response");
     match &first.in_force {
@@ -245,6 +245,7 @@ fn warming_resources(warming: &WarmingResources) -> String {
 fn owed_resources(label: &str, owed: &OwedResources) -> String {
     let mut text = format!("server owes {label} ");
     match &owed.names[..] {
+        [] if owed.is_guess => text.push_str("for the wildcard (guess)"),
         [] => text.push_str("for the wildcard"),
         names => text.push_str(&listed_names(names, owed.more as u64)),
     }

@@ -161,6 +161,18 @@ pub fn subscribed(fact: &StateFact) -> String {
     }
 }
 
+/// Returns the number of resources that the client uses, with the number of names if each stands
+/// for one resource: `2 of 3`. A wildcard or a glob stands for any number.
+pub fn resource_count(fact: &StateFact) -> String {
+    let has_names_only = fact.wildcard == Wildcard::None
+        && !fact.names.is_empty()
+        && !fact.names.iter().any(|name| is_glob(name));
+    match has_names_only {
+        true => format!("{} of {}", count(fact.resources), count(fact.names.len() as u64)),
+        false => count(fact.resources),
+    }
+}
+
 /// Returns the first `most` names and the number of the others: `a, b and 12 more`.
 pub fn names(names: &[Arc<str>], most: usize) -> String {
     let (shown, rest) = names.split_at(names.len().min(most));

@@ -114,7 +114,7 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
     let text = match &fact.problem {
         Problem::Refused(refused) => format!("{label} {} refused", refused.version),
         Problem::StillRefused(refused) => {
-            format!("{label} {} still refused{}", shown_name(&refused.first.name), more(refused.more))
+            format!("{label} {} still refused{}", shown_name(&refused.first.name), more(refused.first.more))
         }
         Problem::Unanswered { version, is_polling: true, .. } => format!("no poll since {label} {version}"),
         Problem::Unanswered { version, .. } => format!("owes an answer to {label} {version}"),

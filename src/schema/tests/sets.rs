@@ -11,6 +11,16 @@ use crate::schema::{Schema, builtin};
 use crate::wire::content::Redact;
 use crate::wire::event::{ApiVersion, Kind};
 
+/// docs/protocol.md#j-05
+#[test]
+fn built_in_packages_have_their_locked_versions() {
+    let lock = include_str!("../../../Cargo.lock");
+    for (name, version) in crate::schema::BUILT_IN_PACKAGES {
+        let entry = format!("name = \"{name}\"\nversion = \"{version}\"\n");
+        assert!(lock.contains(&entry), "{name} has another version than {version} in Cargo.lock");
+    }
+}
+
 /// Returns the descriptor set that protoc made from the same sources, from the locked package.
 fn protoc_set() -> Vec<u8> {
     let cargo = std::env::var_os("CARGO").unwrap_or("cargo".into());

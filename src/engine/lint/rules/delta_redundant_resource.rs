@@ -27,10 +27,8 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let answered = |name: &crate::wire::event::Sym| {
-        // A name unsubscribed under a wildcard is owed an answer.
         // `nack-resend-loop` covers rejected names.
-        ctx.state.unsubscribed_under_wildcard.contains_key(name)
-            || response.track.refused.contains(*name)
+        response.track.refused.contains(*name)
             // Envoy needs the endpoints of an updated cluster again: docs/protocol.md#h-05
             || response.outcome.needed_again.contains(name)
     };

@@ -36,19 +36,22 @@ use crate::wire::Profile;
 
 fn check(ctx: &mut RuleContext<'_>) {
     let limit = ctx.options.timers.answer;
-    let at = ctx.at;
-    let due = |since: crate::wire::event::Time| at.since(since) >= limit;
-    let overdue = ctx.state.unsubscribed_under_wildcard.iter().filter(|(_, (since, _))| due(*since));
-    let overdue = overdue.map(|(name, (since, seq))| (*name, *since, *seq));
-    let mut overdue: Vec<_> = overdue.filter(|(.., seq)| ctx.has_all_since(*seq)).collect();
+    let (at, until) = (ctx.at, ctx.state.classified_until);
+    let Some(track) = ctx.current_track() else { return };
+    let owed = track.subscription.unclassified.iter();
+    let owed = owed.filter(|(_, (since, seq))| Some(*since) > until && ctx.has_all_since(*seq));
+    let (mut overdue, rest): (Vec<_>, Vec<_>) = owed
+        .map(|(name, (since, seq))| (*since, *name, *seq))
+        .partition(|(since, ..)| at.since(*since) >= limit);
     overdue.sort_unstable();
-    let first = overdue.iter().map(|(_, since, _)| *since).min();
-    ctx.state.unsubscribed_under_wildcard.retain(|_, (since, _)| !due(*since));
-    if let Some(next) = ctx.state.unsubscribed_under_wildcard.values().map(|(since, _)| *since).min() {
+    let next = rest.iter().map(|(since, ..)| *since).min();
+    ctx.state.classified_until = overdue.iter().map(|(since, ..)| *since).max().or(until);
+    if let Some(next) = next {
         ctx.arm(Alarm::Reclassify, next.after(limit));
     }
+    let first = overdue.first().map(|(since, ..)| *since);
     let (names, mut evidence): (Vec<_>, Vec<_>) =
-        overdue.into_iter().map(|(name, _, seq)| (name, seq)).unzip();
+        overdue.into_iter().map(|(_, name, seq)| (name, seq)).unzip();
     evidence.dedup();
     let Some(since) = first else { return };
     let limit = limit.as_secs();

@@ -26,24 +26,51 @@ pub(super) static RULE: Rule = Rule::new(
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
+use super::support::and_more;
 use crate::engine::session::Track;
 use crate::wire::event::Sym;
+
+/// Inline entries that a finding names.
+const MAX_ENTRIES: usize = 3;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let wrapped = |name: &&Sym| response.view.is_delta || response.scan.wrapped.contains(*name);
     let mut names: Vec<_> = response.outcome.rewritten.iter().filter(wrapped).copied().collect();
+    let mut entries = Vec::new();
     if !response.scan.structured.is_empty() {
-        names.extend(ctx.changed_contents(response).own);
+        let changed = ctx.changed_contents(response);
+        names.extend(changed.own);
+        entries = changed.own_entries;
     }
     names.extend(changed_since_last_stream(ctx, response));
     names.sort_unstable();
     names.dedup();
+    // An entry cannot change without its list.
+    entries.retain(|(list, _)| !names.contains(list));
+    report_entries(ctx, &entries);
     let Some(first) = names.first() else { return };
     let structured = ctx.text(*first).starts_with("xdstp:");
     let severity = (!structured).then_some(Severity::Warn);
     let text = "content changed, but the version of the resource did not".to_owned();
     let (blame, names) = (Blame::Server, names.as_slice());
     ctx.report(&RULE, FindingDraft { blame, text, names, severity, ..FindingDraft::default() });
+}
+
+/// Reports inline entries of lists that have a version of their own.
+fn report_entries(ctx: &mut RuleContext<'_>, entries: &[(Sym, String)]) {
+    let mut lists: Vec<Sym> = entries.iter().map(|(list, _)| *list).collect();
+    lists.dedup();
+    if lists.is_empty() {
+        return;
+    }
+    let shown: Vec<&str> = entries.iter().take(MAX_ENTRIES).map(|(_, name)| name.as_str()).collect();
+    let more = and_more(entries.len() - shown.len());
+    let (noun, versions) = match entries.len() {
+        1 => ("entry", "its version"),
+        _ => ("entries", "their versions"),
+    };
+    let text = format!("content of inline {noun} {}{more} changed, but {versions} did not", shown.join(", "));
+    ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &lists));
 }
 
 /// Returns the new resources of a stream that had another content at the same version on the

@@ -46,7 +46,7 @@ pub(super) fn names_without_payload(response: &ResponseContext<'_>, meaning: Hol
 /// Returns the names of the inline entries. Empty for anonymous entries.
 pub(super) fn inline_names(entries: &[ListEntry]) -> impl Iterator<Item = &str> {
     entries.iter().filter_map(|entry| match entry {
-        ListEntry::Inline(name) => Some(name.as_str()),
+        ListEntry::Inline { name, .. } => Some(name.as_str()),
         _ => None,
     })
 }

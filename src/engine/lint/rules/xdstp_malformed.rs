@@ -19,23 +19,33 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
+use super::super::structured_names::{is_given, is_repeated};
 use crate::engine::session::{Name, is_structured};
 use crate::wire::event::Sym;
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    check(ctx, Blame::Client, request.outcome.added.iter().copied());
+    let names = bad_names(ctx, request.outcome.added.iter().copied());
+    let is_given = |name: &Sym| is_given(ctx, request.track.kind, *name);
+    let (given, chosen): (Vec<Sym>, Vec<Sym>) = names.into_iter().partition(is_given);
+    report(ctx, Blame::Client, "", &chosen);
+    report(ctx, Blame::Server, "; a resource of the server refers to the name", &given);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
-    check(ctx, Blame::Server, response.scan.structured.iter().map(|id| catalog.entry(*id).name));
+    let names = bad_names(ctx, response.scan.structured.iter().map(|id| catalog.entry(*id).name));
+    let names: Vec<Sym> = names.into_iter().filter(|name| !is_repeated(ctx, response, *name)).collect();
+    report(ctx, Blame::Server, "", &names);
 }
 
-fn check(ctx: &mut RuleContext<'_>, blame: Blame, names: impl Iterator<Item = Sym>) {
+fn bad_names(ctx: &RuleContext<'_>, names: impl Iterator<Item = Sym>) -> Vec<Sym> {
     let bad = |text: &str| is_structured(text) && Name::parse(text).is_none();
-    let names: Vec<_> = names.filter(|name| bad(ctx.text(*name))).collect();
+    names.filter(|name| bad(ctx.text(*name))).collect()
+}
+
+fn report(ctx: &mut RuleContext<'_>, blame: Blame, remark: &str, names: &[Sym]) {
     if !names.is_empty() {
-        let text = "not in the form xdstp://AUTHORITY/TYPE/ID".to_owned();
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
+        let text = format!("not in the form xdstp://AUTHORITY/TYPE/ID{remark}");
+        ctx.report(&RULE, FindingDraft { blame, text, names, ..FindingDraft::default() });
     }
 }

@@ -20,27 +20,36 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
+use super::super::structured_names::{delivered_names, is_given, requested_names};
+use crate::engine::session::Track;
+use crate::wire::event::{Sym, TYPE_PREFIX};
+
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
-    let names = super::super::structured_names::requested_names(ctx, request);
-    check(ctx, request.track, Blame::Client, names);
+    let names = bad_names(request.track, requested_names(ctx, request));
+    let is_given = |name: &Sym| is_given(ctx, request.track.kind, *name);
+    let (given, chosen): (Vec<Sym>, Vec<Sym>) = names.into_iter().partition(is_given);
+    report(ctx, request.track, (Blame::Client, ""), &chosen);
+    report(ctx, request.track, (Blame::Server, "; a resource of the server refers to the name"), &given);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let names = super::super::structured_names::delivered_names(ctx, response);
-    check(ctx, response.track, Blame::Server, names);
+    let names = bad_names(response.track, delivered_names(ctx, response));
+    report(ctx, response.track, (Blame::Server, ""), &names);
 }
 
-fn check(
-    ctx: &mut RuleContext<'_>,
-    track: &crate::engine::session::Track,
-    blame: Blame,
-    names: Vec<ParsedName<'_>>,
-) {
-    let Some(own) = track.type_url.as_str().strip_prefix(crate::wire::event::TYPE_PREFIX) else { return };
+/// Returns the type of a track without the prefix of type URLs.
+fn own_type(track: &Track) -> Option<&str> {
+    track.type_url.as_str().strip_prefix(TYPE_PREFIX)
+}
+
+fn bad_names(track: &Track, names: Vec<ParsedName<'_>>) -> Vec<Sym> {
+    let Some(own) = own_type(track) else { return Vec::new() };
     let other = |kind: &str| kind != own && kind.strip_suffix("Collection") != Some(own);
-    let names: Vec<_> = names.into_iter().filter(|(_, name)| other(name.kind)).map(|(sym, _)| sym).collect();
-    if !names.is_empty() {
-        let text = format!("the type in the name differs from {own}");
-        ctx.report(&RULE, FindingDraft { blame, text, names: &names, ..FindingDraft::default() });
-    }
+    names.into_iter().filter(|(_, name)| other(name.kind)).map(|(sym, _)| sym).collect()
+}
+
+fn report(ctx: &mut RuleContext<'_>, track: &Track, (blame, remark): (Blame, &str), names: &[Sym]) {
+    let Some(own) = own_type(track).filter(|_| !names.is_empty()) else { return };
+    let text = format!("the type in the name differs from {own}{remark}");
+    ctx.report(&RULE, FindingDraft { blame, text, names, ..FindingDraft::default() });
 }

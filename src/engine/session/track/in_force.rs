@@ -94,6 +94,7 @@ impl Track {
             slot.is_some_and(|slot| {
                 let (state, _) = self.resource_state(catalog, *name, Some(&slot), now, limits);
                 !matches!(state, ResourceState::Released | ResourceState::Expired)
+                    && !self.is_ignored(catalog, *name, &slot)
             })
         };
         let is_unused = |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name);

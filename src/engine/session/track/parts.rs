@@ -4,6 +4,7 @@ use std::time::Duration;
 use crate::engine::session::PushFact;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
+use crate::engine::session::names::SymMap;
 use crate::engine::session::subscription::SubscribedNames;
 use crate::engine::session::unrequested::ReleasedNames;
 use crate::wire::content::UsedContent;
@@ -33,7 +34,13 @@ pub(crate) struct Subscription {
     pub(crate) effective: Option<SubscribedNames>,
     /// When a wildcard was asked for, and by which request, until the first response.
     pub(crate) wildcard_owed: Option<(Time, Seq)>,
+    /// Delta: names that the client has unsubscribed under the wildcard, with the request. The
+    /// server has neither sent nor removed them since (docs/protocol.md#f-26).
+    pub(crate) unclassified: SymMap<(Time, Seq)>,
 }
+
+/// Names in [`Subscription::unclassified`] that are kept.
+const MAX_UNCLASSIFIED: usize = 1 << 14;
 
 impl Subscription {
     /// Marks the names as used.
@@ -42,6 +49,14 @@ impl Subscription {
         self.globs.mark(used);
         self.released.mark(used);
         self.effective.iter().for_each(|names| names.mark(used));
+        used.names(self.unclassified.keys());
+    }
+
+    /// Records that the client has unsubscribed a name under the wildcard.
+    pub(in crate::engine::session) fn owe_classification(&mut self, name: Sym, at: Time, seq: Seq) {
+        if self.unclassified.len() < MAX_UNCLASSIFIED {
+            self.unclassified.insert(name, (at, seq));
+        }
     }
 }
 

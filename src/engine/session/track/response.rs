@@ -78,6 +78,7 @@ impl Track {
             self.apply_resources(ctx, push, incoming, scope);
         let kind = response_kind(push, scope, &change, &hollow);
         self.delivered(ctx, push.resources, &change);
+        self.classify(ctx.catalog, push);
         self.subscription.wildcard_owed = None;
         self.count_carried(kept, scope, change.removed.len());
         self.decide_claims(ctx.catalog, push.resources);
@@ -220,6 +221,19 @@ impl Track {
         }
     }
 
+    /// Delta: records that a response sends or removes names that were unsubscribed under the
+    /// wildcard (docs/protocol.md#f-26).
+    fn classify(&mut self, catalog: &Catalog, push: &ResponseView<'_>) {
+        if self.subscription.unclassified.is_empty() {
+            return;
+        }
+        let removed = push.removed.iter().copied().chain(push.resource_errors.iter().map(|error| error.name));
+        let sent = push.resources.blobs().iter().map(|id| key(catalog, *id));
+        for name in sent.chain(removed) {
+            self.subscription.unclassified.remove(&self.canonical(catalog, name));
+        }
+    }
+
     /// Counts the bytes and the resources of a response.
     fn count_traffic(&mut self, ctx: &Context<'_>, push: &ResponseView<'_>, change: &Change) {
         self.traffic.pushes += 1;
@@ -276,7 +290,9 @@ impl Track {
             let payload = known.map_or(kept, |known| known.payload == entry.payload);
             let timed = entry.ttl.is_some() || known.is_some_and(|known| known.ttl.is_some());
             // A lost request may have asked for the resource.
-            let is_unasked = self.waiting.get(name).is_none() && (kept || self.is_current(&slot));
+            let is_owed =
+                self.waiting.get(name).is_some() || self.subscription.unclassified.contains_key(&name);
+            let is_unasked = !is_owed && (kept || self.is_current(&slot));
             if same && payload && entry.payload.is_some() && !timed && is_unasked {
                 let names = if kept { &mut out.claimed } else { &mut out.repeated };
                 names.push(name);

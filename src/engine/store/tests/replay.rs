@@ -203,6 +203,7 @@ fn facts(store: &Store) -> String {
         let held = |r: &&crate::engine::store::ResourceFact| match &r.refusal {
             Some(refusal) if refusal.is_removal => r.in_force.is_some(),
             Some(_) if r.in_force.is_none() => false,
+            _ if r.is_ignored() => false,
             // The client goes on with an older version, of which the server owes a newer one.
             _ if r.has_older => true,
             _ => matches!(r.state.word(), "present" | "kept" | "redirected"),

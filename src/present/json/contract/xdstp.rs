@@ -42,6 +42,7 @@ const MEMBERS: &[Field] = &[
 const MEMBER: &[Field] = &[
     field(Always, "name", Text, "URI of a locator, or name of an inline entry"),
     field(Always, "state", words!(MemberState), "state of the entry"),
+    field(Maybe, "version", Text, "version of an inline entry"),
     field(Maybe, "served_by", Text, "the alternative that the client has in place of it"),
 ];
 

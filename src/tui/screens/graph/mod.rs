@@ -49,6 +49,8 @@ impl GraphScreen {
             self.fold(None);
             return Outcome::Done;
         };
+        // An inline entry is shown in its list.
+        let node = node.list.and_then(|list| self.graph.get(list)).unwrap_or(node);
         let track = node.stream.zip(node.type_url.clone()).filter(|(stream, url)| {
             data.contents().is_some_and(|contents| contents.resource(*stream, url, &node.name).is_some())
         });

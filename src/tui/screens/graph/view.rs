@@ -217,10 +217,12 @@ fn state(screen: &GraphScreen, common: &Common, id: NodeId, node: &GraphNode, fo
         NodeState::Gone(ResourceState::Released) => "- no longer there".to_owned(),
         NodeState::Gone(state) => format!("{} {}", glyphs.miss, state.word()),
         NodeState::NotAsked => "- not asked for".to_owned(),
+        NodeState::Ignored => format!("- {} ignored", version(node)),
         NodeState::Elsewhere => {
             let source = node.other_source.as_ref().map(other_source).unwrap_or_default();
             format!("- {}", display_safe(&source))
         }
+        NodeState::Dangling if node.list.is_some() => "! dangling: not in the list".to_owned(),
         NodeState::Dangling => {
             let offered = screen.offered.get(&node.kind).filter(|version| !version.is_empty());
             let offered = offered.map(|version| format!(" {version}")).unwrap_or_default();
@@ -264,13 +266,18 @@ fn role(state: &NodeState) -> Role {
         NodeState::RefusedPush { rest: RestUse::Used, .. } => Role::Ok,
         NodeState::RefusedPush { .. } => Role::Warn,
         NodeState::Dangling | NodeState::Warming { .. } | NodeState::Missing { .. } => Role::Warn,
-        NodeState::Gone(_) | NodeState::NotAsked | NodeState::Elsewhere | NodeState::Orphan => Role::Muted,
+        NodeState::Gone(_)
+        | NodeState::NotAsked
+        | NodeState::Ignored
+        | NodeState::Elsewhere
+        | NodeState::Orphan => Role::Muted,
     }
 }
 
 /// The consequence of a node's state for the client; empty for a resource that is in use.
 fn state_meaning(node: &GraphNode) -> &'static str {
     match (&node.state, node.kind) {
+        (NodeState::Dangling, _) if node.list.is_some() => "the list collection has no entry of this name",
         (NodeState::Dangling, Kind::Cds) => {
             "routes are not warmed: requests that match get 503 until CDS delivers the cluster"
         }
@@ -296,6 +303,7 @@ fn state_meaning(node: &GraphNode) -> &'static str {
         (NodeState::RefusedPush { rest: RestUse::Unknown, .. }, _) => {
             "the client refused the push for other resources, and may have used this one"
         }
+        (NodeState::Ignored, _) => "sent, but the client has not asked for it, and ignores it",
         (NodeState::NotAsked, _) => "referred to, but the client has not asked for it",
         (NodeState::Elsewhere, _) => "the client gets the resource from another source, not from this stream",
         (NodeState::Sent { in_force: true }, _) => "updated, and the earlier version is in use until its ACK",

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::engine::graph;
 use crate::engine::nack::Extracted;
 use crate::engine::store::{InForceFact, ResourceFact, ResourceState, VersionFact, Versions};
 use crate::engine::structured::StructuredFact;
@@ -32,6 +33,8 @@ pub struct Reference {
     pub fact: Option<(ResourceState, bool)>,
     /// The resource was not sent in time.
     pub is_missing: bool,
+    /// The list was sent, and lacks the inline entry.
+    pub lacks_entry: bool,
 }
 
 /// The contents that are loaded.
@@ -318,7 +321,11 @@ impl ResourceDetail {
             let reference = |link: Link| {
                 let fact = fact(&link);
                 let is_missing = fact.as_ref().is_some_and(ResourceFact::is_missing);
-                Reference { fact: fact.map(|fact| (fact.state, fact.refused)), is_missing, link }
+                let list = fact.as_ref().filter(|_| link.name.contains('#')).and_then(|fact| fact.content);
+                let list = list.and_then(|content| contents.body(content));
+                let lacks_entry = list.is_some_and(|list| graph::lacks_entry(&list, &link.name));
+                let fact = fact.map(|fact| (fact.state, fact.refused));
+                Reference { fact, is_missing, lacks_entry, link }
             };
             self.references = contents.links(body).into_iter().map(reference).collect();
         }

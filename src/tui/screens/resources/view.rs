@@ -64,6 +64,7 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
             span(format!("{} {}", glyphs.bad, report::UNREADABLE), Role::Bad)
         }
         ResourceState::Present if is_warming => span(format!("{} warming", glyphs.wait), Role::Warn),
+        ResourceState::Present if fact.is_ignored() => span("- ignored", Role::Muted),
         ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
         _ if fact.is_stream_down => span(format!("{} {}", glyphs.ok, report::CLOSED), Role::Muted),
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
@@ -372,6 +373,7 @@ fn notes(screen: &ResourcesScreen, common: &Common, path: &str, folded: bool) ->
     }
     if let Some(reference) = detail.references.iter().find(|reference| reference.link.path == path) {
         let (word, role) = match reference.fact {
+            _ if reference.lacks_entry => ("not in the list", Role::Warn),
             Some((_, true)) => (glyphs.bad, Role::Bad),
             Some((ResourceState::Present | ResourceState::Kept, _)) => (glyphs.ok, Role::Ok),
             Some((ResourceState::Waiting, _)) => (glyphs.wait, Role::Pending),

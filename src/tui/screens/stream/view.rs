@@ -3,7 +3,7 @@
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::applied::AppliedDiff;
-use crate::engine::store::{StateFact, TypeState, Wildcard};
+use crate::engine::store::{StateFact, TypeState};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
@@ -69,11 +69,7 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
         muted(state.offered.as_deref()),
         muted(state.nonce.as_deref()),
         plain(report::subscribed(state)),
-        plain(if state.wildcard == Wildcard::None && !state.names.is_empty() {
-            format!("{} of {}", count(state.resources), count(state.names.len() as u64))
-        } else {
-            count(state.resources)
-        }),
+        plain(report::resource_count(state)),
         plain(count(state.pushes)),
         recent,
         plain(state.ack_ms.map_or("-".to_owned(), |(p50, _)| millis(p50))),

@@ -70,6 +70,7 @@ impl SubscriptionsScreen {
         let wildcards: HashMap<TypeUrl, Wildcard> = store.wildcards(&[stream]).into_iter().collect();
         let subscribed = |fact: SummaryFact| SubscribedType {
             wildcard: wildcards.get(&fact.type_url).copied().unwrap_or(Wildcard::None),
+            globs: store.glob_count(stream, &fact.type_url),
             brought: store.reconnect(stream, &fact.type_url),
             fact,
         };

@@ -24,6 +24,8 @@ const MAX_CHANGES: usize = 1000;
 pub struct SubscribedType {
     pub fact: SummaryFact,
     pub wildcard: Wildcard,
+    /// Number of globs among the names.
+    pub globs: u64,
     /// Fates of the resources that the client had before the stream.
     pub brought: Option<ReconnectFact>,
 }

@@ -11,12 +11,15 @@ use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Cut, column};
+use crate::wire::event::Time;
 use crate::wire::text::{count, latency, plural, shown_name, time_of_day_secs, type_label};
 
 use crate::tui::widgets::text::field;
 
-fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
-    match wildcard {
+fn mode(of: &SubscribedType, narrow: bool) -> &'static str {
+    match of.wildcard {
+        Wildcard::None if of.globs > 0 && of.globs < of.fact.names => "by name, glob",
+        Wildcard::None if of.globs > 0 => "by glob",
         Wildcard::Legacy if narrow => "* (legacy)",
         Wildcard::Ambiguous if narrow => "* or none ?",
         Wildcard::None => "by name",
@@ -27,8 +30,9 @@ fn mode(wildcard: Wildcard, narrow: bool) -> &'static str {
     }
 }
 
-fn wildcard_words(wildcard: Wildcard) -> &'static str {
-    match wildcard {
+fn wildcard_words(of: &SubscribedType) -> &'static str {
+    match of.wildcard {
+        Wildcard::None if of.globs > 0 => "names are asked for one by one; a glob stands for its members",
         Wildcard::None => "names are asked for one by one",
         Wildcard::Explicit => "by the name *: all resources, until * is unsubscribed",
         Wildcard::Legacy => "never sent a name for this type: an empty list means all, until a name is sent",
@@ -66,7 +70,7 @@ fn type_row(of: &SubscribedType, narrow: bool) -> StyledLine {
     let by_name = fact.names > 0 || of.wildcard == Wildcard::None;
     vec![
         plain(type_label(fact.type_url.as_str())),
-        plain(mode(of.wildcard, narrow)),
+        plain(mode(of, narrow)),
         plain(if by_name { count(fact.names) } else { "-".to_owned() }),
         match (by_name, fact.overdue) {
             (false, _) => plain("-"),
@@ -122,6 +126,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         }
         ResourceState::Present | ResourceState::Kept if fact.is_stream_down => {
             span(format!("{} {version} {}", glyphs.ok, report::CLOSED), Role::Muted)
+        }
+        ResourceState::Present | ResourceState::Kept if fact.unclassified.is_some() => {
+            span(format!("{} {version} pending reclassification", glyphs.wait), Role::Pending)
         }
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
@@ -219,9 +226,7 @@ fn changes(screen: &SubscriptionsScreen, common: &Common, canvas: &mut Canvas, a
     }
     lines.push(vec![]);
     lines.push(vec![span(" subscribed", Role::Title)]);
-    for line in
-        crate::wire::text::wrap(wildcard_words(of.wildcard), usize::from(area.width).saturating_sub(2))
-    {
+    for line in crate::wire::text::wrap(wildcard_words(of), usize::from(area.width).saturating_sub(2)) {
         lines.push(vec![plain(format!(" {line}"))]);
     }
     if let Some(brought) = &of.brought {
@@ -237,27 +242,12 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     let mut lines = Vec::new();
     let (Some(row), Some(of)) = (screen.row(), screen.of_type()) else { return lines };
     let time = |at| time_of_day_secs(at, common.clock, &common.zone);
-    let label = type_label(of.fact.type_url.as_str());
     let mut add = |label: &str, value: String| {
         lines.extend(field(&format!(" {label:<8} "), &value, Role::Plain, width))
     };
     let missing = row.waits.filter(|waits| !waits.has_resource);
-    match (&missing, row.asked) {
-        (Some(waits), _) => {
-            let again = match waits.requests.count {
-                1 => String::new(),
-                n => format!(", {n} times, last by #{}", waits.requests.last.0),
-            };
-            add(
-                "asked by",
-                format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.since)),
-            );
-        }
-        (None, Some((n, at))) => add("asked by", format!("#{} {label} request at {}", n.0, time(at))),
-        (None, None) if of.wildcard != Wildcard::None => {
-            add("asked by", "the wildcard, not by name".to_owned())
-        }
-        (None, None) => add("asked by", "a request that was not recorded".to_owned()),
+    if let Some(text) = asked_by(row, of, &time) {
+        add("asked by", text);
     }
     if let Some(claim) = &row.claim {
         add("claimed", report::claim(claim));
@@ -292,6 +282,10 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
     if let Some(why) = &screen.why {
         add("perhaps", why.clone());
     }
+    if let Some((n, at)) = fact.unclassified {
+        let text = "unsubscribed under the wildcard. The server owes the resource again, or its removal";
+        add("pending", format!("reclassification since #{} at {}: {text}", n.0, time(at)));
+    }
     if let Some(error) = &fact.error {
         add("error", format!("#{} {}", error.n.0, report::resource_error(error)));
     }
@@ -310,6 +304,25 @@ pub(super) fn name_lines(screen: &SubscriptionsScreen, common: &Common, width: u
         add("version", versions);
     }
     lines
+}
+
+/// The request for a name; `None` for a name that was unsubscribed under a wildcard.
+fn asked_by(row: &NameRow, of: &SubscribedType, time: &dyn Fn(Time) -> String) -> Option<String> {
+    let label = type_label(of.fact.type_url.as_str());
+    let missing = row.waits.filter(|waits| !waits.has_resource);
+    Some(match (missing, row.asked) {
+        (Some(waits), _) => {
+            let again = match waits.requests.count {
+                1 => String::new(),
+                n => format!(", {n} times, last by #{}", waits.requests.last.0),
+            };
+            format!("#{} {label} request at {}{again}", waits.requests.first.0, time(waits.since))
+        }
+        (None, Some((n, at))) => format!("#{} {label} request at {}", n.0, time(at)),
+        (None, None) if row.fact.as_ref().is_some_and(|fact| fact.unclassified.is_some()) => return None,
+        (None, None) if of.wildcard != Wildcard::None => "the wildcard, not by name".to_owned(),
+        (None, None) => "a request that was not recorded".to_owned(),
+    })
 }
 
 /// The versions of a resource that was sent: `2 sent, 1 accepted`.

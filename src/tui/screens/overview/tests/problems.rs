@@ -61,6 +61,7 @@ pub fn problems() -> Vec<ProblemFact> {
         limit: None,
         needed_by: None,
         broken: None,
+        is_guess: false,
     };
     let missing = OwedResources { requests: Some(asked), ..owed("ledger-v2") };
     let waiting = OwedResources { limit: Some(Duration::from_secs(15)), ..owed("cart-backend") };
