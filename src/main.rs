@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    xdscope::app::allocator::restart();
     xdscope::cli::run(std::env::args_os())
 }

@@ -4,6 +4,8 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
+use xdscope::app::allocator;
+
 /// A hop in a separate process.
 pub struct Hop {
     child: Child,
@@ -19,6 +21,8 @@ impl Hop {
         let program = std::env::current_exe().expect("this program");
         let mut child = Command::new(program)
             .args(words)
+            // As the program does for itself.
+            .env(allocator::VARIABLE, allocator::BYTES)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

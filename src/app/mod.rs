@@ -1,6 +1,7 @@
 //! Wiring of live runs, replays and the demo: the only room where sockets, files, state and screens
 //! meet.
 
+pub mod allocator;
 pub mod analysis;
 pub mod applied;
 pub mod client;

@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn decodes_pieces_like_a_whole() {
-        let bytes: Vec<u8> = (0..200_000_u32).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..200_000_u64).map(|i| ((i * i) >> 3) as u8).collect();
         for len in [0, 1, 2, 3, 49_151, 49_152, 49_153, 200_000] {
             for text in [encode(&bytes[..len]), encode(&bytes[..len]).replace('+', "-").replace('/', "_")] {
                 let mut out = Vec::new();

@@ -162,8 +162,8 @@ fn recording_that_decompresses_to_gigabytes() {
 #[test]
 fn recording_with_a_large_window() {
     let gaps = GAP.repeat((1 << 20) / GAP.len());
-    let (output, error) = read(&["info"], "x.xdsrec", &packed(3, 31, &gaps));
-    assert!(!output.status.success() && error.contains("damaged"), "{error}");
+    let (_, error) = read(&["info"], "x.xdsrec", &packed(3, 28, &gaps));
+    assert!(error.contains("damaged"), "{error}");
 }
 
 #[test]
