@@ -163,13 +163,7 @@ pub(super) fn to_file<T>(
 
 /// Writes a text that is made to be passed on. Refuses to overwrite the source, or any file without
 /// `force`.
-pub(super) fn save(
-    path: &Path,
-    force: bool,
-    source: &str,
-    text: &str,
-    io: &Io<'_>,
-) -> Result<(), CliError> {
+pub(super) fn save(path: &Path, force: bool, source: &str, text: &str, io: &Io<'_>) -> Result<(), CliError> {
     let mut file = OutputFile::create_page(path, source, force, io)?;
     file.write_all(text.as_bytes())?;
     file.finish()
