@@ -6,6 +6,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
 use jiff::civil::DateTime;
 
@@ -15,6 +16,9 @@ use super::recording_file;
 pub const MAX_SESSIONS: usize = 20;
 /// Total size of the sessions to keep, in bytes.
 pub const MAX_SESSION_BYTES: u64 = 2_000_000_000;
+
+/// Number of entries of the directory that are listed.
+const MAX_LISTED: usize = 10_000;
 
 const PREFIX: &str = "session-";
 const SUFFIX: &str = ".xdsrec";
@@ -87,6 +91,90 @@ pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
     [dir.join(bare), dir.join(longer)].into_iter().find(|path| path.is_file())
 }
 
+/// A recording of the directory.
+#[derive(Clone, Debug)]
+pub struct KeptSession {
+    /// The name without its extension, as users type it.
+    pub name: String,
+    pub path: PathBuf,
+    pub bytes: u64,
+    pub modified: Option<SystemTime>,
+}
+
+impl KeptSession {
+    /// Whether a process writes the session.
+    pub fn is_in_use(&self) -> bool {
+        recording_file::is_in_use(&self.path)
+    }
+
+    /// Whether a user has named the session, so that [`clean`] never removes it.
+    pub fn is_named(&self) -> bool {
+        !self.name.starts_with(PREFIX)
+    }
+}
+
+/// Lists the recordings of the directory, the one that was written last first. A missing directory
+/// is empty.
+///
+/// # Errors
+///
+/// The directory can't be read.
+pub fn list(dir: &Path) -> io::Result<Vec<KeptSession>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut sessions = Vec::new();
+    for entry in entries.take(MAX_LISTED) {
+        let entry = entry?;
+        // The entry's own metadata: a symbolic link is not a session.
+        let Ok(metadata) = entry.metadata() else { continue };
+        let file = entry.file_name();
+        let Some(name) = file.to_str().and_then(|name| name.strip_suffix(SUFFIX)) else { continue };
+        if metadata.is_file() {
+            let (path, bytes, modified) = (entry.path(), metadata.len(), metadata.modified().ok());
+            sessions.push(KeptSession { name: name.to_owned(), path, bytes, modified });
+        }
+    }
+    sessions.sort_by(|a, b| (b.modified, &b.name).cmp(&(a.modified, &a.name)));
+    Ok(sessions)
+}
+
+/// Gives a session another name, which must be free. Its marks go with it.
+///
+/// # Errors
+///
+/// There is a session of this name, or the file can't be renamed.
+pub fn rename(session: &KeptSession, name: &str) -> io::Result<PathBuf> {
+    let path = session.path.with_file_name(format!("{name}{SUFFIX}"));
+    if path.symlink_metadata().is_ok() {
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "there is a session of this name"));
+    }
+    fs::rename(&session.path, &path)?;
+    // Ignore errors: most sessions have no marks.
+    let _ = fs::rename(marks_of(&session.path), marks_of(&path));
+    Ok(path)
+}
+
+/// Removes a session and its marks.
+///
+/// # Errors
+///
+/// The file can't be removed.
+pub fn remove(session: &KeptSession) -> io::Result<()> {
+    fs::remove_file(&session.path)?;
+    // Ignore errors: most sessions have no marks.
+    let _ = fs::remove_file(marks_of(&session.path));
+    Ok(())
+}
+
+/// Returns the file with the marks of a session.
+fn marks_of(path: &Path) -> PathBuf {
+    let mut marks = path.to_owned().into_os_string();
+    marks.push(".marks");
+    marks.into()
+}
+
 /// Removes the oldest sessions, down to `files` files of `bytes` bytes in total.
 ///
 /// The newest session, `current`, and sessions that are being written stay. Returns the removed
@@ -119,9 +207,7 @@ pub fn clean(dir: &Path, current: Option<&Path>, files: usize, bytes: u64) -> io
         match fs::remove_file(&path) {
             Ok(()) => {
                 // Ignore errors: most sessions have no marks.
-                let mut marks = path.clone().into_os_string();
-                marks.push(".marks");
-                let _ = fs::remove_file(marks);
+                let _ = fs::remove_file(marks_of(&path));
                 removed.push(path);
             }
             // Another xdscope removed the file first.
@@ -166,6 +252,35 @@ mod tests {
         assert_eq!(find(dir.path(), &path), Some(path.clone()), "a path that is there");
         assert_eq!(find(dir.path(), Path::new("./x/../session-20260302-140208.xdsrec")), None);
         assert_eq!(find(&dir.path().join("sub"), Path::new("../session-20260302-140208")), None);
+    }
+
+    #[test]
+    fn lists_names_and_removes_recordings_only() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(list(&dir.path().join("missing")).unwrap().is_empty());
+        let (old, _) = create_session(dir.path(), at(8)).unwrap();
+        let (new, locked) = create_session(dir.path(), at(9)).unwrap();
+        let earlier = SystemTime::now() - std::time::Duration::from_secs(60);
+        File::options().append(true).open(&old).unwrap().set_modified(earlier).unwrap();
+        fs::write(dir.path().join("notes.txt"), "x").unwrap();
+        fs::write(marks_of(&old), "x").unwrap();
+        let sessions = list(dir.path()).unwrap();
+        let names: Vec<&str> = sessions.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["session-20260302-140209", "session-20260302-140208"]);
+        assert_eq!(sessions.iter().map(KeptSession::is_in_use).collect::<Vec<_>>(), [true, false]);
+        assert!(
+            rename(&sessions[1], "session-20260302-140209").is_err() && old.exists(),
+            "the name is taken"
+        );
+        let named = rename(&sessions[1], "before-upgrade").unwrap();
+        assert!(named.exists() && marks_of(&named).exists() && !old.exists() && !marks_of(&old).exists());
+        drop(locked);
+        assert_eq!(clean(dir.path(), None, 0, 0).unwrap(), Vec::<PathBuf>::new(), "the newest stays");
+        for session in list(dir.path()).unwrap() {
+            assert_eq!(session.is_named(), session.path == named);
+            remove(&session).unwrap();
+        }
+        assert!(!new.exists() && !named.exists() && !marks_of(&named).exists());
     }
 
     #[test]

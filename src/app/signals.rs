@@ -20,13 +20,37 @@ pub enum Signal {
 /// The first signal that ended the process; 0 before.
 static ENDED: AtomicI32 = AtomicI32::new(0);
 
-/// Returns the signal that ended the run, unless the user sent it: `SIGTERM`, `SIGHUP`.
-pub fn cause() -> Option<&'static str> {
+/// A signal that ends a run from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndSignal {
+    /// SIGHUP.
+    Hangup,
+    /// SIGTERM.
+    Terminate,
+}
+
+impl EndSignal {
+    /// Returns the name of the signal.
+    pub fn word(self) -> &'static str {
+        match self {
+            EndSignal::Hangup => "SIGHUP",
+            EndSignal::Terminate => "SIGTERM",
+        }
+    }
+}
+
+/// Returns the signal that ended the run, unless the user sent it with Ctrl-C.
+pub fn cause() -> Option<EndSignal> {
     match ENDED.load(Ordering::Relaxed) {
-        SIGTERM => Some("SIGTERM"),
-        SIGHUP => Some("SIGHUP"),
+        SIGTERM => Some(EndSignal::Terminate),
+        SIGHUP => Some(EndSignal::Hangup),
         _ => None,
     }
+}
+
+/// Returns whether Ctrl-C, or a SIGINT from elsewhere, ended the run.
+pub fn is_interrupted() -> bool {
+    ENDED.load(Ordering::Relaxed) == SIGINT
 }
 
 /// Catches the signals that end a run from now on, and with `screens` those about the terminal.

@@ -3,19 +3,20 @@
 use std::ffi::OsString;
 use std::path::Path;
 
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
 
-use super::args::{ClientFlags, Verb};
+use super::args::{Cli, ClientFlags, ReplayArgs, SessionsVerb, Verb};
 use super::error::CliError;
 use super::io::Io;
-use super::{identity, offline};
+use super::{command_line, identity, offline, sessions};
 
 /// Environment variable that names the bootstrap of gRPC clients.
 const BOOTSTRAP_VARIABLE: &str = "GRPC_XDS_BOOTSTRAP";
 
 /// Verbs that accept a server as SOURCE.
-const VERBS: [&str; 10] =
-    ["watch", "client", "wait", "get", "status", "log", "lint", "report", "export", "info"];
+const VERBS: [&str; 11] =
+    ["watch", "client", "wait", "get", "status", "log", "lint", "report", "picture", "export", "info"];
 
 /// Adds the bootstrap of the environment to a command line without SOURCE, and returns a note about
 /// that.
@@ -34,9 +35,40 @@ pub(super) fn with_bootstrap(
     Some((args.iter().cloned().chain(flag).collect(), note))
 }
 
-/// With a bootstrap, reads a first word that is not a SOURCE as the next argument, and takes the
-/// server from the bootstrap.
-pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
+/// Completes the SOURCE of a verb, and returns a note about one that was not typed.
+///
+/// With a bootstrap, a first word that is not a SOURCE is the next argument, and the server is that
+/// of the bootstrap. `replay` without SOURCE opens the last session.
+pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<Option<String>, CliError> {
+    if let Verb::Sessions(args) = verb
+        && let Some(SessionsVerb::Open { session, screens }) = &args.verb
+    {
+        let path = sessions::path_of(session, io)?;
+        let typed = ["xdscope".into(), "replay".into(), path.clone().into_os_string()];
+        let matches = command_line::command().try_get_matches_from::<[OsString; 3], _>(typed);
+        let parsed = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+        let note = format!("opening {}", sessions::shown(&path, io));
+        if let Ok(Cli { verb: Some(Verb::Replay(replay)), .. }) = parsed {
+            let screens = screens.clone();
+            *verb = Verb::Replay(ReplayArgs { screens, ..replay });
+        }
+        return Ok(Some(note));
+    }
+    if let Verb::Replay(args) = verb
+        && args.source.source.is_empty()
+    {
+        let Some(path) = sessions::last(io) else {
+            return Err(CliError::usage("SOURCE is missing, and no session is kept")
+                .next("xdscope replay FILE")
+                .next("xdscope demo   records a session to look at"));
+        };
+        args.source.source = path.display().to_string();
+        return Ok(Some(format!("opening the last session, {}", sessions::shown(&path, io))));
+    }
+    settle_words(verb, io).map(|()| None)
+}
+
+fn settle_words(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
     settle_node(verb);
     let words =
         match verb {
@@ -72,8 +104,8 @@ pub(super) fn settle(verb: &mut Verb, io: &Io<'_>) -> Result<(), CliError> {
             Verb::Log(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Report(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Export(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
+            Verb::Picture(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
             Verb::Info(args) => take_word(&mut args.source.source, &mut args.source.client, io)?,
-            Verb::Replay(args) if args.source.source.is_empty() => return Err(no_source("")),
             Verb::Redact(args) if args.source.source.is_empty() => return Err(no_source("")),
             Verb::Diff(args) if args.source.source.is_empty() => return Err(no_source("")),
             _ => None,
@@ -90,6 +122,7 @@ fn settle_node(verb: &mut Verb) {
         Verb::Status(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
         Verb::Log(args) => (&args.source.source, &mut args.source.client, &mut args.rows.streams),
         Verb::Export(args) => (&args.source.source, &mut args.source.client, &mut args.streams),
+        Verb::Report(args) => (&args.source.source, &mut args.source.client, &mut args.streams),
         Verb::Diff(args) => (&args.source.source, &mut args.source.client, &mut args.streams),
         Verb::Lint(args) => {
             (args.source.get_or_insert_default() as &String, &mut args.client, &mut args.streams)

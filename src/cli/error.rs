@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::io;
 
+use crate::app::signals::EndSignal;
 use crate::app::tap::StartError;
 use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::{PositionError, SourceError};
@@ -24,11 +25,16 @@ pub enum Exit {
     /// A recording, bootstrap or descriptor set cannot be read.
     Unreadable = 5,
     Defect = 70,
+    /// SIGHUP ended a run.
+    HungUp = 129,
+    /// SIGINT ended the program before its answer.
     Interrupted = 130,
+    /// SIGTERM ended the program.
+    Terminated = 143,
 }
 
 impl Exit {
-    pub const ALL: [Exit; 8] = [
+    pub const ALL: [Exit; 10] = [
         Exit::Yes,
         Exit::No,
         Exit::Usage,
@@ -36,8 +42,18 @@ impl Exit {
         Exit::Never,
         Exit::Unreadable,
         Exit::Defect,
+        Exit::HungUp,
         Exit::Interrupted,
+        Exit::Terminated,
     ];
+
+    /// Returns the code that shells expect of a program that a signal has ended.
+    pub fn of_signal(signal: EndSignal) -> Exit {
+        match signal {
+            EndSignal::Hangup => Exit::HungUp,
+            EndSignal::Terminate => Exit::Terminated,
+        }
+    }
 
     pub fn code(self) -> u8 {
         self as u8
@@ -53,7 +69,9 @@ impl Exit {
             Exit::Never => "a requested resource or condition did not come in time (--resource-timeout)",
             Exit::Unreadable => "input unreadable: recording, bootstrap, descriptors",
             Exit::Defect => "a defect in xdscope (report path printed)",
-            Exit::Interrupted => "interrupted before the answer",
+            Exit::HungUp => "ended by SIGHUP: the terminal is gone",
+            Exit::Interrupted => "ended by SIGINT (Ctrl-C) before the answer",
+            Exit::Terminated => "ended by SIGTERM",
         }
     }
 }

@@ -13,7 +13,7 @@ use super::args::ExplainArgs;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::protocol_rows::{ProtocolRow, protocol_row};
-use super::schema_flags;
+use super::{schema_flags, suggest};
 
 /// Shortest text that is looked up in log lines; shorter ones match everywhere.
 const SHORTEST: usize = 4;
@@ -108,7 +108,14 @@ fn unknown_line(word: &str) -> CliError {
     for (who, title) in logs::known() {
         texts.push(format!("  {who}: {title}"));
     }
-    CliError::usage(format!("no known log line: `{}`", display_safe(word)))
+    let known =
+        report::STATES.into_iter().map(|(state, _)| state.word()).chain(lint::rules().map(|rule| rule.id));
+    let near = match word.contains(' ') {
+        true => Vec::new(),
+        false => suggest::near(word, known),
+    };
+    let next = near.into_iter().map(|word| format!("xdscope explain {word}")).collect();
+    CliError { next, ..CliError::usage(format!("no known log line: `{}`", display_safe(word))) }
         .because(format!("known are these, with their variable parts in capitals:\n{}", texts.join("\n")))
         .next("xdscope explain 'gRPC config stream closed: 14, ...'")
         .next("xdscope explain WORD, for a field, a rule, a state or a kind of message")

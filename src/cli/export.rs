@@ -26,6 +26,12 @@ use super::select::{self, Picked};
 use super::{offline, refusals, source};
 
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    if args.to == ExportTo::Md {
+        return super::export_md::run(args, global, io);
+    }
+    if args.problem.is_some() {
+        return Err(CliError::usage("--problem has no effect: only --to md is about a problem"));
+    }
     if matches!(args.to, ExportTo::Dot | ExportTo::Mermaid) {
         return super::export_graph::run(args, global, io);
     }

@@ -1,5 +1,6 @@
 //! `get`: resources and their content, on which stream and in which version.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::io::Write;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
 use crate::wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
+use super::changes::Changes;
 use super::error::{CliError, Exit};
 use super::graphs::Graphs;
 use super::io::{Io, Style};
@@ -31,22 +33,29 @@ use super::refusal_reasons::RefusalReasons;
 use super::select::{self, Picked};
 use super::subscriptions::SubscriptionRows;
 use super::table::{Cell, Table};
-use super::target::GetTarget;
+use super::target::{GetTarget, join_names};
 use super::words::resource_state;
-use super::{source, tree};
+use super::{changes, source, suggest, tree};
 
 mod wide;
 
 pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let rows = if args.subscriptions { RowKind::States } else { RowKind::Resources };
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
-    let whats: Vec<GetTarget> = args.what.iter().map(|text| GetTarget::parse(text)).collect();
-    let is_about_nodes = args.what.len() == 1 && args.what.iter().all(|what| what == nodes::WORD);
-    let ask = if is_about_nodes { Vec::new() } else { args.what.clone() };
+    let words = join_names(&args.what);
+    let whats: Vec<GetTarget> = words.iter().map(|text| GetTarget::parse(text)).collect();
+    let is_about_nodes = words.len() == 1 && words.iter().all(|what| what == nodes::WORD);
+    let ask = if is_about_nodes { Vec::new() } else { words };
     let mut asked = SourceArgs { ask, ..args.source.clone() };
     // A tree needs the resources that it refers to.
     if args.format == Some(Format::Tree) && !asked.client.no_expand {
         asked.client.expand = true;
+    }
+    if args.watch {
+        if whats.is_empty() || is_about_nodes {
+            return Err(CliError::usage("--watch needs a TYPE").next("xdscope get SOURCE cds --watch"));
+        }
+        return watch(args, &asked, (&filter, &whats), global, io);
     }
     let (store, schema);
     let mut findings = Vec::new();
@@ -70,14 +79,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         }
         return Ok(Exit::Yes);
     }
-    let mut states = store.states();
-    // A reconnected client holds what its newest stream says. Earlier streams are shown by number
-    // only.
-    let superseded: HashSet<StreamId> = match args.rows.streams.pick() {
-        Some(StreamPick::Stream(_)) => HashSet::new(),
-        _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
-    };
-    states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
+    let states = states_of(args, &picked, &store);
     unknown(&whats, &states, &store, args)?;
     if !global.quiet && args.format.is_none_or(Format::is_text) {
         select::say_problems((&store, &findings), &picked, &args.source.source, io);
@@ -93,6 +95,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         states: &states,
         graphs,
         reasons,
+        changes: None,
     };
     let style = io.style(global);
     let terminal = io.stdout_is_terminal;
@@ -101,19 +104,63 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         get.subscriptions(style, out)?;
         return Ok(Exit::Yes);
     }
-    let printed = match args.format {
-        Some(Format::Json | Format::Jsonl) => get.objects(out)?,
-        Some(Format::Yaml) => get.yaml(terminal, out)?,
-        Some(Format::Name) => get.names(out)?,
-        Some(Format::Tree) => tree::write(&get, style, out)?,
-        None | Some(Format::Table | Format::Text) if whats.is_empty() => get.counts(style, out)?,
-        output => get.table(output == Some(Format::Wide), style, out)?,
-    };
+    let printed = get.write(style, terminal, out)?;
     if printed == 0 && !global.quiet {
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
     Ok(Exit::Yes)
+}
+
+/// Returns the states of the selected streams.
+fn states_of(args: &GetArgs, picked: &Picked, store: &Store) -> Vec<StateFact> {
+    let mut states = store.states();
+    // A reconnected client holds what its newest stream says. Earlier streams are shown by number
+    // only.
+    let superseded: HashSet<StreamId> = match args.rows.streams.pick() {
+        Some(StreamPick::Stream(_)) => HashSet::new(),
+        _ => picked.streams.iter().filter_map(|stream| stream.reconnect_of).collect(),
+    };
+    states.retain(|state| picked.has(state.stream) && !superseded.contains(&state.stream));
+    states
+}
+
+/// Prints the selected resources, and again each one that changes.
+fn watch(
+    args: &GetArgs,
+    source: &SourceArgs,
+    (filter, whats): (&Filter, &[GetTarget]),
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let mut args = args.clone();
+    if args.format == Some(Format::Json) {
+        args.format = Some(Format::Jsonl);
+    }
+    if args.format == Some(Format::Tree) {
+        return Err(CliError::usage("--watch prints rows, and a tree has none").next("-o table"));
+    }
+    let changes = RefCell::default();
+    changes::watch(source, global, io, &mut |facts, schema, io| {
+        let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
+        let states = states_of(&args, &picked, facts);
+        let get = Get {
+            args: &args,
+            store: facts,
+            schema,
+            filter,
+            whats,
+            states: &states,
+            graphs: Graphs::new(facts, schema, &states),
+            reasons: RefusalReasons::new(facts, schema, &states),
+            changes: Some(&changes),
+        };
+        let (style, terminal) = (io.style(global), io.stdout_is_terminal);
+        let printed = get.write(style, terminal, &mut *io.stdout)?;
+        // Later rows stand below the titles of the first ones.
+        args.rows.no_headers |= printed > 0;
+        io.flush()
+    })
 }
 
 /// Refuses types and names that the source does not have, and suggests those that it has.
@@ -128,10 +175,15 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
                 "unknown type `{}`: not built in, and not in this source",
                 what.type_text
             ));
-            return Err(CliError {
-                next: known.into_iter().map(|word| format!("xdscope get {source} {word}")).collect(),
-                ..error
-            });
+            let mut words: Vec<&str> = known.iter().map(String::as_str).collect();
+            Kind::words().for_each(|word| words.push(word));
+            let near = suggest::near(&what.type_text, words);
+            let next: Vec<&str> = match near.is_empty() {
+                true => known.iter().map(String::as_str).collect(),
+                false => near,
+            };
+            let next = next.into_iter().map(|word| format!("xdscope get {source} {word}")).collect();
+            return Err(CliError { next, ..error });
         }
         if let Some(name) = &what.name {
             let known = of_type.iter().any(|state| {
@@ -141,7 +193,15 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
             if !known {
                 let error =
                     CliError::new(Exit::Never, format!("{} was neither requested nor sent", what.text));
-                return Err(error.next(format!("xdscope get {source} {}", what.type_text)));
+                let names: BTreeSet<Arc<str>> = of_type
+                    .iter()
+                    .flat_map(|state| store.resources(state.stream, &state.type_url))
+                    .map(|fact| fact.name)
+                    .collect();
+                let near = suggest::near(name, names.iter().map(|name| &**name)).into_iter();
+                let next = near.map(|name| format!("xdscope get {source} {}/{name}", what.type_text));
+                let next = next.chain([format!("xdscope get {source} {}", what.type_text)]).collect();
+                return Err(CliError { next, ..error });
             }
         }
     }
@@ -157,9 +217,32 @@ pub(super) struct Get<'a> {
     states: &'a [StateFact],
     pub(super) graphs: Graphs<'a>,
     reasons: RefusalReasons<'a>,
+    /// With `--watch`: the resources as they were printed last.
+    changes: Option<&'a RefCell<Changes>>,
 }
 
 impl Get<'_> {
+    /// Writes the selected resources in the format of `-o`. Returns their number.
+    fn write(&self, style: Style, terminal: bool, out: &mut dyn Write) -> Result<usize, CliError> {
+        match self.args.format {
+            Some(Format::Json | Format::Jsonl) => self.objects(out),
+            Some(Format::Yaml) => self.yaml(terminal, out),
+            Some(Format::Name) => self.names(out),
+            Some(Format::Tree) => tree::write(self, style, out),
+            None | Some(Format::Table | Format::Text) if self.whats.is_empty() => self.counts(style, out),
+            output => self.table(output == Some(Format::Wide), style, out),
+        }
+    }
+
+    /// Whether a resource has changed since it was printed.
+    fn is_news(&self, fact: &ResourceFact) -> bool {
+        self.changes.is_none_or(|changes| {
+            let key = format!("{} {} {}", fact.stream.0, fact.type_url, fact.name);
+            let value = format!("{:?} {:?} {:?}", fact.version, fact.hash, resource_state(fact).0);
+            changes.borrow_mut().is_new(key, value)
+        })
+    }
+
     /// Writes the subscriptions that WHAT and the filter select.
     fn subscriptions(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
         let &Get { args, store, schema, whats, .. } = self;
@@ -205,7 +288,7 @@ impl Get<'_> {
                     fact.state = ResourceState::Orphan;
                 }
                 let wanted = self.whats.is_empty() || self.whats.iter().any(|what| what.is(&fact));
-                if wanted && self.filter.resource_with(&fact, self.store, &contents) {
+                if wanted && self.filter.resource_with(&fact, self.store, &contents) && self.is_news(&fact) {
                     printed += 1;
                     see(&fact)?;
                 }

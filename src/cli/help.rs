@@ -3,15 +3,14 @@
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 use crate::engine::filter::FilterField;
 use crate::engine::store::MessageKind;
 
-use super::args::Cli;
 use super::error::{CliError, Exit};
 use super::io::Io;
-use super::{explain, topics};
+use super::{command_line, explain, suggest, topics};
 use crate::present::report;
 
 /// Output of a bare `xdscope`.
@@ -55,7 +54,7 @@ const TOPICS: &[Topic] = &[
 ];
 
 pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let mut command = Cli::command();
+    let mut command = command_line::command();
     command.build();
     let text = match topic {
         None => format!("{}\nTopics:\n{}", command.render_help(), index()),
@@ -69,7 +68,12 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
                 Some(verb) => verb.render_help().to_string(),
                 None => {
                     let topics: Vec<_> = TOPICS.iter().map(|topic| topic.name).collect();
+                    let known =
+                        command.get_subcommands().map(Command::get_name).chain(topics.iter().copied());
+                    let near =
+                        suggest::near(topic, known).into_iter().map(|word| format!("xdscope help {word}"));
                     let error = CliError::usage(format!("unknown verb or topic `{topic}`"));
+                    let error = CliError { next: near.collect(), ..error };
                     return Err(error.next(format!("xdscope help TOPIC, one of {}", topics.join(", "))));
                 }
             },
@@ -77,6 +81,13 @@ pub(super) fn run(topic: Option<&str>, io: &mut Io<'_>) -> Result<Exit, CliError
     };
     io.stdout.write_all(text.as_bytes())?;
     Ok(Exit::Yes)
+}
+
+/// Returns the words that `help` knows: verbs and topics.
+pub(super) fn words() -> Vec<String> {
+    let command = command_line::command();
+    let verbs = command.get_subcommands().map(Command::get_name);
+    verbs.chain(TOPICS.iter().map(|topic| topic.name)).map(str::to_owned).collect()
 }
 
 /// Lists the topics, one per line.
@@ -93,6 +104,14 @@ fn exit_codes() -> String {
     for exit in Exit::ALL {
         let _ = writeln!(out, "{:>3}  {}", exit.code(), exit.meaning());
     }
+    out.push_str(
+        "
+Ctrl-C ends a running `tap`, `watch`, `serve` or `demo` as it is meant to end: the session file is completed, and the
+exit code is 0, as with tcpdump and mitmdump. Everywhere else, also in `watch --until`, `log --follow` and `--watch`,
+Ctrl-C comes before the answer: 130. SIGTERM and SIGHUP complete the session file too: 143 and 129.
+A reader that closes its pipe (`xdscope log SOURCE | head`) has what it wanted: 0, without a message.
+",
+    );
     out
 }
 
@@ -212,24 +231,9 @@ pub(super) fn meant(word: &str) -> CliError {
             .next(format!("xdscope status {word}"))
             .next(format!("xdscope log {word}"));
     }
-    let verbs = Cli::command();
-    let verbs: Vec<&str> = verbs.get_subcommands().map(Command::get_name).collect();
-    let close = verbs.iter().filter(|verb| distance(verb, word) <= 2).map(|verb| format!("xdscope {verb}"));
+    let verbs = command_line::command();
+    let close = suggest::near(word, verbs.get_subcommands().map(Command::get_name));
+    let close = close.into_iter().map(|verb| format!("xdscope {verb}"));
     let next: Vec<String> = close.chain(["xdscope --help".to_owned()]).collect();
     CliError { next, ..CliError::usage(format!("unknown verb `{word}`")) }
-}
-
-/// Levenshtein distance of two words.
-pub(super) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -48,6 +48,10 @@ impl<'a> Objects<'a> {
         write!(self.out, "{before}{}{after}", line(object))
     }
 
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
     pub(super) fn finish(self) -> io::Result<()> {
         match (self.array, self.count) {
             (false, _) => Ok(()),

@@ -21,15 +21,13 @@ use super::io::{Io, Style};
 use super::json_out::Objects;
 use super::select::Picked;
 use super::table::{Cell, Table};
-use super::{lint_out, offline, schema_flags, source};
+use super::{lint_out, offline, schema_flags, source, suggest};
 
 /// Size limit of a bootstrap in bytes.
 const MAX_BOOTSTRAP_BYTES: u64 = 16 << 20;
 
 pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    for id in &args.rule {
-        known(id)?;
-    }
+    args.rule.iter().try_for_each(|pattern| known(pattern))?;
     if args.list_rules {
         list(args, io)?;
         return Ok(Exit::Yes);
@@ -49,10 +47,7 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
     }
     if let Some(file) = bootstrap(&source.source, io)? {
         let mut findings = file.findings();
-        findings.retain(|f| {
-            (args.rule.is_empty() || args.rule.iter().any(|id| id == f.rule.id))
-                && f.severity >= severity(args.severity)
-        });
+        findings.retain(|f| is_selected(args, f.rule.id) && f.severity >= severity(args.severity));
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
         let store =
             Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
@@ -157,12 +152,21 @@ fn print(
     Ok(if failing > 0 { Exit::No } else { Exit::Yes })
 }
 
-/// Refuses a rule that does not exist, and suggests similar ones.
-fn known(id: &str) -> Result<(), CliError> {
-    if lint::rule(id).is_some() {
+/// Refuses a rule that does not exist, or a glob without a match, and suggests similar rules.
+fn known(pattern: &str) -> Result<(), CliError> {
+    if lint::rules().any(|rule| suggest::is_match(pattern, rule.id)) {
         return Ok(());
     }
-    Err(CliError::usage(format!("unknown rule `{id}`")).next("xdscope lint --list-rules"))
+    let what = if pattern.contains('*') { "no rule matches" } else { "unknown rule" };
+    let near = suggest::near(pattern.trim_matches('*'), lint::rules().map(|rule| rule.id));
+    let next = near.into_iter().map(|id| format!("--rule {id}")).collect();
+    let error = CliError { next, ..CliError::usage(format!("{what} `{pattern}`")) };
+    Err(error.next("xdscope lint --list-rules"))
+}
+
+/// Whether `--rule` selects a rule.
+fn is_selected(args: &LintArgs, id: &str) -> bool {
+    args.rule.is_empty() || args.rule.iter().any(|pattern| suggest::is_match(pattern, id))
 }
 
 fn severity(word: SeverityWord) -> Severity {
@@ -186,14 +190,13 @@ fn options(args: &LintArgs, schema: &std::sync::Arc<crate::schema::Schema>) -> l
 }
 
 fn wanted(args: &LintArgs, finding: &Finding) -> bool {
-    let rule = args.rule.is_empty() || args.rule.iter().any(|id| id == finding.rule.id);
-    rule && finding.severity >= severity(args.severity)
+    is_selected(args, finding.rule.id) && finding.severity >= severity(args.severity)
 }
 
 /// Writes each rule with the first sentence of its manual.
 fn list(args: &LintArgs, io: &mut Io<'_>) -> Result<(), CliError> {
     let rules = lint::rules().filter(|rule| rule.severity >= severity(args.severity));
-    let rules = rules.filter(|rule| args.rule.is_empty() || args.rule.iter().any(|id| id == rule.id));
+    let rules = rules.filter(|rule| is_selected(args, rule.id));
     if matches!(args.format, LintFormat::Json | LintFormat::Jsonl) {
         let mut objects = Objects::new(&mut *io.stdout, args.format == LintFormat::Json);
         for rule in rules {

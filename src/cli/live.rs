@@ -26,6 +26,7 @@ use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, Tap
 use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
+use super::message_line::RowLayout;
 use super::{connect, diagnostics, lint, message_line, offline, schema_flags, select};
 
 /// Interval at which a run without screens checks whether its output is still read.
@@ -338,6 +339,8 @@ impl Run<'_> {
         let filter = select::filter(self.flags.filter.as_deref(), RowKind::Messages, &zone)?;
         let jsonl = self.flags.format == Some(Format::Jsonl);
         let style = io.style(self.global);
+        let layout = RowLayout { time: self.flags.time, zone: zone.clone(), style, has_nodes: true };
+        let mut before = None;
         let lines = EventLines::start();
         let mut lines =
             lines.map_err(|error| CliError::new(Exit::Defect, "cannot print events").because(error))?;
@@ -345,8 +348,9 @@ impl Run<'_> {
             for fact in rows.filter_map(|row| store.row(row)).filter(|fact| filter.message(fact, store)) {
                 lines.put(|| match jsonl {
                     true => message_line::json(&fact, store),
-                    false => message_line::text(&fact, store, &zone, style),
+                    false => layout.row(&fact, before, store),
                 })?;
+                before = Some(fact.at);
             }
             let shows = |n: &Seq| {
                 let fact = store.row_of(*n).and_then(|row| store.row(row));

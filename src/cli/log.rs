@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -15,46 +16,112 @@ use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema};
 use crate::sources::bodies::{self, Contents};
-use crate::sources::{self, RowSink};
-use crate::wire::event::{Dir, Time};
+use crate::sources::{self, ReplayPosition, RowSink, StoreUntil, Timeline as _};
+use crate::wire::event::{Clock, Dir, Time};
 use crate::wire::text::{latency, plural, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::{Objects, add_body, write_yaml};
+use super::message_line::{GRPC_MAX_MESSAGE_BYTES, RowLayout};
+use super::progress::Progress;
 use super::select::{self, Picked};
 use super::table::{Cell, Table};
 use super::{ladder, offline, refusals, source, words};
 
-/// Default limit of gRPC for one message, in bytes. Larger messages are marked.
-const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
-
 pub(super) fn run(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    if args.follow {
-        return super::watch::follow(args, global, io);
-    }
+    print(args, &ReplayPosition::End, global, io)
+}
+
+/// Prints the rows of a source up to a position.
+pub(super) fn print(
+    args: &LogArgs,
+    at: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
     let mut out = std::mem::replace(&mut io.stdout, Box::new(std::io::sink()));
-    let exit = write(args, global, io, &mut *out);
+    let exit = match (at, args.since) {
+        (ReplayPosition::End, None) => write(args, global, io, &mut *out),
+        _ => write_part(args, at, global, io, &mut *out),
+    };
     io.stdout = out;
     exit
 }
 
+/// Writes the rows up to a position, or the last ones, of a source that is read several times.
+fn write_part(
+    args: &LogArgs,
+    at: &ReplayPosition,
+    global: &Global,
+    io: &mut Io<'_>,
+    out: &mut dyn Write,
+) -> Result<Exit, CliError> {
+    let mut log = Log::new(args, global, io, &mut *out)?;
+    let (mut passes, seen) = source::passes(&args.source, global, io)?;
+    seen.with_messages()?;
+    let limit = source::limit(&mut passes, at, global, io)?;
+    if let Some(since) = args.since {
+        let span = passes.span(&mut Progress::new(&args.source.source, global, io))?;
+        log.since = since_of(since, span.clock, span.end)?;
+    }
+    let (schema, timers) = (passes.schema().clone(), &args.source.timers);
+    let mut progress = Progress::new(&args.source.source, global, io);
+    let folded = passes.fold(&mut progress, |catalog, clock| {
+        let store = sources::store(offline::options(timers), catalog, clock, &schema);
+        let (log, schema) = (&mut log, schema.clone());
+        RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
+            if let (false, Ok(picked)) =
+                (args.ladder, Picked::of(args.rows.streams.pick().as_ref(), facts.store()))
+            {
+                log.take(facts.store(), &schema, &picked, rows);
+            }
+        })
+    })?;
+    drop(progress);
+    let mut parts = None;
+    let folded = folded.map(|sink| parts = Some(sink.into_parts()));
+    let (facts, shown) = parts.expect("the fold has facts");
+    let store = facts.into_store();
+    let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
+    let printed = match args.ladder {
+        true => log.ladder(&store, &schema, &picked)?,
+        false => {
+            log.take(&store, &schema, &picked, shown..store.rows());
+            log.finish(&store, &schema)?
+        }
+    };
+    out.flush()?;
+    offline::say(&folded.notices, global, io);
+    if printed == 0 && !global.quiet {
+        say_none(&store, io);
+    }
+    Ok(Exit::Yes)
+}
+
+/// Returns the time from which `--since` prints rows of a source that ends at `end`.
+pub(super) fn since_of(since: Duration, clock: Clock, end: Time) -> Result<Time, CliError> {
+    if clock.untimed {
+        let error = CliError::usage("--since has no effect: this source has no times");
+        return Err(error.next("--tail N, for the last rows"));
+    }
+    let since = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
+    Ok(Time(end.0.saturating_sub(since)))
+}
+
+fn say_none(store: &Store, io: &mut Io<'_>) {
+    let all = store.rows();
+    io.say(&if all == 0 {
+        "no messages".to_owned()
+    } else {
+        format!("0 of {} match", plural(all as u64, "row"))
+    });
+}
+
 /// Writes rows while the source is read: when memory is full, and at the end.
 fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) -> Result<Exit, CliError> {
-    let zone = io.zone(args.time);
-    let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
-    let mut log = Log {
-        args,
-        filter,
-        zone,
-        style: io.style(global),
-        terminal: io.stdout_is_terminal,
-        form: RowOutput::Pending(&mut *out),
-        tail: VecDeque::new(),
-        printed: 0,
-        result: Ok(()),
-    };
+    let mut log = Log::new(args, global, io, &mut *out)?;
     let mut left_out = 0;
     let folded = source::fold(&args.source, global, io, |catalog, clock, schema: &Arc<Schema>| {
         let store = sources::store(offline::options(&args.source.timers), catalog, clock, schema);
@@ -90,12 +157,7 @@ fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) 
     if !global.quiet {
         say_left_out(args, &store, left_out as u64, io);
         if printed == 0 {
-            let all = store.rows();
-            io.say(&if all == 0 {
-                "no messages".to_owned()
-            } else {
-                format!("0 of {} match", plural(all as u64, "row"))
-            });
+            say_none(&store, io);
         }
     }
     Ok(Exit::Yes)
@@ -119,17 +181,34 @@ fn say_left_out(args: &LogArgs, store: &Store, rows: u64, io: &mut Io<'_>) {
 }
 
 /// The rows of a log.
-struct Log<'a> {
+pub(super) struct Log<'a> {
     args: &'a LogArgs,
     filter: Filter,
+    /// Rows before this time are left out.
+    pub(super) since: Time,
     zone: jiff::tz::TimeZone,
     style: Style,
     terminal: bool,
     form: RowOutput<'a>,
     /// With `--tail`: the last rows so far.
     tail: VecDeque<MessageFact>,
+    /// Whether rows are printed as they come.
+    is_live: bool,
+    /// The rows that were taken when a followed source was read before.
+    last: RowsTaken,
+    /// The rows that the current reading has passed; `None` if the source is read once.
+    passed: Option<RowsTaken>,
     printed: usize,
     result: Result<(), CliError>,
+}
+
+/// A place among rows, which are in order of time. The first files of a followed folder may be
+/// removed, so that a row has another number at each reading.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct RowsTaken {
+    at: Time,
+    /// Rows of this time.
+    rows: u64,
 }
 
 /// The writer of rows.
@@ -138,28 +217,80 @@ enum RowOutput<'a> {
     Pending(&'a mut dyn Write),
     Objects(Objects<'a>),
     Lines(&'a mut dyn Write),
+    /// Rows of at most 100 columns.
+    Rows {
+        out: &'a mut dyn Write,
+        layout: RowLayout,
+        before: Option<Time>,
+        /// Whether the titles are still to be written.
+        has_titles: bool,
+    },
+    /// All columns, as wide as they are.
     Table {
         table: Table<'a>,
         before: Option<Time>,
-        has_nodes: bool,
     },
     /// Everything is written.
     Done,
 }
 
 impl<'a> Log<'a> {
+    pub(super) fn new(
+        args: &'a LogArgs,
+        global: &Global,
+        io: &Io<'_>,
+        out: &'a mut dyn Write,
+    ) -> Result<Log<'a>, CliError> {
+        let zone = io.zone(args.time);
+        let filter = select::filter(args.rows.filter.as_deref(), RowKind::Messages, &zone)?;
+        Ok(Log {
+            args,
+            filter,
+            since: Time::ZERO,
+            zone,
+            style: io.style(global),
+            terminal: io.stdout_is_terminal,
+            form: RowOutput::Pending(out),
+            tail: VecDeque::new(),
+            is_live: false,
+            last: RowsTaken::default(),
+            passed: None,
+            printed: 0,
+            result: Ok(()),
+        })
+    }
+
+    /// Begins another reading of a followed source: rows that were taken are left out.
+    pub(super) fn begin_reading(&mut self) {
+        self.last = self.last.max(self.passed.unwrap_or_default());
+        self.passed = Some(RowsTaken::default());
+    }
+
+    /// Passes a row, and returns whether it was taken before.
+    fn was_taken(&mut self, at: Time) -> bool {
+        let Some(passed) = &mut self.passed else { return false };
+        // Copies of several connections may be slightly out of order.
+        let rows = if at <= passed.at { passed.rows + 1 } else { 1 };
+        *passed = RowsTaken { at: passed.at.max(at), rows };
+        *passed <= self.last
+    }
+
     /// Takes the rows that match.
-    fn take(&mut self, store: &Store, schema: &Arc<Schema>, picked: &Picked, rows: Range<usize>) {
+    pub(super) fn take(&mut self, store: &Store, schema: &Arc<Schema>, picked: &Picked, rows: Range<usize>) {
         self.begin(picked);
         let contents = Contents { store, schema };
         for fact in rows.filter_map(|row| store.row(row)) {
             if self.result.is_err() {
                 return;
             }
-            if !picked.has(fact.stream) || !self.filter.message_with(&fact, store, &contents) {
+            if self.was_taken(fact.at)
+                || fact.at < self.since
+                || !picked.has(fact.stream)
+                || !self.filter.message_with(&fact, store, &contents)
+            {
                 continue;
             }
-            match self.args.tail {
+            match self.args.tail.filter(|_| !self.is_live) {
                 None => self.result = self.put(store, schema, &fact),
                 Some(most) => {
                     self.tail.push_back(fact);
@@ -181,25 +312,60 @@ impl<'a> Log<'a> {
                 RowOutput::Objects(Objects::new(out, self.args.format == Format::Json))
             }
             Format::Yaml | Format::Name => RowOutput::Lines(out),
+            Format::Wide => RowOutput::Table { table: self.table(out), before: None },
             _ => {
-                let has_nodes = picked.streams.len() > 1 || self.args.format == Format::Wide;
-                RowOutput::Table { table: self.table(out, has_nodes), before: None, has_nodes }
+                let (time, zone, style) = (self.args.time, self.zone.clone(), self.style);
+                // More streams may come.
+                let has_nodes = picked.streams.len() > 1 || self.args.follow;
+                let layout = RowLayout { time, zone, style, has_nodes };
+                RowOutput::Rows { out, layout, before: None, has_titles: !self.args.rows.no_headers }
             }
         };
     }
 
-    fn table(&self, out: &'a mut dyn Write, has_nodes: bool) -> Table<'a> {
+    fn table(&self, out: &'a mut dyn Write) -> Table<'a> {
         let mut titles = vec![">#", ">TIME"];
         if self.args.time != TimeFormat::Delta {
             titles.push(if self.style.ascii { "DELTA" } else { "Δ" });
         }
-        if has_nodes {
-            titles.push("NODE");
-        }
-        titles.extend(["", "TYPE", "KIND", "VER", "NONCE", "RESOURCES", ">SIZE", ">LAT"]);
-        titles.extend((self.args.format == Format::Wide).then_some("CLASS"));
-        titles.push("NOTE");
+        titles.extend([
+            "NODE",
+            "",
+            "TYPE",
+            "KIND",
+            "VER",
+            "NONCE",
+            "RESOURCES",
+            ">SIZE",
+            ">LAT",
+            "CLASS",
+            "NOTE",
+        ]);
         Table::new(out, self.style, !self.args.rows.no_headers, &titles)
+    }
+
+    /// Prints the last rows of `--tail`, and from now on each row as it comes.
+    pub(super) fn go_live(&mut self, store: &Store, schema: &Arc<Schema>) -> Result<(), CliError> {
+        for fact in std::mem::take(&mut self.tail) {
+            self.put(store, schema, &fact)?;
+        }
+        self.is_live = true;
+        self.flush()
+    }
+
+    /// Hands all rows so far to the reader.
+    pub(super) fn flush(&mut self) -> Result<(), CliError> {
+        std::mem::replace(&mut self.result, Ok(()))?;
+        match &mut self.form {
+            RowOutput::Pending(out) | RowOutput::Lines(out) | RowOutput::Rows { out, .. } => out.flush()?,
+            RowOutput::Objects(objects) => objects.flush()?,
+            RowOutput::Table { table, .. } => {
+                table.flush()?;
+                table.out().flush()?;
+            }
+            RowOutput::Done => {}
+        }
+        Ok(())
     }
 
     /// Writes a row.
@@ -215,15 +381,21 @@ impl<'a> Log<'a> {
                 let Some(n) = fact.n else { return Ok(()) };
                 writeln!(out, "#{}", n.0)?;
             }
-            RowOutput::Table { table, before, has_nodes } => {
-                let by_delta = self.args.time == TimeFormat::Delta;
-                table.row(printer.cells(fact, *before, by_delta, *has_nodes))?;
+            RowOutput::Rows { out, layout, before, has_titles } => {
+                if std::mem::take(has_titles) {
+                    writeln!(out, "{}", layout.titles())?;
+                }
+                writeln!(out, "{}", layout.row(fact, *before, store))?;
                 *before = Some(fact.at);
-                if let (true, Some(n)) = (self.args.body, fact.n) {
+                printer.body(fact, self.terminal, *out)?;
+            }
+            RowOutput::Table { table, before } => {
+                let by_delta = self.args.time == TimeFormat::Delta;
+                table.row(printer.cells(fact, *before, by_delta))?;
+                *before = Some(fact.at);
+                if self.args.body {
                     table.flush()?;
-                    let body = bodies::message(store, schema, n, FieldNames::Original).unwrap_or(Value::Null);
-                    write_yaml(table.out(), &body, "      ", self.terminal)?;
-                    refusals::write(store, schema, fact, self.terminal, table.out())?;
+                    printer.body(fact, self.terminal, table.out())?;
                 }
             }
             RowOutput::Pending(_) | RowOutput::Done => {}
@@ -242,7 +414,7 @@ impl<'a> Log<'a> {
             RowOutput::Objects(objects) => objects.finish()?,
             RowOutput::Table { table, .. } if self.printed > 0 => table.finish()?,
             RowOutput::Lines(out) => out.flush()?,
-            RowOutput::Table { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
+            RowOutput::Rows { .. } | RowOutput::Table { .. } | RowOutput::Pending(_) | RowOutput::Done => {}
         }
         Ok(self.printed)
     }
@@ -286,7 +458,15 @@ impl Printer<'_> {
         object
     }
 
-    fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool, nodes: bool) -> Vec<Cell> {
+    /// Writes the content of a message below its row, with `--body`.
+    fn body(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        let Some(n) = fact.n.filter(|_| self.args.body) else { return Ok(()) };
+        let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
+        write_yaml(out, &body, "      ", terminal)?;
+        Ok(refusals::write(self.store, self.schema, fact, terminal, out)?)
+    }
+
+    fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool) -> Vec<Cell> {
         let untimed = self.store.clock().untimed;
         let row = fact.line();
         let (kind, role) = words::kind(&row, self.style);
@@ -305,9 +485,7 @@ impl Printer<'_> {
             cells.push(Cell::new(self.time(fact.at)));
             cells.push(Cell::role(delta, Role::Muted));
         }
-        if nodes {
-            cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
-        }
+        cells.push(Cell::new(format!("{} #{}", fact.node.as_deref().unwrap_or("-"), fact.stream.0)));
         cells.extend([
             Cell::new(arrow),
             Cell::new(fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()))),
@@ -325,11 +503,8 @@ impl Printer<'_> {
             ),
             Cell::new(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency).unwrap_or_default()),
         ]);
-        if self.args.format == Format::Wide {
-            cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
-        }
-        let with_order = self.args.format == Format::Wide;
-        cells.push(Cell::new(report::remarks(fact, &row, with_order)));
+        cells.push(Cell::new(fact.class.map_or("", |class| class.word())));
+        cells.push(Cell::new(report::remarks(fact, &row, true)));
         cells
     }
 

@@ -5,10 +5,11 @@ use std::fs;
 
 use clap_mangen::Man;
 
-use super::args::{Cli, ManArgs};
+use super::args::ManArgs;
+use super::command_line;
 use super::error::{CliError, Exit};
 use super::io::Io;
-use clap::{Command, CommandFactory};
+use clap::Command;
 
 /// Last sections of every page.
 const FILES: &str = r#".SH ENVIRONMENT
@@ -27,7 +28,7 @@ Kept sessions.
 /// Writes the page of the program to stdout, or with `--output` pages of it and of each verb to a
 /// folder.
 pub(super) fn run(args: &ManArgs, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let mut command = Cli::command();
+    let mut command = command_line::command();
     command.build();
     let Some(dir) = &args.output else {
         io.stdout.write_all(&page(&command, "xdscope")?)?;

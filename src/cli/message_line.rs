@@ -1,36 +1,198 @@
-//! One message on one line, for live runs and for files that are followed.
+//! Rows of at most 100 columns, for `log`, `replay` without screens, and live runs.
+//!
+//! Columns have fixed widths, so that rows can be printed one by one. A version keeps its end, a
+//! name both ends. What does not fit beside a row stands below it.
 
 use jiff::tz::TimeZone;
 
 use crate::engine::store::{MessageFact, Store};
+use crate::present::report::Role;
 use crate::present::{json, report};
-use crate::wire::event::Dir;
-use crate::wire::text::{display_safe, latency, size, time_of_day, type_label};
+use crate::wire::event::{Clock, Dir, Time};
+use crate::wire::text::{
+    Keep, cut, cut_name, display_safe, latency, pad, pad_left, size, time_of_day, type_label, width, wrap,
+};
 
-use super::io::Style;
+use super::args::TimeFormat;
+use super::io::{Style, sgr};
 use super::{json_out, words};
 
-/// Formats a row as `log` prints it, without the columns that depend on other rows.
-pub fn text(fact: &MessageFact, store: &Store, zone: &TimeZone, style: Style) -> String {
-    let row = fact.line();
-    let mut words: Vec<String> = vec![time_of_day(fact.at, store.clock(), zone)];
-    words.extend(fact.n.map(|n| format!("#{}", n.0)));
-    words.push(fact.node.as_deref().map_or_else(|| format!("stream #{}", fact.stream.0), str::to_owned));
-    match fact.dir {
-        Some(Dir::Req) => words.push(style.pick("→", "->").into()),
-        Some(Dir::Resp) => words.push(style.pick("←", "<-").into()),
-        None => {}
+/// Widest row.
+const MAX_COLUMNS: usize = 100;
+/// Default limit of gRPC for one message, in bytes. Larger messages are marked.
+pub(super) const GRPC_MAX_MESSAGE_BYTES: u64 = 4 << 20;
+
+/// Blanks between columns.
+const GAP: usize = 2;
+
+const NUMBER: usize = 6;
+const TIME: usize = 12;
+const NODE: usize = 15;
+const TYPE: usize = 4;
+const KIND: usize = 13;
+const VERSION: usize = 9;
+const RESOURCES: usize = 10;
+const SIZE: usize = 7;
+const LATENCY: usize = 5;
+/// Columns that versions gain in rows without a node.
+const WITHOUT_NODE: usize = NODE + GAP;
+/// Columns before the text below a row: under the time.
+const INDENT: usize = NUMBER + GAP;
+
+/// The layout of rows.
+#[derive(Clone, Debug)]
+pub struct RowLayout {
+    pub time: TimeFormat,
+    pub zone: TimeZone,
+    pub style: Style,
+    /// Whether rows name their node and stream.
+    pub has_nodes: bool,
+}
+
+/// A cell with its width; numbers are aligned to the right.
+struct RowCell {
+    text: String,
+    role: Role,
+    width: usize,
+    is_number: bool,
+}
+
+impl RowLayout {
+    /// Returns the titles of the columns.
+    pub(super) fn titles(&self) -> String {
+        let cell = |text: &str, width, is_number| RowCell {
+            text: text.to_owned(),
+            role: Role::Plain,
+            width,
+            is_number,
+        };
+        let mut cells = vec![cell("#", NUMBER, true), cell("TIME", TIME, true)];
+        if self.has_nodes {
+            cells.push(cell("NODE", NODE, false));
+        }
+        let blank = " ".repeat(width(self.style.pick("→", "->")));
+        cells.extend([
+            cell(&format!("{blank} TYPE"), blank.len() + 1 + TYPE, false),
+            cell("KIND", KIND, false),
+            cell("VER", self.version_width(), false),
+            cell("RESOURCES", RESOURCES, false),
+            cell("SIZE", SIZE, true),
+            cell("LAT", LATENCY, true),
+        ]);
+        join(&cells, self.style.color)
     }
-    words.extend(fact.dir.map(|_| type_label(fact.type_url.as_str())));
-    words.push(words::kind(&row, style).0);
-    words.extend((!fact.version.is_empty()).then(|| format!("version {}", fact.version)));
-    words.extend((!fact.nonce.is_empty()).then(|| format!("nonce {}", fact.nonce)));
-    words.push(report::resources(&row));
-    words.extend(fact.n.map(|_| size(fact.size)));
-    words.extend(fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency));
-    words.push(report::remarks(fact, &row, false));
-    words.retain(|word| !word.is_empty());
-    display_safe(&words.join("  ")).into_owned()
+
+    /// Formats a row, with its notes below. `before` is the time of the row before.
+    pub fn row(&self, fact: &MessageFact, before: Option<Time>, store: &Store) -> String {
+        let line = fact.line();
+        let cells = self.cells(fact, before, store);
+        let mut out = join(&cells, self.style.color);
+        let note = report::remarks(fact, &line, false);
+        let note = display_safe(&note);
+        if note.is_empty() {
+            return out;
+        }
+        // An event of a stream has no columns after its kind.
+        if fact.n.is_none() && width(&join(&cells, false)) + 2 + width(&note) <= MAX_COLUMNS {
+            out.push_str(&format!("  {note}"));
+            return out;
+        }
+        for text in wrap(&note, MAX_COLUMNS - INDENT) {
+            out.push_str(&format!("\n{}{text}", " ".repeat(INDENT)));
+        }
+        out
+    }
+
+    fn version_width(&self) -> usize {
+        if self.has_nodes { VERSION } else { VERSION + WITHOUT_NODE }
+    }
+
+    fn cells(&self, fact: &MessageFact, before: Option<Time>, store: &Store) -> Vec<RowCell> {
+        let row = fact.line();
+        let mark = self.style.pick("…", "..");
+        let text = |text: &str, width: usize, keep| cut(&display_safe(text), width, keep, mark).into_owned();
+        let cell = |text: String, role, width, is_number| RowCell { text, role, width, is_number };
+        let number = fact.n.map_or_else(|| "-".to_owned(), |n| n.0.to_string());
+        let mut cells = vec![
+            cell(number, Role::Muted, NUMBER, true),
+            cell(self.time(fact.at, before, store.clock()), Role::Plain, TIME, true),
+        ];
+        if self.has_nodes {
+            cells.push(cell(self.node(fact), Role::Plain, NODE, false));
+        }
+        let arrow = match fact.dir {
+            Some(Dir::Req) => self.style.pick("→", "->"),
+            Some(Dir::Resp) => self.style.pick("←", "<-"),
+            None => self.style.pick(" ", "  "),
+        };
+        let label = fact.dir.map_or_else(String::new, |_| type_label(fact.type_url.as_str()));
+        let (kind, role) = words::kind(&row, self.style);
+        let is_large = fact.size > GRPC_MAX_MESSAGE_BYTES;
+        let bytes = fact.n.map(|_| format!("{}{}", size(fact.size), if is_large { "!" } else { "" }));
+        let taken = fact.latency.filter(|_| fact.dir == Some(Dir::Req)).map(latency);
+        let bytes_role = if is_large { Role::Warn } else { Role::Plain };
+        cells.extend([
+            cell(
+                format!("{arrow} {}", text(&label, TYPE, Keep::Ends)),
+                Role::Plain,
+                width(arrow) + 1 + TYPE,
+                false,
+            ),
+            cell(text(&kind, KIND, Keep::Ends), role, KIND, false),
+            cell(
+                text(&fact.version, self.version_width(), Keep::Tail),
+                Role::Plain,
+                self.version_width(),
+                false,
+            ),
+            cell(text(&report::resources(&row), RESOURCES, Keep::Head), Role::Plain, RESOURCES, false),
+            cell(bytes.unwrap_or_default(), bytes_role, SIZE, true),
+            cell(taken.unwrap_or_default(), Role::Plain, LATENCY, true),
+        ]);
+        cells
+    }
+
+    /// Names node and stream: `edge-gw-1 #1`.
+    fn node(&self, fact: &MessageFact) -> String {
+        let stream = format!(" #{}", fact.stream.0);
+        let node = display_safe(fact.node.as_deref().unwrap_or("-")).into_owned();
+        let room = NODE.saturating_sub(width(&stream));
+        format!("{}{stream}", cut_name(&node, room, self.style.pick("…", "..")))
+    }
+
+    fn time(&self, at: Time, before: Option<Time>, clock: Clock) -> String {
+        match self.time {
+            TimeFormat::Delta => {
+                let before = before.filter(|_| !clock.untimed);
+                before.map(|before| report::delta(at.since(before))).unwrap_or_default()
+            }
+            TimeFormat::Relative => time_of_day(at, Clock { epoch: None, ..clock }, &self.zone),
+            TimeFormat::Local | TimeFormat::Utc => time_of_day(at, clock, &self.zone),
+        }
+    }
+}
+
+/// Joins cells with blanks between them.
+fn join(cells: &[RowCell], has_color: bool) -> String {
+    let last = cells.iter().rposition(|cell| !cell.text.trim().is_empty()).map_or(0, |last| last + 1);
+    let mut out = String::new();
+    for (at, cell) in cells.iter().take(last).enumerate() {
+        let text = padded(cell, at + 1 == last);
+        out.push_str(&" ".repeat(if at == 0 { 0 } else { GAP }));
+        match sgr(cell.role).filter(|_| has_color) {
+            Some(sgr) => out.push_str(&format!("\x1b[{sgr}m{text}\x1b[0m")),
+            None => out.push_str(&text),
+        }
+    }
+    out
+}
+
+fn padded(cell: &RowCell, is_last: bool) -> String {
+    match (cell.is_number, is_last) {
+        (true, _) => pad_left(&cell.text, cell.width),
+        (false, true) => cell.text.clone(),
+        (false, false) => pad(&cell.text, cell.width),
+    }
 }
 
 /// Formats a row as one line of JSON.

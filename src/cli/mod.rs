@@ -7,7 +7,10 @@
 
 mod applied;
 pub mod args;
+mod candidates;
+mod changes;
 mod client;
+mod command_line;
 mod completions;
 mod connect;
 mod default_source;
@@ -16,11 +19,14 @@ mod descriptors;
 mod diagnostics;
 mod diff;
 mod doctor;
+mod effect;
 mod error;
 mod event_lines;
+mod examples;
 mod explain;
 mod export;
 mod export_graph;
+mod export_md;
 mod export_resources;
 mod frame_writer;
 mod get;
@@ -40,6 +46,7 @@ pub mod message_line;
 mod nodes;
 mod offline;
 mod output_file;
+mod picture;
 mod progress;
 mod protocol_rows;
 mod redact;
@@ -53,11 +60,13 @@ mod screens;
 mod select;
 mod serve;
 mod serve_plan;
+mod sessions;
 mod settings;
 mod source;
 mod status;
 mod stdin_file;
 mod subscriptions;
+mod suggest;
 mod table;
 mod target;
 #[cfg(test)]
@@ -112,12 +121,16 @@ pub fn run_in(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Exit
 }
 
 fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(shell) = (io.env)(completions::VARIABLE) {
+        completions::answer(&shell, &args, io);
+        return Ok(Exit::Yes);
+    }
     // Verbs that use the config file report its errors.
     let (config, unread) = match settings::read(io) {
         Ok(config) => (config, None),
         Err(error) => (settings::Config::default(), Some(error)),
     };
-    let args: Vec<OsString> = args.into_iter().collect();
     let parse = |args: &[OsString]| {
         let matches = settings::command(&config, io).try_get_matches_from(args)?;
         Ok::<_, clap::Error>((Cli::from_arg_matches(&matches)?, matches))
@@ -137,7 +150,7 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
     };
     let (mut cli, matches) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return not_parsed(&error, io),
+        Err(error) => return not_parsed(&error, &args, io),
     };
     let needs_no_config = matches!(
         cli.verb,
@@ -153,11 +166,35 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         io.say(&crate::wire::text::display_safe(&note));
     }
     if let Some(verb) = &mut cli.verb {
-        default_source::settle(verb, io)?;
+        let note = default_source::settle(verb, io)?;
+        if let Some(note) = note.filter(|_| !cli.global.quiet) {
+            io.say(&crate::wire::text::display_safe(&note));
+        }
+        effect::check(verb, &matches, io)?;
     }
     let global = &cli.global;
     diagnostics::start(global)?;
-    let done = match &cli.verb {
+    let done = run_verb(&cli, &config, &matches, io);
+    let Some(signal) = crate::app::signals::cause() else { return done };
+    if !global.quiet {
+        io.say(&format!("ended by {}", signal.word()));
+    }
+    // The signal explains the end better than an answer that was cut short.
+    match done {
+        Ok(Exit::Yes) => Ok(Exit::of_signal(signal)),
+        done => done,
+    }
+}
+
+/// Runs the verb of a command line.
+fn run_verb(
+    cli: &Cli,
+    config: &settings::Config,
+    matches: &clap::ArgMatches,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let global = &cli.global;
+    match &cli.verb {
         None => {
             io.stdout.write_all(help::SHORT.as_bytes())?;
             Ok(Exit::Yes)
@@ -169,28 +206,27 @@ fn dispatch(args: impl IntoIterator<Item = OsString>, io: &mut Io<'_>) -> Result
         Some(Verb::Wait(args)) => wait::run(args, global, io),
         Some(Verb::Replay(args)) => replay::run(args, global, io),
         Some(Verb::Status(args)) => status::run(args, global, io),
+        Some(Verb::Log(args)) if args.follow => watch::follow(args, global, io),
         Some(Verb::Log(args)) => log::run(args, global, io),
         Some(Verb::Get(args)) => get::run(args, global, io),
         Some(Verb::Diff(args)) => diff::run(args, global, io),
         Some(Verb::Lint(args)) => lint::run(args, global, io),
         Some(Verb::Report(args)) => report::run(args, global, io),
+        Some(Verb::Picture(args)) => picture::run(args, global, io),
         Some(Verb::Export(args)) => export::run(args, global, io),
         Some(Verb::Redact(args)) => redact::run(args, global, io),
         Some(Verb::Info(args)) => info::run(args, global, io),
+        Some(Verb::Sessions(args)) => sessions::run(args, global, io),
         Some(Verb::Explain(args)) => explain::run(args, io),
         Some(Verb::Descriptors(args)) => descriptors::run(args, global, io),
         Some(Verb::Doctor(args)) => {
-            let matches = matches.subcommand().map_or(&matches, |(_, of_verb)| of_verb);
-            doctor::run(args, global, &config, matches, io)
+            let matches = matches.subcommand().map_or(matches, |(_, of_verb)| of_verb);
+            doctor::run(args, global, config, matches, io)
         }
         Some(Verb::Completions(args)) => completions::run(args, io),
         Some(Verb::Man(args)) => man::run(args, io),
         Some(Verb::Help(args)) => help::run(args.topic.as_deref(), io),
-    };
-    if let Some(signal) = crate::app::signals::cause().filter(|_| !global.quiet) {
-        io.say(&format!("ended by {signal}"));
     }
-    done
 }
 
 /// Returns the position of a file that stands in place of a verb, and is replayed.
@@ -213,7 +249,7 @@ fn without_far_tips(text: &str) -> String {
         let Some(tip) = line.trim_start().strip_prefix("tip: ") else { return false };
         let named = tip.split('\'').nth(1).unwrap_or_default();
         let is_flag = typed.starts_with("--") && named.starts_with("--");
-        is_flag && (tip.starts_with("to pass") || help::distance(typed, named) > MAX_EDITS)
+        is_flag && (tip.starts_with("to pass") || suggest::distance(typed, named) > MAX_EDITS)
     };
     let mut out = String::new();
     for line in text.lines().filter(|line| !is_far(line)) {
@@ -230,10 +266,18 @@ fn without_far_tips(text: &str) -> String {
 const MAX_EDITS: usize = 2;
 
 /// Prints `--help` and `--version`; anything else is a usage error.
-fn not_parsed(error: &clap::Error, io: &mut Io<'_>) -> Result<Exit, CliError> {
+fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result<Exit, CliError> {
     let text = without_far_tips(&error.render().to_string());
     match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+        ErrorKind::DisplayHelp => {
+            let mut command = command_line::command();
+            command.build();
+            let is_short = !args.iter().any(|arg| arg == "--help");
+            let text = command_line::help(command_line::verb_of(&command, args), is_short);
+            io.stdout.write_all(text.as_bytes())?;
+            return Ok(Exit::Yes);
+        }
+        ErrorKind::DisplayVersion => {
             io.stdout.write_all(text.as_bytes())?;
             return Ok(Exit::Yes);
         }

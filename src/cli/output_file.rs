@@ -161,6 +161,14 @@ pub(super) fn to_file<T>(
     Ok(written)
 }
 
+/// Writes a text that is made to be passed on. Refuses to overwrite the source, or any file without
+/// `force`.
+pub(super) fn save(path: &Path, force: bool, source: &str, text: &str, io: &Io<'_>) -> Result<(), CliError> {
+    let mut file = OutputFile::create_page(path, source, force, io)?;
+    file.write_all(text.as_bytes())?;
+    file.finish()
+}
+
 /// Creates or empties a file that only its owner can read.
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();

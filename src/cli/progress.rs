@@ -1,17 +1,22 @@
-//! The progress line on stderr while a large file is read. Only terminals get one.
+//! Progress on stderr, for what takes more than a second. Only terminals get it.
 
 use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::sources::ReadProgress;
 use crate::wire::text::{display_safe, size};
 
 use super::args::Global;
+use super::diagnostics::Stderr;
 use super::io::Io;
 
 /// Delay of the first line; most files are read by then.
 const FIRST_LINE_AFTER: Duration = Duration::from_secs(1);
 const LINE_INTERVAL: Duration = Duration::from_millis(250);
+/// Columns of the bar.
+const BAR_COLUMNS: usize = 20;
 /// Number of updates for each look at the clock.
 const UPDATES_PER_CLOCK_READ: u32 = 64;
 
@@ -41,7 +46,10 @@ impl<'a> Progress<'a> {
         self.is_shown = true;
         let percent = read.min(self.bytes).saturating_mul(100) / self.bytes.max(1);
         // Ignore write errors: the progress line is transient.
-        let _ = write!(out, "\rxdscope: reading {}: {percent}% of {}", self.name, size(self.bytes));
+        let full = usize::try_from(percent).unwrap_or(0) * BAR_COLUMNS / 100;
+        let (done, left) = ("#".repeat(full), "-".repeat(BAR_COLUMNS - full));
+        let (name, bytes) = (&self.name, size(self.bytes));
+        let _ = write!(out, "\rxdscope: reading {name} [{done}{left}] {percent:>3}% of {bytes}");
         let _ = out.flush();
     }
 }
@@ -65,6 +73,48 @@ impl Drop for Progress<'_> {
         if let Some(out) = self.out.as_mut().filter(|_| self.is_shown) {
             let _ = write!(out, "\r\x1b[K");
             let _ = out.flush();
+        }
+    }
+}
+
+/// The progress line of work without a known size. Dropping it ends and erases the line.
+pub(super) struct Busy {
+    /// `None` if stderr is not a terminal.
+    running: Option<(Sender<()>, JoinHandle<()>)>,
+}
+
+impl Busy {
+    /// Says from the first second on what is being done, and for how long.
+    pub(super) fn start(what: &str, global: &Global, io: &Io<'_>) -> Busy {
+        let is_visible = io.stderr_is_terminal && !io.is_dumb() && !global.quiet;
+        let what = display_safe(what).into_owned();
+        let (stop, stopped) = channel();
+        let work = move || {
+            let (mut out, begun) = (Stderr, Instant::now());
+            let mut is_shown = false;
+            // Ignore write errors: the progress line is transient.
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(FIRST_LINE_AFTER) {
+                is_shown = true;
+                let _ = write!(out, "\rxdscope: {what}, {}s", begun.elapsed().as_secs());
+                let _ = out.flush();
+            }
+            if is_shown {
+                let _ = write!(out, "\r\x1b[K");
+                let _ = out.flush();
+            }
+        };
+        // Without a thread there is no line.
+        let thread = || std::thread::Builder::new().name("progress".into()).spawn(work).ok();
+        let thread = if is_visible { thread() } else { None };
+        Busy { running: thread.map(|thread| (stop, thread)) }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.running.take() {
+            drop(stop);
+            let _ = thread.join();
         }
     }
 }
@@ -93,7 +143,8 @@ mod tests {
         assert!(out.is_empty());
         run(&mut out, &[(1000, 500), (1100, 600), (1300, 2001)]);
         let text = String::from_utf8(out).expect("text");
-        let line = "\rxdscope: reading a.xdsrec: ";
-        assert_eq!(text, format!("{line}25% of 2.0 kB{line}100% of 2.0 kB\r\u{1b}[K"));
+        let line = "\rxdscope: reading a.xdsrec ";
+        let (quarter, full) = ("[#####---------------]  25%", "[####################] 100%");
+        assert_eq!(text, format!("{line}{quarter} of 2.0 kB{line}{full} of 2.0 kB\r\u{1b}[K"));
     }
 }

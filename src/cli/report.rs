@@ -13,8 +13,9 @@ use super::args::{Global, ReportArgs};
 use super::error::{CliError, Exit};
 use super::export::GapSink;
 use super::io::Io;
-use super::output_file::OutputFile;
-use super::{offline, source};
+use super::progress::Busy;
+use super::select::{Picked, Selected};
+use super::{offline, output_file, source};
 
 /// Argument of `--output` that stands for stdout.
 const STDOUT: &str = "-";
@@ -49,20 +50,20 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let form = format!("{}{bytes}", folded.format.word());
     let (store, lint) = folded.facts.into_parts();
     let facts = PageSource { name, form: &form, notices: &notices, version: env!("CARGO_PKG_VERSION") };
-    let text = page::write(facts, &store, lint.findings(), &folded.schema);
+    let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+    let is_shown = |stream| picked.has(stream);
+    let busy = Busy::start("writing the page", global, io);
+    let text = page::write(facts, &store, lint.findings(), &folded.schema, &is_shown);
+    drop(busy);
     match file {
         None => {
             io.stdout.write_all(text.as_bytes())?;
             io.flush()?;
         }
-        Some(path) => {
-            let mut file = OutputFile::create_page(path, &args.source.source, args.force, io)?;
-            file.write_all(text.as_bytes())?;
-            file.finish()?;
-        }
+        Some(path) => output_file::save(path, args.force, &args.source.source, &text, io)?,
     }
     if !global.quiet {
-        let problems = crate::engine::problems::problems(&store, lint.findings());
+        let problems = Selected::of(&store, lint.findings(), None, |stream, _| is_shown(stream)).problems;
         let to = file.map(|path| format!(" to {}", path.display())).unwrap_or_default();
         let count = report::problem_count(&problems);
         io.say(&display_safe(&format!("{count}; {} written{to}", size(text.len() as u64))));

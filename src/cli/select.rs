@@ -16,6 +16,7 @@ use crate::wire::text::display_safe;
 use super::args::StreamPick;
 use super::error::CliError;
 use super::io::Io;
+use super::suggest;
 
 /// The selected streams of a source.
 pub(super) struct Picked {
@@ -29,7 +30,7 @@ impl Picked {
         match pick {
             None => {}
             Some(StreamPick::Stream(number)) => {
-                let last = streams.len();
+                let last = streams.last().map_or(0, |stream| stream.stream.0);
                 streams.retain(|stream| stream.stream.0 == *number);
                 if streams.is_empty() {
                     let error = CliError::usage(format!("unknown stream #{number}"));
@@ -42,12 +43,9 @@ impl Picked {
             }
             Some(StreamPick::Node(wanted)) => {
                 let nodes: BTreeSet<String> = streams.iter().filter_map(node).map(str::to_owned).collect();
-                streams.retain(|stream| node(stream) == Some(wanted));
+                streams.retain(|stream| node(stream).is_some_and(|id| suggest::is_match(wanted, id)));
                 if streams.is_empty() {
-                    let error = CliError::usage(format!("unknown node `{wanted}`"));
-                    let known: Vec<_> =
-                        nodes.into_iter().take(5).map(|node| format!("--node {node}")).collect();
-                    return Err(CliError { next: known, ..error });
+                    return Err(unknown_node(wanted, &nodes));
                 }
             }
         }
@@ -58,6 +56,17 @@ impl Picked {
     pub(super) fn has(&self, stream: StreamId) -> bool {
         self.ids.contains(&stream)
     }
+}
+
+/// The error of a node that the source does not have, with those that resemble it, or else some.
+fn unknown_node(wanted: &str, nodes: &BTreeSet<String>) -> CliError {
+    let near = suggest::near(wanted, nodes.iter().map(String::as_str));
+    let next: Vec<String> = match near.is_empty() {
+        true => nodes.iter().take(5).map(|node| format!("--node {node}")).collect(),
+        false => near.into_iter().map(|node| format!("--node {node}")).collect(),
+    };
+    let what = if nodes.is_empty() { ": no client of this source has stated its node" } else { "" };
+    CliError { next, ..CliError::usage(format!("unknown node `{wanted}`{what}")) }
 }
 
 /// The findings and problems of selected streams and types.

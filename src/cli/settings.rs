@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::BoolishValueParser;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
 use toml::de::{DeTable, DeValue};
 
 use crate::schema::redact::{NameError, SecretNames};
 
-use super::args::Cli;
+use super::command_line;
 use super::error::CliError;
 use super::io::Io;
 use super::themes;
@@ -29,7 +29,7 @@ pub(super) const CONFIGURABLE_FLAGS: [&str; 9] = [
 
 /// Flags that have no environment variable: a format and a file belong to one run, and secrets are
 /// kept only if the command line says so.
-const BY_FLAG_ONLY: [&str; 3] = ["format", "keep-secrets", "output"];
+const BY_FLAG_ONLY: [&str; 4] = ["format", "json", "keep-secrets", "output"];
 
 /// A setting in the file.
 pub(super) struct Preset {
@@ -211,7 +211,7 @@ pub(super) const SECRET_NAME_EXAMPLES: [&str; 3] = ["x-acme-ticket", "wifi_code"
 
 /// Returns why a flag rejects a value, and a value that it accepts.
 fn rejection(name: &str, value: &str, own: &crate::tui::Themes) -> Option<(String, String)> {
-    let arg = find(&Cli::command(), name)?;
+    let arg = find(&command_line::command(), name)?;
     let arg = if name == themes::THEME { themes::with_values(arg, own) } else { arg };
     let is_switch = matches!(arg.get_action(), ArgAction::SetTrue);
     if is_switch {
@@ -243,7 +243,7 @@ pub(super) fn variable(long: &str) -> String {
 
 /// Returns the command line, with the environment and the file with_defaults its flags.
 pub(super) fn command(config: &Config, io: &Io<'_>) -> Command {
-    with_defaults(Cli::command(), config, io)
+    with_defaults(command_line::command(), config, io)
 }
 
 fn with_defaults(command: Command, config: &Config, io: &Io<'_>) -> Command {

@@ -14,7 +14,7 @@ use super::args::{Global, SourceArgs};
 use super::error::CliError;
 use super::io::Io;
 use super::offline::{self, Location};
-use super::progress::Progress;
+use super::progress::{Busy, Progress};
 use super::{client, schema_flags};
 
 /// Opens SOURCE, and prints its notices to stderr.
@@ -32,7 +32,10 @@ pub(super) fn open_with_seed(
     if offline::is_server(&args.source) {
         return client::fetch(args, seed, global, io);
     }
-    offline::open(args, seed, global, io)
+    let busy = Busy::start(&format!("reading {}", args.source), global, io);
+    let opened = offline::open(args, seed, global, io);
+    drop(busy);
+    opened
 }
 
 /// Folds SOURCE into what `begin` makes, and prints its notices to stderr.

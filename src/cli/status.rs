@@ -21,15 +21,19 @@ use crate::wire::text::{age, count, display_safe, plural, type_label};
 
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
+use super::changes::Changes;
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
 use super::select::{self, Picked, Selected};
 use super::table::{Cell, Table};
-use super::{applied, offline, source, wait, words};
+use super::{applied, changes, offline, source, wait, words};
 
 pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let filter = select::filter(args.rows.filter.as_deref(), filter::RowKind::States, &io.zone)?;
+    if args.watch {
+        return watch(args, &filter, global, io);
+    }
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
     let Folded { facts, schema, .. } = source::analyse(source, global, io)?;
@@ -57,6 +61,32 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     Ok(if has_problems { Exit::No } else { Exit::Yes })
 }
 
+/// Prints the states, and again each row that changes.
+fn watch(
+    args: &StatusArgs,
+    filter: &filter::Filter,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Exit, CliError> {
+    let mut args = args.clone();
+    if args.format == Format::Json {
+        args.format = Format::Jsonl;
+    }
+    let source = args.source.clone();
+    let mut changes = Changes::default();
+    changes::watch(&source, global, io, &mut |facts, schema, io| {
+        let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
+        let mut status = Status::new((facts, facts.findings()), schema, picked, filter, None);
+        status.is_update = !changes.is_new("first".to_owned(), String::new());
+        status.retain_changed(&mut changes);
+        let style = io.style(global);
+        status.write(&args, style, io.stdout_is_terminal, &mut *io.stdout)?;
+        // Later rows stand below the titles of the first ones.
+        args.rows.no_headers |= !status.matrix.rows.is_empty();
+        io.flush()
+    })
+}
+
 /// The selected part of a store.
 struct Status<'a> {
     store: &'a Store,
@@ -70,6 +100,8 @@ struct Status<'a> {
     applied: Option<Vec<Option<AppliedDiff>>>,
     /// The problems of the selected streams and types.
     selected: Selected,
+    /// Whether facts were printed before, so that only changes follow.
+    is_update: bool,
 }
 
 impl<'a> Status<'a> {
@@ -107,7 +139,32 @@ impl<'a> Status<'a> {
         });
         let applied = applied
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
-        Status { store, schema, streams, states, matrix, marks, warming, applied, selected }
+        let is_update = false;
+        Status { store, schema, streams, states, matrix, marks, warming, applied, selected, is_update }
+    }
+
+    /// Removes what was printed before.
+    fn retain_changed(&mut self, changes: &mut Changes) {
+        let (store, clock) = (self.store, self.store.clock());
+        self.matrix.rows.retain(|row| {
+            let state = |fact: &Arc<SummaryFact>| (report::state_text(fact.state, &**fact, "x"), fact.since);
+            let cells: Vec<_> = row.cells.iter().map(|cell| cell.as_ref().map(state)).collect();
+            let value = format!("{cells:?} {:?} {}", row.variant, row.is_closed());
+            changes.is_new(format!("row {}", row.title()), value)
+        });
+        self.selected.problems.retain(|problem| {
+            let key = format!("{} {}", report::problem_place(problem), report::problem_word(problem).0);
+            changes.is_new(key, report::problem(problem, &clock))
+        });
+        self.states.retain(|state| {
+            let version =
+                store.summaries_of(state.stream).into_iter().find(|of| of.type_url == state.type_url);
+            let value = format!("{:?} {:?}", state.state, version.map(|of| (of.since, of.resources)));
+            changes.is_new(format!("state {} {}", state.stream.0, state.type_url), value)
+        });
+        if self.is_update {
+            self.warming.clear();
+        }
     }
 
     /// Pairs each state with its difference to what the client has applied.
@@ -130,7 +187,7 @@ impl<'a> Status<'a> {
     ) -> Result<(), CliError> {
         let headers = !args.rows.no_headers;
         let is_empty = self.matrix.rows.is_empty() && self.selected.problems.is_empty();
-        if args.format.is_text() && headers && !is_empty {
+        if args.format.is_text() && (headers || self.is_update) && !is_empty {
             self.write_problems(style, out)?;
         }
         match args.format {
@@ -151,11 +208,13 @@ impl<'a> Status<'a> {
 
     /// Writes the number of problems, then each on a line, the worst first, and an empty line.
     fn write_problems(&self, style: Style, out: &mut dyn std::io::Write) -> Result<(), CliError> {
-        writeln!(out, "{}", report::problem_count(&self.selected.problems))?;
         let wrong: Vec<&ProblemFact> =
             self.selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
+        if !self.is_update {
+            writeln!(out, "{}", report::problem_count(&self.selected.problems))?;
+        }
         if wrong.is_empty() {
-            return Ok(writeln!(out)?);
+            return if self.is_update { Ok(()) } else { Ok(writeln!(out)?) };
         }
         let mut table = Table::new(&mut *out, style, false, &["", "", ">", ""]);
         for problem in wrong.iter().take(MAX_PROBLEMS) {
@@ -177,6 +236,9 @@ impl<'a> Status<'a> {
         table.finish()?;
         if wrong.len() > MAX_PROBLEMS {
             writeln!(out, "and {} more", count((wrong.len() - MAX_PROBLEMS) as u64))?;
+        }
+        if self.is_update {
+            return Ok(());
         }
         Ok(writeln!(out)?)
     }

@@ -12,6 +12,36 @@ fn structured(text: &str) -> Option<(TypeUrl, String)> {
     text.starts_with("xdstp:").then(|| crate::peers::client::parse_subscription(text)).flatten()
 }
 
+/// Joins a type and the names after it, as kubectl does: `cds reviews` is `cds/reviews`.
+///
+/// A word that is a type, or has one before its first `/`, begins another WHAT.
+pub(super) fn join_names(words: &[String]) -> Vec<String> {
+    let mut joined: Vec<String> = Vec::new();
+    // The type that names belong to, and whether it has a name.
+    let mut last_type: Option<(&str, bool)> = None;
+    for word in words {
+        let head = word.split_once('/').map_or(word.as_str(), |(head, _)| head);
+        let is_type = word == super::nodes::WORD
+            || word.starts_with("xdstp:")
+            || word.starts_with(crate::wire::event::TYPE_PREFIX)
+            || Kind::parse(head).is_some();
+        match &mut last_type {
+            Some((of, has_name)) if !is_type => {
+                if !std::mem::replace(has_name, true) {
+                    joined.pop();
+                }
+                joined.push(format!("{of}/{word}"));
+            }
+            _ => {
+                joined.push(word.clone());
+                let is_bare = !word.contains('/') || Kind::parse(word).is_some();
+                last_type = is_bare.then_some((word.as_str(), false));
+            }
+        }
+    }
+    joined
+}
+
 /// `TYPE`, `TYPE/NAME`, or a structured name.
 pub(super) struct GetTarget {
     pub text: String,
@@ -67,5 +97,36 @@ impl GetTarget {
         let own = structured(text).map(|(_, name)| name);
         let named = |name: &String| text == name || own.as_ref() == Some(name) || glob_matches(name, text);
         self.is_type(url) && self.name.as_ref().is_none_or(named)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_types_with_the_names_after_them() {
+        let join = |words: &str| {
+            let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+            join_names(&words).join(" ")
+        };
+        for (words, wanted) in [
+            ("cds", "cds"),
+            ("cds reviews", "cds/reviews"),
+            ("Clusters reviews ledger", "Clusters/reviews Clusters/ledger"),
+            ("cds eds reviews", "cds eds/reviews"),
+            ("cds/a eds", "cds/a eds"),
+            ("cds a/b", "cds/a/b"),
+            ("acme.v1.Widget w", "acme.v1.Widget/w"),
+            ("nodes", "nodes"),
+            (
+                "cds xdstp://a/envoy.config.cluster.v3.Cluster/n",
+                "cds xdstp://a/envoy.config.cluster.v3.Cluster/n",
+            ),
+        ] {
+            assert_eq!(join(words), wanted, "{words}");
+        }
+        let url = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+        assert_eq!(join(&format!("{url} a")), format!("{url}/a"));
     }
 }

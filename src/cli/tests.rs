@@ -2,10 +2,12 @@
 
 mod contract;
 mod descriptors;
+mod effect;
 mod empty;
 mod endings;
 mod export;
 mod get;
+mod habits;
 mod info;
 mod lasting;
 mod log;
@@ -16,6 +18,7 @@ mod reference;
 mod report;
 mod secrets;
 mod selection;
+mod sharing;
 mod silence;
 mod status;
 mod terminal;

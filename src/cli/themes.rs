@@ -7,8 +7,8 @@ use toml::de::DeTable;
 use crate::tui::{ColorDepth, NamedTheme, Palette, ThemeRole, Themes, for_background};
 
 use super::args::{Color, Global};
-use super::help::distance;
 use super::io::Io;
+use super::suggest::distance;
 
 /// The setting and the flag that choose a theme.
 pub(super) const THEME: &str = "theme";

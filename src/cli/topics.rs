@@ -2,13 +2,10 @@
 
 use std::fmt::Write as _;
 
-use clap::CommandFactory;
-
 use crate::schema::{BUILT_IN_PACKAGES, Schema};
 use crate::wire::text::count;
 
-use super::args::Cli;
-use super::settings;
+use super::{command_line, settings};
 
 /// Returns the JSON Schema of `-o json` and `-o jsonl`.
 pub(super) fn json() -> String {
@@ -88,7 +85,7 @@ its origin. All settings of the file, with their defaults:
 
 ",
     );
-    let command = Cli::command();
+    let command = command_line::command();
     for name in settings::CONFIGURABLE_FLAGS {
         let Some(arg) = settings::find(&command, name) else { continue };
         let value = match arg.get_default_values().first() {

@@ -11,6 +11,7 @@ use super::io::Io;
 use super::live::{self, Run, Shown};
 use super::wait::Condition;
 use super::{offline, replay, schema_flags, watch_files};
+use crate::sources::ReplayPosition;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -27,9 +28,10 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         let _ = warming.join();
         return exit;
     }
+    let what = super::target::join_names(&args.what);
     let setup = ClientSetup {
         server: args.server.as_deref(),
-        targets: &args.what,
+        targets: &what,
         flags: &args.client,
         connect: &flags.descriptors.connect,
         schema: schema.clone(),
@@ -86,7 +88,10 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     live::say_kept(&shared, kept, global, io);
     // A failure to load was reported where the schema is used.
     let _ = warming.join();
-    result.map(|()| Exit::Yes)
+    result.map(|()| match until.is_some() && signals::is_interrupted() {
+        true => Exit::Interrupted,
+        false => Exit::Yes,
+    })
 }
 
 /// Runs `log SOURCE --follow` on a server, on files with responses, or on a growing recording.
@@ -98,7 +103,14 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
         _ => return Err(CliError::usage("--follow prints text or jsonl").next("-o jsonl")),
     };
     if !offline::is_server(followed) && watch_files::path(Some(followed)).ok().flatten().is_none() {
-        return replay::follow_lines(args, output, global, io);
+        let args = LogArgs { format: output, ..args.clone() };
+        return replay::follow_log(&args, &ReplayPosition::End, global, io);
+    }
+    for (flag, is_set) in [("--tail", args.tail.is_some()), ("--since", args.since.is_some())] {
+        if is_set {
+            let error = CliError::usage(format!("{flag} has no effect: nothing of {followed} has come yet"));
+            return Err(error.next(format!("xdscope log {followed} --follow")));
+        }
     }
     let watch = WatchArgs {
         server: Some(args.source.source.clone()),
@@ -124,5 +136,9 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             descriptors: args.source.descriptors.clone(),
         },
     };
-    run(&watch, global, io)
+    run(&watch, global, io).map(|exit| match exit {
+        // As for a file that is followed, which the signal ends at once.
+        Exit::Yes if signals::is_interrupted() => Exit::Interrupted,
+        exit => exit,
+    })
 }

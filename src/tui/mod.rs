@@ -30,6 +30,7 @@ pub use shell::effect::{Effect, Msg};
 pub use shell::model::Model;
 pub use shell::overlay::Overlay;
 pub use shell::painter::{Painter, blank};
+pub use shell::picture::{PictureOptions, picture};
 pub use shell::run::{Options, run, terminal_size};
 pub use shell::settle::search;
 pub use shell::turn::{Screens, Wait};
@@ -38,4 +39,5 @@ pub use shell::view::view;
 pub use shell::wake::{WakeReader, Waker, wake_pair};
 #[cfg(test)]
 pub use tests::drawn_text as drawn;
+pub use widgets::svg::{SvgColors, svg, text as frame_text};
 pub use widgets::theme::{ColorDepth, NamedTheme, Palette, Theme, ThemeRole, Themes, for_background};

@@ -93,8 +93,13 @@ fn secret_lines(pem: &str) -> Vec<&str> {
 }
 
 fn line(fact: &store::MessageFact, store: &Store) -> String {
-    let style = cli::io::Style { color: false, ascii: false };
-    cli::message_line::text(fact, store, &TimeZone::UTC, style).trim_end().to_owned()
+    let layout = cli::message_line::RowLayout {
+        time: cli::args::TimeFormat::Utc,
+        zone: TimeZone::UTC,
+        style: cli::io::Style { color: false, ascii: false },
+        has_nodes: true,
+    };
+    layout.row(fact, None, store)
 }
 
 /// Describes all facts, down to the bytes of each resource and the body of each response.

@@ -63,24 +63,29 @@ fn rules(recording: &Recording) -> Vec<String> {
     findings.iter().filter_map(|finding| finding["rule"].as_str()).map(str::to_owned).collect()
 }
 
+/// The columns KIND and VER of a row about a push.
+fn push(version: &str) -> String {
+    format!("push{}{version}", " ".repeat(11))
+}
+
 #[test]
 fn rereads_changed_file() {
     let folder = folder("rereads_changed_file");
     let path = folder.join("files/cds.json");
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
-    watch.wait_for("version 1");
+    watch.wait_for(&push("1"));
     rename_over(&path, &response(CLUSTER, "2", &["a", "b"]));
-    watch.wait_for("version 2");
+    watch.wait_for(&push("2"));
     // The file is overwritten in place.
     fs::write(&path, response(CLUSTER, "3", &["b"])).expect("a file");
-    watch.wait_for("version 3");
+    watch.wait_for(&push("3"));
     // Other formats are detected by content (docs/protocol.md#c-03).
     let text = format!("version_info: \"4\"\nresources {{ [{CLUSTER}] {{ name: \"c\" }} }}");
     rename_over(&path, &text);
-    watch.wait_for("version 4");
+    watch.wait_for(&push("4"));
     rename_over(&path, &format!("version_info: \"5\"\nresources:\n- {{\"@type\": {CLUSTER}, name: d}}\n"));
-    watch.wait_for("version 5");
+    watch.wait_for(&push("5"));
     let recording = watch.stop();
     let state = recording.state("cds");
     assert_eq!((&state["variant"], &state["in_force"]), (&json!("file"), &json!("5")), "{state:#}");
@@ -97,13 +102,13 @@ fn rejects_unreadable_files() {
     let whole = response(CLUSTER, "2", &["a"]);
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
-    watch.wait_for("version 1");
+    watch.wait_for(&push("1"));
     let (half, _) = whole.split_at(40);
     fs::write(&path, half).expect("a file");
     watch.wait_for("rejected: not a DiscoveryResponse: JSON: ");
     watch.wait_for("what was in force stays so");
     fs::write(&path, &whole).expect("a file");
-    watch.wait_for("version 2");
+    watch.wait_for(&push("2"));
     fs::remove_file(&path).expect("a file to remove");
     watch.wait_for("is gone; what was in force stays so");
     let recording = watch.stop();
@@ -122,7 +127,7 @@ fn rejects_duplicate_names() {
     let path = folder.join("files/cds.json");
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
-    watch.wait_for("version 1");
+    watch.wait_for(&push("1"));
     rename_over(&path, &response(CLUSTER, "2", &["b", "b"]));
     watch.wait_for("rejected: b: duplicate resource name");
     let recording = watch.stop();
@@ -144,7 +149,7 @@ fn rejects_constraint_violations() {
     ]});
     fs::write(&path, response(CLUSTER, "1", &["a"])).expect("a file");
     let watch = Watch::start(&folder, &path);
-    watch.wait_for("version 1");
+    watch.wait_for(&push("1"));
     rename_over(&path, &bad.to_string());
     watch.wait_for("rejected: b: connect_timeout");
     watch.wait_for("what was in force stays so");
@@ -235,11 +240,11 @@ fn follows_directory_swapped_behind_symlink() {
     symlink("..data/cds.json", at("cds.json")).expect("a link");
     symlink("..data/lds.json", at("lds.json")).expect("a link");
     let watch = Watch::start(&folder, &folder.join("files"));
-    watch.wait_for("version 1");
-    watch.wait_for("version 7");
+    watch.wait_for(&push("1"));
+    watch.wait_for(&push("7"));
     symlink("..2", at("..new")).expect("a link");
     fs::rename(at("..new"), at("..data")).expect("a swap");
-    watch.wait_for("version 2");
+    watch.wait_for(&push("2"));
     let recording = watch.stop();
     assert_eq!(recording.state("cds")["in_force"], "2");
     assert_eq!(recording.state("lds")["in_force"], "7");

@@ -99,7 +99,7 @@ pub struct StreamFlags {
     /// Select one stream by its number
     #[arg(long, value_name = "#N", conflicts_with = "node")]
     pub stream: Option<StreamPick>,
-    /// Select the streams of one node by its id
+    /// Select the streams of a node by its id, or of the nodes that match a glob such as 'edge-*'
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
 }

@@ -97,12 +97,16 @@ pub enum Verb {
     Lint(LintArgs),
     /// Write a source as one HTML page: problems with evidence, matrix, timeline, rules
     Report(ReportArgs),
+    /// Draw a screen of a source as SVG or text
+    Picture(PictureArgs),
     /// Convert a source to another format
     Export(ExportArgs),
     /// Copy a recording without its secrets
     Redact(RedactArgs),
     /// Print what a file contains
     Info(InfoArgs),
+    /// List, name, open and remove kept sessions
+    Sessions(SessionsArgs),
     /// Explain a field, a lint rule, a state, a kind of message, or a line of a log
     Explain(ExplainArgs),
     /// List, build or check the descriptors that decode resources

@@ -64,6 +64,24 @@ pub enum ExportTo {
     Mermaid,
     Dir,
     Bootstrap,
+    Md,
+}
+
+/// Formats of `picture`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PictureFormat {
+    Svg,
+    #[value(alias = "txt")]
+    Text,
+}
+
+/// Colours of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PictureTheme {
+    Dark,
+    Light,
+    Mono,
+    Contrast,
 }
 
 /// A value of a flag that cannot be parsed.
@@ -87,6 +105,8 @@ pub enum ValueError {
     ScriptSpeed,
     #[error("one of {known}")]
     UnknownScenario { known: String },
+    #[error("expected COLUMNSxROWS such as 120x36, from 60x15 to 500x200")]
+    ScreenSize,
 }
 
 /// A selection of one stream, or of all streams of a node.
@@ -103,6 +123,16 @@ impl std::str::FromStr for StreamPick {
             Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| ValueError::Stream),
             None => Ok(StreamPick::Node(text.to_owned())),
         }
+    }
+}
+
+/// Parses `120x36`.
+pub(super) fn screen_size(text: &str) -> Result<(u16, u16), ValueError> {
+    let (columns, rows) = text.split_once(['x', 'X']).ok_or(ValueError::ScreenSize)?;
+    let size = (columns.parse().ok(), rows.parse().ok());
+    match size {
+        (Some(columns @ 60..=500), Some(rows @ 15..=200)) => Ok((columns, rows)),
+        _ => Err(ValueError::ScreenSize),
     }
 }
 

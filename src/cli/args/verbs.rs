@@ -11,6 +11,11 @@ use crate::sources::ReplayPosition;
 
 /// `replay`: a recording with a time cursor.
 #[derive(Clone, Debug, Args)]
+#[command(mut_arg("source", |_| {
+    clap::Arg::new("source").value_name("SOURCE").index(1).default_value("").hide_default_value(true).help(
+        "Recording, capture, script or file; `-` is stdin, a bare name a kept session [default: the last session]",
+    )
+}))]
 pub struct ReplayArgs {
     /// First position of the cursor, or the last row without screens: start, end, nack, #487,
     /// 14:02:08, +30s
@@ -21,13 +26,18 @@ pub struct ReplayArgs {
     pub play: bool,
     /// Playback speed: 0.25 to 64
     #[arg(long, value_name = "TIMES", default_value_t = 1.0, value_parser = speed, help_heading = "Replay")]
+    #[arg(conflicts_with_all = ["no_tui", "format"])]
     pub speed: f64,
     /// Shorten silences to this time
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = time, help_heading = "Replay")]
+    #[arg(conflicts_with_all = ["no_tui", "format"])]
     pub idle_limit: Duration,
     /// Follow a file that is still growing
-    #[arg(long, help_heading = "Replay")]
+    #[arg(short = 'f', long, help_heading = "Replay")]
     pub follow: bool,
+    /// Without screens: print only the last N rows, and with --follow those that come
+    #[arg(short = 'n', long, value_name = "N", conflicts_with_all = ["view", "play"], help_heading = "Replay")]
+    pub tail: Option<usize>,
     /// Print one line (text) or object (jsonl) per event; text is the default without a terminal
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", help_heading = "Replay")]
     #[arg(value_parser = formats(&[Format::Text, Format::Jsonl]))]
@@ -65,6 +75,9 @@ pub struct StatusArgs {
     /// Wait this long for a server, or a growing recording, to be in sync
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub wait: Option<Duration>,
+    /// Print again what changes, until it is stopped: of a server, or of a growing recording
+    #[arg(short = 'w', long, conflicts_with_all = ["wait", "nodes", "applied"])]
+    pub watch: bool,
     /// With --wait on a recording: require this many nodes, all in sync
     #[arg(long, value_name = "N", requires = "wait")]
     pub nodes: Option<u64>,
@@ -80,17 +93,20 @@ pub struct StatusArgs {
 /// `log`: messages, with what answers what.
 #[derive(Clone, Debug, Args)]
 pub struct LogArgs {
-    /// text: a table; wide: also the node and class of each message
+    /// text: rows of at most 100 columns; wide: all columns, uncut
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     #[arg(value_parser = formats(&[
         Format::Text, Format::Table, Format::Wide, Format::Json, Format::Jsonl, Format::Yaml, Format::Name,
     ]))]
     pub format: Format,
-    /// Print only the last N matching rows
-    #[arg(long, value_name = "N")]
+    /// Print only the last N matching rows, and with --follow those that come
+    #[arg(short = 'n', long, value_name = "N")]
     pub tail: Option<usize>,
+    /// Print only rows of the last 5m (or 30s, 1h) of the recording, and with --follow those that come
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub since: Option<Duration>,
     /// Stay subscribed to the server, or follow the file, and print what comes
-    #[arg(long, conflicts_with_all = ["tail", "ladder", "body"])]
+    #[arg(short = 'f', long, conflicts_with_all = ["ladder", "body"])]
     pub follow: bool,
     /// Draw messages between client and server
     #[arg(long, conflicts_with_all = ["body", "format"])]
@@ -110,8 +126,8 @@ pub struct LogArgs {
 /// `get`: resources.
 #[derive(Clone, Debug, Args)]
 pub struct GetArgs {
-    /// TYPE or TYPE/NAME: cds, clusters, Cluster, a type URL, cds/reviews; `nodes`: the clients
-    /// [default: counts of all types]
+    /// TYPE, TYPE/NAME or TYPE NAME...: cds, clusters, Cluster, a type URL, cds/reviews; `nodes`:
+    /// the clients [default: counts of all types]
     #[arg(value_name = "WHAT", index = 2)]
     pub what: Vec<String>,
     /// table: names and states; yaml, json: content; tree: what each resource refers to
@@ -127,6 +143,9 @@ pub struct GetArgs {
     /// Print subscriptions, and which of their names were delivered
     #[arg(long)]
     pub subscriptions: bool,
+    /// Print again what changes, until it is stopped: of a server, or of a growing recording
+    #[arg(short = 'w', long, conflicts_with_all = ["at", "subscriptions"])]
+    pub watch: bool,
     #[command(flatten)]
     pub source: SourceArgs,
     #[command(flatten)]
@@ -186,7 +205,7 @@ pub struct LintArgs {
     /// junit or github for tools that read them
     #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "text")]
     pub format: LintFormat,
-    /// Check only this rule; repeatable
+    /// Check only this rule, or the rules that match a glob such as 'delta-*'; repeatable
     #[arg(long, value_name = "RULE")]
     pub rule: Vec<String>,
     /// Print findings of this severity or worse
@@ -251,12 +270,6 @@ pub enum ProfileWord {
 /// `report`: a source as one HTML page.
 #[derive(Clone, Debug, Args)]
 #[command(mut_arg("keep_secrets", |arg| arg.hide(true)))]
-#[command(after_help = "\
-Examples:
-  xdscope report session.xdsrec --output report.html
-  xdscope report grpc:istiod:15010 --output - > report.html
-
-The page has everything in it: it loads nothing, needs no server, and opens from a mail or a CI artifact.")]
 pub struct ReportArgs {
     /// File to write; `-` is stdout, also the default unless stdout is a terminal
     #[arg(long, value_name = "FILE")]
@@ -265,7 +278,91 @@ pub struct ReportArgs {
     #[arg(long)]
     pub force: bool,
     #[command(flatten)]
+    pub streams: StreamFlags,
+    #[command(flatten)]
     pub source: SourceArgs,
+}
+
+/// `picture`: a screen as SVG or text.
+#[derive(Clone, Debug, Args)]
+pub struct PictureArgs {
+    /// Screen to draw: overview, stream, timeline, resources, diff, nack, subs, graph, lint
+    #[arg(long, value_name = "SCREEN", default_value = "overview")]
+    pub screen: String,
+    /// Columns and rows of the terminal
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x36", value_parser = screen_size)]
+    pub size: (u16, u16),
+    /// Colours of the picture
+    #[arg(long, value_name = "THEME", default_value = "dark")]
+    pub theme: PictureTheme,
+    /// Position in the recording: #487, 14:02:08, +30s, start, end, nack
+    #[arg(long, value_name = "WHEN", default_value = "end")]
+    pub at: ReplayPosition,
+    /// Keys to type before the picture is taken (`xdscope help keys`); `<Enter>`, `<Tab>`, `<Esc>`
+    #[arg(long, value_name = "KEYS", default_value = "", hide_default_value = true)]
+    pub keys: String,
+    /// svg or text [default: by the ending of --output, else text]
+    #[arg(short = 'o', long, value_name = "FORMAT")]
+    pub format: Option<PictureFormat>,
+    /// File to write [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Overwrite the file that --output names
+    #[arg(long)]
+    pub force: bool,
+    /// Show times of day, or seconds since the start or since the row before
+    #[arg(long, value_name = "FORMAT", default_value = "local")]
+    pub time: TimeFormat,
+    #[command(flatten)]
+    pub source: SourceArgs,
+}
+
+/// `sessions`: the recordings of the state folder.
+#[derive(Clone, Debug, Args)]
+pub struct SessionsArgs {
+    #[command(subcommand)]
+    pub verb: Option<SessionsVerb>,
+    /// table, json or jsonl; name: the names alone
+    #[arg(short = 'o', long, value_name = "FORMAT", alias = "output", default_value = "table")]
+    #[arg(value_parser = formats(&[Format::Table, Format::Json, Format::Jsonl, Format::Name]))]
+    pub format: Format,
+    /// List at most N sessions, the last ones; 0: all
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 50)]
+    pub tail: usize,
+    /// Print no column titles
+    #[arg(long)]
+    pub no_headers: bool,
+}
+
+/// Verbs of `sessions`.
+#[derive(Clone, Debug, Subcommand)]
+pub enum SessionsVerb {
+    /// Give a session a name; named sessions are never removed to make room
+    #[command(visible_alias = "rename")]
+    Name {
+        /// Session, or `last`
+        session: String,
+        /// New name, without a folder
+        name: String,
+    },
+    /// Open a session with a time cursor, like `replay`
+    Open {
+        /// Session, or `last`
+        #[arg(default_value = "last", hide_default_value = true)]
+        session: String,
+        #[command(flatten)]
+        screens: ScreenFlags,
+    },
+    /// Remove sessions
+    #[command(visible_alias = "rm")]
+    Remove {
+        /// Sessions, `last`, or globs such as 'session-2026*'
+        #[arg(required = true)]
+        sessions: Vec<String>,
+        /// Remove without asking
+        #[arg(short = 'y', long)]
+        yes: bool,
+    },
 }
 
 /// `export`: a source in another format.
@@ -273,7 +370,7 @@ pub struct ReportArgs {
 pub struct ExportArgs {
     /// raw: JSON lines with bytes; jsonl: objects of `log` with bodies; script, xdsrec; dot,
     /// mermaid: graph of a client; dir: a file for each resource; bootstrap: a static Envoy
-    /// bootstrap
+    /// bootstrap; md: a bug report about a problem
     #[arg(long, value_name = "FORMAT")]
     pub to: ExportTo,
     /// File to write, or directory for `dir` [default: stdout]
@@ -293,6 +390,9 @@ pub struct ExportArgs {
     /// Last message
     #[arg(long, value_name = "WHEN", default_value = "end")]
     pub until: ReplayPosition,
+    /// With --to md: number of the problem in the list of `status` [default: 1, the worst]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub problem: Option<u32>,
     #[command(flatten)]
     pub source: SourceArgs,
 }

@@ -196,7 +196,7 @@ impl ScreenSetup {
 }
 
 /// Finds the first position of the cursor.
-fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
+pub(super) fn place(at: &ReplayPosition, cursor: &Cursor, zone: &TimeZone) -> Result<Seek, CliError> {
     match at {
         ReplayPosition::End => Ok(Seek::End),
         ReplayPosition::Start => Ok(Seek::Start),

@@ -258,6 +258,11 @@ fn output_matches_the_json_schema_and_covers_its_fields() {
     ] {
         printed += check.objects(&run(args).out, args);
     }
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("xdscope")).unwrap();
+    std::fs::copy("tests/fixtures/recordings/v1.xdsrec", home.path().join("xdscope/a.xdsrec")).unwrap();
+    let sessions = super::sharing::at(home.path()).run(&["sessions", "-o", "json"]);
+    printed += check.objects(&sessions.out, &["sessions"]);
     // A terminal and a home, which the environment of tests lacks.
     for known in ["doctor.terminal.term", "doctor.terminal.columns", "doctor.terminal.rows"] {
         check.met.insert(known.to_owned());

@@ -100,7 +100,7 @@ fn prints_entries_of_nacks() {
 
 #[test]
 fn names_the_first_name_of_an_alternative() {
-    let output = run(&["log", "tests/fixtures/lint/xdstp-alt-without-failure.bad.xds"]);
+    let output = run(&["log", "tests/fixtures/lint/xdstp-alt-without-failure.bad.xds", "-o", "wide"]);
     let [first, second] = [
         "a1/envoy.config.endpoint.v3.ClusterLoadAssignment/foo",
         "a2/envoy.config.endpoint.v3.ClusterLoadAssignment/bar",

@@ -64,10 +64,16 @@ impl Activity {
     /// Counts the rows of a store in `parts` parts. All rows count for the first part of a source
     /// without timestamps.
     pub fn of(store: &Store, parts: usize) -> Activity {
+        Activity::of_streams(store, parts, &|_| true)
+    }
+
+    /// Counts like [`of`](Activity::of) the rows of the streams that `is_counted` accepts.
+    pub fn of_streams(store: &Store, parts: usize, is_counted: &dyn Fn(StreamId) -> bool) -> Activity {
         let parts = parts.max(1);
         let mut activity = Activity { pushes: vec![0; parts], nacks: vec![0; parts], ..Activity::default() };
         let span = u128::from(store.now().0) + 1;
-        for exchange in (store.first_row()..store.rows()).filter_map(|row| store.exchange(row)) {
+        let exchanges = (store.first_row()..store.rows()).filter_map(|row| store.exchange(row));
+        for exchange in exchanges.filter(|exchange| is_counted(exchange.stream)) {
             let part = (u128::from(exchange.at.0) * parts as u128 / span).min(parts as u128 - 1) as usize;
             let add = |list: &mut Vec<u64>| list.iter_mut().skip(part).take(1).for_each(|slot| *slot += 1);
             if is_push(exchange.kind) {

@@ -97,6 +97,7 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("problem", "A problem, or an answer that is still in time: `status`", PROBLEM),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
+    ("session", "A kept session: `sessions`", SESSION),
     ("doctor", "The terminal, paths, settings and a server: `doctor`", DOCTOR),
 ];
 
@@ -540,6 +541,16 @@ const FINDING: &[Field] = &[
     field(Always, "guess", Bool, "whether the finding is uncertain: `(guess)` in text"),
     field(Maybe, "group", Count, "number of the cause: findings with one cause have one number"),
     field(Maybe, "place", Text, "path in a file without a session: static_resources.clusters[1]"),
+];
+
+const SESSION: &[Field] = &[
+    field(Always, "name", Text, "name, as verbs take it for SOURCE"),
+    field(Always, "path", Text, "file"),
+    field(Always, "bytes", Count, "size of the file"),
+    known(Always, "begun", Time, "beginning of the session"),
+    field(Always, "source", Text, "verb and source of the run that was recorded"),
+    field(Always, "named", Bool, "whether a user has named it, so that it is never removed to make room"),
+    field(Always, "being_written", Bool, "whether a run still writes the file"),
 ];
 
 const RULE: &[Field] = &[

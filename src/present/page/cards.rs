@@ -23,7 +23,8 @@ const MAX_LINES: usize = 150;
 pub(super) fn cards(page: &Page<'_>, html: &mut Html) {
     html.raw("<section id=\"nacks\" aria-labelledby=\"nacks-title\">");
     html.element("h2", &[("id", "nacks-title")], "NACKs");
-    let groups = nack_groups(page.store);
+    let mut groups = nack_groups(page.store);
+    groups.retain(|group| page.has(group.stream));
     if groups.is_empty() {
         html.element("p", &[("class", "muted")], "nothing was refused");
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::problems::{findings_by_cause, group_numbers};
+use crate::engine::store::MessageFact;
 use crate::present::json;
 use crate::wire::text::{count, plural};
 
@@ -22,7 +23,7 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
         block.add(&json::problem(problem, page.findings, &clock));
     }
     let warming = page.store.warming();
-    for state in page.store.states() {
+    for state in page.store.states().into_iter().filter(|state| page.has(state.stream)) {
         block.add(&json::complete_state(&state, (&warming, None), page.store, page.schema));
     }
     for stream in &page.streams {
@@ -34,8 +35,9 @@ pub(super) fn objects(page: &Page<'_>, room: usize, html: &mut Html) {
     }
     let at = block.parts.len();
     let rows = page.store.first_row()..page.store.rows();
-    let (all, mut shown) = (page.store.messages(), 0);
-    for fact in rows.rev().filter_map(|row| page.store.row(row)).filter(|fact| fact.n.is_some()) {
+    let (all, mut shown) = (page.messages(), 0);
+    let is_own = |fact: &MessageFact| fact.n.is_some() && page.has(fact.stream);
+    for fact in rows.rev().filter_map(|row| page.store.row(row)).filter(is_own) {
         if !block.fits(&json::complete_message(&fact, page.store)) {
             break;
         }

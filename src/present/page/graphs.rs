@@ -69,7 +69,8 @@ pub(super) fn graphs(page: &Page<'_>, html: &mut Html) {
     html.element("h2", &[("id", "graphs-title")], "Graph");
     html.raw(
         "<p class=\"muted\">The resources of each client and how they refer to each other. Solid: in force, or \
-         sent and not answered. Dashed: in a refused update only, or not there.</p>",
+         sent and not answered. Dashed: in a refused update only, or not there. With JavaScript, + and - zoom and \
+         dragging moves.</p>",
     );
     let clients = clients(page);
     let mut shown = Vec::new();

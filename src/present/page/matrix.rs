@@ -20,7 +20,9 @@ const MAX_BYTES: usize = 200_000;
 pub(super) fn matrix(page: &Page<'_>, activity: &Activity, html: &mut Html) {
     let store = page.store;
     let streams = page.streams.iter().cloned().map(Arc::new).collect();
-    let matrix = Rows::build(streams, store.summaries().into_iter().map(Arc::new).collect(), &page.marks);
+    let mut cells = store.summaries();
+    cells.retain(|cell| page.has(cell.stream));
+    let matrix = Rows::build(streams, cells.into_iter().map(Arc::new).collect(), &page.marks);
     html.raw("<section id=\"matrix\" aria-labelledby=\"matrix-title\">");
     html.element("h2", &[("id", "matrix-title")], "Nodes and types");
     html.raw("<section class=\"scroll\" tabindex=\"0\" aria-label=\"Table of nodes and types\">");

@@ -40,6 +40,7 @@ use crate::engine::lint::{Finding, Rule};
 use crate::engine::problems::{ProblemFact, problems as all_problems};
 use crate::engine::store::{ClientMarks, Store, StreamFact};
 use crate::schema::Schema;
+use crate::wire::event::StreamId;
 use crate::wire::text::{Keep, cut, display_safe, plural};
 
 use html::Html;
@@ -71,11 +72,27 @@ struct Page<'a> {
     findings: &'a [Finding],
     problems: Vec<ProblemFact>,
     streams: Vec<StreamFact>,
+    shown: BTreeSet<StreamId>,
+    /// Number of streams that are left out because the user has chosen others.
+    others: usize,
     /// The marks that tell clients with one node id apart.
     marks: ClientMarks,
 }
 
 impl Page<'_> {
+    /// Whether the page shows a stream.
+    fn has(&self, stream: StreamId) -> bool {
+        self.shown.contains(&stream)
+    }
+
+    /// Returns the number of messages that the page is about.
+    fn messages(&self) -> u64 {
+        match self.others {
+            0 => self.store.messages(),
+            _ => self.streams.iter().map(|stream| stream.messages).sum(),
+        }
+    }
+
     /// Returns the rules that belong to a problem, the most severe first.
     fn rules_of(&self, problem: &ProblemFact) -> Vec<&'static Rule> {
         let mut seen = BTreeSet::new();
@@ -90,17 +107,33 @@ impl Page<'_> {
         let parts = [
             plural(nodes.len() as u64, "node"),
             plural((self.streams.len() + self.store.dropped_streams()) as u64, "stream"),
-            plural(self.store.messages(), "message"),
+            plural(self.messages(), "message"),
         ];
-        parts.join(", ")
+        let others = match self.others {
+            0 => String::new(),
+            n => format!("; {} of this source left out by choice", plural(n as u64, "stream")),
+        };
+        format!("{}{others}", parts.join(", "))
     }
 }
 
-/// Returns the page of a source.
-pub fn write(source: PageSource<'_>, store: &Store, findings: &[Finding], schema: &Schema) -> String {
-    let problems = all_problems(store, findings);
-    let (streams, marks) = (store.streams(), store.client_marks());
-    let page = Page { source, store, schema, findings, problems, streams, marks };
+/// Returns the page of a source, or of the streams of it that `is_shown` accepts.
+pub fn write(
+    source: PageSource<'_>,
+    store: &Store,
+    findings: &[Finding],
+    schema: &Schema,
+    is_shown: &dyn Fn(StreamId) -> bool,
+) -> String {
+    let own: Vec<Finding> = findings.iter().filter(|finding| is_shown(finding.stream)).cloned().collect();
+    let mut problems = all_problems(store, &own);
+    problems.retain(|problem| is_shown(problem.stream));
+    let (mut streams, marks) = (store.streams(), store.client_marks());
+    let all = streams.len();
+    streams.retain(|stream| is_shown(stream.stream));
+    let shown: BTreeSet<StreamId> = streams.iter().map(|stream| stream.stream).collect();
+    let others = all - streams.len();
+    let page = Page { source, store, schema, findings: &own, problems, streams, shown, others, marks };
     let mut html = Html::default();
     head(&page, &mut html);
     html.raw("<body><a class=\"skip\" href=\"#problems\">Skip to the problems</a>\n");
@@ -113,7 +146,7 @@ pub fn write(source: PageSource<'_>, store: &Store, findings: &[Finding], schema
     }
     html.raw("</ul></nav>\n<main>\n");
     problems::problems(&page, &mut html);
-    let activity = Activity::of(store, charts::PARTS);
+    let activity = Activity::of_streams(store, charts::PARTS, &|stream| page.has(stream));
     matrix::matrix(&page, &activity, &mut html);
     charts::charts(&page, &activity, &mut html);
     timeline::section(&page, &mut html);

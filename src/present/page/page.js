@@ -38,7 +38,7 @@
   });
   const pairOf = (row) => answeredBy.get(row[0]) || row[ANSWERS] || 0;
 
-  // The filter: a list of conditions, all of which hold.
+  // The filter: the grammar of the screens, over what the columns show.
   const FIELDS = {
     node: (row) => [value(row, "node")],
     type: (row) => [value(row, "type_word"), value(row, "type")],
@@ -47,39 +47,188 @@
     kind: (row) => [value(row, "kind_word")],
     version: (row) => [value(row, "version")],
     nonce: (row) => [value(row, "nonce")],
+    err: (row) => [value(row, "note")],
   };
+  // Fields whose text may be a part of the value.
+  const PARTIAL_FIELDS = new Set(["err"]);
+  const ELSEWHERE = new Set(["name", "state", "rule", "has", "field", "age"]);
+  const UNITS = { ns: 1e-6, us: 1e-3, "µs": 1e-3, ms: 1, s: 1e3, m: 6e4, h: 36e5, d: 864e5 };
+  const BYTES = { "": 1, b: 1, k: 1e3, kb: 1e3, m: 1e6, mb: 1e6, g: 1e9, gb: 1e9 };
+  // A time such as 1.5s in milliseconds.
+  const millis = (text) => {
+    const found = /^\+?([\d.]+)\s*(ns|us|µs|ms|s|m|h|d)$/.exec(text);
+    return found ? Number(found[1]) * UNITS[found[2]] : NaN;
+  };
+  const bytes = (text) => {
+    const found = /^([\d.,]+)\s*([a-z]*)!?$/i.exec(text);
+    return found && found[2].toLowerCase() in BYTES
+      ? Number(found[1].replaceAll(",", "")) * BYTES[found[2].toLowerCase()] : NaN;
+  };
+  // A time of day, or one since the start, in milliseconds.
+  const moment = (text) => {
+    if (text.startsWith("+")) return millis(text);
+    const found = /^(\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?$/.exec(text);
+    return found ? (Number(found[1]) * 60 + Number(found[2])) * 6e4 + Number(found[3] || 0) * 1e3 : NaN;
+  };
+  const NUMERIC = {
+    size: [(row) => bytes(value(row, "size")), bytes],
+    lat: [(row) => millis(value(row, "latency")), millis],
+    res: [(row) => Number.parseInt(value(row, "resources").replaceAll(",", ""), 10), Number],
+  };
+  const COMPARE = {
+    ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b, "=": (a, b) => a === b,
+  };
+  const regex = (source) => {
+    const capitals = /\p{Lu}/u.test(source.replace(/\\./gsu, ""));
+    try {
+      return new RegExp(source, capitals ? "su" : "siu");
+    } catch {
+      throw new Error(`not a regex: /${source}/`);
+    }
+  };
+  const literal = (text) => text.replace(/[.*+?^${}()|[\]\\\/]/g, "\\$&");
+  // A word is a list of [character, is it quoted].
   const pattern = (word, isWhole) => {
-    const parts = word.split("*").map((part) => part.replace(/[.+?^${}()|[\]\\]/g, "\\$&"));
-    const whole = isWhole || parts.length > 1;
-    const source = whole ? `^${parts.join(".*")}$` : parts.join("");
-    return new RegExp(source, /\p{Lu}/u.test(word) ? "su" : "siu");
+    const isGlob = word.some(([c, quoted]) => c === "*" && !quoted);
+    const source = word.map(([c, quoted]) => (c === "*" && !quoted ? ".*" : literal(c))).join("");
+    const capitals = word.some(([c]) => /\p{Lu}/u.test(c));
+    return new RegExp(isWhole || isGlob ? `^${source}$` : source, capitals ? "su" : "siu");
   };
+  const anyColumn = (found) => (row) => COLUMNS.some(([, text]) => found.test(text(row)));
+  const ofField = (name, found) => (row) => FIELDS[name](row).some((text) => found.test(text));
+  const unknown = (name) => ELSEWHERE.has(name)
+    ? new Error(`${name}: is not on this page; xdscope log --filter knows it`)
+    : new Error(`unknown field: ${name}; one of ${[...Object.keys(FIELDS), ...Object.keys(NUMERIC), "after", "before"].join(", ")}`);
   const condition = (word) => {
-    const range = /^#(\d+)(?:(\.\.)#?(\d*))?$/.exec(word);
+    const plain = word.map(([c]) => c).join("");
+    const range = /^#(\d+)(?:(\.\.)#?(\d*))?$/.exec(plain);
     if (range) {
       const from = Number(range[1]);
       const to = range[2] ? (range[3] ? Number(range[3]) : Infinity) : from;
       return (row) => row[0] >= from && row[0] <= to;
     }
-    const named = /^([a-z]+)[:=](.+)$/.exec(word);
-    if (named && FIELDS[named[1]]) {
-      const texts = FIELDS[named[1]];
-      const found = pattern(named[2].replace(named[1] === "stream" ? /^#/ : /^$/, ""), true);
-      return (row) => texts(row).some((text) => found.test(text));
+    const numeric = /^([a-z]+)(>=|<=|>|<|=)(.+)$/.exec(plain);
+    if (numeric && NUMERIC[numeric[1]]) {
+      const [of, parse] = NUMERIC[numeric[1]];
+      const limit = parse(numeric[3]);
+      if (Number.isNaN(limit)) throw new Error(`not a number for ${numeric[1]}: ${numeric[3]}`);
+      return (row) => COMPARE[numeric[2]](of(row), limit);
     }
-    if (named && !word.includes("://")) throw new Error(`unknown field: ${named[1]}`);
-    const found = pattern(word, false);
-    return (row) => COLUMNS.some(([, text]) => found.test(text(row)));
+    const named = /^([a-z]+)[:=](.*)$/su.exec(plain);
+    if (!named || plain.includes("://")) return anyColumn(pattern(word, false));
+    const [, name, text] = named;
+    if (name === "after" || name === "before") {
+      const isAfter = name === "after";
+      if (text.startsWith("#")) {
+        const limit = Number(text.slice(1));
+        return (row) => row[0] > 0 && (isAfter ? row[0] > limit : row[0] < limit);
+      }
+      const limit = moment(text);
+      if (Number.isNaN(limit)) throw new Error(`not a time: ${text}`);
+      return (row) => (isAfter ? moment(value(row, "time")) >= limit : moment(value(row, "time")) < limit);
+    }
+    if (!FIELDS[name]) throw unknown(name);
+    if (!text) throw new Error(`${name}: needs a value`);
+    const rest = word.slice(name.length + 1);
+    const bare = name === "stream" && rest[0][0] === "#" ? rest.slice(1) : rest;
+    return ofField(name, pattern(bare, !PARTIAL_FIELDS.has(name)));
   };
-  const parse = (text) => {
-    const tests = [];
-    for (const [, no, word] of text.matchAll(/(!?)((?:[^\s"]|"[^"]*"?)+)/g)) {
-      const plain = word.replaceAll('"', "");
-      if (!plain || plain.startsWith("(") || plain === "|") throw new Error("| and ( ) are not supported here");
-      const test = condition(plain);
-      tests.push(no ? (row) => !test(row) : test);
+  const MAX_DEPTH = 64;
+  const tokensOf = (text) => {
+    const tokens = [];
+    const chars = [...text];
+    let at = 0;
+    const untilSlash = () => {
+      let source = "";
+      for (at += 1; at < chars.length; at += 1) {
+        if (chars[at] === "/") {
+          at += 1;
+          return source;
+        }
+        if (chars[at] === "\\" && at + 1 < chars.length) {
+          source += chars[at + 1] === "/" ? "\\/" : chars[at] + chars[at + 1];
+          at += 1;
+        } else source += chars[at];
+      }
+      throw new Error("the closing / of this regex is missing");
+    };
+    while (at < chars.length) {
+      const c = chars[at];
+      if (/\s/u.test(c)) at += 1;
+      else if ("|!()".includes(c)) {
+        tokens.push(c);
+        at += 1;
+      } else if (c === "/") tokens.push(anyColumn(regex(untilSlash())));
+      else {
+        const word = [];
+        let isDone = false;
+        while (at < chars.length && !isDone && !/[\s|()]/u.test(chars[at])) {
+          const so = word.map(([letter]) => letter).join("");
+          if (chars[at] === "/" && /^[a-z]+:$/.test(so) && chars[at + 1] !== "/") {
+            const name = so.slice(0, -1);
+            if (!FIELDS[name]) throw unknown(name);
+            tokens.push(ofField(name, regex(untilSlash())));
+            word.length = 0;
+            isDone = true;
+          } else if (chars[at] === '"') {
+            at += 1;
+            while (chars[at] !== '"') {
+              if (chars[at] === "\\") at += 1;
+              if (at >= chars.length) throw new Error("the closing quote is missing");
+              word.push([chars[at], true]);
+              at += 1;
+            }
+            at += 1;
+          } else {
+            word.push([chars[at], false]);
+            at += 1;
+          }
+        }
+        if (word.length) tokens.push(condition(word));
+      }
     }
-    return (row) => tests.every((test) => test(row));
+    return tokens;
+  };
+  // `|` binds weakest, then the space, then `!`.
+  const parse = (text) => {
+    const tokens = tokensOf(text);
+    let at = 0;
+    let depth = 0;
+    const unary = () => {
+      const token = tokens[at];
+      at += 1;
+      if (typeof token === "function") return token;
+      depth += 1;
+      if (depth > MAX_DEPTH) throw new Error("nested too deeply");
+      let test;
+      if (token === "!") {
+        const inner = unary();
+        test = (row) => !inner(row);
+      } else if (token === "(") {
+        test = any();
+        if (tokens[at] !== ")") throw new Error("the closing ) is missing");
+        at += 1;
+      } else throw new Error("expected something to match");
+      depth -= 1;
+      return test;
+    };
+    const all = () => {
+      const tests = [unary()];
+      while (at < tokens.length && tokens[at] !== "|" && tokens[at] !== ")") tests.push(unary());
+      return (row) => tests.every((test) => test(row));
+    };
+    const any = () => {
+      const tests = [all()];
+      while (tokens[at] === "|") {
+        at += 1;
+        tests.push(all());
+      }
+      return (row) => tests.some((test) => test(row));
+    };
+    if (!tokens.length) return () => true;
+    const test = any();
+    if (at < tokens.length) throw new Error("this ) has no opening (");
+    return test;
   };
 
   const [list, input, count, asLadder, detail] = ["list", "q", "count", "as-ladder", "detail"].map(byId);
@@ -305,6 +454,79 @@
     body.replaceChildren(...lines);
   });
   addEventListener("afterprint", () => draw(true));
+
+  // Graphs: drag or arrows to move, + and - or Ctrl and the wheel to zoom, 0 for all.
+  const MAX_ZOOM = 8;
+  for (const graph of document.querySelectorAll(".graph")) {
+    const svg = graph.querySelector("svg");
+    const whole = svg.viewBox.baseVal;
+    const [width, height] = [whole.width, whole.height];
+    let [x, y, zoom] = [0, 0, 1];
+    const show = () => {
+      const room = [width / zoom, height / zoom];
+      x = Math.max(0, Math.min(width - room[0], x));
+      y = Math.max(0, Math.min(height - room[1], y));
+      svg.setAttribute("viewBox", `${x} ${y} ${room[0]} ${room[1]}`);
+    };
+    const zoomBy = (factor, atX = 0.5, atY = 0.5) => {
+      const next = Math.max(1, Math.min(MAX_ZOOM, zoom * factor));
+      x += (width / zoom - width / next) * atX;
+      y += (height / zoom - height / next) * atY;
+      zoom = next;
+      show();
+    };
+    const moveBy = (dx, dy) => {
+      x += (dx * width) / zoom / 10;
+      y += (dy * height) / zoom / 10;
+      show();
+    };
+    const reset = () => {
+      zoom = 1;
+      show();
+    };
+    const bar = make("div", "zoom");
+    const buttons = [["+", "Zoom in", () => zoomBy(1.5)], ["\u2212", "Zoom out", () => zoomBy(1 / 1.5)], ["Fit", "Show all", reset]];
+    for (const [text, label, act] of buttons) {
+      const button = make("button", "", text);
+      button.type = "button";
+      button.setAttribute("aria-label", `${label}: ${graph.getAttribute("aria-label")}`);
+      button.addEventListener("click", act);
+      bar.append(button);
+    }
+    graph.before(bar);
+    const keys = {
+      "+": () => zoomBy(1.5), "=": () => zoomBy(1.5), "-": () => zoomBy(1 / 1.5), 0: reset,
+      ArrowLeft: () => moveBy(-1, 0), ArrowRight: () => moveBy(1, 0), ArrowUp: () => moveBy(0, -1), ArrowDown: () => moveBy(0, 1),
+    };
+    graph.addEventListener("keydown", (event) => {
+      const act = keys[event.key];
+      // Without a zoom the arrows scroll.
+      if (!act || event.ctrlKey || event.metaKey || event.altKey || (zoom === 1 && event.key.startsWith("Arrow"))) return;
+      event.preventDefault();
+      act();
+    });
+    svg.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey) return;
+      event.preventDefault();
+      const box = svg.getBoundingClientRect();
+      zoomBy(event.deltaY < 0 ? 1.2 : 1 / 1.2, (event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height);
+    }, { passive: false });
+    let from = null;
+    svg.addEventListener("pointerdown", (event) => {
+      if (zoom === 1 || event.button !== 0) return;
+      from = [event.clientX, event.clientY, x, y];
+      svg.setPointerCapture(event.pointerId);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const scale = width / zoom / svg.getBoundingClientRect().width;
+      x = from[2] - (event.clientX - from[0]) * scale;
+      y = from[3] - (event.clientY - from[1]) * scale;
+      show();
+    });
+    for (const end of ["pointerup", "pointercancel"]) svg.addEventListener(end, () => (from = null));
+    addEventListener("beforeprint", reset);
+  }
 
   for (const id of ["tools", "list", "keys"]) byId(id).hidden = false;
   apply();

@@ -50,13 +50,15 @@ pub(super) fn section(page: &Page<'_>, html: &mut Html) {
          <label class=\"check\"><input id=\"as-ladder\" type=\"checkbox\"> Ladder</label>\
          <span id=\"count\" role=\"status\"></span></div>\
          <details id=\"q-help\" class=\"muted\"><summary>What the filter understands</summary><p>\
-         Words that any column contains; without capital letters they match any case. \
-         <code>node:</code> <code>type:</code> <code>stream:</code> <code>dir:</code> <code>kind:</code> \
-         <code>version:</code> <code>nonce:</code> with the whole value, where <code>*</code> stands for any text: \
-         <code>type:cds kind:nack</code>. <code>#12</code>, <code>#12..#40</code> are numbers of messages. A space \
-         is \u{201c}and\u{201d}, <code>!</code> before a word is \u{201c}not\u{201d}, \
-         <code>\"\u{2026}\"</code> holds spaces. The filter sees what the columns show; \
-         <code>xdscope log --filter</code> also knows names, contents and times.</p></details>",
+         The filter language of the screens and of <code>--filter</code>, over what the columns show: words that any \
+         column contains, in any case unless they have capital letters; <code>node:</code> <code>type:</code> \
+         <code>stream:</code> <code>dir:</code> <code>kind:</code> <code>version:</code> <code>nonce:</code> with the \
+         whole value, where <code>*</code> stands for any text; <code>err:</code> with a part; \
+         <code>size&gt;1M</code> <code>lat&gt;100ms</code> <code>res&gt;100</code>; <code>after:14:02:08</code> \
+         <code>before:+30s</code>; <code>#12</code>, <code>#12..#40</code>; <code>/regex/</code> and \
+         <code>kind:/^n/</code>. A space is \u{201c}and\u{201d}, <code>|</code> \u{201c}or\u{201d}, <code>!</code> \
+         \u{201c}not\u{201d}, <code>( )</code> group, <code>\"\u{2026}\"</code> holds spaces. \
+         <code>xdscope log --filter</code> also knows names, contents and states.</p></details>",
     );
     html.raw("<div id=\"list\" class=\"scroll\" hidden></div><div id=\"detail\" aria-live=\"polite\" hidden></div>");
     html.raw("<p class=\"muted\">Times are UTC. ");
@@ -93,7 +95,9 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
     let (first, last) = (store.first_row(), store.rows());
     let room = room.min(MAX_BYTES);
     let (mut strings, mut rows, mut bytes) = (Strings::default(), Vec::new(), 500);
-    for index in (first..last).rev().take(MAX_ROWS) {
+    let is_own = |index: &usize| page.others == 0 || store.place_of(*index).is_some_and(|of| page.has(of.0));
+    let own = (first..last).filter(is_own).count();
+    for index in (first..last).rev().filter(is_own).take(MAX_ROWS) {
         let Some(fact) = store.row(index) else { continue };
         let before = index.checked_sub(1).and_then(|before| store.line(before)).map(|line| line.at);
         let row = encode(RowCells::of(&fact, before, store), &mut strings);
@@ -104,13 +108,13 @@ pub(super) fn rows(page: &Page<'_>, room: usize, html: &mut Html) -> usize {
         rows.push(row);
     }
     rows.reverse();
-    let left = (last - first - rows.len()) as u64 + first as u64;
+    let left = (own - rows.len()) as u64 + first as u64;
     let left_out = match left {
         0 => String::new(),
         n => format!(
             "the first {} of {} are left out of this page: xdscope log {}",
             plural(n, "row"),
-            count(last as u64),
+            count((own + first) as u64),
             page.source.name
         ),
     };

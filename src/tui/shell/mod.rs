@@ -13,6 +13,7 @@ mod navigation;
 pub(super) mod overlay;
 pub(super) mod painter;
 mod palette;
+pub(super) mod picture;
 mod prompt;
 mod replay;
 pub(super) mod run;

@@ -4,6 +4,7 @@ pub(super) mod canvas;
 pub(super) mod chart;
 pub(super) mod layout;
 pub(super) mod list;
+pub(super) mod svg;
 pub(super) mod syntax;
 pub(super) mod table;
 pub(super) mod text;

@@ -194,18 +194,24 @@ impl Kind {
     }
 
     /// Parses a type as users write it: `cds`, `clusters`, `Cluster`, a message name or a type URL.
+    ///
+    /// Case does not matter, and neither do hyphens and a plural `s` of the long names.
     pub fn parse(word: &str) -> Option<Kind> {
-        let lower = word.to_ascii_lowercase();
-        ROWS.iter()
-            .find(|row| {
-                row.word == lower
-                    || row.plural == lower
-                    || row.v3.rsplit('.').next() == Some(word)
-                    || row.v3 == word
-                    || row.v2 == Some(word)
-            })
-            .map(|row| row.kind)
-            .or_else(|| Kind::of_type_url(word).map(|(kind, _)| kind))
+        let word = word.strip_prefix(TYPE_PREFIX).unwrap_or(word);
+        let singular = singular(word);
+        let is_named = |row: &&KindRow| {
+            let short = row.v3.rsplit('.').next().unwrap_or_default();
+            row.word.eq_ignore_ascii_case(word)
+                || row.v3.eq_ignore_ascii_case(word)
+                || row.v2.is_some_and(|v2| v2.eq_ignore_ascii_case(word))
+                || [row.plural, short].iter().any(|name| self::singular(name) == singular)
+        };
+        ROWS.iter().find(is_named).map(|row| row.kind)
+    }
+
+    /// Returns the words of all types that users write: `cds`, `clusters`.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        ROWS.iter().flat_map(|row| [row.word, row.plural])
     }
 
     /// Whether a SotW response holds every subscribed resource of this type, so that absence means
@@ -220,6 +226,13 @@ impl Kind {
     pub fn name_field(self) -> Option<u32> {
         (self != Kind::Leds).then_some(1)
     }
+}
+
+/// Returns the singular of a name, in small letters and without hyphens.
+fn singular(name: &str) -> String {
+    let letters = name.chars().filter(|c| !matches!(c, '-' | '_')).map(|c| c.to_ascii_lowercase());
+    let name: String = letters.collect();
+    name.strip_suffix('s').map(str::to_owned).unwrap_or(name)
 }
 
 #[cfg(test)]
@@ -241,7 +254,14 @@ mod tests {
                 assert_eq!(Kind::parse(word), Some(row.kind), "{word}");
             }
         }
-        assert_eq!(Kind::parse("Cluster"), Some(Kind::Cds));
-        assert_eq!(Kind::parse("nothing"), None);
+        for word in ["Cluster", "cluster", "CLUSTERS", "Clusters", "CDS", "Cds"] {
+            assert_eq!(Kind::parse(word), Some(Kind::Cds), "{word}");
+        }
+        for word in ["virtual-host", "virtualhosts", "VirtualHost", "virtual_hosts"] {
+            assert_eq!(Kind::parse(word), Some(Kind::Vhds), "{word}");
+        }
+        for word in ["nothing", "cd", "", "s", "v3.Cluster"] {
+            assert_eq!(Kind::parse(word), None, "{word}");
+        }
     }
 }

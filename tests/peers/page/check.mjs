@@ -102,11 +102,64 @@ const first = await selected();
 await tab.keyboard.press("Enter");
 expect(`Enter stays on #${first}`, (await selected()) !== first);
 expect("the list has no focus", await tab.evaluate(() => document.activeElement.id === "grid"));
-await tab.$eval("#q", (input) => {
-  input.value = "a | (b";
-  input.dispatchEvent(new Event("input"));
+
+// The filter language: each expression, with the rows that it leaves, or none for an error.
+view = "filter";
+const filter = async (text) => {
+  await tab.$eval("#q", (input, text) => {
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+  }, text);
+  const isInvalid = await tab.$eval("#q", (input) => input.ariaInvalid === "true");
+  const said = await tab.$eval("#count", (count) => count.textContent);
+  return isInvalid ? null : Number(said.split(" of ")[0].replaceAll(",", ""));
+};
+const counts = {};
+const expressions = ["", "kind:nack", "!kind:nack", "kind:nack | kind:push", "kind:/^n/", "(kind:nack | kind:push) type:cds",
+  "/NACK|push/", "size>1b", "lat>0ms", "res>=1", "#1..", "after:#1", "\"NACK\"", "kind:na*"];
+for (const text of expressions) counts[text] = await filter(text);
+for (const text of expressions) expect(`${text} is refused`, counts[text] !== null);
+expect("! does not negate", counts["kind:nack"] + counts["!kind:nack"] === counts[""]);
+expect("| does not unite", counts["kind:nack | kind:push"] > counts["kind:nack"] && counts["kind:nack"] > 0);
+expect("a regex of a field differs", counts["kind:/^n/"] === counts["kind:nack"] && counts["kind:na*"] === counts["kind:nack"]);
+expect("a regex finds less than fields", counts["/NACK|push/"] >= counts["kind:nack | kind:push"]);
+expect("numbers find nothing", counts["size>1b"] > 0 && counts["lat>0ms"] > 0 && counts["res>=1"] > 0);
+for (const text of ["a | (b", "/x", "\"x", "nosuch:1", "has:x", "size>x", "a | ", ")", "name:x"]) {
+  expect(`${text} passes`, (await filter(text)) === null);
+}
+await filter("");
+
+// Graphs zoom by button and by key, and fit again.
+view = "graph";
+if (await tab.$(".graph svg")) {
+  const box = () => tab.$eval(".graph svg", (svg) => svg.getAttribute("viewBox"));
+  const whole = await box();
+  await tab.$eval(".zoom button", (button) => button.click());
+  expect("the button does not zoom", (await box()) !== whole);
+  await tab.focus(".graph");
+  await tab.keyboard.press("ArrowRight");
+  await tab.keyboard.press("0");
+  expect("0 does not fit", (await box()) === whole);
+}
+
+// By screen reader: landmarks, one h1, levels without gaps, a name for each control and picture.
+view = "accessibility";
+const tree = await tab.evaluate(() => {
+  const levels = [...document.querySelectorAll("h1, h2, h3, h4")].map((heading) => Number(heading.tagName[1]));
+  const named = (element) => element.getAttribute("aria-label") || element.getAttribute("aria-labelledby")
+    || element.textContent.trim() || (element.labels && element.labels.length > 0);
+  const unnamed = [...document.querySelectorAll("button, input, a, [role=img], section, [role=grid]")].filter((of) => !named(of));
+  return {
+    lang: document.documentElement.lang,
+    mains: document.querySelectorAll("main").length,
+    navs: document.querySelectorAll("nav[aria-label]").length,
+    titles: levels.filter((level) => level === 1).length,
+    gaps: levels.filter((level, at) => at > 0 && level > levels[at - 1] + 1).length,
+    unnamed: unnamed.map((of) => of.outerHTML.slice(0, 80)),
+  };
 });
-expect("an expression that is not supported passes", await tab.$eval("#q", (input) => input.ariaInvalid === "true"));
+expect(`landmarks and headings: ${JSON.stringify(tree)}`,
+  tree.lang === "en" && tree.mains === 1 && tree.navs === 1 && tree.titles === 1 && tree.gaps === 0 && !tree.unnamed.length);
 
 // On paper, the rows are there.
 view = "print";

@@ -1,9 +1,9 @@
 //! The verbs and their flags, from clap.
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 
 use super::{code, prose, table};
-use crate::cli::args::Cli;
+use crate::cli::command_line;
 
 /// Spells a flag with its short form, aliases and value: `-o, --format FORMAT`.
 fn spelling(arg: &Arg) -> String {
@@ -107,7 +107,7 @@ fn describe(name: &str, verb: &Command, shared: &[(String, String)]) -> String {
 }
 
 pub(super) fn generate() -> String {
-    let mut command = Cli::command();
+    let mut command = command_line::command();
     command.build();
     let global = command.get_arguments().filter(|arg| arg.is_global_set());
     let mut out = format!("\n## Flags of every verb\n\n{}", rows(global));

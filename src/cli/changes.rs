@@ -1,0 +1,121 @@
+//! `--watch`: facts of a server or of a growing file, printed again as they change.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::app::analysis::{self, Analysis};
+use crate::app::client::{Options, Running};
+use crate::schema::Schema;
+use crate::sources;
+use crate::sources::record::Loaded;
+
+use super::args::{Global, SourceArgs, TimerFlags};
+use super::client::{self, ClientSetup};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::replay::{self, Growth};
+use super::{offline, schema_flags};
+
+/// Interval at which the facts of a server are looked at.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The facts that were printed.
+#[derive(Default)]
+pub(super) struct Changes {
+    seen: HashMap<String, String>,
+}
+
+impl Changes {
+    /// Whether a fact is new, or has another value than before.
+    pub(super) fn is_new(&mut self, fact: String, value: String) -> bool {
+        self.seen.insert(fact, value.clone()) != Some(value)
+    }
+}
+
+/// Called with the facts, first and each time they may have changed.
+type Show<'a> = &'a mut dyn FnMut(&Analysis, &Arc<Schema>, &mut Io<'_>) -> Result<(), CliError>;
+
+/// Shows the facts of a source until the process is stopped, or stdout is closed.
+pub(super) fn watch(
+    source: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+    show: Show<'_>,
+) -> Result<Exit, CliError> {
+    if offline::is_server(&source.source) {
+        return watch_server(source, global, io, show);
+    }
+    replay::check_is_file(source, "--watch")?;
+    let seed = schema_flags::seed()?;
+    let mut growth = Growth::new(offline::find(&source.source, io)?);
+    let mut is_first = true;
+    loop {
+        let begun = Instant::now();
+        match offline::read_quietly(source, seed, global, io) {
+            Ok(opened) => {
+                if std::mem::take(&mut is_first) {
+                    offline::say(&opened.loaded.notices, global, io);
+                }
+                let schema = opened.schema.clone();
+                show(&analysis_of(opened.loaded, &source.timers, &schema), &schema, io)?;
+            }
+            Err(error) if is_first => return Err(error),
+            // A file that cannot be read may be half written: try again later.
+            Err(_) => {}
+        }
+        growth.wait(begun.elapsed());
+    }
+}
+
+fn analysis_of(loaded: Loaded, timers: &TimerFlags, schema: &Arc<Schema>) -> Analysis {
+    let store = sources::store(offline::options(timers), loaded.catalog, loaded.clock, schema);
+    let mut facts = Analysis::new(store, analysis::rules(schema));
+    loaded.frames.into_iter().for_each(|frame| facts.handle(frame));
+    facts.advance(loaded.end);
+    facts
+}
+
+fn watch_server(
+    source: &SourceArgs,
+    global: &Global,
+    io: &mut Io<'_>,
+    show: Show<'_>,
+) -> Result<Exit, CliError> {
+    let schema = client::schema_of_source(source, global, io)?;
+    let setup = ClientSetup {
+        server: (!source.client.server_of_bootstrap).then_some(source.source.as_str()),
+        targets: &source.ask,
+        flags: &source.client,
+        connect: &source.descriptors.connect,
+        schema: schema.clone(),
+        quiet: global.quiet,
+    };
+    let options = setup.options(offline::options(&source.timers), io)?;
+    let running = Running::start(Options { keep_secrets: source.keep_secrets, ..options }, None)?;
+    let started = Instant::now();
+    let (mut shown, mut reported) = (None, None);
+    loop {
+        let progress = running.progress();
+        if let Some(refused) = &progress.refused {
+            return Err(client::refused(refused));
+        }
+        let is_first = shown.is_none();
+        if is_first && (progress.failed.is_some() || progress.ended.is_some()) {
+            return Err(client::broken(&progress, source));
+        }
+        let is_answered = progress.begun && progress.unanswered.is_empty();
+        let revision = running.shared.revision();
+        let is_due = is_answered || started.elapsed() >= source.timers.resource_timeout || !is_first;
+        if is_due && shown != Some(revision) {
+            shown = Some(revision);
+            show(&running.shared.store(), &schema, io)?;
+        }
+        let trouble = running.shared.trouble();
+        if let Some(text) = trouble.as_ref().filter(|_| trouble != reported && !global.quiet) {
+            io.say(&crate::wire::text::display_safe(text));
+        }
+        reported = trouble;
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}

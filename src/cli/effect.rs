@@ -1,0 +1,122 @@
+//! Flags without effect on the source: an error says so.
+
+use std::path::Path;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, Command};
+
+use crate::sources::SourceFormat;
+
+use super::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
+use super::command_line;
+use super::error::CliError;
+use super::io::Io;
+use super::offline;
+
+/// The source of a verb, as far as flags depend on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SourceKind {
+    /// A server, of which xdscope is a client.
+    Server,
+    /// A recording, which has no secrets to keep.
+    Recording,
+    /// Another file or folder, or stdin.
+    File,
+}
+
+impl SourceKind {
+    fn of(source: &str, io: &Io<'_>) -> SourceKind {
+        if offline::is_server(source) {
+            return SourceKind::Server;
+        }
+        let path = (source != "-").then(|| offline::find(source, io).ok()).flatten();
+        match path.filter(|path| path.is_file()).and_then(|path| crate::sources::format_of(&path)) {
+            Some(SourceFormat::Recording) => SourceKind::Recording,
+            _ => SourceKind::File,
+        }
+    }
+}
+
+/// Refuses flags on the command line that have no effect on the source of a verb.
+///
+/// Flags that the environment sets are for all verbs, and are ignored where they have no effect.
+pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<(), CliError> {
+    let Some((sources, reflection)) = sources_of(verb) else { return Ok(()) };
+    let own = command_line::innermost(matches);
+    let typed = |id: &str| own.value_source(id) == Some(ValueSource::CommandLine);
+    let ids: Vec<&str> = own.ids().map(clap::Id::as_str).filter(|id| typed(id)).collect();
+    let kinds: Vec<SourceKind> = sources.iter().map(|source| SourceKind::of(source, io)).collect();
+    let is_client = kinds.contains(&SourceKind::Server);
+    let is_recording = kinds.iter().all(|kind| *kind == SourceKind::Recording);
+    let is_one_of = |flags: fn(Command) -> Command, id: &str| {
+        flags(Command::new("flags")).get_arguments().any(|arg| arg.get_id() == id)
+    };
+    // Live runs record with the flag, `report` and `redact` refuse it, and `diff` reads more files.
+    let reads_secrets =
+        !matches!(verb, Verb::Serve(_) | Verb::Watch(_) | Verb::Report(_) | Verb::Redact(_) | Verb::Diff(_));
+    let source = sources.first().copied().unwrap_or_default();
+    for id in ids {
+        let why = if !is_client && is_one_of(ClientFlags::augment_args, id) {
+            format!("{} is not a server, and xdscope is a client of servers only", shown(source))
+        } else if !is_client && !reflection && is_one_of(ConnectFlags::augment_args, id) {
+            format!("{} is not a server, and no --reflection names one", shown(source))
+        } else if id == "keep_secrets" && reads_secrets && is_recording {
+            format!("{} is a recording, which has the secrets that it was recorded with", shown(source))
+        } else {
+            continue;
+        };
+        let flag = format!("--{}", id.replace('_', "-"));
+        let error = CliError::usage(format!("{flag} has no effect: {why}"));
+        return Err(match id {
+            // Another meaning of --node is what users look for.
+            "node_file" | "node_id" => error.next(format!("xdscope status {source} --node NAME")),
+            _ => error.next(format!("the call without {flag}")),
+        });
+    }
+    Ok(())
+}
+
+fn shown(source: &str) -> &str {
+    match source {
+        "-" => "stdin",
+        "" => "the source",
+        source => Path::new(source).file_name().and_then(|name| name.to_str()).unwrap_or(source),
+    }
+}
+
+/// Returns the sources of a verb, and whether it asks a server for descriptors. `None`: each of its
+/// flags has an effect, or the verb checks them itself.
+fn sources_of(verb: &Verb) -> Option<(Vec<&str>, bool)> {
+    let (source, descriptors) = match verb {
+        Verb::Get(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Status(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Log(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Wait(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Report(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Picture(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Export(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Redact(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Info(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Replay(args) => (&args.source.source, &args.source.descriptors),
+        Verb::Lint(args) => (args.source.as_ref()?, &args.descriptors),
+        Verb::Diff(args) => {
+            let words = args.words.iter().map(String::as_str).filter(|word| offline::is_server(word));
+            let all = std::iter::once(args.source.source.as_str()).chain(words);
+            return Some((all.collect(), args.source.descriptors.reflection.is_some()));
+        }
+        Verb::Watch(args) => match &args.server {
+            Some(server) => (server, &args.live.descriptors),
+            None => return None,
+        },
+        Verb::Serve(args) => (&args.source, &args.live.descriptors),
+        Verb::Explain(args) => return Some((vec![""], args.descriptors.reflection.is_some())),
+        Verb::Descriptors(args) => match &args.verb {
+            DescriptorsVerb::List { descriptors, .. } | DescriptorsVerb::Build { descriptors, .. } => {
+                return Some((vec![""], descriptors.reflection.is_some()));
+            }
+            DescriptorsVerb::Check { source } => (&source.source, &source.descriptors),
+        },
+        _ => return None,
+    };
+    Some((vec![source.as_str()], descriptors.reflection.is_some()))
+}

@@ -1,0 +1,403 @@
+//! `export --to md`: a bug report about one problem, with the messages that show it as an arrow
+//! script.
+
+use std::fmt::Write as _;
+use std::io::{Cursor, Write as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::app::analysis::{self, Analysis};
+use crate::engine::nack::{nack_groups, nack_report};
+use crate::engine::problems::{ProblemFact, problems};
+use crate::engine::store::{MessageFact, Store, StreamFact};
+use crate::present::body_comparison::BodyComparison;
+use crate::present::{node, report};
+use crate::schema::Schema;
+use crate::sources::record::{self, Loaded};
+use crate::sources::{self, ReplayPosition, SchemaCodec, Spec, script};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Clock, Seq, StreamId, Time};
+use crate::wire::text::{count, display_safe, plural, size, type_label};
+use crate::wire::{Frame, FramePayload};
+
+use super::args::{ExportArgs, Global, TimeFormat, TimerFlags};
+use super::error::{CliError, Exit};
+use super::io::{Io, Style};
+use super::message_line::RowLayout;
+use super::progress::Busy;
+use super::select::{Picked, Selected};
+use super::{offline, output_file, source};
+
+/// Longest script in a bug report, in bytes. Issue trackers take about 65,000 characters.
+const MAX_SCRIPT_BYTES: usize = 48_000;
+/// Lines of a comparison.
+const MAX_DIFF_LINES: usize = 60;
+/// Messages of the table, the last ones.
+const MAX_MESSAGES: usize = 16;
+
+pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    check_flags(args)?;
+    let opened = source::open(&args.source, global, io)?.with_messages()?;
+    let name = &args.source.source;
+    if opened.loaded.secrets || args.source.keep_secrets {
+        let error =
+            CliError::usage(format!("{name} contains secrets, and a bug report is made to be passed on"));
+        return Err(error.next(format!("xdscope redact {name} --output redacted.xdsrec")));
+    }
+    let (schema, form) = (opened.schema.clone(), opened.format.word());
+    let Loaded { catalog, clock, frames, end, .. } = opened.loaded;
+    let facts = fold(catalog, clock, &frames, end, &args.source.timers, &schema);
+    let picked = Picked::of(args.streams.pick().as_ref(), &facts)?;
+    let selected = Selected::of(&facts, facts.findings(), None, |stream, _| picked.has(stream));
+    let wrong: Vec<&ProblemFact> = selected.problems.iter().filter(|problem| problem.is_wrong()).collect();
+    let number = args.problem.unwrap_or(1) as usize;
+    let Some(problem) = wrong.get(number - 1).map(|problem| (*problem).clone()) else {
+        let what = match wrong.len() {
+            0 => "no problems: there is nothing to report".to_owned(),
+            n => format!("no problem {number}: the source has {}", plural(n as u64, "problem")),
+        };
+        return Err(CliError::new(Exit::No, what).next(format!("xdscope status {name}")));
+    };
+    let identity = Identity::of(&problem, &facts);
+    let mut text = BugReport { problem: &problem, facts: &facts, schema: &schema, form }.text();
+    let streams = streams_of_client(&problem, &facts);
+    let catalog = facts.into_parts().0.into_catalog();
+    let parts = SessionParts {
+        catalog: &catalog,
+        frames: &frames,
+        clock,
+        end,
+        schema: &schema,
+        timers: &args.source.timers,
+    };
+    let busy = Busy::start("looking for the messages that show the problem", global, io);
+    let reproduction = parts.find(&problem, &streams, &identity);
+    drop(busy);
+    script_section(&mut text, reproduction.as_ref(), name);
+    match &args.output {
+        None => io.stdout.write_all(text.as_bytes())?,
+        Some(path) => output_file::save(path, args.force, name, &text, io)?,
+    }
+    io.flush()?;
+    if !global.quiet {
+        let place = report::problem_place(&problem);
+        let messages = reproduction.map_or("no script".to_owned(), |of| plural(of.messages, "message"));
+        let to =
+            args.output.as_ref().map(|path| format!(" written to {}", path.display())).unwrap_or_default();
+        io.say(&display_safe(&format!("problem {number} of {}: {place}, {messages}{to}", wrong.len())));
+    }
+    Ok(Exit::Yes)
+}
+
+fn check_flags(args: &ExportArgs) -> Result<(), CliError> {
+    let is_part = !matches!(args.from, ReplayPosition::Start) || !matches!(args.until, ReplayPosition::End);
+    for (flag, is_set) in [("--filter", args.filter.is_some()), ("--from and --until", is_part)] {
+        if is_set {
+            let error = CliError::usage(format!("{flag} select messages, and a bug report chooses its own"));
+            return Err(error.next("--problem N, --node NAME or --stream '#N'"));
+        }
+    }
+    Ok(())
+}
+
+fn fold(
+    catalog: Catalog,
+    clock: Clock,
+    frames: &[Frame],
+    end: Time,
+    timers: &TimerFlags,
+    schema: &Arc<Schema>,
+) -> Analysis {
+    let store = sources::store(offline::options(timers), catalog, clock, schema);
+    let mut facts = Analysis::new(store, analysis::rules(schema));
+    frames.iter().cloned().for_each(|frame| facts.handle(frame));
+    facts.advance(end);
+    facts
+}
+
+/// Returns the streams of the client that has a problem.
+fn streams_of_client(problem: &ProblemFact, store: &Store) -> Vec<StreamId> {
+    let node = problem.node.as_deref();
+    let is_own = |stream: &StreamFact| {
+        stream.stream == problem.stream || (node.is_some() && super::select::node(stream) == node)
+    };
+    store.streams().iter().filter(|stream| is_own(stream)).map(|stream| stream.stream).collect()
+}
+
+/// The traits that tell a problem from others, in any part of a session.
+#[derive(PartialEq, Eq)]
+struct Identity {
+    word: &'static str,
+    place: String,
+    /// The sentence without numbers and times.
+    sentence: String,
+}
+
+impl Identity {
+    fn of(problem: &ProblemFact, store: &Store) -> Identity {
+        let mut sentence = String::new();
+        for c in report::problem(problem, &store.clock()).chars() {
+            let is_figure = c.is_ascii_digit() || matches!(c, '+' | ':' | '.');
+            match is_figure {
+                true if sentence.ends_with('0') => {}
+                true => sentence.push('0'),
+                false => sentence.push(c),
+            }
+        }
+        let word = report::problem_word(problem).0;
+        let stream = format!(" #{}", problem.stream.0);
+        Identity { word, place: report::problem_place(problem).replace(&stream, ""), sentence }
+    }
+}
+
+/// A part of a session that shows a problem.
+struct Reproduction {
+    script: String,
+    messages: u64,
+    /// Whether the part is all of the session.
+    is_whole: bool,
+}
+
+/// The parts of a session.
+struct SessionParts<'a> {
+    catalog: &'a Catalog,
+    frames: &'a [Frame],
+    clock: Clock,
+    end: Time,
+    schema: &'a Arc<Schema>,
+    timers: &'a TimerFlags,
+}
+
+impl SessionParts<'_> {
+    /// Finds the smallest part that shows the problem: its evidence, the messages of its type, its
+    /// stream, its client, everything.
+    fn find(&self, problem: &ProblemFact, streams: &[StreamId], wanted: &Identity) -> Option<Reproduction> {
+        let is_of_stream = |frame: &Frame| frame.stream == problem.stream;
+        let is_of_type = |frame: &Frame| match &frame.what {
+            FramePayload::Message(message) => {
+                // The method of a stream can imply the type.
+                let url = message.type_url();
+                url.is_empty() || url == problem.type_url
+            }
+            _ => true,
+        };
+        let has_type = !problem.type_url.is_empty();
+        let evidence = |frame: &Frame, n: Seq| is_of_stream(frame) && problem.messages.contains(&n);
+        let of_type = |frame: &Frame, _: Seq| is_of_stream(frame) && (!has_type || is_of_type(frame));
+        let of_stream = |frame: &Frame, _: Seq| is_of_stream(frame);
+        let of_client = |frame: &Frame, _: Seq| streams.contains(&frame.stream);
+        let all = |_: &Frame, _: Seq| true;
+        let parts: [&dyn Fn(&Frame, Seq) -> bool; 5] = [&evidence, &of_type, &of_stream, &of_client, &all];
+        let last = parts.len() - 1;
+        parts.iter().enumerate().find_map(|(at, part)| {
+            let found = self.script(part, at == last)?;
+            let shown = self.problems_of(&found.script)?;
+            shown.contains(wanted).then_some(found)
+        })
+    }
+
+    fn script(&self, keep: &dyn Fn(&Frame, Seq) -> bool, is_whole: bool) -> Option<Reproduction> {
+        let mut frames = self.frames.to_vec();
+        let messages = match is_whole {
+            true => frames.iter().filter(|frame| sources::is_message(frame)).count() as u64,
+            false => record::retain_part(&mut frames, self.catalog, |frame, n| {
+                !sources::is_message(frame) || keep(frame, n)
+            }),
+        };
+        if messages == 0 {
+            return None;
+        }
+        let codec = SchemaCodec(self.schema.clone());
+        let made = script::from_frames(frames.iter(), self.catalog, self.clock, &codec);
+        let mut script = script::write(&made.script);
+        // Answers that are missing are missed with the time that passes after the last message.
+        let last = frames.last().map_or(Time::ZERO, |frame| frame.at);
+        let rest = self.end.since(last);
+        if !self.clock.untimed && rest > Duration::from_millis(1) {
+            let _ = writeln!(script, "advance {}ms", rest.as_millis());
+        }
+        Some(Reproduction { script, messages, is_whole })
+    }
+
+    /// Returns the problems that a script shows.
+    fn problems_of(&self, text: &str) -> Option<Vec<Identity>> {
+        let source = sources::read(&mut Cursor::new(text), &Spec::new("-"), self.schema).ok()?;
+        let Loaded { catalog, clock, frames, end, .. } = source.loaded;
+        let facts = fold(catalog, clock, &frames, end, self.timers, self.schema);
+        let found = problems(&facts, facts.findings());
+        let found = found.iter().filter(|problem| problem.is_wrong());
+        Some(found.map(|problem| Identity::of(problem, &facts)).collect())
+    }
+}
+
+/// The words of a bug report.
+struct BugReport<'a> {
+    problem: &'a ProblemFact,
+    facts: &'a Analysis,
+    schema: &'a Arc<Schema>,
+    form: &'static str,
+}
+
+impl BugReport<'_> {
+    fn text(&self) -> String {
+        let (problem, store): (_, &Store) = (self.problem, self.facts);
+        let (word, _) = report::problem_word(problem);
+        let clock = store.clock();
+        let mut out = format!("# {}: {word}\n\n", markup(&report::problem_place(problem)));
+        let _ = writeln!(out, "{}.\n", markup(&report::problem(problem, &clock)));
+        if let Some(quote) = problem.quote() {
+            out.push_str("The client says:\n\n");
+            block(&mut out, "text", quote);
+        }
+        self.versions(&mut out);
+        self.comparisons(&mut out);
+        self.messages(&mut out);
+        out
+    }
+
+    /// Adds who takes part, in which versions, and since when.
+    fn versions(&self, out: &mut String) {
+        let (problem, store): (_, &Store) = (self.problem, self.facts);
+        let mut rows: Vec<(&str, String)> = Vec::new();
+        let since = report::problem_since(problem, &store.clock(), store.now(), &jiff::tz::TimeZone::UTC);
+        rows.push(("since", since));
+        rows.push(("blame", problem.blame.word().to_owned()));
+        let stream = store.stream(problem.stream);
+        if let Some(node) = stream.as_ref().and_then(|stream| stream.node.as_ref()) {
+            rows.push(("node", node.id.clone()));
+            rows.push((
+                "client",
+                format!("{} {}", node.user_agent, node.user_agent_version).trim().to_owned(),
+            ));
+            rows.push(("locality", node::locality(&node.locality)));
+            rows.push(("features", node.client_features.join(" ")));
+        }
+        if let Some(stream) = &stream {
+            rows.push(("variant", stream.variant.map_or("opaque", |variant| variant.word()).to_owned()));
+            rows.push(("control plane", stream.control_plane.as_deref().unwrap_or_default().to_owned()));
+        }
+        let rules = problem.findings.iter().filter_map(|at| self.facts.findings().get(*at));
+        let mut rules: Vec<&str> = rules.map(|finding| finding.rule.id).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rows.push(("rules", rules.join(", ")));
+        rows.push(("seen by", format!("xdscope {}, in a {}", env!("CARGO_PKG_VERSION"), self.form)));
+        out.push_str("| | |\n|---|---|\n");
+        for (label, text) in rows.iter().filter(|(_, text)| !text.is_empty() && text != "-") {
+            let _ = writeln!(out, "| {label} | {} |", markup(text));
+        }
+        out.push('\n');
+    }
+
+    /// Adds the refused content beside the last good one.
+    fn comparisons(&self, out: &mut String) {
+        let (problem, store): (_, &Store) = (self.problem, self.facts);
+        let group = nack_groups(store)
+            .into_iter()
+            .find(|group| group.stream == problem.stream && group.type_url == problem.type_url);
+        let Some(group) = group.filter(|_| problem.quote().is_some()) else { return };
+        let found = nack_report(store, self.schema, group.stream, &group.type_url, &group.nacks);
+        for subject in &found.subjects {
+            let compared = BodyComparison::new(subject);
+            let mut lines = String::new();
+            for pair in compared.pairs.iter().filter(|pair| pair.is_shown).take(MAX_DIFF_LINES) {
+                let (good, refused) = (compared.good_line(pair), compared.refused_line(pair));
+                if !pair.differs {
+                    let _ = writeln!(lines, "  {}", refused.or(good).unwrap_or_default());
+                    continue;
+                }
+                good.into_iter().for_each(|line| lines.push_str(&format!("- {line}\n")));
+                refused.into_iter().for_each(|line| lines.push_str(&format!("+ {line}\n")));
+            }
+            if !lines.is_empty() {
+                let good = compared.good_title().unwrap_or_else(|| "nothing good is known".to_owned());
+                let label = type_label(problem.type_url.as_str());
+                let _ = writeln!(
+                    out,
+                    "{}: {} (-), refused (+)\n",
+                    markup(&format!("{label} {}", compared.name)),
+                    markup(&good)
+                );
+                block(out, "diff", &lines);
+            }
+        }
+    }
+
+    /// Adds the evidence, as `log` prints it.
+    fn messages(&self, out: &mut String) {
+        let store: &Store = self.facts;
+        let mut numbers = self.problem.messages.clone();
+        numbers.sort_unstable();
+        let first = numbers.len().saturating_sub(MAX_MESSAGES);
+        let row = |n: &Seq| store.row(store.row_of(*n)?);
+        let facts: Vec<MessageFact> = numbers.iter().skip(first).filter_map(row).collect();
+        if facts.is_empty() {
+            return;
+        }
+        let layout = RowLayout {
+            time: TimeFormat::Utc,
+            zone: jiff::tz::TimeZone::UTC,
+            style: Style { color: false, ascii: false },
+            has_nodes: false,
+        };
+        let mut lines = layout.titles();
+        for fact in &facts {
+            let _ = write!(lines, "\n{}", layout.row(fact, None, store));
+        }
+        out.push_str("## Messages\n\n");
+        block(out, "text", &lines);
+    }
+}
+
+/// Adds the script, or how to get one.
+fn script_section(out: &mut String, found: Option<&Reproduction>, source: &str) {
+    out.push_str("## Reproduce\n\n");
+    let Some(found) = found else {
+        out.push_str("No part of the session shows the problem as an arrow script; attach the recording.\n");
+        return;
+    };
+    if found.script.len() > MAX_SCRIPT_BYTES {
+        let _ = writeln!(
+            out,
+            "The arrow script of the problem has {}; `xdscope export {} --to script --output problem.xds` writes \
+             the session, to attach to this report.",
+            size(found.script.len() as u64),
+            markup(source)
+        );
+        return;
+    }
+    let what = if found.is_whole { "the session" } else { "the messages that show the problem" };
+    let _ = writeln!(
+        out,
+        "An arrow script with {what} ({}). Save it as `problem.xds`: `xdscope status problem.xds` prints the \
+         problem, `xdscope replay problem.xds` shows it, and `xdscope serve problem.xds --mode script` sends the \
+         responses to a client.\n",
+        count(found.messages)
+    );
+    block(out, "text", &found.script);
+}
+
+/// Adds a block of text, in a fence that the text does not contain.
+fn block(out: &mut String, kind: &str, text: &str) {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    let lines: Vec<_> = text.lines().map(display_safe).collect();
+    let _ = writeln!(out, "{fence}{kind}\n{}\n{fence}\n", lines.join("\n"));
+}
+
+/// Escapes a text, so that Markdown shows it as it is.
+fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in display_safe(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '~' | '!' | '@' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

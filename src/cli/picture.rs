@@ -1,0 +1,122 @@
+//! `picture`: a screen of a source as SVG or text.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use crossterm::event::KeyCode;
+
+use crate::app::analysis;
+use crate::app::decoded::Decoded;
+use crate::app::replay::{Options, ReplayFeed};
+use crate::sources::ReplayPosition;
+use crate::tui::{self, ColorDepth, Feed as _, NamedTheme, PictureOptions, Seek, SvgColors, Theme};
+use crate::wire::text::{display_safe, size};
+
+use super::args::{Global, PictureArgs, PictureFormat, PictureTheme};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::progress::Busy;
+use super::{offline, output_file, replay, screens, source};
+
+/// Number of keys that a picture takes.
+const MAX_KEYS: usize = 200;
+
+pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
+    let screen = screens::wanted(Some(&args.screen))?;
+    let keys = keys_of(&args.keys)?;
+    let format = format_of(args);
+    let opened = source::open(&args.source, global, io)?;
+    let zone = io.zone(args.time);
+    let name = Path::new(&args.source.source).file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or(&args.source.source).to_owned();
+    let schema = opened.schema.clone();
+    let options = Options {
+        store: offline::options(&args.source.timers),
+        meaning: crate::app::tap::meaning(schema.clone()),
+        rules: analysis::bounded(&schema),
+        idle: std::time::Duration::ZERO,
+        speed: tui::Speed::new(1.0),
+        source: format!("replay {name}"),
+        rerun: args.source.source.clone(),
+        notices: Vec::new(),
+        copies: std::env::temp_dir(),
+        file: None,
+        rewound: false,
+    };
+    let opened = options.open(opened.loaded);
+    let at = replay::position(&args.at, &opened.cursor, &zone)?;
+    let feed = ReplayFeed::new(opened, options, Decoded(schema), None);
+    if args.at != ReplayPosition::End && at != Seek::End {
+        feed.replay(None, at).map_err(|why| CliError::usage(format!("--at: {why}")).next("--at start"))?;
+    }
+    let named = match args.theme {
+        PictureTheme::Dark => NamedTheme::DARK.palette(ColorDepth::True),
+        PictureTheme::Light => NamedTheme::LIGHT.palette(ColorDepth::True),
+        PictureTheme::Contrast => NamedTheme::CONTRAST.palette(ColorDepth::Sixteen),
+        PictureTheme::Mono => NamedTheme::DARK.palette(ColorDepth::None),
+    };
+    let theme = Theme { palette: named, ascii: global.ascii };
+    let busy = Busy::start("drawing the screen", global, io);
+    let frame = tui::picture(&feed, &PictureOptions { screen, size: args.size, theme, zone, keys });
+    drop(busy);
+    let text = match format {
+        PictureFormat::Text => tui::frame_text(&frame),
+        PictureFormat::Svg => {
+            let colors = match args.theme {
+                PictureTheme::Light => SvgColors::light(),
+                PictureTheme::Dark | PictureTheme::Mono | PictureTheme::Contrast => SvgColors::dark(),
+            };
+            let title = format!("xdscope, screen {} of {}", screen.title(), display_safe(&name));
+            tui::svg(&frame, &colors, &title)
+        }
+    };
+    let Some(path) = &args.output else {
+        io.stdout.write_all(text.as_bytes())?;
+        return Ok(Exit::Yes);
+    };
+    output_file::save(path, args.force, &args.source.source, &text, io)?;
+    if !global.quiet {
+        io.say(&display_safe(&format!("{} written to {}", size(text.len() as u64), path.display())));
+    }
+    Ok(Exit::Yes)
+}
+
+/// Returns the format of `-o`, or else of the ending of `--output`.
+fn format_of(args: &PictureArgs) -> PictureFormat {
+    let ending = args.output.as_deref().and_then(Path::extension);
+    let is_svg = ending.is_some_and(|ending| ending.eq_ignore_ascii_case("svg"));
+    args.format.unwrap_or(if is_svg { PictureFormat::Svg } else { PictureFormat::Text })
+}
+
+/// Parses keys: characters, and names in angle brackets.
+fn keys_of(text: &str) -> Result<Vec<KeyCode>, CliError> {
+    let mut keys = Vec::new();
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let named = rest.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+        let key = match named.map(|(name, _)| name.to_ascii_lowercase()).as_deref() {
+            Some("enter") => Some(KeyCode::Enter),
+            Some("tab") => Some(KeyCode::Tab),
+            Some("esc") => Some(KeyCode::Esc),
+            Some("up") => Some(KeyCode::Up),
+            Some("down") => Some(KeyCode::Down),
+            Some("left") => Some(KeyCode::Left),
+            Some("right") => Some(KeyCode::Right),
+            _ => None,
+        };
+        match (key, named) {
+            (Some(key), Some((_, after))) => {
+                keys.push(key);
+                rest = after;
+            }
+            _ => {
+                keys.push(KeyCode::Char(first));
+                rest = rest.get(first.len_utf8()..).unwrap_or_default();
+            }
+        }
+    }
+    if keys.len() > MAX_KEYS {
+        return Err(CliError::usage(format!("--keys: more than {MAX_KEYS} keys")));
+    }
+    Ok(keys)
+}

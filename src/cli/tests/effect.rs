@@ -1,0 +1,143 @@
+//! Each flag of each verb on each kind of source: a flag without effect is an error that says so.
+
+use clap::{Arg, Args as _};
+
+use super::*;
+use crate::cli::args::{ClientFlags, ConnectFlags};
+use crate::cli::command_line;
+
+/// Verbs that read a source, with what they need beside it.
+const VERBS: [(&str, &[&str]); 11] = [
+    ("status", &[]),
+    ("log", &[]),
+    ("get", &[]),
+    ("lint", &[]),
+    ("diff", &["cds/reviews"]),
+    ("info", &[]),
+    ("report", &["--output", "-"]),
+    ("picture", &[]),
+    ("wait", &["nack", "--timeout", "0s"]),
+    ("export", &["--to", "jsonl"]),
+    ("replay", &["--no-tui"]),
+];
+
+/// Values of flags that take one.
+fn value(long: &str) -> &'static str {
+    match long {
+        "variant" => "delta-ads",
+        "transport-api-version" | "resource-api-version" => "v3",
+        "node-metadata" => "a=b",
+        "node-locality" => "a/b/c",
+        "node-file" | "bootstrap" => "tests/fixtures/bootstrap/grpc.json",
+        "xdstp-authority" => "a=127.0.0.1:1",
+        "ack" => "never",
+        "nack" => "type:cds => no",
+        "max-message-size" => "1MB",
+        "header" => "a: b",
+        "cert" | "key" | "cacert" | "token-file" => "a.pem",
+        "poll-delay" | "poll-timeout" | "ack-delay" | "connect-timeout" | "keepalive"
+        | "keepalive-timeout" => "1s",
+        _ => "x",
+    }
+}
+
+/// The call of a verb with one flag.
+fn call<'a>(verb: &'a str, source: &'a str, more: &[&'a str], arg: &'a Arg) -> Vec<&'a str> {
+    let long = arg.get_long().unwrap();
+    let flag: &str = Box::leak(format!("--{long}").into_boxed_str());
+    let mut args = vec![verb, source];
+    args.extend(more);
+    args.push(flag);
+    if arg.get_action().takes_values() {
+        args.push(value(long));
+    }
+    // Flags that need another one.
+    match long {
+        "cert" => args.extend(["--key", "a.pem"]),
+        "key" => args.extend(["--cert", "a.pem"]),
+        _ => {}
+    }
+    args
+}
+
+#[test]
+fn flags_without_effect_are_errors_that_say_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name).display().to_string();
+    let (recording, raw) = (path("a.xdsrec"), path("a.jsonl"));
+    for (to, file) in [("xdsrec", &recording), ("raw", &raw)] {
+        run(&["export", GATEWAY, "--to", to, "--output", file]);
+    }
+    let command = command_line::command();
+    let of = |flags: fn(clap::Command) -> clap::Command| {
+        let flags = flags(clap::Command::new("flags"));
+        flags.get_arguments().map(|arg| arg.get_id().clone()).collect::<Vec<_>>()
+    };
+    let known = [of(ClientFlags::augment_args), of(ConnectFlags::augment_args)].concat();
+    let is_one = |arg: &&Arg| known.contains(arg.get_id());
+    let mut checked = 0;
+    for (verb, more) in VERBS {
+        let described = command.find_subcommand(verb).unwrap();
+        let flags = described.get_arguments().filter(|arg| arg.get_long().is_some());
+        for arg in flags.filter(is_one) {
+            let long = arg.get_long().unwrap();
+            // The server of a bootstrap is the source.
+            if long == "bootstrap" {
+                continue;
+            }
+            // The kinds of files share the check; one verb shows that.
+            let others = [recording.as_str(), raw.as_str()];
+            let others = if verb == "status" { &others[..] } else { &[] };
+            for source in std::iter::once(&GATEWAY).chain(others).copied() {
+                let args = call(verb, source, more, arg);
+                let output = run(&args);
+                let says = format!("--{long} has no effect: ");
+                let is_one = output.err.contains(&says)
+                    // One of two flags that need each other is named.
+                    || (["cert", "key"].contains(&long) && output.err.contains(" has no effect: "));
+                assert!(output.exit == Exit::Usage && is_one, "{args:?}: {}", output.err);
+                assert!(output.err.contains("not a server"), "{args:?}: {}", output.err);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked > 400, "{checked}");
+    // Flags with an effect on every source are accepted.
+    for (verb, more) in VERBS {
+        let output = run(&[&[verb, recording.as_str()], more, &["--stale-after", "5s"]].concat());
+        assert!(!output.err.contains("has no effect"), "{verb}: {}", output.err);
+    }
+}
+
+#[test]
+fn other_flags_without_effect_are_errors_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let recording = dir.path().join("a.xdsrec").display().to_string();
+    run(&["export", GATEWAY, "--to", "xdsrec", "--output", &recording]);
+    for (args, wanted) in [
+        (
+            &["status", &recording, "--keep-secrets"][..],
+            "--keep-secrets has no effect: a.xdsrec is a recording",
+        ),
+        (&["info", GATEWAY, "--node", "edge-gw-1"], "--node-file has no effect"),
+        (&["wait", GATEWAY, "synced", "--node", "edge-gw-1"], "--node-file has no effect"),
+        (&["status", "127.0.0.1:1", "--wait", "1s", "--nodes", "2"], "--nodes needs a recording"),
+        (&["log", "127.0.0.1:1", "--follow", "--tail", "3"], "--tail has no effect"),
+        (&["log", "127.0.0.1:1", "--follow", "--since", "3s"], "--since has no effect"),
+        (&["export", GATEWAY, "--to", "raw", "--problem", "1"], "--problem has no effect"),
+        (&["replay", GATEWAY, "--no-tui", "--speed", "2"], "cannot be used with"),
+        (&["replay", GATEWAY, "--no-tui", "--idle-limit", "2s"], "cannot be used with"),
+        (&["descriptors", "list", "--plaintext"], "--plaintext has no effect"),
+        (&["explain", "stale", "--plaintext"], "--plaintext has no effect"),
+    ] {
+        let output = run(args);
+        assert!(output.exit == Exit::Usage && output.err.contains(wanted), "{args:?}: {}", output.err);
+    }
+    // With a server for descriptors, the flags of its connection have an effect.
+    let reflection = run(&["status", GATEWAY, "--reflection", "127.0.0.1:1", "--plaintext"]);
+    assert!(!reflection.err.contains("has no effect"), "{}", reflection.err);
+    // The environment is for all verbs.
+    let env = &[("LANG", "C.UTF-8"), ("XDSCOPE_NODE_ID", "me"), ("XDSCOPE_PLAINTEXT", "true")];
+    let output = Environment { env, ..Environment::default() }.run(&["status", GATEWAY]);
+    assert_eq!(output.exit, Exit::No, "{}", output.err);
+}

@@ -1,0 +1,134 @@
+//! Tests of habits from kubectl, grpcurl and tail: words, short flags, suggestions.
+
+use super::*;
+
+#[test]
+fn types_have_any_case_and_number_and_names_follow_them() {
+    let wanted = run(&["get", TOUR, "cds/reviews", "-o", "yaml"]).out;
+    assert!(wanted.contains("name: reviews"), "{wanted}");
+    for words in [["cds", "reviews"], ["Cluster", "reviews"], ["clusters", "reviews"], ["CDS", "reviews"]] {
+        assert_eq!(run(&["get", TOUR, words[0], words[1], "-o", "yaml"]).out, wanted, "{words:?}");
+    }
+    let two = run(&["get", TOUR, "cds", "reviews", "search", "-o", "name"]).out;
+    assert_eq!(two, "cds/reviews\ncds/search\n");
+    let both = run(&["get", TOUR, "cds", "reviews", "lds", "-o", "name"]).out;
+    assert_eq!(both, "lds/web\ncds/reviews\n");
+}
+
+#[test]
+fn json_is_short_for_its_format() {
+    for verb in [
+        &["status", TOUR][..],
+        &["log", TOUR],
+        &["get", TOUR, "cds"],
+        &["lint", TOUR],
+        &["info", TOUR],
+        &["diff", TOUR, "cds/reviews", "41", "42"],
+    ] {
+        assert_eq!(
+            run(&[verb, &["--json"]].concat()).out,
+            run(&[verb, &["-o", "json"]].concat()).out,
+            "{verb:?}"
+        );
+        let both = run(&[verb, &["--json", "-o", "json"]].concat());
+        assert_eq!(both.exit, Exit::Usage, "{verb:?}");
+    }
+    let lines = run(&["replay", TOUR, "--json"]).out;
+    assert_eq!(lines, run(&["log", TOUR, "-o", "jsonl"]).out, "replay prints lines only");
+    assert_eq!(run(&["log", TOUR, "--ladder", "--json"]).exit, Exit::Usage);
+}
+
+#[test]
+fn last_rows_by_number_and_by_time() {
+    let names = |args: &[&str]| run(&[&["log", TOUR, "-o", "name"], args].concat()).out;
+    assert_eq!(names(&["-n", "2"]), "#19\n#20\n");
+    assert_eq!(names(&["-n", "2"]), names(&["--tail", "2"]));
+    // The tour ends at 58.015s.
+    assert_eq!(names(&["--since", "9s"]), "#19\n#20\n");
+    assert_eq!(names(&["--since", "19s"]), "#17\n#18\n#19\n#20\n");
+    assert_eq!(names(&["--since", "19s", "-n", "1"]), "#20\n");
+    assert_eq!(names(&["--since", "1h"]), names(&[]));
+    let untimed = "notime\nnode a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n";
+    let environment =
+        Environment { stdin: Box::new(std::io::Cursor::new(untimed)), ..Environment::default() };
+    let output = environment.run(&["log", "-", "--since", "5m"]);
+    assert!(output.exit == Exit::Usage && output.err.contains("--since has no effect"), "{}", output.err);
+}
+
+#[test]
+fn log_and_replay_print_the_same_rows_of_at_most_100_columns() {
+    for source in [TOUR, GATEWAY, "tests/fixtures/tui/refused.xds", "tests/fixtures/cli/diff.xds"] {
+        let log = run(&["log", source]);
+        assert_eq!(run(&["replay", source, "--no-tui"]).out, log.out, "{source}");
+        for args in [&[][..], &["--ascii"], &["--time", "delta"], &["--stream", "#1"]] {
+            let out = run(&[&["log", source], args].concat()).out;
+            let widest = out.lines().map(crate::wire::text::width).max();
+            assert!(widest <= Some(100), "{source} {args:?}: {widest:?}\n{out}");
+        }
+        let wide = run(&["log", source, "-o", "wide"]).out;
+        assert!(wide.lines().next().is_some_and(|titles| titles.contains("NONCE")), "{wide}");
+    }
+    let long = "x".repeat(200);
+    let script = format!(
+        "node \"{long}\"\nstream 1 ads\n> cds\n< cds v=\"{long}\" n=\"{long}\" [\"{long}\"]\n\
+         > cds v= n=\"{long}\" nack=\"{long} {long}\"\n"
+    );
+    let environment = Environment { stdin: Box::new(std::io::Cursor::new(script)), ..Environment::default() };
+    let out = environment.run(&["log", "-", "--no-headers"]).out;
+    assert!(out.lines().all(|line| crate::wire::text::width(line) <= 100), "{out}");
+    let joined: String = out.split_whitespace().collect();
+    assert!(joined.contains(&format!("{long}{long}")), "the error is whole: {out}");
+}
+
+#[test]
+fn near_names_are_suggested() {
+    for (args, wanted) in [
+        (&["get", TOUR, "clusers"][..], "xdscope get tests/fixtures/cli/tour.xds clusters"),
+        (&["get", TOUR, "cds/reveiws"], "xdscope get tests/fixtures/cli/tour.xds cds/reviews"),
+        (&["status", TOUR, "--node", "edge-gw-2"], "--node edge-gw-1"),
+        (&["status", TOUR, "--node", "edge*x"], "unknown node `edge*x`"),
+        (&["lint", TOUR, "--rule", "nack-resend-lop"], "--rule nack-resend-loop"),
+        (&["lint", TOUR, "--rule", "delat-*"], "no rule matches `delat-*`"),
+        (&["log", TOUR, "--filtr", "x"], "'--filter'"),
+        (&["staus", TOUR], "xdscope status"),
+        (&["help", "filtre"], "xdscope help filter"),
+        (&["picture", TOUR, "--screen", "nac"], "nack"),
+    ] {
+        let output = run(args);
+        assert!(output.err.contains(wanted), "{args:?}: {}", output.err);
+        assert!(matches!(output.exit, Exit::Usage | Exit::Never), "{args:?}: {:?}", output.exit);
+    }
+}
+
+#[test]
+fn globs_select_nodes_and_rules() {
+    let names = run(&["status", TOUR, "--node", "*-*1", "-o", "name"]).out;
+    assert_eq!(names, "edge-gw-1\nratings-v1\n");
+    let all = run(&["lint", TOUR, "-o", "jsonl"]).out;
+    let some = run(&["lint", TOUR, "-o", "jsonl", "--rule", "nack*"]).out;
+    assert!(!some.is_empty() && some.lines().count() < all.lines().count());
+    assert!(some.lines().all(|line| line.contains("\"rule\":\"nack")), "{some}");
+    let listed = run(&["lint", "--list-rules", "--rule", "delta-*", "--no-headers"]).out;
+    assert!(listed.lines().count() > 10 && listed.lines().all(|line| line.contains(" delta-")), "{listed}");
+}
+
+#[test]
+fn short_help_is_short_and_long_help_ends_with_examples() {
+    for verb in crate::cli::command_line::command().get_subcommands() {
+        let name = verb.get_name();
+        let (short, long) = (run(&[name, "-h"]).out, run(&[name, "--help"]).out);
+        assert!(short.lines().count() <= 45, "{name}: {}", short.lines().count());
+        assert!(short.lines().count() <= long.lines().count(), "{name}");
+        assert!(!short.contains("--keepalive-timeout"), "{name}");
+        assert!(long == run(&["help", name]).out || name == "descriptors", "{name}");
+        if name == "man" {
+            continue;
+        }
+        let last = long.trim_end().rsplit("\n\n").next().unwrap_or_default();
+        assert!(last.starts_with("Examples:\n"), "{name}: {last}");
+    }
+    let status = run(&["status", "--help"]).out;
+    assert!(status.contains("\nClient:\n") && status.contains("\nConnection:\n"), "{status}");
+    let replay = run(&["replay", "--help"]).out;
+    assert!(!replay.contains("\nClient:\n"), "a replay is never a client: {replay}");
+}

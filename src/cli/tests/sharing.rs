@@ -1,0 +1,204 @@
+//! Tests of `sessions`, `picture`, `export --to md` and completions.
+
+use std::io::Cursor;
+
+use super::*;
+
+/// An environment with a folder of sessions.
+pub(super) fn at(dir: &std::path::Path) -> Environment {
+    let home: &'static str = Box::leak(dir.display().to_string().into_boxed_str());
+    let env: &'static [(&str, &str)] =
+        Box::leak(vec![("LANG", "C.UTF-8"), ("XDG_STATE_HOME", home), ("HOME", home)].into_boxed_slice());
+    Environment { env, ..Environment::default() }
+}
+
+/// Makes a folder with two sessions; the second is the last one.
+fn two_sessions() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    let sessions = dir.path().join("xdscope");
+    std::fs::create_dir(&sessions).unwrap();
+    for (name, source, age) in
+        [("session-20260302-140208", TOUR, 60), ("session-20260302-150000", GATEWAY, 0)]
+    {
+        let path = sessions.join(format!("{name}.xdsrec"));
+        let output = run(&["export", source, "--to", "xdsrec", "--output", path.to_str().unwrap()]);
+        assert_eq!(output.exit, Exit::Yes, "{}", output.err);
+        let modified = std::time::SystemTime::now() - std::time::Duration::from_secs(age);
+        std::fs::File::options().append(true).open(path).unwrap().set_modified(modified).unwrap();
+    }
+    dir
+}
+
+#[test]
+fn sessions_are_listed_named_opened_and_removed() {
+    let dir = two_sessions();
+    let sessions = |args: &[&str]| at(dir.path()).run(&[&["sessions"], args].concat());
+    let names = |args: &[&str]| sessions(&[&["-o", "name"], args].concat()).out;
+    assert_eq!(names(&[]), "session-20260302-150000\nsession-20260302-140208\n");
+    assert_eq!(names(&["-n", "1"]), "session-20260302-150000\n");
+    let table = sessions(&[]).out;
+    assert!(table.starts_with("SESSION ") && table.contains("gateway.xds"), "{table}");
+    let locked = std::fs::File::open(dir.path().join("xdscope/session-20260302-140208.xdsrec")).unwrap();
+    locked.try_lock().unwrap();
+    assert!(sessions(&[]).out.contains("being written"));
+    let refused = sessions(&["remove", "session-20260302-140208", "--yes"]);
+    assert!(refused.exit == Exit::No && refused.err.contains("is being written"), "{}", refused.err);
+    drop(locked);
+    assert_eq!(sessions(&["name", "last", "../x"]).exit, Exit::Usage);
+    let taken = sessions(&["name", "last", "session-20260302-140208"]);
+    assert!(taken.exit == Exit::Unreadable && taken.err.contains("there is a session"), "{}", taken.err);
+    assert_eq!(sessions(&["name", "last", "before-upgrade"]).exit, Exit::Yes);
+    assert_eq!(names(&[]), "before-upgrade\nsession-20260302-140208\n");
+    let near = sessions(&["open", "before-upgrad"]);
+    assert!(near.exit == Exit::Unreadable && near.err.contains("next   before-upgrade"), "{}", near.err);
+    let opened = sessions(&["open", "before-upgrade"]);
+    assert_eq!(opened.out, run(&["log", GATEWAY]).out);
+    assert!(opened.err.starts_with("xdscope: opening before-upgrade"), "{}", opened.err);
+    let unsure = sessions(&["remove", "before-upgrade"]);
+    assert!(unsure.exit == Exit::Usage && unsure.err.contains("--yes"), "{}", unsure.err);
+    let answer = |text: &'static str| {
+        let environment =
+            Environment { terminal: true, stdin: Box::new(Cursor::new(text)), ..at(dir.path()) };
+        environment.run(&["sessions", "remove", "session-*"])
+    };
+    let no = answer("\n");
+    assert!(no.exit == Exit::No && no.err.contains("remove 1 session"), "{}", no.err);
+    assert_eq!(names(&[]).lines().count(), 2);
+    assert_eq!(answer("y\n").exit, Exit::Yes);
+    assert_eq!(names(&[]), "before-upgrade\n");
+    assert_eq!(sessions(&["remove", "before-upgrade", "-y"]).exit, Exit::Yes);
+    assert_eq!(sessions(&[]).err, "xdscope: no session is kept; xdscope demo records one\n");
+}
+
+#[test]
+fn replay_without_a_file_opens_the_last_session_and_says_which() {
+    let dir = two_sessions();
+    let output = at(dir.path()).run(&["replay"]);
+    assert_eq!(output.out, run(&["log", GATEWAY]).out);
+    assert!(output.err.contains("opening the last session, session-20260302-150000"), "{}", output.err);
+    let empty = tempfile::tempdir().unwrap();
+    let none = at(empty.path()).run(&["replay"]);
+    assert!(none.exit == Exit::Usage && none.err.contains("no session is kept"), "{}", none.err);
+}
+
+#[test]
+fn pictures_are_svg_or_text() {
+    let text = run(&["picture", GATEWAY, "--size", "100x30"]).out;
+    assert_eq!(text.lines().count(), 30);
+    assert!(text.contains("1 Overview") && text.contains("edge-gw-1"), "{text}");
+    let dir = tempfile::tempdir().unwrap();
+    for (screen, theme) in
+        [("nack", "dark"), ("overview", "light"), ("timeline", "mono"), ("graph", "contrast")]
+    {
+        let path = dir.path().join(format!("{screen}.svg"));
+        let path = path.to_str().unwrap();
+        let output = run(&["picture", GATEWAY, "--screen", screen, "--theme", theme, "--output", path]);
+        assert_eq!(output.exit, Exit::Yes, "{}", output.err);
+        let svg = std::fs::read_to_string(path).unwrap();
+        assert!(
+            svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && svg.contains("<title>xdscope"),
+            "{svg}"
+        );
+        assert!(!svg.chars().any(|c| c.is_control() && c != '\n'), "{screen}");
+        assert_eq!(run(&["picture", GATEWAY, "--screen", screen, "--output", path]).exit, Exit::Unreadable);
+    }
+    let again = |args: &[&str]| run(&[&["picture", TOUR, "-o", "svg"], args].concat()).out;
+    assert_eq!(again(&[]), again(&[]), "pictures are the same each time");
+    assert_ne!(again(&["--at", "nack"]), again(&[]));
+    assert!(
+        run(&["picture", TOUR, "--screen", "timeline", "--keys", "/kind:nack<Enter>"])
+            .out
+            .contains("kind:nack")
+    );
+    for args in [&["--size", "20x5"][..], &["--size", "x"], &["--screen", "nothing"]] {
+        assert_eq!(run(&[&["picture", TOUR], args].concat()).exit, Exit::Usage, "{args:?}");
+    }
+}
+
+/// Returns the text in the last fence of a bug report.
+fn script_of(report: &str) -> String {
+    let (_, section) = report.split_once("## Reproduce").expect("a section");
+    let (_, script) = section.split_once("```text\n").expect("a script");
+    script.split_once("\n```").expect("an end").0.to_owned() + "\n"
+}
+
+/// Returns word and place of the problems of a source.
+fn problems(source: &str) -> Vec<String> {
+    let environment =
+        Environment { stdin: Box::new(Cursor::new(source.to_owned())), ..Environment::default() };
+    let out = environment.run(&["status", "-", "-o", "jsonl"]).out;
+    let objects = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let problems = objects.filter(|object| object["object"] == "problem");
+    problems.map(|of| format!("{} {} {}", of["problem"], of["node"], of["type"])).collect()
+}
+
+#[test]
+fn bug_reports_show_the_problem_again() {
+    for fixture in [TOUR, GATEWAY, "tests/fixtures/tui/refused.xds", "tests/fixtures/cli/twins.xds"] {
+        let all = problems(&std::fs::read_to_string(fixture).unwrap());
+        let mut reported = 0;
+        for number in 1..=20 {
+            let output = run(&["export", fixture, "--to", "md", "--problem", &number.to_string()]);
+            if output.exit != Exit::Yes {
+                assert!(output.err.contains("no problem"), "{}", output.err);
+                break;
+            }
+            reported += 1;
+            let shown = problems(&script_of(&output.out));
+            let wanted = &all[number - 1];
+            assert!(
+                shown.contains(wanted),
+                "{fixture} {number}: {wanted} is not in {shown:?}\n{}",
+                output.out
+            );
+            assert!(output.out.contains(&format!("xdscope {}", env!("CARGO_PKG_VERSION"))), "{}", output.out);
+        }
+        assert!(reported > 0, "{fixture}");
+    }
+    let report = run(&["export", TOUR, "--to", "md", "--node", "edge-gw-1"]).out;
+    insta::assert_snapshot!("bug-report", report.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}
+
+#[test]
+fn bug_reports_escape_texts_from_the_wire() {
+    let script = "node \"a|b<img>*x*\"\nstream 1 sotw cds\n> names=[r]\n< v=1 n=o [r]\n\
+                  > v= n=o names=[r] nack=\"bad ```\\n# title\"\n";
+    let environment = Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+    let out = environment.run(&["export", "-", "--to", "md"]).out;
+    let (words, _) = out.split_once("## Messages").unwrap();
+    assert!(words.contains("a\\|b&lt;img>\\*x\\*") && !words.contains("<img"), "{out}");
+    assert!(out.contains("````text\nbad ```\n# title\n````"), "{out}");
+}
+
+/// Returns what a shell is offered for a command line.
+fn candidates(shell: &str, words: &[&str]) -> Vec<String> {
+    let env: &'static [(&str, &str)] = match shell {
+        "fish" => &[("XDSCOPE_COMPLETE", "fish")],
+        _ => &[("XDSCOPE_COMPLETE", "nosuch")],
+    };
+    let output = Environment { env, ..Environment::default() }.run(&[&["--", "xdscope"], words].concat());
+    assert_eq!((output.err.as_str(), output.exit), ("", Exit::Yes));
+    let first = |line: &str| line.split('\t').next().unwrap_or_default().to_owned();
+    output.out.lines().map(first).collect()
+}
+
+#[test]
+fn completions_offer_names_of_the_source() {
+    let fish = |words: &[&str]| candidates("fish", words);
+    assert_eq!(fish(&["status", TOUR, "--node", "edge"]), ["edge-gw-1"]);
+    assert_eq!(fish(&["log", TOUR, "--stream", ""]), ["#1", "#2", "#3"]);
+    assert_eq!(fish(&["get", TOUR, "cds/re"]), ["cds/reviews"]);
+    assert!(fish(&["get", TOUR, "cds", "re"]).contains(&"reviews".to_owned()));
+    let types = fish(&["get", TOUR, ""]);
+    assert!(
+        ["cds", "eds", "lds", "rds", "nodes"].iter().all(|word| types.iter().any(|of| of == word)),
+        "{types:?}"
+    );
+    assert_eq!(fish(&["lint", TOUR, "--rule", "nack-res"]), ["nack-resend-loop"]);
+    assert_eq!(fish(&["picture", TOUR, "--screen", "na"]), ["nack"]);
+    assert!(fish(&["stat"]).contains(&"status".to_owned()));
+    assert!(fish(&["help", "exit"]).contains(&"exit-codes".to_owned()));
+    assert!(fish(&["status", "tests/fixtures/cli/to"]).contains(&"tests/fixtures/cli/tour.xds".to_owned()));
+    assert!(candidates("nosuch", &["stat"]).is_empty());
+    assert!(fish(&["status", "no-such.xdsrec", "--node", ""]).is_empty());
+}
