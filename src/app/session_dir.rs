@@ -87,6 +87,16 @@ pub fn find(dir: &Path, name: &Path) -> Option<PathBuf> {
     [dir.join(bare), dir.join(longer)].into_iter().find(|path| path.is_file())
 }
 
+/// Returns the names of the kept sessions, the newest first. An unreadable directory has none.
+pub fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> =
+        names.filter(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)).collect();
+    names.sort_unstable_by(|one, other| other.cmp(one));
+    names
+}
+
 /// Removes the oldest sessions, down to `files` files of `bytes` bytes in total.
 ///
 /// The newest session, `current`, and sessions that are being written stay. Returns the removed

@@ -13,6 +13,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{explain, topics};
 use crate::present::report;
+pub(super) use crate::wire::text::near::distance;
 
 /// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\
@@ -217,19 +218,4 @@ pub(super) fn meant(word: &str) -> CliError {
     let close = verbs.iter().filter(|verb| distance(verb, word) <= 2).map(|verb| format!("xdscope {verb}"));
     let next: Vec<String> = close.chain(["xdscope --help".to_owned()]).collect();
     CliError { next, ..CliError::usage(format!("unknown verb `{word}`")) }
-}
-
-/// Levenshtein distance of two words.
-pub(super) fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
