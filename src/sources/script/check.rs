@@ -285,6 +285,7 @@ mod tests {
             is_gap: false,
             varies: false,
             place: None,
+            reason: None,
         }
     }
 

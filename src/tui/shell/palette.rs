@@ -7,11 +7,11 @@ use crate::wire::event::TypeUrl;
 use crate::wire::text::type_label;
 
 use super::effect::Effect;
+use super::model::{Model, remember};
 use super::name_search::{NameSearch, Place};
 use super::navigation::{go, open, return_point};
-use super::model::{Model, remember};
 use super::overlay::Overlay;
-use super::palette_lines::{Candidate, Target};
+use super::palette_lines::{Candidate, LineTarget};
 use super::{commands, compare, goto};
 
 /// Resource names that are searched to the end when a line is run before its search has ended.
@@ -76,11 +76,11 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
         }
         ("diff", _) if !argument.is_empty() => compare::diff_named(model, data, argument),
         ("filter", _) if !argument.is_empty() => set_filter(model, data, argument),
-        (_, Some(Candidate { target: Target::Command(command), .. })) => {
+        (_, Some(Candidate { target: LineTarget::Command(command), .. })) => {
             remember(&mut model.history, command.name());
             return commands::run(model, command, data);
         }
-        (_, Some(Candidate { target: Target::Place(place), name, .. })) => {
+        (_, Some(Candidate { target: LineTarget::Place(place), name, .. })) => {
             remember(&mut model.history, &name);
             return open_place(model, data, place);
         }

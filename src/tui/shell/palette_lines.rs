@@ -29,7 +29,7 @@ pub(super) const ARGUMENT_COMMANDS: [ArgumentCommand; 4] = [
 
 /// What a line of the palette does.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Target {
+pub(super) enum LineTarget {
     Command(Command),
     Place(Place),
 }
@@ -39,7 +39,7 @@ pub(super) enum Target {
 pub(super) struct Candidate {
     pub name: String,
     pub doc: String,
-    pub target: Target,
+    pub target: LineTarget,
 }
 
 /// The lines that match what is typed.
@@ -68,8 +68,9 @@ impl PaletteSearch {
         self.names.is_searching()
     }
 
-    /// Searches another slice of names. The line that was chosen stays chosen. Returns whether there
-    /// are more names.
+    /// Searches another slice of names, and returns whether there are more.
+    ///
+    /// The line that was chosen stays chosen.
     pub(super) fn step(&mut self, input: &str, chosen: &mut usize, data: &dyn Data) -> bool {
         let before = self.candidates.get(*chosen).cloned();
         if self.names.step(data) {
@@ -92,10 +93,13 @@ impl PaletteSearch {
         let commands = ranked_commands(input).into_iter();
         let commands = commands.map(|(rank, command)| {
             let (name, doc) = (command.name().to_owned(), command.doc().to_owned());
-            (rank, Candidate { name, doc, target: Target::Command(command) })
+            (rank, Candidate { name, doc, target: LineTarget::Command(command) })
         });
         let places = self.names.found().map(|(rank, place)| {
-            (rank, Candidate { name: place.name(), doc: place.doc(), target: Target::Place(place.clone()) })
+            (
+                rank,
+                Candidate { name: place.name(), doc: place.doc(), target: LineTarget::Place(place.clone()) },
+            )
         });
         let mut all: Vec<(Rank, Candidate)> = commands.chain(places).collect();
         all.sort_by_key(|(rank, _)| *rank);

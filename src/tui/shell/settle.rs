@@ -55,6 +55,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
         is_file,
         last_push: model.common.activity.last_push(),
         slow_answer_ms: data.ack_ms(&open).map(|(_, slow)| slow),
+    }
 }
 
 /// Updates the shared state, and the screen that is shown.

@@ -99,7 +99,8 @@ pub fn mouse(model: &mut Model, data: &dyn Data, kind: MouseEventKind, (x, y): (
 /// Clicks on the first occurrence of a text on the screen.
 pub fn click(model: &mut Model, data: &dyn Data, text: &str) -> Vec<Effect> {
     let shown = drawn_text(model);
-    let found = shown.lines().enumerate().find_map(|(y, line)| Some((line.find(text).map(|at| &line[..at])?, y)));
+    let found =
+        shown.lines().enumerate().find_map(|(y, line)| Some((line.find(text).map(|at| &line[..at])?, y)));
     let (before, y) = found.unwrap_or_else(|| panic!("no {text} in\n{shown}"));
     let x = u16::try_from(crate::wire::text::width(before)).expect("a column");
     let y = u16::try_from(y).expect("a row");

@@ -97,9 +97,9 @@ impl DiffScreen {
     fn open_newest(&mut self, common: &Common, data: &dyn Data) -> bool {
         let rows = common.rows(data);
         let facts = (rows.saturating_sub(MAX_SEARCHED_ROWS)..rows).rev().filter_map(|row| data.row(row));
-        let mut facts = facts.filter(|fact| fact.dir == Some(Dir::Resp)).filter(|fact| {
-            !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty()
-        });
+        let mut facts = facts
+            .filter(|fact| fact.dir == Some(Dir::Resp))
+            .filter(|fact| !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty());
         let newest = facts.next();
         let is_current = |fact: &MessageFact| common.current_stream.is_none_or(|of| of == fact.stream);
         // A stream without a change: that of another stream is better than nothing.

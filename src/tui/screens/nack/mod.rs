@@ -167,7 +167,8 @@ impl Screen for NackScreen {
             Command::Resources if self.group().is_some() => return self.open(common, data),
             Command::Unfold => {
                 self.is_unfolded = !self.is_unfolded;
-                let notice = if self.is_unfolded { "all lines of both bodies" } else { "the lines around faults" };
+                let notice =
+                    if self.is_unfolded { "all lines of both bodies" } else { "the lines around faults" };
                 common.say(notice);
             }
             Command::NextNack => self.next_group(common, 1),

@@ -70,8 +70,7 @@ pub(super) fn draw(
 
 /// The column at a column of the terminal: 0 is the node, then the types.
 pub(super) fn column_at(screen: &OverviewScreen, common: &Common, area: Rect, x: u16) -> usize {
-    let rows: Vec<&Row> =
-        screen.table.rows.iter().skip(screen.top).take(usize::from(area.height)).collect();
+    let rows: Vec<&Row> = screen.table.rows.iter().skip(screen.top).take(usize::from(area.height)).collect();
     let plan = plan(screen, common, &rows, usize::from(area.width.saturating_sub(LEFT)));
     let mut end = usize::from(area.x + LEFT) + plan.node + 1;
     if usize::from(x) < end {

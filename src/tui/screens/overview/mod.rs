@@ -139,7 +139,7 @@ impl OverviewScreen {
             (Some(at), _) => {
                 row.cells.get(at).map(|cell| cells::state(common, cell.as_deref()).text).unwrap_or_default()
             }
-            (None, plan::PUSHES) => row.cells.iter().flatten().map(|cell| cell.pushes).sum::<u64>().to_string(),
+            (None, plan::PUSHES) => charts::pushes(common, data, row).to_string(),
             (None, plan::ANSWERS) => {
                 let streams: Vec<StreamId> = row.streams.iter().map(|stream| stream.stream).collect();
                 data.ack_ms(&streams).map(|(median, _)| format!("{median}")).unwrap_or_default()

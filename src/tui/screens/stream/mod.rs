@@ -108,7 +108,10 @@ impl StreamScreen {
         if let Some(by) = common.sorts.of(ScreenId::Stream).column() {
             let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
             sort_rows(&mut self.states, by.is_descending, |state| {
-                view::stream_row(common, state, plain("")).get(at).map(|cell| cell.text.clone()).unwrap_or_default()
+                view::stream_row(common, state, plain(""))
+                    .get(at)
+                    .map(|cell| cell.text.clone())
+                    .unwrap_or_default()
             });
         }
         self.applied = self.states.iter().map(|state| data.applied(state)).collect();
@@ -355,7 +358,8 @@ impl Screen for StreamScreen {
             let rows = (0..MAX_COPIED_ROWS).map_while(|at| self.client.row(common, at));
             return Some(TextTable { titles, rows: rows.map(|row| texts(&row)).collect() });
         }
-        let rows = self.states.iter().map(|state| texts(&view::stream_row(common, state, plain("")))).collect();
+        let rows =
+            self.states.iter().map(|state| texts(&view::stream_row(common, state, plain("")))).collect();
         Some(TextTable { titles: self.columns(common), rows })
     }
 

@@ -37,7 +37,10 @@ fn ten_diagnoses_need_at_most_two_keys() {
         for model in [&live, &replayed] {
             let shown = drawn_text(model);
             assert!(shown.contains(&wanted), "{question} {keys:?}: {wanted}\n{shown}");
-            assert!(ScreenId::ALL.iter().any(|of| of.title() == *screen && *of == model.screen), "{question}");
+            assert!(
+                ScreenId::ALL.iter().any(|of| of.title() == *screen && *of == model.screen),
+                "{question}"
+            );
         }
     }
 }

@@ -27,7 +27,9 @@ pub(super) fn harness_key(key: &str) -> String {
         "Shift-Tab" => "<backtab>".to_owned(),
         "Space" => " ".to_owned(),
         "Backspace" => "<back>".to_owned(),
-        "Up" | "Down" | "Left" | "Right" | "Home" | "End" | "PgUp" | "PgDn" => format!("<{}>", key.to_lowercase()),
+        "Up" | "Down" | "Left" | "Right" | "Home" | "End" | "PgUp" | "PgDn" => {
+            format!("<{}>", key.to_lowercase())
+        }
         "^" => "<caret>".to_owned(),
         "<" => "<lt>".to_owned(),
         key => key.to_owned(),
@@ -40,8 +42,23 @@ fn may_change_nothing(command: Command) -> bool {
     use Command::*;
     matches!(
         command,
-        Up | Down | First | Last | HalfDown | HalfUp | PageDown | PageUp | Left | Right | NextPane | PreviousPane
-            | NextMatch | PreviousMatch | AllTypes | AllStreams | Redraw | Follow
+        Up | Down
+            | First
+            | Last
+            | HalfDown
+            | HalfUp
+            | PageDown
+            | PageUp
+            | Left
+            | Right
+            | NextPane
+            | PreviousPane
+            | NextMatch
+            | PreviousMatch
+            | AllTypes
+            | AllStreams
+            | Redraw
+            | Follow
     ) || crate::tui::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
 }
 

@@ -47,7 +47,10 @@ fn click_selects_a_row_and_a_second_click_opens_it() {
         let mut model = typed(&source.data(), keys);
         click(&mut model, &source.data(), text);
         let shown = drawn_text(&model);
-        assert!(shown.lines().any(|line| line.contains('▸') && line.contains(text)), "{keys} {text}\n{shown}");
+        assert!(
+            shown.lines().any(|line| line.contains('▸') && line.contains(text)),
+            "{keys} {text}\n{shown}"
+        );
     }
 }
 

@@ -20,7 +20,10 @@ fn goes_to_what_has_the_name() {
     let source = ScriptedStore::of(PROBLEMS);
     let after = |keys: &str| typed(&source.data(), keys);
     let model = after(":reviews<enter>");
-    assert_eq!((model.screen, selected_resource(&model)), (ScreenId::Resources, resource(Kind::Cds, "reviews")));
+    assert_eq!(
+        (model.screen, selected_resource(&model)),
+        (ScreenId::Resources, resource(Kind::Cds, "reviews"))
+    );
     let model = after(":ratings<enter>");
     assert_eq!(model.screen, ScreenId::Stream);
     assert_eq!(model.screens.stream.fact().map(|fact| fact.stream.0), Some(3));

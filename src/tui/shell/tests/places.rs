@@ -129,7 +129,10 @@ fn every_problem_opens_its_evidence_and_stays_in_the_list() {
                 }
                 "warming" => {
                     assert_eq!(screen, ScreenId::Graph, "{word}");
-                    assert!(model.screens.graph.node().is_some_and(|(_, node)| node.warming.is_some()), "{shown}");
+                    assert!(
+                        model.screens.graph.node().is_some_and(|(_, node)| node.warming.is_some()),
+                        "{shown}"
+                    );
                 }
                 "failing" | "down" => {
                     assert_eq!(screen, ScreenId::Stream, "{word}");
@@ -142,7 +145,8 @@ fn every_problem_opens_its_evidence_and_stays_in_the_list() {
                 _ => assert!([ScreenId::Timeline, ScreenId::Stream].contains(&screen), "{word} {screen:?}"),
             }
             assert!(model.common.filter.is_none(), "{word}: a filter could hide the evidence");
-            let listed = |model: &Model| model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
+            let listed =
+                |model: &Model| model.common.problems.iter().filter(|problem| problem.is_wrong()).count();
             assert_eq!(listed(&model), count);
             type_keys(&mut model, &source.data(), "1");
             assert_eq!(model.common.problems_listed().len(), model.common.problems.len(), "{word}");

@@ -45,7 +45,9 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
 
 #[test]
 fn tour_waits_for_facts_that_are_not_there() {
-    let source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n");
+    let source = ScriptedStore::of(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n",
+    );
     let mut model = toured(100, 40);
     type_keys(&mut model, &source.data(), "");
     let shown = drawn_text(&model);

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use crate::present::report::Role;
 use crate::tui::input::keymap;
 use crate::tui::shell::model::Model;
-use crate::tui::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, PaletteSearch, Target};
+use crate::tui::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::layout::{Layout, split};
 use crate::tui::widgets::list::scroll;
@@ -63,8 +63,8 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: P
     let key_width = 10;
     let candidates = found.iter().map(|line| {
         let key = match &line.target {
-            Target::Command(command) => model.keys.key_of(*command),
-            Target::Place(_) => None,
+            LineTarget::Command(command) => model.keys.key_of(*command),
+            LineTarget::Place(_) => None,
         };
         let key = key.map_or("", |key| keymap::shown_key(key, glyphs));
         (line.name.as_str().to_owned(), line.doc.as_str(), key)
