@@ -85,6 +85,9 @@ impl Seat {
             notice: None,
             copies: std::env::temp_dir(),
             keep_secrets: false,
+            is_demo: false,
+            has_tour: false,
+            sessions: Vec::new(),
         };
         let reopen = Box::new(|_: &[PathBuf]| Err(std::io::Error::other("nothing is recorded").into()));
         let feed = LiveFeed::new(shared, Decoded(schema), about, reopen);

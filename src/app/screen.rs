@@ -38,6 +38,12 @@ pub struct RunInfo {
     /// The folder for copies that are too large for the clipboard.
     pub copies: PathBuf,
     pub keep_secrets: bool,
+    /// The run is the demo.
+    pub is_demo: bool,
+    /// The demo has a tour.
+    pub has_tour: bool,
+    /// Names of kept recordings, the newest first.
+    pub sessions: Vec<String>,
 }
 
 impl RunInfo {
@@ -225,6 +231,9 @@ impl Feed for LiveFeed<'_> {
                 })
                 .or_else(|| self.applied.as_ref().and_then(|file| file.notice()))
                 .or_else(|| self.run.notice.clone()),
+            is_demo: self.run.is_demo,
+            has_tour: self.run.has_tour,
+            sessions: self.run.sessions.clone(),
             client: self.client.is_some(),
             following: false,
             bar: None,

@@ -140,6 +140,12 @@ pub fn list(dir: &Path) -> io::Result<Vec<KeptSession>> {
     Ok(sessions)
 }
 
+/// Returns the names of the recordings of the directory, the one that was written last first. An
+/// unreadable directory has none.
+pub fn names(dir: &Path) -> Vec<String> {
+    list(dir).unwrap_or_default().into_iter().map(|session| session.name).collect()
+}
+
 /// Gives a session another name, which must be free. Its marks go with it.
 ///
 /// # Errors

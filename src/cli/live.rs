@@ -45,6 +45,8 @@ pub(super) struct Run<'a> {
     pub verb: &'static str,
     pub empty: Vec<String>,
     pub notice: Option<String>,
+    /// The screens show the tour of the demo.
+    pub has_tour: bool,
 }
 
 /// Runs `tap`.
@@ -76,7 +78,7 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let (upstream, has_tls) = (maps[0].1.clone(), args.secure.listen_cert.is_some());
     let (flags, empty) = (&args.live, Vec::new());
     let (copies, decode) = (args.copies.clone(), !args.no_decode);
-    let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None };
+    let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None, has_tour: false };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes };
@@ -162,6 +164,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         verb: "demo",
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
+        has_tour: args.scenario == Scenario::Tour,
     };
     run.start(front, io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -386,6 +389,9 @@ impl Run<'_> {
             notice: shown.notice,
             copies,
             keep_secrets: self.flags.keep_secrets,
+            is_demo: self.verb == "demo",
+            has_tour: self.has_tour,
+            sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);

@@ -4,9 +4,9 @@ use std::sync::mpsc::Receiver;
 
 use crate::app::screen::messages;
 use crate::app::signals::Signal;
-use crate::tui::{self, Feed, Multiplexer, ScreenId, Theme};
+use crate::tui::{self, Feed, Multiplexer, Notify, ScreenId, Theme};
 
-use super::args::{Global, ScreenFlags, TimeFormat};
+use super::args::{Global, NotifyWord, ScreenFlags, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::themes;
@@ -30,6 +30,12 @@ pub(super) fn run(
         keys: global.keys.clone(),
         screen,
         slow_link: flags.slow_link,
+        mouse: flags.mouse,
+        notify: match flags.notify {
+            NotifyWord::Off => None,
+            NotifyWord::Bell => Some(Notify::Bell),
+            NotifyWord::Osc9 => Some(Notify::Osc9),
+        },
         multiplexer: Multiplexer::of((io.env)("TMUX").as_deref(), (io.env)("TERM").as_deref()),
         messages,
         wake,

@@ -83,7 +83,16 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let name = Path::new(&args.source).file_name().map(|name| name.to_string_lossy().into_owned());
     let name = name.unwrap_or_else(|| args.source.clone());
     let (flags, copies) = (&live, args.copies.clone());
-    let run = Run { flags, global, decode: true, copies, verb: "serve", empty: Vec::new(), notice: None };
+    let run = Run {
+        flags,
+        global,
+        decode: true,
+        copies,
+        verb: "serve",
+        empty: Vec::new(),
+        notice: None,
+        has_tour: false,
+    };
     let (from, has_tls) = (name.clone(), tls.is_some());
     run.start(Front::Serve { listen, from, tls, control, say }, io, |running| {
         let listen = &running.tap.listening[0];

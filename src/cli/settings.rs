@@ -15,11 +15,13 @@ use super::io::Io;
 use super::themes;
 
 /// Flags that the file can set: appearance and timeouts, never what a run is about.
-pub(super) const CONFIGURABLE_FLAGS: [&str; 9] = [
+pub(super) const CONFIGURABLE_FLAGS: [&str; 11] = [
     "ascii",
     "color",
     "connect-timeout",
     "memory",
+    "mouse",
+    "notify",
     "resource-timeout",
     "slow-link",
     "stale-after",

@@ -4,7 +4,7 @@
 use crate::app::client::{Options, Running};
 use crate::app::signals;
 
-use super::args::{Format, Global, LiveFlags, LogArgs, ScreenFlags, WatchArgs};
+use super::args::{Format, Global, LiveFlags, LogArgs, NotifyWord, ScreenFlags, WatchArgs};
 use super::client::ClientSetup;
 use super::error::{CliError, Exit};
 use super::io::Io;
@@ -51,6 +51,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             format!("xdscope doctor {server} checks it step by step."),
         ],
         notice: Some(format!("subscribed as a client of {server}")),
+        has_tour: false,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
@@ -131,7 +132,12 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
             no_record: true,
             keep_secrets: args.source.keep_secrets,
             applied: None,
-            screens: ScreenFlags { theme: "default".to_owned(), slow_link: false },
+            screens: ScreenFlags {
+                theme: "default".to_owned(),
+                slow_link: false,
+                mouse: false,
+                notify: NotifyWord::Off,
+            },
             timers: args.source.timers,
             descriptors: args.source.descriptors.clone(),
         },

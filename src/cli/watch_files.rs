@@ -62,6 +62,7 @@ pub(super) fn run(
             "Expected one DiscoveryResponse per file: .json, .yaml, .pb_text or .pb.".into(),
         ],
         notice: Some(format!("reading {shown} as it changes")),
+        has_tour: false,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options {

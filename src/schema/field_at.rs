@@ -38,6 +38,12 @@ impl Schema {
         self.explain(&self.field_at(body, path).ok_or_else(|| ExplainError::NoMessage(path.to_owned()))?)
     }
 
+    /// Returns the names of the fields of a message; empty if the message is unknown.
+    pub fn field_names(&self, type_url: &str) -> Vec<String> {
+        let message = self.message(type_url);
+        message.iter().flat_map(|message| message.fields()).map(|field| field.name().to_owned()).collect()
+    }
+
     /// Returns the constraints of the field at `path`, such as `duration.gt = 0s`.
     pub fn rules_at(&self, body: &Value, path: &str) -> Vec<String> {
         match self.explain_at(body, path) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
+use ratatui::layout::Rect;
 
 use crate::engine::activity::{RecentActivity, SPAN};
 use crate::engine::problems::{FindingGroup, Problem, ProblemFact, ProblemKind, count_wrong};
@@ -14,7 +15,7 @@ use crate::wire::event::{Clock, StreamId, Time, TypeUrl};
 use crate::wire::text;
 
 use super::data::{AppliedFilter, Data, Info};
-use super::input::screen_id::ScreenId;
+use super::lists::{HiddenColumns, Sorts};
 use super::widgets::layout::{Layout, layout};
 use super::widgets::theme::Theme;
 
@@ -47,39 +48,6 @@ pub struct Paused {
     pub now: Time,
 }
 
-/// An order of rows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sort {
-    #[default]
-    Worst,
-    Name,
-    Newest,
-}
-
-impl Sort {
-    pub fn word(self) -> &'static str {
-        match self {
-            Sort::Worst => "problems first",
-            Sort::Name => "by name",
-            Sort::Newest => "newest first",
-        }
-    }
-}
-
-/// The order that was chosen for each screen.
-#[derive(Clone, Debug, Default)]
-pub struct Sorts(HashMap<ScreenId, Sort>);
-
-impl Sorts {
-    pub fn of(&self, screen: ScreenId) -> Sort {
-        self.0.get(&screen).copied().unwrap_or_default()
-    }
-
-    pub fn set(&mut self, screen: ScreenId, by: Sort) {
-        self.0.insert(screen, by);
-    }
-}
-
 /// The problem that was chosen last, in the one list that all screens walk.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemCursor {
@@ -97,6 +65,12 @@ struct ProblemIdentity {
 }
 
 impl ProblemIdentity {
+    /// The identity as a key.
+    fn key(&self) -> String {
+        let rule = self.rule.unwrap_or_default();
+        format!("{} {} {} {rule}", self.kind.word(), self.stream.0, self.type_url)
+    }
+
     fn of(fact: &ProblemFact) -> ProblemIdentity {
         let rule = match &fact.problem {
             Problem::Broken(broken) => Some(broken.rule.id),
@@ -200,6 +174,7 @@ pub struct Common {
     pub scope: Scope,
     pub filter: Option<AppliedFilter>,
     pub sorts: Sorts,
+    pub hidden_columns: HiddenColumns,
     /// Rows or columns that the user gave to the second pane.
     pub shift: i16,
     pub pane: Pane,
@@ -232,6 +207,8 @@ pub struct Common {
     pub refresh: RefreshPolicy,
     /// A text is being searched, so that all of it is needed.
     pub is_finding: bool,
+    /// Lines below the screen that the tour takes.
+    pub tour_lines: u16,
 }
 
 impl Common {
@@ -244,6 +221,7 @@ impl Common {
             scope: Scope::default(),
             filter: None,
             sorts: Sorts::default(),
+            hidden_columns: HiddenColumns::default(),
             shift: 0,
             pane: Pane::default(),
             is_full_screen: false,
@@ -263,12 +241,14 @@ impl Common {
             current_stream: None,
             refresh: RefreshPolicy::default(),
             is_finding: false,
+            tour_lines: 0,
         }
     }
 
     /// The areas of the frame; `None` if the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
-        let layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
+        let mut layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
+        layout.body.height = layout.body.height.saturating_sub(self.tour_lines);
         Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
     }
 
@@ -279,6 +259,13 @@ impl Common {
             secs if secs < 120.0 => Duration::from_secs(120),
             _ => SPAN,
         }
+    }
+
+    /// The area of the tour; `None` if the tour is not shown.
+    pub fn tour_area(&self) -> Option<Rect> {
+        let body = layout(self.size.0, self.size.1)?.body;
+        let height = self.tour_lines.min(body.height);
+        (height > 0).then(|| Rect { y: body.bottom() - height, height, ..body })
     }
 
     /// There is a time cursor.
@@ -294,6 +281,12 @@ impl Common {
     /// The current stream, else the first one of the source.
     pub fn stream_or_first(&self, data: &dyn Data) -> Option<StreamId> {
         self.current_stream.or_else(|| data.stream_ids().first().copied())
+    }
+
+    /// The keys of the problems, the same as long as a problem lasts.
+    pub fn problem_keys(&self) -> impl Iterator<Item = (String, &ProblemFact)> {
+        let wrong = self.problems.iter().filter(|problem| problem.is_wrong());
+        wrong.map(|problem| (ProblemIdentity::of(problem).key(), problem))
     }
 
     /// The number of problems, without answers that are still in time.

@@ -8,6 +8,7 @@
 mod common;
 mod data;
 mod input;
+mod lists;
 mod screens;
 mod shell;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use input::keymap::{BINDINGS, Binding};
 pub use input::rebind::{Change, KEYS, Keymap};
 pub use input::screen_id::ScreenId;
 pub use screens::ScreenSet;
+pub use shell::alerts::Notify;
 pub use shell::clipboard::Multiplexer;
 pub use shell::effect::{Effect, Msg};
 pub use shell::model::Model;

@@ -200,6 +200,9 @@ impl Live {
             notice: None,
             copies: folder.to_owned(),
             keep_secrets: false,
+            is_demo: false,
+            has_tour: false,
+            sessions: Vec::new(),
         };
         let shared = running.shared.clone().expect("facts");
         let feed = LiveFeed::new(

@@ -7,7 +7,7 @@ pub(super) enum SeekError {
     AtStart,
     #[error("this is the end")]
     AtEnd,
-    #[error("this is the end: g goes to the start, , a message back")]
+    #[error("this is the end: ^ goes to the start, , a message back")]
     NothingToPlay,
     #[error("no message in this source is a NACK")]
     NoNack,

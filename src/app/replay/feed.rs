@@ -24,6 +24,7 @@ use super::marks::{Direction, Marks, OverdueSampler, ProblemFilter};
 use super::saved;
 use crate::app::applied::AppliedFile;
 use crate::app::decoded::{Decoded, save_copy};
+use crate::app::session_dir;
 
 /// How often to look whether a growing source was read again.
 const RELOAD_INTERVAL: Duration = Duration::from_millis(100);
@@ -82,6 +83,8 @@ pub struct ReplayFeed {
     pub(super) reload: Option<Reload>,
     applied: Option<Rc<AppliedFile>>,
     revision: Cell<u64>,
+    /// Names of the recordings that are kept beside the source.
+    sessions: Vec<String>,
 }
 
 struct State {
@@ -101,6 +104,7 @@ impl ReplayFeed {
         let Opened { cursor, marks } = opened;
         let state = State { cursor, marks, speed: options.speed, playing: None, reached: None, turn: 0 };
         ReplayFeed {
+            sessions: session_dir::names(&options.copies),
             options,
             bodies,
             state: RefCell::new(state),
@@ -295,9 +299,12 @@ impl Feed for ReplayFeed {
             clients: 0,
             client: false,
             read_percent: None,
+            is_demo: false,
+            has_tour: false,
+            sessions: self.sessions.clone(),
             empty: match state.cursor.messages() {
                 0 => vec!["The source has no messages.".into()],
-                _ => vec!["Nothing has happened at this moment yet: . goes on, G to the end.".into()],
+                _ => vec!["Nothing has happened at this moment yet: . goes on, $ to the end.".into()],
             },
             notice: self
                 .applied

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossterm::event::{KeyEvent, KeyModifiers};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 
@@ -249,9 +250,14 @@ fn typed(feed: &dyn Feed, model: &mut Model, keys: &str) {
     };
     send(model, Msg::Info(Box::new(feed.info())));
     for key in keys.chars() {
-        let code =
-            if key == '\n' { crossterm::event::KeyCode::Enter } else { crossterm::event::KeyCode::Char(key) };
-        for effect in send(model, Msg::Key(code.into())) {
+        let code = |c| crossterm::event::KeyCode::Char(c);
+        let key = match key {
+            '\n' => crossterm::event::KeyCode::Enter.into(),
+            '\x05' => KeyEvent::new(code('e'), KeyModifiers::CONTROL),
+            '\x19' => KeyEvent::new(code('y'), KeyModifiers::CONTROL),
+            key => code(key).into(),
+        };
+        for effect in send(model, Msg::Key(key)) {
             if let Effect::Replay(seek) = effect {
                 if let Err(why) = feed.replay(None, seek) {
                     model.say(why.to_string());
@@ -279,7 +285,7 @@ fn screen(keys: &str, width: u16, height: u16) -> String {
 #[test]
 fn draws_the_bar_at_all_sizes() {
     for (width, height) in [(80, 24), (100, 30), (200, 60)] {
-        assert_snapshot!(format!("overview_at_a_nack_{width}x{height}"), screen("{", width, height));
+        assert_snapshot!(format!("overview_at_a_nack_{width}x{height}"), screen("\x19", width, height));
         assert_snapshot!(
             format!("timeline_at_a_time_{width}x{height}"),
             screen("3:goto +41s\nma", width, height)
@@ -311,7 +317,7 @@ fn shows_every_screen_as_of_the_cursor() {
 fn shows_nothing_later_after_going_back() {
     let feed = feed(TOUR);
     let mut there_and_back = model(100, 30);
-    typed(&feed, &mut there_and_back, "613:filter kind:push\n{{");
+    typed(&feed, &mut there_and_back, "613:filter kind:push\n\x19\x19");
     let back = {
         typed(&feed, &mut there_and_back, ":filter size>0\n:goto #9\n");
         shown(&there_and_back)
@@ -329,31 +335,31 @@ fn reaches_the_same_positions_by_keys() {
     typed(&feed, &mut model, "");
     assert_eq!(number(&feed), 20, "it opens at the end");
     for (keys, n) in [
-        ("{", 18),
-        ("}", 20),
+        ("\x19", 18),
+        ("\x05", 20),
         (",", 19),
         (",", 18),
         (".", 19),
-        ("g", 0),
+        ("^", 0),
         (":goto #18\n", 18),
         ("ma", 18),
-        ("G", 20),
+        ("$", 20),
         ("'a", 18),
         ("f", 20),
     ] {
         // The clock runs on after the last message: the last NACK is before the end.
-        let keys = if keys == "{" { "{{" } else { keys };
+        let keys = if keys == "\x19" { "\x19\x19" } else { keys };
         typed(&feed, &mut model, keys);
         assert_eq!(number(&feed), n, "{keys:?}: {:?}", model.common.notice);
     }
     typed(&feed, &mut model, ":goto #99\n");
     assert_eq!(model.common.notice.as_deref(), Some("there is no message #99; the last one is #20"));
-    typed(&feed, &mut model, "G ");
+    typed(&feed, &mut model, "$ ");
     assert_eq!(
         model.common.notice.as_deref(),
-        Some("this is the end: g goes to the start, , a message back")
+        Some("this is the end: ^ goes to the start, , a message back")
     );
-    typed(&feed, &mut model, "g >>");
+    typed(&feed, &mut model, "^ >>");
     let bar = feed.info().bar.expect("a bar");
     assert_eq!((bar.playing, bar.speed), (true, Speed::new(4.0)));
 }
@@ -437,7 +443,7 @@ fn counts_dropped_contents_and_keeps_their_rows() {
 fn leaves_only_a_live_source_with_f() {
     let feed = feed(TOUR);
     let mut model = model(100, 30);
-    typed(&feed, &mut model, "g");
+    typed(&feed, &mut model, "^");
     assert_eq!(feed.info().bar.map(|bar| bar.message), Some(0));
     typed(&feed, &mut model, "f");
     let bar = feed.info().bar.expect("a recording keeps its bar");

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
 use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use crate::tui::Themes;
 
@@ -23,6 +23,20 @@ pub struct ScreenFlags {
     /// Draw at most five frames per second
     #[arg(long)]
     pub slow_link: bool,
+    /// Use the mouse: tabs, rows, panes, wheel; Shift and drag still selects text
+    #[arg(long)]
+    pub mouse: bool,
+    /// Announce a new problem: by the terminal's bell, or by a notification of the desktop (OSC 9)
+    #[arg(long, value_name = "HOW", default_value = "off")]
+    pub notify: NotifyWord,
+}
+
+/// The ways to announce a new problem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum NotifyWord {
+    Off,
+    Bell,
+    Osc9,
 }
 
 /// SOURCE of a verb, and how to read it: a recorded source, or a server that is asked now.

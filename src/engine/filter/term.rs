@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::engine::store::{MessageKind, ResourceState, TypeState};
 use crate::wire::event::{Dir, Kind, StreamId};
+use crate::wire::text::near::nearest;
 
 use super::content::ContentPath;
 use super::filter_time::FilterTime;
@@ -218,7 +219,7 @@ pub(super) fn field_regex(at: usize, word: &str, place: usize, regex: &str) -> R
         | FilterField::Err
         | FilterField::Rule => Predicate::Text(pattern),
         FilterField::Kind | FilterField::State | FilterField::Dir => {
-            Predicate::Text(one_of(field, place, pattern)?)
+            Predicate::Text(one_of(field, place, regex, pattern)?)
         }
         _ => return Err(FilterError { at: place, reason: format!("`{word}` does not accept a regex") }),
     };
@@ -260,8 +261,9 @@ pub(super) fn word(at: usize, word: &[Char]) -> Result<Term, FilterError> {
 fn known(at: usize, word: &str) -> Result<FilterField, FilterError> {
     FilterField::parse(word).ok_or_else(|| {
         let words: Vec<_> = FilterField::in_use().map(FilterField::word).collect();
+        let near = near_words(word, &words);
         let reason = format!(
-            "unknown field `{word}` (fields: {}; quote the word to match it as text)",
+            "unknown field `{word}`{near} (fields: {}; quote the word to match it as text)",
             words.join(" ")
         );
         FilterError { at, reason }
@@ -283,7 +285,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
         | FilterField::Rule => Predicate::Text(Pattern::word(at, value, Extent::Whole)?),
         FilterField::Err => Predicate::Text(Pattern::word(at, value, Extent::Part)?),
         FilterField::Kind | FilterField::State | FilterField::Dir => {
-            Predicate::Text(one_of(field, at, Pattern::word(at, value, Extent::Whole)?)?)
+            Predicate::Text(one_of(field, at, &text, Pattern::word(at, value, Extent::Whole)?)?)
         }
         FilterField::Stream => {
             let digits = text.strip_prefix('#').unwrap_or(&text);
@@ -320,7 +322,7 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
 pub(super) const MISSING: &str = "missing";
 
 /// Returns an error if the pattern matches none of the field's words.
-fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, FilterError> {
+fn one_of(field: FilterField, at: usize, word: &str, pattern: Pattern) -> Result<Pattern, FilterError> {
     let words: Vec<&str> = match field {
         FilterField::Kind => MessageKind::ALL.iter().map(|kind| kind.word()).collect(),
         FilterField::Dir => vec![Dir::Req.word(), Dir::Resp.word()],
@@ -333,7 +335,15 @@ fn one_of(field: FilterField, at: usize, pattern: Pattern) -> Result<Pattern, Fi
     if words.iter().any(|word| pattern.matches(word)) {
         return Ok(pattern);
     }
-    Err(FilterError { at, reason: format!("not a {} (expected one of: {})", field.word(), words.join(" ")) })
+    let near = near_words(word, &words);
+    let reason = format!("not a {}{near} (expected one of: {})", field.word(), words.join(" "));
+    Err(FilterError { at, reason })
+}
+
+/// `, near: kind name`; empty if no word is near.
+fn near_words(word: &str, known: &[&str]) -> String {
+    let near = nearest(word, known.iter().copied(), 3);
+    if near.is_empty() { String::new() } else { format!(", near: {}", near.join(" ")) }
 }
 
 /// Parses `#487`, `#478..#498` or `#478..`. Returns `None` for other words.

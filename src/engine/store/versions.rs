@@ -247,14 +247,28 @@ impl Store {
 
     /// Returns the first names of a type.
     pub fn first_resource_names(&self, stream: StreamId, url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
+        self.resource_names_from(stream, url, 0, most)
+    }
+
+    /// Returns names of a type from a position on. Positions are those of one moment.
+    pub fn resource_names_from(
+        &self,
+        stream: StreamId,
+        url: &TypeUrl,
+        from: usize,
+        most: usize,
+    ) -> Vec<Arc<str>> {
         let Some(TrackPlace { track, .. }) = self.place(stream, url) else { return Vec::new() };
         let sent = track.sent.slots(&self.catalog);
         let waiting = track.waiting.iter().map(|(name, _)| name);
         let waiting = waiting.filter(|name| track.sent.get(&self.catalog, *name).is_none());
-        let names = sent.iter().map(|(name, _)| *name).chain(waiting).take(most);
+        let names = sent.iter().map(|(name, _)| *name).chain(waiting).skip(from).take(most);
         let mut names: Vec<Arc<str>> = names.map(|name| self.text(name)).collect();
-        let globs = self.glob_names(stream, url);
-        names.extend(globs.into_iter().take(most.saturating_sub(names.len())));
+        // Globs come last, once the other names end.
+        let room = most.saturating_sub(names.len());
+        if room > 0 {
+            names.extend(self.glob_names(stream, url).into_iter().take(room));
+        }
         names
     }
 

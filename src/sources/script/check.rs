@@ -287,6 +287,7 @@ mod tests {
             varies: false,
             reason: None,
             place: None,
+            reason: None,
         }
     }
 

@@ -55,6 +55,16 @@ impl<'a> Contents<'a> {
     pub fn names(&self, stream: StreamId, type_url: &TypeUrl) -> Vec<Arc<str>> {
         self.store.resource_names(stream, type_url)
     }
+    /// Names of a type from a position on, at most `most`.
+    pub fn names_from(
+        &self,
+        stream: StreamId,
+        type_url: &TypeUrl,
+        from: usize,
+        most: usize,
+    ) -> Vec<Arc<str>> {
+        self.store.resource_names_from(stream, type_url, from, most)
+    }
     /// At most `most` of these names.
     pub fn first_names(&self, stream: StreamId, type_url: &TypeUrl, most: usize) -> Vec<Arc<str>> {
         self.store.first_resource_names(stream, type_url, most)

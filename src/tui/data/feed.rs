@@ -54,6 +54,12 @@ pub struct Info {
     pub empty: Vec<String>,
     /// A notice for the user.
     pub notice: Option<String>,
+    /// The source is the demo, which serves nobody else: quitting never asks.
+    pub is_demo: bool,
+    /// A tour guides through the screens.
+    pub has_tour: bool,
+    /// Recordings that are kept, the newest first, for the palette.
+    pub sessions: Vec<String>,
     /// The source is a client of this program, which accepts a [`ClientAction`].
     pub client: bool,
     /// The source is a file that is read again as it grows.

@@ -25,6 +25,8 @@ pub enum Context {
     RecordPrompt,
     /// After `s`.
     Sort,
+    /// After `C`.
+    Columns,
     /// After `y`.
     Copy,
     /// After `m` and `'`.
@@ -35,7 +37,7 @@ pub enum Context {
 
 impl Context {
     /// All contexts, in the order in which help prints them.
-    pub const ALL: [Context; 22] = [
+    pub const ALL: [Context; 23] = [
         Context::Screen(ScreenId::Overview),
         Context::Screen(ScreenId::Stream),
         Context::Screen(ScreenId::Timeline),
@@ -50,6 +52,7 @@ impl Context {
         Context::Always,
         Context::Copy,
         Context::Sort,
+        Context::Columns,
         Context::Mark,
         Context::Help,
         Context::Palette,
@@ -74,6 +77,7 @@ impl Context {
             Context::ClientPrompt => "sent by the client",
             Context::RecordPrompt => "name of a recording",
             Context::Sort => "after s",
+            Context::Columns => "after C",
             Context::Copy => "after y",
             Context::Mark => "after m",
             Context::Confirm => "questions",

@@ -216,13 +216,13 @@ mod tests {
 
     #[test]
     fn replaces_keys_of_a_command_except_fixed_ones() {
-        let keys = Keymap::rebound(&[change("down", &["Ctrl-n", "J"])]).expect("valid changes");
+        let keys = Keymap::rebound(&[change("down", &["Ctrl-n", "Q"])]).expect("valid changes");
         let screen = [Context::Screen(ScreenId::Overview), Context::Everywhere, Context::Always];
         let down = |key: &str| keys.lookup(&screen, key) == Some(Command::Down);
-        assert_eq!((down("^n"), down("J"), down("Down"), down("j")), (true, true, true, false));
+        assert_eq!((down("^n"), down("Q"), down("Down"), down("j")), (true, true, true, false));
         assert_eq!(keys.lookup(&[Context::Palette], "^n"), Some(Command::Down));
-        assert_eq!(keys.lookup(&[Context::Palette], "J"), None, "the palette takes letters as input");
-        assert_eq!(keys.lookup(&[Context::Help], "J"), Some(Command::Down));
+        assert_eq!(keys.lookup(&[Context::Palette], "Q"), None, "the palette takes letters as input");
+        assert_eq!(keys.lookup(&[Context::Help], "Q"), Some(Command::Down));
     }
 
     #[test]

@@ -8,9 +8,10 @@ use crate::engine::store::MessageFact;
 use crate::tui::common::{Common, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::lists::TextTable;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
-use crate::wire::event::{Seq, StreamId, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 
 /// A screen: state, commands of its own, and how it is drawn.
 ///
@@ -58,6 +59,37 @@ pub trait Screen {
         false
     }
 
+    /// The titles of the columns of the list, which can be hidden and sorted by. Empty for a tree
+    /// or a text.
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The list can be sorted by its columns.
+    fn is_sortable_by_column(&self) -> bool {
+        true
+    }
+
+    /// The list with all its rows, for a copy.
+    fn table(&self, _common: &Common, _data: &dyn Data) -> Option<TextTable> {
+        None
+    }
+
+    /// Gives the focus to the pane at a position and, if `selects`, selects the row there. Returns
+    /// whether that row was selected before; `None` beside rows.
+    fn point(
+        &mut self,
+        _at: Position,
+        _selects: bool,
+        _common: &mut Common,
+        _layout: &Layout,
+    ) -> Option<bool> {
+        None
+    }
+
+    /// Unfolds the text, because a search goes through all of it.
+    fn unfold_text(&mut self) {}
+
     fn has_resizable_panes(&self) -> bool {
         true
     }
@@ -100,6 +132,11 @@ pub trait Screen {
     /// The name of the selected node or resource.
     fn copy_name(&self, common: &Common) -> Option<String>;
 
+    /// The stream, type and name of the selected resource.
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        None
+    }
+
     /// The path of the selected field.
     fn copy_path(&self) -> Option<String> {
         None
@@ -129,6 +166,8 @@ pub enum Outcome {
     NotHandled,
     /// Another screen opens, with a way back.
     Open(Destination),
+    /// The evidence of a problem opens, whatever the filter.
+    OpenProblem(Destination),
 }
 
 impl Outcome {
@@ -146,11 +185,26 @@ pub enum Destination {
         stream: StreamId,
         type_url: Option<TypeUrl>,
     },
-    /// The refusals of a type, at the one that message `n` belongs to.
+    /// The list of all streams of a client, at one of them.
+    Streams {
+        stream: StreamId,
+    },
+    /// The refusal that message `n` belongs to.
     Nack {
         stream: StreamId,
-        type_url: TypeUrl,
         n: Seq,
+    },
+    /// The subscription of a stream to a type, at a name if there is one.
+    Subscription {
+        stream: StreamId,
+        type_url: TypeUrl,
+        name: Option<Arc<str>>,
+    },
+    /// A resource in the graph of its client.
+    Graph {
+        stream: StreamId,
+        kind: Kind,
+        name: Arc<str>,
     },
     /// The timeline of a scope, at a message if there is one.
     Messages {

@@ -1,17 +1,19 @@
 //! Runs commands: those of the screen first, then those of the shell.
 
-use crate::tui::common::{Pane, Paused, Sort};
+use crate::tui::common::{Pane, Paused};
 use crate::tui::data::Data;
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::Sort;
 use crate::tui::screens::screen::{Outcome, Screen, movement};
 
 use super::effect::Effect;
 use super::model::Model;
-use super::navigation::{back, go, open, open_next_problem, return_point};
+use super::navigation::{back, go, open, open_next_problem, open_problem, return_point};
 use super::overlay::Overlay;
+use super::palette_lines::PaletteSearch;
 use super::view::help;
-use super::{client_action, compare, copy, find, goto, replay};
+use super::{client_action, columns, compare, copy, filter_prompt, find, goto, holders, replay, tour};
 
 /// Rows or columns by which a pane is resized.
 const RESIZE_STEP: i16 = 2;
@@ -21,6 +23,9 @@ const MAX_RESIZE: i16 = 200;
 /// Runs a command.
 pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     if find_command(model, command) {
+        return vec![];
+    }
+    if columns::run(model, command) {
         return vec![];
     }
     if let Some(Overlay::Help { .. }) = model.overlays.last()
@@ -42,10 +47,11 @@ pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<E
 fn find_command(model: &mut Model, command: Command) -> bool {
     let has_text = model.has_text_focus();
     match command {
-        Command::Filter if has_text => model.overlays.push(Overlay::Find { input: String::new() }),
+        Command::Filter if has_text => find::open(model),
         Command::NextMatch | Command::PreviousMatch if has_text => {
             find::next(model, command == Command::NextMatch);
         }
+        Command::Tour => tour::toggle(model),
         Command::Back if model.find.is_some() && model.overlays.is_empty() => model.find = None,
         _ => {
             // The user moves: the next match is counted from the new position.
@@ -76,6 +82,10 @@ fn screen_command(model: &mut Model, command: Command, data: &dyn Data) -> bool 
             open(model, destination, from, data);
             true
         }
+        Outcome::OpenProblem(destination) => {
+            open_problem(model, destination, from, data);
+            true
+        }
     }
 }
 
@@ -99,6 +109,7 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         | Command::CopyPath
         | Command::CopyJson
         | Command::CopyYaml
+        | Command::CopyTable
         | Command::CopyCommand => return copy::run(model, command, data),
         Command::Yes => {
             return match model.overlays.pop() {
@@ -116,6 +127,7 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
             timeline_command(model, command, data);
         }
         Command::Ladder | Command::Format | Command::Unfold => timeline_command(model, command, data),
+        Command::Holders => holders::say(model, data),
         Command::NextType => goto::next_type(model, data),
         Command::NextStream => goto::next_stream(model, data, 1),
         Command::PreviousStream => goto::next_stream(model, data, -1),
@@ -124,21 +136,20 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect => {
             client_action::run(model, command, data);
         }
-        _ => overlay_command(model, command),
+        _ => overlay_command(model, command, data),
     }
     vec![]
 }
 
 /// Commands of overlays, panes and the scope.
-fn overlay_command(model: &mut Model, command: Command) {
+fn overlay_command(model: &mut Model, command: Command, data: &dyn Data) {
     match command {
-        Command::Filter => {
-            let input = model.common.filter.as_ref().map(|filter| filter.text.clone()).unwrap_or_default();
-            let before = model.common.filter.clone();
-            model.overlays.push(Overlay::Filter { input, error: None, before });
-        }
+        Command::Filter => filter_prompt::open(model),
         Command::Palette => {
-            model.overlays.push(Overlay::Palette { input: String::new(), chosen: 0, recalled: None });
+            let sessions = model.common.info.sessions.clone();
+            let search = PaletteSearch::new(data, model.common.current_stream, &sessions);
+            let (input, search) = (String::new(), Box::new(search));
+            model.overlays.push(Overlay::Palette { input, chosen: 0, recalled: None, search });
         }
         Command::Help => model.overlays.push(Overlay::Help { scroll: 0 }),
         Command::SetMark => model.overlays.push(Overlay::SetMark),
@@ -147,11 +158,11 @@ fn overlay_command(model: &mut Model, command: Command) {
         Command::Cancel | Command::No => {
             model.overlays.pop();
         }
-        Command::Sort if model.active().is_sortable() => model.overlays.push(Overlay::Sort),
-        Command::Sort => model.say("this list has one order; screens 1, 7 and 9 can be sorted"),
+        Command::Sort => columns::open_sort(model),
         Command::SortWorst => sort(model, Sort::Worst),
         Command::SortName => sort(model, Sort::Name),
         Command::SortNewest => sort(model, Sort::Newest),
+        Command::ChooseColumns => columns::open_columns(model),
         Command::Left | Command::Right => {
             model.say("nothing here is wider than the screen: long texts wrap");
         }
@@ -192,6 +203,7 @@ fn elsewhere(command: Command) -> Option<&'static str> {
         Command::Wrap => "this works on screens 3 and 4",
         Command::Docs => "this works on screen 4",
         Command::Parents => "this works on screens 4 and 8",
+        Command::Streams => "this works on screen 2",
         Command::ProblemsOnly => "this works on screen 8",
         Command::ExplainRule | Command::HideRule => "this works on screen 9",
         _ => return None,
@@ -203,12 +215,17 @@ fn timeline_command(model: &mut Model, command: Command, data: &dyn Data) {
     model.screens.timeline.update(command, &mut model.common, data);
 }
 
+/// Sorts in one of the orders that a list has besides its columns.
 fn sort(model: &mut Model, by: Sort) {
-    if matches!(model.overlays.last(), Some(Overlay::Sort)) {
-        model.overlays.pop();
+    let is_offered = columns::sort_entries(model).iter().any(|entry| entry.sort == by);
+    if !is_offered && columns::sort_entries(model).is_empty() {
+        return columns::open_sort(model);
     }
-    model.common.sorts.set(model.screen, by);
-    model.say(format!("sorted: {}", by.word()));
+    if !is_offered {
+        model.overlays.retain(|overlay| !matches!(overlay, Overlay::Sort { .. }));
+        return model.say("this list has no such order: s lists its columns");
+    }
+    columns::sort(model, by);
 }
 
 fn resize(model: &mut Model, by: i16) {
@@ -236,10 +253,16 @@ fn record(model: &mut Model) -> Vec<Effect> {
 }
 
 fn quit(model: &mut Model) -> Vec<Effect> {
+    // A demo serves nobody else, and a visitor who has seen enough leaves at once.
+    if model.common.info.is_demo {
+        return vec![Effect::Quit];
+    }
     if model.common.is_full_screen || !model.return_points.is_empty() {
         let filter = model.common.filter.take();
         back(model);
-        model.common.filter = filter;
+        if filter.is_some() {
+            model.common.filter = filter;
+        }
         return vec![];
     }
     interrupt(model)
@@ -252,7 +275,7 @@ fn interrupt(model: &mut Model) -> Vec<Effect> {
             vec![]
         }
         Some(Overlay::ConfirmQuit) => vec![Effect::Quit],
-        _ if model.common.info.clients > 0 => {
+        _ if model.common.info.clients > 0 && !model.common.info.is_demo => {
             model.overlays.push(Overlay::ConfirmQuit);
             vec![]
         }

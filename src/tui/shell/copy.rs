@@ -13,6 +13,9 @@ use super::model::Model;
 pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     model.overlays.pop();
     let (screen, common) = (model.active(), &model.common);
+    if command == Command::CopyTable {
+        return copy_table(model, data);
+    }
     let is_text = |text: &String| !text.is_empty();
     let text = match command {
         Command::CopyRow => screen.copy_row(common),
@@ -26,6 +29,18 @@ pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<E
         Some(text) => vec![Effect::Copy(text)],
         None => {
             model.say(reason(command));
+            vec![]
+        }
+    }
+}
+
+/// Copies the list of the screen as a table in Markdown.
+fn copy_table(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
+    let table = model.active().table(&model.common, data).filter(|table| !table.rows.is_empty());
+    match table {
+        Some(table) => vec![Effect::Copy(table.markdown(model.screen, &model.common.hidden_columns))],
+        None => {
+            model.say("no table to copy here: yr copies a row, yy the content");
             vec![]
         }
     }

@@ -1,6 +1,6 @@
 //! The messages that the model takes, and the effects that it returns.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyEvent, MouseEvent};
 
 use crate::tui::data::{ClientAction, Info, Seek};
 
@@ -8,6 +8,7 @@ use crate::tui::data::{ClientAction, Info, Seek};
 #[derive(Clone, Debug)]
 pub enum Msg {
     Key(KeyEvent),
+    Mouse(MouseEvent),
     Resize(u16, u16),
     /// The facts changed, or time passed.
     Changed,
@@ -29,6 +30,8 @@ pub enum Effect {
     Redraw,
     /// Send a text to the terminal's clipboard.
     Copy(String),
+    /// Use the mouse, or leave it to the terminal.
+    Mouse(bool),
     /// Save the marks with the source.
     SaveMarks,
     /// Make the client send something.

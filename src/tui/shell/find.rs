@@ -37,8 +37,41 @@ fn show_line(model: &mut Model, line: usize) {
     }
 }
 
+/// Opens the prompt. All of the text is unfolded, so that the search goes through it.
+pub(super) fn open(model: &mut Model) {
+    let origin = text(model).at;
+    if help_scroll(model).is_none() {
+        model.screens.get_mut(model.screen).unfold_text();
+    }
+    model.overlays.push(Overlay::Find { input: String::new(), origin, recalled: None });
+}
+
+/// Searches for what is typed, from the line shown before the search.
+pub(super) fn typed(model: &mut Model) {
+    let Some(Overlay::Find { input, origin, .. }) = model.overlays.last().cloned() else { return };
+    show_first(model, origin);
+    start(model, input);
+}
+
+/// Ends the search, and shows the line from before.
+pub(super) fn cancel(model: &mut Model) {
+    let Some(Overlay::Find { origin, .. }) = model.overlays.pop() else { return };
+    model.find = None;
+    show_first(model, origin);
+}
+
+/// Makes a line the first one shown, or selects the line where lines are selected.
+fn show_first(model: &mut Model, line: usize) {
+    show_line(model, line);
+    // Some texts leave a line above the one that is shown.
+    if text(model).at != line {
+        show_line(model, line + 1);
+    }
+}
+
 /// Starts a search at the line shown.
-pub(super) fn start(model: &mut Model, text: String) {
+fn start(model: &mut Model, text: String) {
+    model.common.notice = None;
     model.find = (!text.is_empty()).then_some(Find { text, at: None });
     if model.find.is_some() {
         next(model, true);

@@ -4,6 +4,7 @@ use crate::engine::filter::FilterTime;
 use crate::present::report::type_order;
 use crate::tui::data::{Data, Seek};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::Screen;
 use crate::wire::event::{Seq, Time, TypeUrl};
 
 use super::effect::Effect;
@@ -29,14 +30,25 @@ pub(super) fn next_type(model: &mut Model, data: &dyn Data) {
     }
 }
 
-/// Narrows the scope to the next or previous stream.
+/// Narrows the scope to the next or previous stream. The selected type stays selected.
 pub(super) fn next_stream(model: &mut Model, data: &dyn Data, by: isize) {
-    let scope = &mut model.common.scope;
-    let mut streams: Vec<_> = data.streams().into_iter().map(|stream| stream.stream).collect();
+    let mut streams = data.stream_ids();
     streams.sort_unstable();
-    let at = streams.iter().position(|stream| Some(*stream) == scope.stream);
-    let to = at.map_or(0, |at| at.saturating_add_signed(by)).min(streams.len().saturating_sub(1));
-    scope.stream = streams.get(to).copied();
+    let current = model.common.scope.stream.or(model.common.current_stream);
+    let at = streams.iter().position(|stream| Some(*stream) == current);
+    let to = at.map_or(Some(0), |at| at.checked_add_signed(by));
+    let Some(stream) = to.and_then(|to| streams.get(to)).copied() else {
+        return model.say(if streams.is_empty() { "no stream yet" } else { "no further stream this way" });
+    };
+    if let Some(url) = model.screens.stream.selected.clone() {
+        model.screens.stream.select_type(&url);
+    }
+    if model.screen == ScreenId::Overview {
+        model.screens.overview.select_stream(Some(stream));
+    } else {
+        model.common.scope.stream = Some(stream);
+    }
+    model.say(format!("stream {} of {}: #{}", to.map_or(0, |to| to + 1), streams.len(), stream.0));
 }
 
 /// Goes to `#487`, `14:02:08` or `+30s`: moves the time cursor of a replay, or shows the place on

@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use crate::present::report;
 use crate::tui::common::{Common, Pane, Paused, Scope};
-use crate::tui::data::{Data, Marked, ViewTime};
+use crate::tui::data::{AppliedFilter, Data, Marked, ViewTime};
 use crate::tui::input::context::Context;
 use crate::tui::input::rebind::Keymap;
 use crate::tui::input::screen_id::ScreenId;
@@ -15,7 +15,12 @@ use crate::tui::screens::screen::Screen;
 use crate::tui::widgets::theme::Theme;
 use crate::wire::event::StreamId;
 
+use super::alerts::Alerts;
 use super::overlay::Overlay;
+use super::tour::Tour;
+
+/// Entries that a history remembers.
+const MAX_HISTORY: usize = 50;
 
 /// A search in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,12 +31,14 @@ pub struct Find {
 }
 
 /// A screen to return to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ReturnPoint {
     pub screen: ScreenId,
     pub scope: Scope,
     /// The pane that had the focus.
     pub pane: Pane,
+    /// The filter that was taken off because it hid the place that was opened.
+    pub filter: Option<AppliedFilter>,
 }
 
 #[derive(Clone, Debug)]
@@ -49,8 +56,18 @@ pub struct Model {
     /// The place that the problem chosen last has opened.
     pub problem_place: Option<ReturnPoint>,
     pub marks: BTreeMap<char, Marked>,
-    /// Commands run from the palette, oldest first.
+    /// Lines run from the palette, oldest first.
     pub history: Vec<String>,
+    /// Filters that were applied, oldest first.
+    pub filters: Vec<String>,
+    /// Texts that were searched for, oldest first.
+    pub searches: Vec<String>,
+    /// The tour of the demo, while it is shown.
+    pub tour: Tour,
+    /// Problems that are announced.
+    pub alerts: Alerts,
+    /// The mouse is in use.
+    pub has_mouse: bool,
     /// The moment of `common.problems`.
     pub problems_at: Option<ViewTime>,
 }
@@ -68,6 +85,11 @@ impl Model {
             problem_place: None,
             marks: BTreeMap::new(),
             history: Vec::new(),
+            filters: Vec::new(),
+            searches: Vec::new(),
+            tour: Tour::default(),
+            alerts: Alerts::default(),
+            has_mouse: false,
             problems_at: None,
         }
     }
@@ -91,7 +113,9 @@ impl Model {
 
     /// The screen shown is still searching.
     pub fn is_searching(&self) -> bool {
-        self.active().is_searching() || (self.common.paused.is_none() && self.common.activity.is_counting())
+        self.active().is_searching()
+            || self.overlays.last().is_some_and(Overlay::is_searching)
+            || (self.common.paused.is_none() && self.common.activity.is_counting())
     }
 
     /// The arrows move in a text.
@@ -137,5 +161,17 @@ impl Model {
     /// Pauses the screen, if it is not paused.
     pub fn pause(&mut self, data: &dyn Data) {
         self.common.paused.get_or_insert_with(|| Paused { rows: data.rows(), now: data.now() });
+    }
+}
+
+/// Adds a line to a history, as its newest entry.
+pub(super) fn remember(history: &mut Vec<String>, line: &str) {
+    if line.is_empty() {
+        return;
+    }
+    history.retain(|known| known != line);
+    history.push(line.to_owned());
+    if history.len() > MAX_HISTORY {
+        history.remove(0);
     }
 }

@@ -7,6 +7,22 @@ use crate::tui::data::{AppliedFilter, ClientAction};
 use crate::tui::input::context::Context;
 use crate::wire::event::TypeUrl;
 
+use super::palette_lines::PaletteSearch;
+
+/// What is typed, and what is in force meanwhile.
+#[derive(Clone, Debug)]
+pub struct FilterPrompt {
+    pub input: String,
+    /// The error of the input.
+    pub error: Option<FilterError>,
+    /// What completes the input, or what was meant.
+    pub hint: Option<String>,
+    /// The previous filter, for `Esc`.
+    pub before: Option<AppliedFilter>,
+    /// The index of the recalled entry of the history.
+    pub recalled: Option<usize>,
+}
+
 /// The subject of a prompt for the client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientPrompt {
@@ -26,16 +42,15 @@ pub enum Overlay {
         input: String,
         chosen: usize,
         recalled: Option<usize>,
+        search: Box<PaletteSearch>,
     },
-    Filter {
-        input: String,
-        error: Option<FilterError>,
-        /// The previous filter, for `Esc`.
-        before: Option<AppliedFilter>,
-    },
+    Filter(Box<FilterPrompt>),
     /// A search in a text.
     Find {
         input: String,
+        /// The line shown before the search.
+        origin: usize,
+        recalled: Option<usize>,
     },
     ClientPrompt {
         prompt: ClientPrompt,
@@ -49,7 +64,14 @@ pub enum Overlay {
     },
     /// Asks whether to send these actions.
     ConfirmSend(Vec<ClientAction>),
-    Sort,
+    /// The orders of a list, with the chosen entry.
+    Sort {
+        chosen: usize,
+    },
+    /// The columns of a list, with the chosen entry.
+    Columns {
+        chosen: usize,
+    },
     Copy,
     /// The next key is a letter that sets a mark.
     SetMark,
@@ -62,16 +84,22 @@ impl Overlay {
     /// Text is typed into the overlay.
     pub fn is_prompt(&self) -> bool {
         use Overlay::{ClientPrompt, Filter, Find, Palette, Record};
-        matches!(self, Palette { .. } | Filter { .. } | Find { .. } | ClientPrompt { .. } | Record { .. })
+        matches!(self, Palette { .. } | Filter(_) | Find { .. } | ClientPrompt { .. } | Record { .. })
+    }
+
+    /// Names are searched for the palette.
+    pub fn is_searching(&self) -> bool {
+        matches!(self, Overlay::Palette { search, .. } if search.is_searching())
     }
 
     pub fn context(&self) -> Context {
         match self {
             Overlay::Help { .. } => Context::Help,
             Overlay::Palette { .. } => Context::Palette,
-            Overlay::Filter { .. } => Context::Filter,
+            Overlay::Filter(_) => Context::Filter,
             Overlay::Find { .. } => Context::Find,
-            Overlay::Sort => Context::Sort,
+            Overlay::Sort { .. } => Context::Sort,
+            Overlay::Columns { .. } => Context::Columns,
             Overlay::Copy => Context::Copy,
             Overlay::SetMark | Overlay::GoToMark => Context::Mark,
             Overlay::ClientPrompt { .. } => Context::ClientPrompt,

@@ -1,105 +1,158 @@
-//! The commands that the palette offers for what is typed.
+//! Commands of the palette behind `:`.
 
-use crate::present::logs;
-use crate::tui::input::command::Command;
+use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::screen::Destination;
+use crate::wire::event::TypeUrl;
+use crate::wire::text::type_label;
 
-/// A command of the palette that takes an argument.
-pub(super) struct ArgumentCommand {
-    pub word: &'static str,
-    pub example: &'static str,
-    pub doc: &'static str,
-}
+use super::effect::Effect;
+use super::model::{Model, remember};
+use super::name_search::{NameSearch, Place};
+use super::navigation::{go, open, return_point};
+use super::overlay::Overlay;
+use super::palette_lines::{Candidate, LineTarget};
+use super::{commands, compare, goto};
 
-const fn with(word: &'static str, example: &'static str, doc: &'static str) -> ArgumentCommand {
-    ArgumentCommand { word, example, doc }
-}
+/// Resource names that are searched to the end when a line is run before its search has ended.
+const MAX_NAMES_AT_ONCE: usize = 20_000;
 
-/// The commands that take an argument.
-pub(super) const ARGUMENT_COMMANDS: [ArgumentCommand; 3] = [
-    with("goto", "#487", "go to a message, a time of day (14:02:08), or +30s from the start"),
-    with("filter", "kind:nack", "show only rows that match"),
-    with("diff", "cds/reviews", "show what changed between versions of a resource"),
-];
-
-/// The commands that match `input`, best first: by name, by a word of the explanation, then with
-/// letters left out.
-pub(super) fn candidates(input: &str) -> Vec<Command> {
-    let wanted = input.trim().to_lowercase();
-    let answers = answering_command(input, &wanted);
-    let rank = |command: &Command| {
-        let (name, doc) = (command.name(), command.doc().to_lowercase());
-        if name.starts_with(&wanted) {
-            Some(0)
-        } else if name.contains(&wanted) {
-            Some(1)
-        } else if doc.contains(&wanted) {
-            Some(2)
-        } else if is_subsequence(&wanted, name) {
-            Some(3)
-        } else {
-            (answers == Some(*command)).then_some(4)
-        }
+/// Moves in the list. Up from the first line recalls the history.
+pub(super) fn step(model: &mut Model, by: isize, data: &dyn Data) {
+    let Some(Overlay::Palette { input, chosen, recalled, search }) = model.overlays.last_mut() else {
+        return;
     };
-    let mut found: Vec<(i32, Command)> = Command::ALL
-        .iter()
-        .filter(|command| !is_prompt_only(**command))
-        .filter_map(|command| Some((rank(command)?, *command)))
-        .collect();
-    found.sort_by_key(|(rank, _)| *rank);
-    found.into_iter().map(|(_, command)| command).collect()
-}
-
-/// The command of the screen that answers these words, or that explains this line of a log.
-fn answering_command(line: &str, wanted: &str) -> Option<Command> {
-    let explained = logs::explain(line).into_iter().flat_map(|meaning| meaning.look).find_map(|look| {
-        let number = look.strip_prefix("screen ")?.chars().next()?.to_digit(10)?;
-        ScreenId::ALL.into_iter().find(|screen| u32::from(screen.number()) == number)
-    });
-    explained.or_else(|| ScreenId::answering(wanted)).map(ScreenId::command)
-}
-
-fn is_prompt_only(command: Command) -> bool {
-    use Command::{Accept, Cancel, Complete, Erase, EraseAll, No, Palette, Yes};
-    matches!(command, Accept | Cancel | Complete | Erase | EraseAll | Yes | No | Palette)
-}
-
-fn is_subsequence(wanted: &str, text: &str) -> bool {
-    let mut letters = text.chars();
-    wanted.chars().all(|c| letters.any(|l| l == c))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_commands_by_name_by_word_and_by_letters() {
-        assert_eq!(candidates("nack").first(), Some(&Command::NextNack));
-        assert_eq!(candidates("scover").first(), Some(&Command::Overview));
-        assert!(candidates("lifeline").contains(&Command::Ladder));
-        assert!(candidates("xyzzy").is_empty());
-    }
-
-    #[test]
-    fn finds_the_screen_that_answers_words_of_users() {
-        for (words, command) in [
-            ("stuck in warming", Command::Graph),
-            ("closed: 14", Command::Stream),
-            ("not listed", Command::Subscriptions),
-            ("initial fetch timed out", Command::Subscriptions),
-            ("StreamAggregatedResources gRPC config stream closed: 14, no connection", Command::Stream),
-            ("config rejected", Command::Nack),
-            ("no healthy upstream", Command::Graph),
-        ] {
-            assert_eq!(candidates(words).first(), Some(&command), "{words}");
+    if by < 0 && *chosen == 0 {
+        let at = recalled.unwrap_or(model.history.len());
+        if let Some((at, line)) = at.checked_sub(1).and_then(|at| Some((at, model.history.get(at)?))) {
+            *recalled = Some(at);
+            input.clone_from(line);
+            *chosen = 0;
+            search.start(input, data);
         }
-        assert!(candidates("an unheard of thing").is_empty());
-        assert!(candidates("").len() > 50);
+        return;
     }
+    *chosen = chosen.saturating_add_signed(by).min(search.candidates.len().saturating_sub(1));
+}
 
-    #[test]
-    fn leaves_out_commands_of_prompts() {
-        assert!(!candidates("").contains(&Command::Yes));
+/// Chooses a line.
+pub(super) fn choose(model: &mut Model, at: usize) {
+    if let Some(Overlay::Palette { chosen, .. }) = model.overlays.last_mut() {
+        *chosen = at;
     }
+}
+
+/// The name of the chosen line.
+pub(super) fn chosen_name(model: &Model) -> Option<String> {
+    match model.overlays.last() {
+        Some(Overlay::Palette { chosen, search, .. }) => {
+            search.candidates.get(*chosen).map(|line| line.name.clone())
+        }
+        _ => None,
+    }
+}
+
+/// Runs the line of the palette: a command with an argument, else the chosen line.
+pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
+    let mut searched = 0;
+    if let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.last_mut() {
+        while search.is_searching() && searched < MAX_NAMES_AT_ONCE {
+            searched += NameSearch::NAMES_PER_STEP;
+            search.step(input, chosen, data);
+        }
+    }
+    let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.pop() else { return vec![] };
+    let line = search.candidates.into_iter().nth(chosen);
+    let input = input.trim();
+    let (word, argument) = input.split_once(' ').unwrap_or((input, ""));
+    match (word, line) {
+        ("goto", _) => {
+            remember(&mut model.history, input);
+            return goto::goto(model, data, argument);
+        }
+        ("set", _) if !argument.is_empty() => {
+            remember(&mut model.history, input);
+            return set(model, argument);
+        }
+        ("diff", _) if !argument.is_empty() => compare::diff_named(model, data, argument),
+        ("filter", _) if !argument.is_empty() => set_filter(model, data, argument),
+        (_, Some(Candidate { target: LineTarget::Command(command), .. })) => {
+            remember(&mut model.history, command.name());
+            return commands::run(model, command, data);
+        }
+        (_, Some(Candidate { target: LineTarget::Place(place), name, .. })) => {
+            remember(&mut model.history, &name);
+            return open_place(model, data, place);
+        }
+        (_, None) => {
+            model.say(format!("no command, node, type, resource or rule matches {input}"));
+            return vec![];
+        }
+    }
+    remember(&mut model.history, input);
+    vec![]
+}
+
+fn set_filter(model: &mut Model, data: &dyn Data, text: &str) {
+    match data.read_filter(text) {
+        Ok(filter) => {
+            let text = text.trim().to_owned();
+            model.common.filter = Some(AppliedFilter { text, filter });
+        }
+        Err(why) => model.say(format!("not a filter: {why}")),
+    }
+}
+
+/// Changes a setting of the screens.
+fn set(model: &mut Model, argument: &str) -> Vec<Effect> {
+    let words: Vec<&str> = argument.split_whitespace().collect();
+    match words.as_slice() {
+        ["mouse", "on"] => vec![Effect::Mouse(true)],
+        ["mouse", "off"] => vec![Effect::Mouse(false)],
+        _ => {
+            model.say(format!("unknown setting {argument}; type set mouse on, or set mouse off"));
+            vec![]
+        }
+    }
+}
+
+/// Goes to a place that was found by its name.
+fn open_place(model: &mut Model, data: &dyn Data, place: Place) -> Vec<Effect> {
+    let from = return_point(model);
+    match place {
+        Place::Node { stream, .. } => open(model, Destination::Stream { stream, type_url: None }, from, data),
+        Place::Resource { stream, type_url, name } => {
+            // A filter could hide the resource.
+            model.common.filter = None;
+            open(model, Destination::Resource { stream, type_url, name }, from, data);
+        }
+        Place::Type { stream, type_url } => {
+            model.common.scope.type_url = None;
+            model.common.scope.stream = Some(stream);
+            model.screens.resources.go_to(&type_url, None);
+            go(model, ScreenId::Resources, data);
+            model.say(format!("{} of stream #{}", type_label(type_url.as_str()), stream.0));
+        }
+        Place::Rule(id) => filtered(model, data, ScreenId::Lint, &format!("rule:{id}")),
+        Place::State(state) => filtered(model, data, ScreenId::Overview, &format!("state:{}", state.word())),
+        Place::Field { type_url, path } => {
+            let stream = model.common.current_stream.or(model.common.scope.stream);
+            filtered(model, data, ScreenId::Resources, &format!("has:{path}"));
+            model.common.scope.stream = stream.or(model.common.scope.stream);
+            model.screens.resources.go_to(&TypeUrl::from(type_url.as_str()), None);
+        }
+        Place::Session(name) => {
+            let line = format!("xdscope replay {name}");
+            model.say(format!("to open it: {line}"));
+            return vec![Effect::Copy(line)];
+        }
+    }
+    vec![]
+}
+
+/// Opens a screen with a filter, over all streams and types.
+fn filtered(model: &mut Model, data: &dyn Data, screen: ScreenId, filter: &str) {
+    go(model, screen, data);
+    model.common.scope = Default::default();
+    set_filter(model, data, filter);
 }

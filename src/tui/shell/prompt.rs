@@ -1,18 +1,15 @@
-//! Prompts: the palette, and the filter, which is checked while it is typed.
+//! Prompts: what is typed is checked and searched for with each character.
 
-use crate::tui::data::{AppliedFilter, Data};
+use crate::tui::data::Data;
 use crate::tui::input::command::Command;
 
 use super::effect::Effect;
-use super::model::Model;
+use super::model::{Model, remember};
 use super::overlay::Overlay;
-use super::palette::candidates;
-use super::{client_action, commands, compare, find, goto};
+use super::{client_action, filter_prompt, find, palette};
 
 /// Bytes of the input of a prompt.
 const MAX_INPUT_BYTES: usize = 1000;
-/// Commands that the history remembers.
-const MAX_HISTORY: usize = 50;
 
 /// Adds a character to the input.
 pub(super) fn type_char(model: &mut Model, c: char, data: &dyn Data) {
@@ -26,10 +23,10 @@ pub(super) fn type_char(model: &mut Model, c: char, data: &dyn Data) {
 
 fn input(model: &mut Model) -> Option<&mut String> {
     match model.overlays.last_mut() {
+        Some(Overlay::Filter(prompt)) => Some(&mut prompt.input),
         Some(
             Overlay::Palette { input, .. }
-            | Overlay::Filter { input, .. }
-            | Overlay::Find { input }
+            | Overlay::Find { input, .. }
             | Overlay::Record { input }
             | Overlay::ClientPrompt { input, .. },
         ) => Some(input),
@@ -37,19 +34,16 @@ fn input(model: &mut Model) -> Option<&mut String> {
     }
 }
 
-/// Checks the input again. While a filter is wrong, the last good one stays in force.
+/// Checks the input again, and searches for it.
 fn check(model: &mut Model, data: &dyn Data) {
     match model.overlays.last_mut() {
         Some(Overlay::ClientPrompt { error, .. }) => *error = None,
-        Some(Overlay::Palette { chosen, .. }) => *chosen = 0,
-        Some(Overlay::Filter { input, error, .. }) => match data.read_filter(input) {
-            Ok(filter) => {
-                *error = None;
-                let text = input.trim().to_owned();
-                model.common.filter = (!text.is_empty()).then_some(AppliedFilter { text, filter });
-            }
-            Err(why) => *error = Some(why),
-        },
+        Some(Overlay::Palette { input, chosen, search, .. }) => {
+            *chosen = 0;
+            search.start(input, data);
+        }
+        Some(Overlay::Filter(_)) => filter_prompt::check(model, data),
+        Some(Overlay::Find { .. }) => find::typed(model),
         _ => {}
     }
 }
@@ -57,11 +51,11 @@ fn check(model: &mut Model, data: &dyn Data) {
 /// Runs a command of a prompt.
 pub(super) fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Effect> {
     match command {
-        Command::Cancel => {
-            if let Some(Overlay::Filter { before, .. }) = model.overlays.pop() {
-                model.common.filter = before;
-            }
-        }
+        Command::Cancel => match model.overlays.last() {
+            Some(Overlay::Filter(_)) => filter_prompt::cancel(model),
+            Some(Overlay::Find { .. }) => find::cancel(model),
+            _ => drop(model.overlays.pop()),
+        },
         Command::Erase => {
             let empty = input(model).is_none_or(|input| input.pop().is_none());
             if empty {
@@ -75,12 +69,15 @@ pub(super) fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<
             }
             check(model, data);
         }
-        Command::Up => choose(model, -1),
-        Command::Down => choose(model, 1),
+        Command::Up => step(model, -1, data),
+        Command::Down => step(model, 1, data),
+        Command::Complete if matches!(model.overlays.last(), Some(Overlay::Filter(_))) => {
+            filter_prompt::complete(model, data);
+        }
         Command::Complete => {
-            let name = chosen(model).map(Command::name);
+            let name = palette::chosen_name(model);
             if let (Some(name), Some(input)) = (name, input(model)) {
-                name.clone_into(input);
+                *input = name;
             }
             check(model, data);
         }
@@ -90,11 +87,38 @@ pub(super) fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<
     vec![]
 }
 
+/// Moves in the list or in the history of a prompt.
+fn step(model: &mut Model, by: isize, data: &dyn Data) {
+    match model.overlays.last() {
+        Some(Overlay::Filter(_)) => filter_prompt::recall(model, by, data),
+        Some(Overlay::Find { .. }) => recall_search(model, by),
+        Some(Overlay::Palette { .. }) => palette::step(model, by, data),
+        _ => {}
+    }
+}
+
+/// Recalls an older or a newer search.
+fn recall_search(model: &mut Model, by: isize) {
+    let Some(Overlay::Find { input, recalled, .. }) = model.overlays.last_mut() else { return };
+    let at = recalled.unwrap_or(model.searches.len()).checked_add_signed(by);
+    match at.and_then(|at| model.searches.get(at)) {
+        Some(text) => {
+            input.clone_from(text);
+            *recalled = at;
+        }
+        None if by > 0 => {
+            input.clear();
+            *recalled = None;
+        }
+        None => return model.say("no older search"),
+    }
+    find::typed(model);
+}
+
 fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     match model.overlays.last() {
-        Some(Overlay::Filter { error: Some(error), .. }) => {
-            let why = format!("not a filter: {error}; Esc returns to the one before");
-            model.say(why);
+        Some(Overlay::Filter(_)) => {
+            filter_prompt::accept(model, data);
             vec![]
         }
         Some(Overlay::ClientPrompt { .. }) => {
@@ -106,75 +130,22 @@ fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
             model.overlays.pop();
             if name.is_empty() { vec![] } else { vec![Effect::Record(Some(name))] }
         }
-        Some(Overlay::Find { input }) => {
+        Some(Overlay::Find { input, .. }) => {
             let text = input.clone();
-            model.overlays.pop();
-            find::start(model, text);
+            if text.is_empty() {
+                find::cancel(model);
+            } else {
+                // Says again which match is shown.
+                find::typed(model);
+                model.overlays.pop();
+                remember(&mut model.searches, &text);
+            }
             vec![]
         }
-        Some(Overlay::Palette { .. }) => run_palette(model, data),
+        Some(Overlay::Palette { .. }) => palette::accept(model, data),
         _ => {
             model.overlays.pop();
             vec![]
         }
-    }
-}
-
-/// Runs the line of the palette: a command with an argument, else the selected command.
-fn run_palette(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
-    let command = chosen(model);
-    let Some(Overlay::Palette { input, .. }) = model.overlays.pop() else { return vec![] };
-    let input = input.trim();
-    let (word, argument) = input.split_once(' ').unwrap_or((input, ""));
-    match (word, command) {
-        ("goto", _) => {
-            remember(model, input);
-            return goto::goto(model, data, argument);
-        }
-        ("diff", _) if !argument.is_empty() => compare::diff_named(model, data, argument),
-        ("filter", _) if !argument.is_empty() => match data.read_filter(argument) {
-            Ok(filter) => {
-                let text = argument.trim().to_owned();
-                model.common.filter = Some(AppliedFilter { text, filter });
-            }
-            Err(why) => model.say(format!("not a filter: {why}")),
-        },
-        (_, Some(command)) => {
-            remember(model, command.name());
-            return commands::run(model, command, data);
-        }
-        (_, None) => model.say(format!("unknown command {input}")),
-    }
-    remember(model, input);
-    vec![]
-}
-
-fn remember(model: &mut Model, line: &str) {
-    model.history.retain(|known| known != line);
-    model.history.push(line.to_owned());
-    if model.history.len() > MAX_HISTORY {
-        model.history.remove(0);
-    }
-}
-
-/// Moves in the list of commands. Up from the first one recalls the history.
-fn choose(model: &mut Model, by: isize) {
-    let Some(Overlay::Palette { input, chosen, recalled }) = model.overlays.last_mut() else { return };
-    let found = candidates(input).len();
-    if by < 0 && *chosen == 0 {
-        let at = recalled.unwrap_or(model.history.len());
-        if let Some(line) = at.checked_sub(1).and_then(|at| Some((at, model.history.get(at)?))) {
-            *recalled = Some(line.0);
-            input.clone_from(line.1);
-        }
-        return;
-    }
-    *chosen = chosen.saturating_add_signed(by).min(found.saturating_sub(1));
-}
-
-fn chosen(model: &Model) -> Option<Command> {
-    match model.overlays.last() {
-        Some(Overlay::Palette { input, chosen, .. }) => candidates(input).get(*chosen).copied(),
-        _ => None,
     }
 }

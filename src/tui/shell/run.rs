@@ -16,6 +16,7 @@ use crate::tui::widgets::theme::Theme;
 use crate::wire::event::Seq;
 use crate::wire::text;
 
+use super::alerts::{self, Notify};
 use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
 use super::effect::{Effect, Msg};
 use super::model::Model;
@@ -30,6 +31,9 @@ use super::wake::{WakeReader, wake_pair};
 const MIN_WAIT: Duration = Duration::from_millis(1);
 /// The longest wait where keys do not come from stdin: nothing else ends that wait.
 const MAX_KEY_WAIT: Duration = Duration::from_millis(33);
+/// How to select text while the mouse is in use.
+const MOUSE_ON_NOTICE: &str =
+    "mouse on: Shift and drag selects text (Option in iTerm2, Fn in Terminal); :set mouse off ends it";
 /// Keys taken in before a frame is drawn.
 const MAX_KEYS_PER_FRAME: usize = 256;
 
@@ -41,6 +45,10 @@ pub struct Options {
     pub screen: ScreenId,
     /// At most five frames a second.
     pub slow_link: bool,
+    /// Use the mouse.
+    pub mouse: bool,
+    /// How to announce a new problem.
+    pub notify: Option<Notify>,
     /// The multiplexer around this program, for the clipboard.
     pub multiplexer: Option<Multiplexer>,
     /// Signals and notices: SIGTERM and SIGHUP as [`Msg::Stop`], SIGTSTP as [`Msg::Suspend`],
@@ -60,6 +68,9 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
     model.screen = options.screen;
     model.keys = options.keys;
     model.marks = feed.marks();
+    if options.mouse {
+        use_mouse(&terminal, &mut model, true)?;
+    }
     let out = BufWriter::with_capacity(1 << 16, io::stdout());
     let mut screens = Screens::new(model, out, options.slow_link);
     let (waker, changes) = wake_pair()?;
@@ -83,6 +94,9 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
         }
         let effects = screens.turn(feed, messages);
         let Screens { model, painter, .. } = &mut screens;
+        if let Some((words, notify)) = model.alerts.take().zip(options.notify) {
+            painter.send(&alerts::sequence(notify, &words, options.multiplexer))?;
+        }
         for effect in effects {
             match effect {
                 Effect::Quit => return Ok(()),
@@ -92,6 +106,7 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                     model.common.size = size()?;
                 }
                 Effect::Redraw => painter.forget(),
+                Effect::Mouse(is_on) => use_mouse(&terminal, model, is_on)?,
                 Effect::SaveMarks => save_marks(feed, model),
                 Effect::Replay(seek) => replay(feed, model, seek),
                 Effect::SendAction(action) => {
@@ -119,6 +134,14 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
 /// Columns and rows of the terminal on stdout, where there is one.
 pub fn terminal_size() -> Option<(u16, u16)> {
     size().ok()
+}
+
+/// Uses the mouse, or leaves it to the terminal, and says how to select text.
+fn use_mouse(terminal: &Terminal, model: &mut Model, is_on: bool) -> io::Result<()> {
+    terminal.use_mouse(is_on)?;
+    model.has_mouse = is_on;
+    model.say(if is_on { MOUSE_ON_NOTICE } else { "mouse off: drag selects text" });
+    Ok(())
 }
 
 /// Saves the marks.
@@ -180,6 +203,7 @@ impl Input {
                 Event::Key(key) if key.kind != KeyEventKind::Release => messages.push(Msg::Key(key)),
                 Event::Resize(width, height) => messages.push(Msg::Resize(width, height)),
                 Event::Paste(text) => messages.push(Msg::Paste(text)),
+                Event::Mouse(event) => messages.push(Msg::Mouse(event)),
                 _ => {}
             }
         }

@@ -12,9 +12,15 @@ use crate::wire::event::Variant;
 
 use super::model::Model;
 use super::overlay::Overlay;
+use super::tour;
 
 /// Continues the search of the screen that is shown. Returns whether rows are left.
 pub fn search(model: &mut Model, data: &dyn Data) -> bool {
+    if let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.last_mut()
+        && search.is_searching()
+    {
+        return search.step(input, chosen, data);
+    }
     let is_left = model.screens.get_mut(model.screen).search(&mut model.common, data);
     count_activity(model, data) || is_left
 }
@@ -54,6 +60,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
 
 /// Updates the shared state, and the screen that is shown.
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
+    tour::make_room(model);
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();
     let has_key = model.common.refresh.has_key;
@@ -76,6 +83,9 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
         if !table.is_fresh_enough(model.problems_at, moment, model.common.refresh) {
             model.problems_at = moment;
             model.common.set_problems(data.problems());
+            if model.common.info.bar.is_none() {
+                model.alerts.update(&model.common);
+            }
             model.common.marks = data.client_marks();
             if model.common.problem_count() == 0 {
                 model.common.census = census(model, data);
@@ -95,4 +105,5 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     if model.screen != ScreenId::Overview {
         model.screens.get_mut(model.screen).settle(&mut model.common, data, &layout);
     }
+    tour::settle(model, data);
 }

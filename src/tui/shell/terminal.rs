@@ -19,6 +19,12 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Wakes the event loop after a panic on another thread.
 static WAKER: Mutex<Option<Waker>> = Mutex::new(None);
 static HOOK: Once = Once::new();
+/// The mouse is reported to the program.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+
+/// Asks for presses of buttons and the wheel, with positions of any size: not for movements.
+const MOUSE_ON: &str = "\x1b[?1000h\x1b[?1006h";
+const MOUSE_OFF: &str = "\x1b[?1006l\x1b[?1000l";
 
 /// The terminal, taken over until dropped.
 #[derive(Debug)]
@@ -52,6 +58,14 @@ impl Terminal {
         !TAKEN.load(Ordering::SeqCst)
     }
 
+    /// Uses the mouse, or leaves it to the terminal.
+    pub(super) fn use_mouse(&self, is_on: bool) -> io::Result<()> {
+        MOUSE.store(is_on, Ordering::SeqCst);
+        let mut out = io::stdout();
+        out.write_all(if is_on { MOUSE_ON } else { MOUSE_OFF }.as_bytes())?;
+        out.flush()
+    }
+
     /// Restores the terminal and suspends the process until it is continued. Without job control,
     /// returns at once.
     pub(super) fn suspend(&self) -> io::Result<()> {
@@ -70,7 +84,11 @@ impl Drop for Terminal {
 
 fn enter() -> io::Result<()> {
     enable_raw_mode()?;
-    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)
+    execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+    if MOUSE.load(Ordering::SeqCst) {
+        io::stdout().write_all(MOUSE_ON.as_bytes())?;
+    }
+    io::stdout().flush()
 }
 
 /// Undoes [`enter`]. Does nothing the second time.
@@ -80,6 +98,9 @@ fn restore() {
     }
     let mut out = io::stdout();
     // Ignore errors: a terminal that is gone cannot be restored.
+    if MOUSE.load(Ordering::SeqCst) {
+        let _ = out.write_all(MOUSE_OFF.as_bytes());
+    }
     let _ = queue!(out, EndSynchronizedUpdate, DisableBracketedPaste, LeaveAlternateScreen, Show);
     let _ = out.flush();
     let _ = disable_raw_mode();

@@ -94,7 +94,9 @@ impl<W: Write> Screens<W> {
 
     /// Handles messages and changed facts. Returns the actions for the event loop.
     pub fn turn(&mut self, feed: &dyn Feed, mut messages: Vec<Msg>) -> Vec<Effect> {
-        self.has_key |= messages.iter().any(|m| matches!(m, Msg::Key(_) | Msg::Resize(..) | Msg::Paste(_)));
+        self.has_key |= messages
+            .iter()
+            .any(|m| matches!(m, Msg::Key(_) | Msg::Mouse(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
         let is_changed = self.revision != Some(now);
         if is_changed && self.model.common.paused.is_none() && is_over(self.painted, self.frame) {

@@ -10,7 +10,7 @@ use super::effect::{Effect, Msg};
 use super::model::Model;
 use super::overlay::Overlay;
 use super::settle::settle;
-use super::{commands, prompt, replay};
+use super::{columns, commands, mouse, prompt, replay};
 
 /// Takes in a message. The model is ready to be drawn afterwards.
 pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
@@ -20,7 +20,8 @@ pub fn update(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
 /// Takes in messages that arrived together.
 pub(crate) fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data) -> Vec<Effect> {
     let mut effects = Vec::new();
-    model.common.refresh.has_key = messages.iter().any(|message| matches!(message, Msg::Key(_)));
+    model.common.refresh.has_key =
+        messages.iter().any(|message| matches!(message, Msg::Key(_) | Msg::Mouse(_)));
     let mut messages = messages.into_iter().peekable();
     while let Some(message) = messages.next() {
         effects.extend(take_in(model, message, data));
@@ -36,6 +37,7 @@ pub(crate) fn update_all(model: &mut Model, messages: Vec<Msg>, data: &dyn Data)
 fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
     match msg {
         Msg::Key(key) => press(model, key, data),
+        Msg::Mouse(event) => mouse::take_in(model, event, data),
         Msg::Resize(width, height) => {
             model.common.size = (width, height);
             // Also at the old size: the terminal may have moved its lines meanwhile.
@@ -44,7 +46,13 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         Msg::Changed => vec![],
         Msg::Info(info) => {
             if info.notice.is_some() && info.notice != model.common.info.notice {
-                model.common.notice.clone_from(&info.notice);
+                // What was said before the first facts came is kept.
+                let is_first = model.common.info.source.is_empty();
+                let before = model.common.notice.take().filter(|_| is_first);
+                model.common.notice = match (before, info.notice.clone()) {
+                    (Some(before), Some(notice)) => Some(format!("{notice}; {before}")),
+                    (_, notice) => notice,
+                };
             }
             let turn = |info: &Info| info.bar.as_ref().map(|bar| (bar.turn, bar.rewound));
             if turn(&info) != turn(&model.common.info) {
@@ -101,7 +109,17 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
             }
         }
         // An unknown key after a prefix drops the prefix.
-        (None, Some(Overlay::Copy | Overlay::Sort)) => {
+        (None, Some(Overlay::Sort { .. } | Overlay::Columns { .. })) => {
+            let number = match key.code {
+                KeyCode::Char(c) => c.to_digit(10),
+                _ => None,
+            };
+            if !number.is_some_and(|number| columns::accept_number(model, number)) {
+                model.overlays.pop();
+            }
+            vec![]
+        }
+        (None, Some(Overlay::Copy)) => {
             model.overlays.pop();
             vec![]
         }

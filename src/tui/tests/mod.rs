@@ -3,7 +3,7 @@
 pub mod script;
 pub mod story;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::buffer::Buffer;
 
@@ -57,6 +57,11 @@ pub fn keys(typed: &str) -> Vec<KeyEvent> {
                 "back" => KeyCode::Backspace,
                 "end" => KeyCode::End,
                 "home" => KeyCode::Home,
+                "pgdn" => KeyCode::PageDown,
+                "pgup" => KeyCode::PageUp,
+                "backtab" => KeyCode::BackTab,
+                "caret" => KeyCode::Char('^'),
+                "lt" => KeyCode::Char('<'),
                 other => panic!("no key {other}"),
             };
             (KeyEvent::new(code, KeyModifiers::NONE), end + 1)
@@ -80,6 +85,26 @@ pub fn type_keys(model: &mut Model, data: &dyn Data, typed: &str) -> Vec<Effect>
         update(model, Msg::Changed, data);
     }
     effects
+}
+
+/// Clicks at a position, or turns the wheel there.
+pub fn mouse(model: &mut Model, data: &dyn Data, kind: MouseEventKind, (x, y): (u16, u16)) -> Vec<Effect> {
+    let event = MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE };
+    let effects = update(model, Msg::Mouse(event), data);
+    while search(model, data) {}
+    update(model, Msg::Changed, data);
+    effects
+}
+
+/// Clicks on the first occurrence of a text on the screen.
+pub fn click(model: &mut Model, data: &dyn Data, text: &str) -> Vec<Effect> {
+    let shown = drawn_text(model);
+    let found =
+        shown.lines().enumerate().find_map(|(y, line)| Some((line.find(text).map(|at| &line[..at])?, y)));
+    let (before, y) = found.unwrap_or_else(|| panic!("no {text} in\n{shown}"));
+    let x = u16::try_from(crate::wire::text::width(before)).expect("a column");
+    let y = u16::try_from(y).expect("a row");
+    mouse(model, data, MouseEventKind::Down(MouseButton::Left), (x, y))
 }
 
 /// Types into a model without finishing a search.

@@ -3,7 +3,7 @@
 use crate::present::report::Role;
 use crate::wire::text::{self, size, wrap};
 
-use super::canvas::{StyledLine, span};
+use super::canvas::{Span, StyledLine, span};
 
 /// Bytes of one text that are laid out. A peer may send megabytes.
 const MAX_TEXT_BYTES: usize = 1 << 16;
@@ -35,6 +35,11 @@ pub(crate) fn field(label: &str, value: &str, role: Role, width: usize) -> Vec<S
 /// The texts of styled lines.
 pub(crate) fn plain_lines(lines: Vec<StyledLine>) -> Vec<String> {
     lines.into_iter().map(|line| line.into_iter().map(|span| span.text).collect()).collect()
+}
+
+/// The texts of the cells of a row.
+pub(crate) fn texts(cells: &[Span]) -> Vec<String> {
+    cells.iter().map(|cell| cell.text.trim().to_owned()).collect()
 }
 
 /// The cells of a row as one line of text, uncut.

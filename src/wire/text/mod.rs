@@ -6,6 +6,7 @@
 mod cut;
 mod hex;
 mod name;
+pub mod near;
 mod safe;
 mod time;
 mod unit;

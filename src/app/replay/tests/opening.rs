@@ -37,7 +37,7 @@ fn shows_progress_until_the_source_is_open() {
     let text = shown(&model);
     assert!(text.contains("replay session.xdsrec · 25% read") && text.contains("[3 Timeline]"), "{text}");
     assert!(feed.replay(None, Seek::Start).is_err_and(|why| why.to_string().contains("not open yet")));
-    for keys in [" ", ",", "}"] {
+    for keys in [" ", ",", "\x05"] {
         typed(&feed, &mut model, keys);
         assert!(model.common.paused.is_none(), "{keys:?} stops the screens before there is a source");
     }

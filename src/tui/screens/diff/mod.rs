@@ -10,18 +10,20 @@ mod summary;
 mod tests;
 mod view;
 
+use std::sync::Arc;
+
 use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
 use crate::engine::diff::Change;
-use crate::tui::common::Common;
+use crate::tui::common::{Common, Pane};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::{plain_lines, shell_word};
-use crate::wire::event::Kind;
+use crate::wire::event::{Kind, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, plural};
 
 pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};
@@ -44,6 +46,9 @@ impl Screen for DiffScreen {
     }
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
+        if std::mem::take(&mut self.chooses_entry) {
+            self.choose_entry(data, common.rows(data));
+        }
         self.follow(data, common.rows(data));
         self.compare(data, self.has_columns(common));
         self.name_nodes(data);
@@ -81,6 +86,23 @@ impl Screen for DiffScreen {
         format!("{order} {} compared with {}", common.theme.glyphs().dot, self.base.word())
     }
 
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let (top, detail) = self.areas(common, layout);
+        if detail.contains(at) {
+            common.pane = Pane::Second;
+        }
+        if !top.contains(at) {
+            return None;
+        }
+        common.pane = Pane::Main;
+        let row = self.top + usize::from(at.y.checked_sub(top.y + 1)?);
+        let entries = self.push.as_ref().map_or(0, |push| push.entries.len());
+        (selects && row < entries).then_some(())?;
+        let is_same = std::mem::replace(&mut self.chosen, row) == row;
+        self.chooses_entry |= !is_same;
+        Some(is_same)
+    }
+
     fn forget(&mut self) {
         self.is_stale = true;
     }
@@ -108,6 +130,11 @@ impl Screen for DiffScreen {
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
         Some(self.target.as_ref()?.name.to_string())
+    }
+
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        let target = self.target.as_ref()?;
+        Some((target.stream, target.type_url.clone(), target.name.clone()))
     }
 
     fn copy_path(&self) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::engine::diff::PushDiff;
-use crate::engine::store::ClientMarks;
+use crate::engine::store::{ClientMarks, MessageFact};
 use crate::present::report;
 use crate::tui::common::Common;
 use crate::tui::data::Data;
@@ -97,10 +97,16 @@ impl DiffScreen {
     fn open_newest(&mut self, common: &Common, data: &dyn Data) -> bool {
         let rows = common.rows(data);
         let facts = (rows.saturating_sub(MAX_SEARCHED_ROWS)..rows).rev().filter_map(|row| data.row(row));
-        let newest = facts.filter(|fact| fact.dir == Some(Dir::Resp)).find(|fact| {
-            let has_changes = !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty();
-            has_changes && common.current_stream.is_none_or(|stream| stream == fact.stream)
-        });
+        let mut facts = facts
+            .filter(|fact| fact.dir == Some(Dir::Resp))
+            .filter(|fact| !fact.added.is_empty() || !fact.changed.is_empty() || !fact.removed.is_empty());
+        let newest = facts.next();
+        let is_current = |fact: &MessageFact| common.current_stream.is_none_or(|of| of == fact.stream);
+        // A stream without a change: that of another stream is better than nothing.
+        let newest = match newest {
+            Some(newest) if !is_current(&newest) => Some(facts.find(is_current).unwrap_or(newest)),
+            newest => newest,
+        };
         newest.and_then(|fact| fact.n).is_some_and(|n| self.open_push(common, data, n, None))
     }
 

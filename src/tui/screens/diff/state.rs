@@ -93,6 +93,8 @@ pub struct DiffScreen {
     pub push: Option<PushDiff>,
     /// The selected entry of the push.
     pub chosen: usize,
+    /// The entry was chosen with the mouse, and is not compared yet.
+    pub(super) chooses_entry: bool,
     /// The first entry on the screen.
     pub top: usize,
     /// The number of changed fields of entries that were on the screen; `None` for large contents.

@@ -5,6 +5,8 @@ mod state;
 mod tests;
 mod view;
 
+use std::sync::Arc;
+
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::graph::{self, GraphNode, NodeId, NodeState, TreeRowKind};
@@ -16,7 +18,7 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::plain_row;
-use crate::wire::event::{Kind, Seq};
+use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 use crate::wire::text::plural;
 
 pub(crate) use state::GraphScreen;
@@ -82,9 +84,11 @@ impl GraphScreen {
     fn toggle_problems_only(&mut self, common: &mut Common) {
         self.view.problems = !self.view.problems;
         self.lay_out();
-        if self.rows.is_empty() {
-            common.say("every resource is ready; p shows all again");
-        }
+        common.say(match (self.view.problems, self.rows.is_empty()) {
+            (true, true) => "every resource is ready; p shows all again",
+            (true, false) => "only branches that are not ready; p shows all again",
+            (false, _) => "all branches",
+        });
     }
 }
 
@@ -141,6 +145,7 @@ impl Screen for GraphScreen {
         let streams = graph::streams_of(store, stream);
         let refresh = Refresh { is_live: common.info.bar.is_none(), is_paused: common.paused.is_some() };
         self.refresh(store, &streams, refresh);
+        self.select_wanted();
         if self.position().is_none() {
             let at = self.rows.iter().position(|row| self.has_problem(row)).unwrap_or(0);
             self.select(at);
@@ -170,6 +175,14 @@ impl Screen for GraphScreen {
         "what the client should have at this moment, from messages seen on its streams".to_owned()
     }
 
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let tree = areas(common, layout).0;
+        let row = self.top + usize::from(at.y.checked_sub(tree.y + 1).filter(|_| tree.contains(at))?);
+        let before = self.position();
+        (selects && row < self.rows.len()).then(|| self.select(row))?;
+        Some(before == Some(row))
+    }
+
     fn search(&mut self, _common: &mut Common, data: &dyn Data) -> bool {
         let Some((store, schema)) = data.source() else { return false };
         self.step(store, schema);
@@ -190,6 +203,11 @@ impl Screen for GraphScreen {
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         Some(plain_row(&view::graph_row(self, common, self.row()?)))
+    }
+
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        let (_, node) = self.node()?;
+        Some((node.stream?, node.type_url.clone()?, node.name.clone()))
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {

@@ -1,6 +1,8 @@
 //! The state of Graph: the graph, the next graph while it is built, and the rows.
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
 use crate::engine::graph::{
     self, Graph, GraphBuilder, GraphNode, NodeId, References, TreeRow, TreeRowKind, TreeView,
@@ -14,6 +16,8 @@ use crate::wire::event::{Kind, Seq, StreamId, Time};
 const CONTENTS_PER_STEP: usize = 32;
 /// Nodes that are built, or dropped, in one step. Smaller graphs are built at once.
 const NODES_PER_STEP: usize = 1024;
+/// Resources that a filter lists.
+const MAX_MATCHES: usize = 10_000;
 /// The graph is built again at most once a second for each of this many nodes.
 const NODES_PER_SECOND: usize = 20_000;
 
@@ -40,6 +44,8 @@ pub struct GraphScreen {
     pub rows: Vec<TreeRow>,
     /// The key of the selected row.
     pub(super) selected: Option<u64>,
+    /// The resource to select once the graph is built.
+    pub(super) wanted: Option<(Kind, Arc<str>)>,
     /// The last index of the selected row.
     pub(super) at: usize,
     pub top: usize,
@@ -52,6 +58,25 @@ pub struct GraphScreen {
 }
 
 impl GraphScreen {
+    /// Selects a resource once the graph is built.
+    pub fn reveal(&mut self, kind: Kind, name: &Arc<str>) {
+        self.wanted = Some((kind, name.clone()));
+    }
+
+    /// Selects the resource that was asked for.
+    pub(super) fn select_wanted(&mut self) {
+        if self.key.is_none() {
+            return;
+        }
+        let Some((kind, name)) = self.wanted.take() else { return };
+        let wanted = self.graph.find(kind, &name);
+        let is_wanted =
+            |row: &TreeRow| matches!(row.what, TreeRowKind::Node { id, .. } if Some(id) == wanted);
+        if let Some(at) = self.rows.iter().position(is_wanted) {
+            self.select(at);
+        }
+    }
+
     /// References are still looked up.
     pub fn is_reading(&self) -> bool {
         self.read < self.graph.unread.len()
@@ -124,7 +149,7 @@ impl GraphScreen {
         if !self.view.toggled.remove(&key) {
             self.view.toggled.insert(key);
         }
-        self.rows = self.graph.rows(&self.view);
+        self.lay_out();
         true
     }
 
@@ -143,27 +168,20 @@ impl GraphScreen {
         self.lay_out();
     }
 
-    /// Makes the rows for view and filter.
+    /// Makes the rows for view and filter. A filter lists all resources that match, folded or not.
     pub(super) fn lay_out(&mut self) {
-        self.rows = self.graph.rows(&self.view);
-        if let Some(text) = self.filter.as_ref().map(|text| text.to_lowercase()) {
-            let words: Vec<&str> = text.split_whitespace().collect();
-            let graph = &self.graph;
-            self.rows.retain(|row| match row.what {
-                TreeRowKind::Node { id, .. } => graph.get(id).is_some_and(|node| {
-                    let line = format!(
-                        "type:{} {} name:{} state:{}",
-                        node.kind.word(),
-                        node.kind.label(),
-                        node.name,
-                        node.state.word()
-                    );
-                    let line = line.to_lowercase();
-                    words.iter().all(|word| line.contains(word))
-                }),
-                _ => false,
-            });
-        }
+        let Some(text) = self.filter.as_ref().map(|text| text.to_lowercase()) else {
+            self.rows = self.graph.rows(&self.view);
+            return;
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let matching = self.graph.nodes.iter().enumerate().filter(|(_, node)| matches(node, &words));
+        let row = |id: NodeId| TreeRow {
+            key: self.graph.get(id).map_or(0, row_key),
+            follows: Vec::new(),
+            what: TreeRowKind::Node { id, open: None },
+        };
+        self.rows = matching.map(|(id, _)| row(id)).take(MAX_MATCHES).collect();
     }
 
     /// Builds more, looks up more references, or drops more of the previous graph.
@@ -229,6 +247,27 @@ impl GraphScreen {
             _ => false,
         }
     }
+}
+
+/// The key of a resource that a filter lists.
+fn row_key(node: &GraphNode) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (node.kind, &node.name).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether all words are in a resource: `type:cds`, `name:reviews`, `state:nack`, or a part of them.
+fn matches(node: &GraphNode, words: &[&str]) -> bool {
+    let is_in = |text: &str, word: &str| {
+        let (text, word) = (text.as_bytes(), word.as_bytes());
+        text.windows(word.len().max(1)).any(|part| part.eq_ignore_ascii_case(word))
+    };
+    words.iter().all(|word| match word.split_once(':') {
+        Some(("type", kind)) => node.kind.word() == kind,
+        Some(("name", name)) => is_in(&node.name, name.trim_end_matches('*')),
+        Some(("state", state)) => is_in(node.state.word(), state),
+        _ => is_in(&node.name, word) || is_in(node.kind.label(), word) || is_in(node.state.word(), word),
+    })
 }
 
 /// The state of the source that decides whether the graph is built again.

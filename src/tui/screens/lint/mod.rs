@@ -13,15 +13,16 @@ use crate::engine::lint::{Finding, Severity};
 use crate::engine::problems::{findings_about, merged};
 use crate::engine::store::ClientMarks;
 use crate::present::report;
-use crate::tui::common::{Common, Scope, Sort};
+use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_rows};
 use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, ScreenText, movement};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::StreamId;
 
 #[derive(Clone, Debug, Default)]
@@ -129,6 +130,13 @@ impl LintScreen {
         rows.retain(|(at, _)| !hidden.contains(at));
     }
 
+    /// Returns a finding with those that are folded into it.
+    fn of_group(&self, data: &dyn Data, at: usize) -> Option<Finding> {
+        let findings = data.findings();
+        let folded = self.folded.get(&at).into_iter().flatten();
+        Some(merged(findings.get(at)?, folded.filter_map(|at| findings.get(*at))))
+    }
+
     /// Returns the rules of findings that are folded into another one, each once.
     fn other_rules(&self, at: usize, findings: &[Finding]) -> Vec<&'static str> {
         let folded = self.folded.get(&at).into_iter().flatten();
@@ -163,6 +171,16 @@ impl LintScreen {
             }
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
+            Sort::Column(by) => {
+                let titles = view::titles();
+                let at = titles.iter().position(|title| **title == *by.title).unwrap_or(0);
+                sort_rows(&mut rows, by.is_descending, |(_, finding)| {
+                    view::finding_row(common, finding)
+                        .get(at)
+                        .map(|cell| cell.text.clone())
+                        .unwrap_or_default()
+                });
+            }
         }
         self.rows = rows.into_iter().map(|(at, _)| at).collect();
         if self.position().is_none() {
@@ -188,6 +206,9 @@ impl Screen for LintScreen {
                 self.shows_manual = !self.shows_manual;
                 self.scroll = 0;
             }
+            Command::Unfold if self.folded.is_empty() && !self.is_unfolded => {
+                common.say("no finding is folded: each has a cause of its own");
+            }
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
             Command::HideRule => self.hide_rule(common, data),
             _ => return Outcome::NotHandled,
@@ -202,12 +223,8 @@ impl Screen for LintScreen {
         let height = usize::from(list.height).saturating_sub(1);
         self.top = scroll(self.top, self.position().unwrap_or(0), height, self.rows.len());
         let window = self.rows.iter().skip(self.top).take(height);
-        let of_group = |at: &usize| {
-            let folded = self.folded.get(at).into_iter().flatten();
-            Some(merged(findings.get(*at)?, folded.filter_map(|at| findings.get(*at))))
-        };
-        self.window = window.filter_map(of_group).collect();
-        self.finding = self.selected.and_then(|at| of_group(&at));
+        self.window = window.filter_map(|at| self.of_group(data, *at)).collect();
+        self.finding = self.selected.and_then(|at| self.of_group(data, at));
         self.also = self.selected.map(|at| self.other_rules(at, findings)).unwrap_or_default();
         let evidence = self.finding.iter().flat_map(|finding| finding.messages.iter());
         let evidence = evidence.map(|n| {
@@ -242,6 +259,31 @@ impl Screen for LintScreen {
 
     fn is_sortable(&self) -> bool {
         true
+    }
+
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let (list, detail) = parts(self, common, layout);
+        if detail.contains(at) {
+            common.pane = Pane::Second;
+        }
+        if !list.contains(at) {
+            return None;
+        }
+        common.pane = Pane::Main;
+        let row = self.top + usize::from(at.y.checked_sub(list.y + 1)?);
+        let before = self.position();
+        (selects && row < self.rows.len()).then(|| self.select(row))?;
+        Some(before == Some(row))
+    }
+
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        view::titles().into_iter().map(str::to_owned).collect()
+    }
+
+    fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
+        let rows = self.rows.iter().take(MAX_COPIED_ROWS).filter_map(|at| self.of_group(data, *at));
+        let rows = rows.map(|finding| texts(&view::finding_row(common, &finding))).collect();
+        Some(TextTable { titles: self.columns(common), rows })
     }
 
     fn has_text_focus(&self, common: &Common) -> bool {

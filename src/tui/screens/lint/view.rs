@@ -6,6 +6,7 @@ use super::{LintScreen, parts};
 use crate::engine::lint::Finding;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
@@ -21,6 +22,11 @@ fn columns() -> [Column; 5] {
         column("SINCE", 5, 8, Cut::Head, 0),
         column("FINDING", 16, 160, Cut::Head, 0),
     ]
+}
+
+/// The titles of the columns.
+pub(super) fn titles() -> Vec<&'static str> {
+    columns().iter().map(|column| column.title).collect()
 }
 
 /// The cells of a finding, in the order of the columns.
@@ -82,7 +88,9 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.window.iter().map(|finding| finding_row(common, finding)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at = table::draw(canvas, list, &columns(), &rows, selected, !common.is_in_second_pane());
+        let mut columns = columns();
+        common.hidden_columns.hide(ScreenId::Lint, &mut columns);
+        let at = table::draw(canvas, list, &columns, &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
     // On a wide terminal, the manual of the rule stands beside the finding.

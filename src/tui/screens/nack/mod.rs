@@ -6,15 +6,19 @@ mod side_by_side;
 mod tests;
 mod view;
 
+use std::sync::Arc;
+
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::nack::{NackGroup, NackReport};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{NackFact, WarmingFact};
 use crate::present::body_comparison::BodyComparison;
-use crate::tui::common::{Common, Scope};
+use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
 use crate::tui::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
 };
@@ -22,7 +26,7 @@ use crate::tui::screens::shared::pushes;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 use groups::{GroupKey, all_groups};
@@ -161,7 +165,12 @@ impl Screen for NackScreen {
         match command {
             Command::Open => return self.open(common, data),
             Command::Resources if self.group().is_some() => return self.open(common, data),
-            Command::Unfold => self.is_unfolded = !self.is_unfolded,
+            Command::Unfold => {
+                self.is_unfolded = !self.is_unfolded;
+                let notice =
+                    if self.is_unfolded { "all lines of both bodies" } else { "the lines around faults" };
+                common.say(notice);
+            }
             Command::NextNack => self.next_group(common, 1),
             Command::PreviousNack => self.next_group(common, -1),
             Command::Timeline => {
@@ -179,6 +188,12 @@ impl Screen for NackScreen {
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         if common.paused.is_none() || self.groups.is_empty() {
             self.groups = all_groups(common, data);
+        }
+        if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
+            let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
+            sort_rows(&mut self.groups, by.is_descending, |group| {
+                view::nack_row(common, group).get(at).map(|cell| cell.text.clone()).unwrap_or_default()
+            });
         }
         if self.position().is_none() {
             self.select(0);
@@ -207,6 +222,31 @@ impl Screen for NackScreen {
 
     fn forget(&mut self) {
         self.loaded = None;
+    }
+
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let (list, detail) = parts(self, common, layout);
+        if detail.contains(at) {
+            common.pane = Pane::Second;
+        }
+        if !list.contains(at) {
+            return None;
+        }
+        common.pane = Pane::Main;
+        let row = self.top + usize::from(at.y.checked_sub(list.y + 1)?);
+        let before = self.position();
+        (selects && row < self.groups.len()).then(|| self.select(row))?;
+        Some(before == Some(row))
+    }
+
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        view::titles().into_iter().map(str::to_owned).collect()
+    }
+
+    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
+        let rows = self.groups.iter().take(MAX_COPIED_ROWS);
+        let rows = rows.map(|group| texts(&view::nack_row(common, group))).collect();
+        Some(TextTable { titles: self.columns(common), rows })
     }
 
     fn badge(&self, common: &Common) -> usize {
@@ -239,6 +279,11 @@ impl Screen for NackScreen {
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
         Some(self.card.subjects.first()?.name.value.clone())
+    }
+
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        let (group, subject) = (self.group()?, self.card.subjects.first()?);
+        Some((group.stream, group.type_url.clone(), subject.name.value.as_str().into()))
     }
 
     fn copy_path(&self) -> Option<String> {

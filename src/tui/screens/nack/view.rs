@@ -7,6 +7,7 @@ use crate::engine::nack::NackGroup;
 use crate::present::nack_card::{self, CardLine, NackCard};
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane, Scope};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Column, Cut, column};
@@ -25,6 +26,11 @@ fn columns(narrow: bool) -> [Column; 8] {
         column("IN FORCE", 8, 24, Cut::Tail, 0),
         column("ERROR", 20, 120, Cut::Head, 0),
     ]
+}
+
+/// The titles of the columns.
+pub(super) fn titles() -> Vec<&'static str> {
+    columns(false).iter().map(|column| column.title).collect()
 }
 
 /// The cells of a group, in the order of the columns.
@@ -87,8 +93,9 @@ pub(super) fn draw(
         let rows: Vec<StyledLine> =
             screen.groups.iter().skip(screen.top).take(height).map(|group| nack_row(common, group)).collect();
         let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-        let at =
-            table::draw(canvas, list, &columns(layout.narrow), &rows, selected, !common.is_in_second_pane());
+        let mut columns = columns(layout.narrow);
+        common.hidden_columns.hide(ScreenId::Nack, &mut columns);
+        let at = table::draw(canvas, list, &columns, &rows, selected, !common.is_in_second_pane());
         cursor = at.map(|y| Position { x: list.x, y });
     }
     let (title, rest) = layout::split(card, 1);

@@ -67,6 +67,15 @@ fn answers(data: &dyn Data, row: &Row) -> Option<(f64, f64)> {
     data.ack_ms(&newest.map(|stream| stream.stream).collect::<Vec<_>>())
 }
 
+/// Returns the pushes to a node in the last minutes.
+pub(super) fn pushes(common: &Common, data: &dyn Data, row: &Row) -> u64 {
+    let store = data.contents().map(|contents| contents.store());
+    let Some(store) = store.filter(|store| !store.clock().untimed) else { return 0 };
+    let axis = common.activity.axis(common.chart_window(), ROW_CELLS);
+    let cells = common.activity.of_streams(store, row.all_streams(), axis);
+    cells.iter().flatten().map(|tally| u64::from(tally.pushes)).sum()
+}
+
 /// Returns the charts of some rows, and of all streams in `cells` cells.
 fn load(common: &Common, data: &dyn Data, rows: &[Row], cells: usize) -> OverviewCharts {
     let (activity, window) = (&common.activity, common.chart_window());

@@ -68,6 +68,23 @@ pub(super) fn draw(
     cursor
 }
 
+/// The column at a column of the terminal: 0 is the node, then the types.
+pub(super) fn column_at(screen: &OverviewScreen, common: &Common, area: Rect, x: u16) -> usize {
+    let rows: Vec<&Row> = screen.table.rows.iter().skip(screen.top).take(usize::from(area.height)).collect();
+    let plan = plan(screen, common, &rows, usize::from(area.width.saturating_sub(LEFT)));
+    let mut end = usize::from(area.x + LEFT) + plan.node + 1;
+    if usize::from(x) < end {
+        return 0;
+    }
+    for (at, width) in plan.types.iter().enumerate() {
+        end += width + 1;
+        if usize::from(x) < end {
+            return at + 1 + plan.hidden.0;
+        }
+    }
+    screen.column
+}
+
 /// A cell cut and padded to its width.
 fn fit(cell: Span, width: usize) -> Span {
     Span { text: pad(&cell.text, width + 1), ..cell }

@@ -23,6 +23,7 @@ use crate::tui::common::{Common, Pane};
 use crate::tui::data::Data;
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
 use crate::tui::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
 };
@@ -30,9 +31,9 @@ use crate::tui::screens::shared::traffic::Traffic;
 use crate::tui::screens::shared::{problem_place, pushes};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::Layout;
-use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Dir, StreamId, TypeUrl};
-use crate::wire::text::{count, plural, size};
+use crate::wire::text::{count, plural, size, type_label};
 
 pub(crate) use state::OverviewScreen;
 use state::stream_of;
@@ -67,16 +68,15 @@ impl OverviewScreen {
     }
 
     fn open(&self, common: &mut Common) -> Outcome {
-        let target = match common.pane {
-            Pane::Main => self
-                .selected_stream()
-                .map(|stream| Destination::Stream { stream, type_url: self.column_type().cloned() }),
-            Pane::Second => common.chosen_problem().map(problem_place::of),
+        let outcome = match common.pane {
+            Pane::Main => self.selected_stream().map(|stream| {
+                Outcome::Open(Destination::Stream { stream, type_url: self.column_type().cloned() })
+            }),
+            Pane::Second => {
+                common.chosen_problem().map(|problem| Outcome::OpenProblem(problem_place::of(problem)))
+            }
         };
-        match target {
-            Some(target) => Outcome::Open(target),
-            None => Outcome::say(common, "nothing to open"),
-        }
+        outcome.unwrap_or_else(|| Outcome::say(common, "nothing to open"))
     }
 
     /// Looks up the rules that were broken by the cause of the chosen problem.
@@ -122,6 +122,34 @@ impl OverviewScreen {
         }
     }
 
+    /// The titles of all columns.
+    fn titles(&self) -> Vec<String> {
+        let types = self.table.all_types.iter().map(|url| type_label(url.as_str()));
+        let others = [plan::PUSHES, plan::ANSWERS, plan::STREAM].map(str::to_owned);
+        ["NODE".to_owned()].into_iter().chain(types).chain(others).collect()
+    }
+
+    /// Sorts the rows by a column, if the user has chosen one.
+    fn sort_by_column(&mut self, common: &Common, data: &dyn Data) {
+        let sort = common.sorts.of(ScreenId::Overview);
+        let Some(by) = sort.column() else { return };
+        let mut types = self.table.types.iter().map(|url| type_label(url.as_str()));
+        let at = types.position(|title| title == *by.title);
+        let cell = |row: &Row| match (at, &*by.title) {
+            (Some(at), _) => {
+                row.cells.get(at).map(|cell| cells::state(common, cell.as_deref()).text).unwrap_or_default()
+            }
+            (None, plan::PUSHES) => charts::pushes(common, data, row).to_string(),
+            (None, plan::ANSWERS) => {
+                let streams: Vec<StreamId> = row.streams.iter().map(|stream| stream.stream).collect();
+                data.ack_ms(&streams).map(|(median, _)| format!("{median}")).unwrap_or_default()
+            }
+            (None, plan::STREAM) => cells::stream(common, row).text,
+            _ => row.title(),
+        };
+        sort_rows(&mut self.table.rows, by.is_descending, cell);
+    }
+
     /// The areas of the screen.
     fn areas(&self, common: &Common, layout: &Layout) -> OverviewAreas {
         areas(layout, view::wanted_lines(self, common, layout))
@@ -136,11 +164,13 @@ impl Screen for OverviewScreen {
         }
         match command {
             Command::Open => return self.open(common),
-            // With a time cursor, these move the cursor.
-            Command::NextProblem if !common.has_cursor() => self.next_problem(common, true),
-            Command::PreviousProblem if !common.has_cursor() => self.next_problem(common, false),
+            Command::NextProblem => self.next_problem(common, true),
+            Command::PreviousProblem => self.next_problem(common, false),
             Command::Left => self.column = self.column.saturating_sub(1),
             Command::Right => self.column += 1,
+            Command::Unfold if self.table.folded == 0 && !self.is_unfolded => {
+                common.say("all nodes are shown: healthy ones fold above 50");
+            }
             Command::Unfold => self.is_unfolded = !self.is_unfolded,
             Command::DiffMarked => compare_nodes::compare_nodes(self, common, data),
             _ => return Outcome::NotHandled,
@@ -155,8 +185,10 @@ impl Screen for OverviewScreen {
             filter: common.filter.as_ref().map(|filter| filter.text.clone()),
             is_unfolded: self.is_unfolded,
             sort: common.sorts.of(ScreenId::Overview),
+            hidden: common.hidden_columns.of(ScreenId::Overview),
         };
         self.table.settle(data, common.filter.as_ref(), key, common.refresh, &common.worst);
+        self.sort_by_column(common, data);
         common.listed_problems = self.table.matching(&common.problems);
         let chrome = view::node_lines(self, common) - self.table.rows.len();
         let areas = self.areas(common, layout);
@@ -189,7 +221,7 @@ impl Screen for OverviewScreen {
         }
         let (shown, nodes) = (count(shown as u64), plural(table.nodes as u64, "node"));
         let streams = plural(table.streams as u64, "stream");
-        let sort = common.sorts.of(ScreenId::Overview).word();
+        let sort = common.sorts.of(ScreenId::Overview).words();
         format!("{shown} of {nodes} {dot} {streams} {dot} {sort}")
     }
 
@@ -229,6 +261,44 @@ impl Screen for OverviewScreen {
 
     fn is_sortable(&self) -> bool {
         true
+    }
+
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let areas = self.areas(common, layout);
+        if areas.nodes.contains(at) && !common.is_full_screen {
+            let first = areas.nodes.y + 1 + u16::from(self.table.folded > 0);
+            let had_focus = std::mem::replace(&mut common.pane, Pane::Main) == Pane::Main;
+            let key = self.table.rows.get(self.top + usize::from(at.y.checked_sub(first)?))?.key;
+            if !selects {
+                return None;
+            }
+            let column = matrix::column_at(self, common, areas.nodes, at.x);
+            let is_same = had_focus && (self.selected, self.column) == (Some(key), column);
+            (self.selected, self.column, self.was_moved) = (Some(key), column, true);
+            return Some(is_same);
+        }
+        if areas.problems.contains(at) && !common.is_full_screen && !common.problems.is_empty() {
+            let index = problems::problem_at(self, common, areas.problems, areas.is_framed, at.y);
+            let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
+            let index = index.filter(|_| selects)?;
+            let is_same = had_focus && index == common.problem_index();
+            common.choose_problem(index);
+            return Some(is_same);
+        }
+        None
+    }
+
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        self.titles()
+    }
+
+    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
+        let types = self.table.types.iter().map(|url| type_label(url.as_str()));
+        let first = ["NODE", "VARIANT"].map(str::to_owned).into_iter();
+        let titles = first.chain(types).chain(["REASON".to_owned()]).collect();
+        let rows = self.table.rows.iter().take(MAX_COPIED_ROWS);
+        let rows = rows.map(|row| texts(&cells::overview_row(common, row))).collect();
+        Some(TextTable { titles, rows })
     }
 
     fn has_resizable_panes(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::present::report::Row;
 use crate::tui::common::Common;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::Span;
 use crate::wire::text::{self, type_label};
 
@@ -22,6 +23,11 @@ const REASON_WIDTHS: [usize; 2] = [14, 30];
 const STREAM_WIDTHS: [usize; 2] = [8, 22];
 /// The narrowest column of a type: `✓ 59s `.
 const MIN_TYPE_WIDTH: usize = 6;
+
+/// The titles of columns that can be hidden, besides the types.
+pub(super) const PUSHES: &str = "PUSHES";
+pub(super) const ANSWERS: &str = "ACK";
+pub(super) const STREAM: &str = "STREAM";
 
 /// The columns that are shown, and their widths. A width of 0 leaves a column out.
 pub(super) struct Plan {
@@ -70,9 +76,10 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
     let node = widest(&cells::name).clamp(8, NODE_WIDTHS[usize::from(is_narrow)]);
     let reason = widest(&|row| cells::reason(common, row)).max(6);
     let stream = widest(&|row| cells::stream(common, row)).clamp(STREAM_WIDTHS[0], STREAM_WIDTHS[1]);
-    let has_charts = screen.charts.has_activity;
+    let is_hidden = |title: &str| common.hidden_columns.is_hidden(ScreenId::Overview, title);
+    let has_charts = screen.charts.has_activity && !is_hidden(PUSHES);
     let spark = if has_charts { SPARK_WIDTHS[0] + PUSHES_WIDTH + 1 } else { 0 };
-    let answers = 2 * (ANSWER_WIDTH + 1);
+    let answers = if is_hidden(ANSWERS) { 0 } else { 2 * (ANSWER_WIDTH + 1) };
     let sum = |widths: &[usize]| node + 1 + widths.iter().map(|width| width + 1).sum::<usize>();
 
     let ages = type_widths(screen, common, rows, true);
@@ -105,7 +112,7 @@ pub(super) fn plan(screen: &OverviewScreen, common: &Common, rows: &[&Row], room
     };
     plan.spark = if take(spark) { SPARK_WIDTHS[0] } else { 0 };
     plan.has_answers = take(answers);
-    plan.stream = if take(stream + 1) { stream } else { 0 };
+    plan.stream = if !is_hidden(STREAM) && take(stream + 1) { stream } else { 0 };
     if plan.spark > 0 {
         let more = rest.saturating_sub(reason.min(60)).min(SPARK_WIDTHS[1] - SPARK_WIDTHS[0]);
         plan.spark += more;

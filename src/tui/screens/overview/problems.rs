@@ -6,6 +6,7 @@ use crate::engine::problems::ProblemFact;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::tui::widgets::layout;
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::table::{self, Column, Cut, column};
 use crate::tui::widgets::text::{bounded, field};
@@ -93,6 +94,34 @@ fn cells(common: &Common, line: ProblemLine) -> StyledLine {
     ]
 }
 
+/// The problem at a row of the terminal.
+pub(super) fn problem_at(
+    screen: &OverviewScreen,
+    common: &Common,
+    area: Rect,
+    is_framed: bool,
+    y: u16,
+) -> Option<usize> {
+    let list = match is_framed && area.width >= 4 && area.height >= 3 {
+        true => Rect { y: area.y + 1, height: area.height - 2, ..area },
+        false => layout::split(area, 1).1,
+    };
+    let lines: Vec<ProblemLine> = problem_lines(common).collect();
+    let chosen = chosen_problem(screen, common);
+    let at = lines.iter().position(|line| chosen == Some(line.index())).unwrap_or(0);
+    let top = scroll(0, at, usize::from(list.height).saturating_sub(1), lines.len());
+    let row = y.checked_sub(list.y + 1).filter(|_| y < list.bottom())?;
+    lines.get(top + usize::from(row)).map(|line| line.index())
+}
+
+/// The problem with the mark: the chosen one or, without the focus, that of the selected node.
+fn chosen_problem(screen: &OverviewScreen, common: &Common) -> Option<usize> {
+    match common.pane {
+        Pane::Second => Some(common.problem_index()),
+        Pane::Main => screen.row().and_then(|row| common.worst.of_row(row)),
+    }
+}
+
 /// Draws the list. Returns the position of the selected problem if the list has the focus.
 pub(super) fn draw(
     screen: &OverviewScreen,
@@ -114,9 +143,7 @@ pub(super) fn draw(
     };
     let lines: Vec<ProblemLine> = problem_lines(common).collect();
     let has_focus = common.pane == Pane::Second;
-    // Without the focus, the bar is at the problem of the selected node.
-    let of_node = || screen.row().and_then(|row| common.worst.of_row(row));
-    let chosen = if has_focus { Some(common.problem_index()) } else { of_node() };
+    let chosen = chosen_problem(screen, common);
     let is_chosen = |line: &ProblemLine| chosen == Some(line.index());
     let at = lines.iter().position(is_chosen).unwrap_or(0);
     let list = canvas.pane_area(area, is_framed);

@@ -1,16 +1,18 @@
 //! The table of nodes by types, and the policy of its refresh.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{ClientMarks, StreamFact, SummaryFact, TypeState};
 use crate::present::report::{Row, Rows, severity};
-use crate::tui::common::{RefreshPolicy, Sort, WorstProblems};
+use crate::tui::common::{RefreshPolicy, WorstProblems};
 use crate::tui::data::{AppliedFilter, Data, ViewTime};
+use crate::tui::lists::Sort;
 use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::text::type_label;
 
 /// The number of nodes above which healthy ones fold into one row.
 const MAX_UNFOLDED_NODES: usize = 50;
@@ -26,7 +28,10 @@ const MAX_AGE: Duration = Duration::from_secs(2);
 /// The rows and counts of the screen.
 #[derive(Clone, Debug, Default)]
 pub struct NodeTable {
+    /// The types in use, without hidden ones.
     pub types: Vec<TypeUrl>,
+    /// All types in use.
+    pub all_types: Vec<TypeUrl>,
     pub rows: Vec<Row>,
     /// Healthy nodes that are folded.
     pub folded: usize,
@@ -56,6 +61,8 @@ pub struct TableKey {
     pub filter: Option<String>,
     pub is_unfolded: bool,
     pub sort: Sort,
+    /// Labels of types whose columns are hidden.
+    pub hidden: BTreeSet<String>,
 }
 
 impl NodeTable {
@@ -155,7 +162,12 @@ impl NodeTable {
         let matched = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
         self.matched = is_narrowed.then_some(matched);
         let (streams, cells) = (&self.all_streams, cells);
-        let Rows { types, mut rows } = Rows::build(streams.clone(), cells, &self.marks);
+        let Rows { types: all_types, mut rows } = Rows::build(streams.clone(), cells, &self.marks);
+        let is_kept: Vec<bool> =
+            all_types.iter().map(|url| !key.hidden.contains(&type_label(url.as_str()))).collect();
+        let mut types = all_types.clone();
+        keep_marked(&mut types, &is_kept);
+        rows.iter_mut().for_each(|row| keep_marked(&mut row.cells, &is_kept));
         let nodes = rows.len();
         if filter.is_some() {
             rows.retain(|row| row.cells.iter().any(Option::is_some));
@@ -168,7 +180,8 @@ impl NodeTable {
             }
         }
         let mut folded = 0;
-        if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded {
+        // A filter unfolds what matches.
+        if nodes > MAX_UNFOLDED_NODES && !key.is_unfolded && filter.is_none() {
             let before = rows.len();
             rows.retain(|row| row.rank() < severity(TypeState::Synced) || worst.of_row(row).is_some());
             folded = before - rows.len();
@@ -178,6 +191,7 @@ impl NodeTable {
             Sort::Worst => {
                 rows.sort_by_cached_key(|row| (worst.of_row(row).unwrap_or(usize::MAX), row.rank(), row.key));
             }
+            Sort::Column(_) => {}
             Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
             Sort::Newest => {
                 rows.sort_by_key(|row| {
@@ -186,8 +200,14 @@ impl NodeTable {
             }
         }
         let key = Some(key);
-        *self = NodeTable { types, rows, folded, nodes, counts, key, ..std::mem::take(self) };
+        *self = NodeTable { types, all_types, rows, folded, nodes, counts, key, ..std::mem::take(self) };
     }
+}
+
+/// Keeps the items that are marked.
+fn keep_marked<T>(items: &mut Vec<T>, marks: &[bool]) {
+    let mut marks = marks.iter();
+    items.retain(|_| *marks.next().unwrap_or(&true));
 }
 
 fn is_younger(then: ViewTime, now: ViewTime, than: Duration) -> bool {

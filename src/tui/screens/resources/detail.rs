@@ -134,6 +134,13 @@ impl ResourceDetail {
     }
 
     /// Unfolds everything, or folds large values again.
+    /// Unfolds all lines.
+    pub fn unfold(&mut self) {
+        if !self.folds.all_open {
+            self.folds = Folds { all_open: true, ..Folds::default() };
+        }
+    }
+
     pub fn unfold_all(&mut self) {
         self.folds = Folds { all_open: !self.folds.all_open, ..Folds::default() };
     }

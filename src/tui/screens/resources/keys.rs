@@ -24,8 +24,14 @@ pub(super) fn update(
         Command::NextPane | Command::PreviousPane => screen.focus = next_focus(screen.focus, command),
         Command::Left => left(screen),
         Command::Right => right(screen),
+        Command::Unfold if screen.detail.lines.iter().all(|line| line.fold.is_none()) => {
+            common.say("nothing in this content can be folded");
+        }
         Command::Unfold => screen.detail.unfold_all(),
-        Command::Wrap => screen.detail.wraps = !screen.detail.wraps,
+        Command::Wrap => {
+            screen.detail.wraps = !screen.detail.wraps;
+            common.say(if screen.detail.wraps { "long lines wrap" } else { "long lines are cut" });
+        }
         Command::Docs => {
             let is_shown = |layout| areas(screen, common, &layout).docs.height > 0;
             screen.shows_docs = Some(!common.layout().is_some_and(is_shown));

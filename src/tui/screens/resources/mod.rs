@@ -10,6 +10,8 @@ mod tests;
 mod tree;
 mod view;
 
+use std::sync::Arc;
+
 use ratatui::layout::Position;
 
 use crate::tui::common::Common;
@@ -19,6 +21,7 @@ use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, Scre
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text;
+use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 
 use detail::ResourceDetail;
@@ -71,6 +74,29 @@ impl Screen for ResourcesScreen {
         }
     }
 
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let areas = areas(self, common, layout);
+        if areas.tree.contains(at) {
+            self.focus = Focus::Tree;
+            let row = usize::from(at.y.checked_sub(areas.tree.y + 1)?);
+            let place = self.tree.window.get(row)?.place().cloned().filter(|_| selects)?;
+            let is_same = self.tree.selected.as_ref() == Some(&place);
+            self.tree.selected = Some(place);
+            return Some(is_same);
+        }
+        if areas.side.contains(at) {
+            self.focus = Focus::Side;
+        }
+        if areas.body.contains(at) {
+            self.focus = Focus::Body;
+        }
+        None
+    }
+
+    fn unfold_text(&mut self) {
+        self.detail.unfold();
+    }
+
     fn search(&mut self, common: &mut Common, data: &dyn Data) -> bool {
         let Some(contents) = data.contents() else { return false };
         if self.detail.search(contents) {
@@ -113,6 +139,11 @@ impl Screen for ResourcesScreen {
 
     fn copy_name(&self, _common: &Common) -> Option<String> {
         Some(self.tree.selected.as_ref()?.name.as_deref()?.to_owned())
+    }
+
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        let place = self.tree.selected.as_ref()?;
+        Some((self.tree.stream()?, place.type_url.clone(), place.name.clone()?))
     }
 
     fn copy_path(&self) -> Option<String> {

@@ -126,6 +126,8 @@ pub struct ResourceTree {
     unfolds_selected: bool,
     /// Types that the user folded or unfolded.
     turned: HashSet<TypeUrl>,
+    /// Types that the user folded since the filter was applied.
+    folded: HashSet<TypeUrl>,
     /// The filter of the lists.
     filter: Option<String>,
     pub selected: Option<TreePath>,
@@ -140,7 +142,12 @@ impl ResourceTree {
     }
 
     fn is_open(&self, list: &TypeList) -> bool {
-        (list.total() <= MAX_OPEN_NAMES) != self.turned.contains(&list.fact.type_url)
+        let is_turned = |types: &HashSet<TypeUrl>| types.contains(&list.fact.type_url);
+        match self.filter {
+            // A filter unfolds what matches.
+            Some(_) => list.len() > 0 && !is_turned(&self.folded),
+            None => (list.total() <= MAX_OPEN_NAMES) != is_turned(&self.turned),
+        }
     }
 
     /// Updates the lists to the source.
@@ -157,6 +164,9 @@ impl ResourceTree {
         }
         let text = filter.map(|filter| filter.text.clone());
         let fresh = std::mem::replace(&mut self.filter, text) != filter.map(|filter| filter.text.clone());
+        if fresh {
+            self.folded.clear();
+        }
         let mut facts = contents.types(stream);
         facts.retain(|fact| only.is_none_or(|url| *url == fact.type_url));
         facts.sort_by_cached_key(|fact| type_order(&fact.type_url));
@@ -268,8 +278,9 @@ impl ResourceTree {
 
     /// Folds or unfolds a type.
     pub fn turn(&mut self, url: &TypeUrl) {
-        if !self.turned.remove(url) {
-            self.turned.insert(url.clone());
+        let turned = if self.filter.is_some() { &mut self.folded } else { &mut self.turned };
+        if !turned.remove(url) {
+            turned.insert(url.clone());
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod detail;
 mod history;
+mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 mod view;
@@ -15,6 +16,8 @@ use crate::present::report::{severity, type_order};
 use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::Data;
 use crate::tui::input::command::Command;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
 use crate::tui::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
 };
@@ -25,10 +28,12 @@ use crate::tui::widgets::canvas::{Canvas, Span, plain};
 use crate::tui::widgets::chart;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::tui::widgets::theme;
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 use crate::wire::text;
+
+use streams::ClientStreams;
 
 /// Cells of the bars of a type.
 const RECENT_CELLS: usize = 16;
@@ -43,6 +48,9 @@ pub struct StreamScreen {
     top: usize,
     /// Lines scrolled in the detail pane.
     pub scroll: usize,
+    /// All types of the stream.
+    all_states: Vec<StateFact>,
+    /// The types that match the filter, in the order of the list.
     states: Vec<StateFact>,
     /// The applied resources of each state, if the source comes with a dump of the client.
     applied: Vec<Option<AppliedDiff>>,
@@ -62,13 +70,27 @@ pub struct StreamScreen {
     is_node_open: bool,
     /// The lines of the node, if it is shown.
     node: Vec<(&'static str, String)>,
+    /// The stream of `states`.
+    loaded: Option<StreamId>,
+    /// The type was chosen for a stream that is not loaded yet.
+    is_type_chosen: bool,
+    /// All streams of the client are listed in place of the types of one.
+    pub lists_streams: bool,
+    /// The list was opened on this screen, so that Esc closes it.
+    is_list_opened_here: bool,
+    pub client: ClientStreams,
 }
 
 impl StreamScreen {
     fn load(&mut self, data: &dyn Data, stream: Option<StreamId>) {
-        self.states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
-        self.states.sort_by_cached_key(|state| type_order(&state.type_url));
-        self.applied = self.states.iter().map(|state| data.applied(state)).collect();
+        self.all_states = stream.map(|stream| data.states_of(stream)).unwrap_or_default();
+        self.all_states.sort_by_cached_key(|state| type_order(&state.type_url));
+        if self.loaded != stream {
+            self.loaded = stream;
+            if !std::mem::take(&mut self.is_type_chosen) {
+                self.selected = None;
+            }
+        }
         self.chain.clear();
         let mut next = stream;
         while let Some(id) = next.filter(|_| self.chain.len() < MAX_CHAIN) {
@@ -77,8 +99,27 @@ impl StreamScreen {
             next = fact.reconnect_of.filter(|before| *before < id);
             self.chain.push(fact);
         }
+    }
+
+    /// Lists the types that match the filter, in the chosen order. The worst is selected at first.
+    fn list(&mut self, data: &dyn Data, common: &Common) {
+        self.states.clone_from(&self.all_states);
+        if let Some(applied) = &common.filter {
+            self.states.retain(|state| data.state_matches(applied, state));
+        }
+        if let Some(by) = common.sorts.of(ScreenId::Stream).column() {
+            let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
+            sort_rows(&mut self.states, by.is_descending, |state| {
+                view::stream_row(common, state, plain(""))
+                    .get(at)
+                    .map(|cell| cell.text.clone())
+                    .unwrap_or_default()
+            });
+        }
+        self.applied = self.states.iter().map(|state| data.applied(state)).collect();
         if self.position().is_none() {
-            self.selected = self.states.first().map(|state| state.type_url.clone());
+            let rank = |state: &&StateFact| severity(state.last_state.unwrap_or(state.state));
+            self.selected = self.states.iter().min_by_key(rank).map(|state| state.type_url.clone());
         }
     }
 
@@ -130,6 +171,13 @@ impl StreamScreen {
         self.missing_answers.load(data, stream, selected.as_ref());
     }
 
+    /// Lists all streams of the client of a stream, with that one selected.
+    pub fn list_streams(&mut self, stream: StreamId) {
+        self.lists_streams = true;
+        self.is_list_opened_here = false;
+        self.client = ClientStreams { selected: Some(stream), ..ClientStreams::default() };
+    }
+
     /// The stream shown.
     pub fn fact(&self) -> Option<&StreamFact> {
         self.chain.first()
@@ -155,12 +203,36 @@ impl StreamScreen {
         self.scroll = 0;
     }
 
+    /// Handles a command while the streams of the client are listed.
+    fn update_streams(&mut self, command: Command, common: &mut Common) -> Outcome {
+        if let Some(by) = movement(command, common.page()) {
+            self.client.step(by);
+            return Outcome::Done;
+        }
+        match (command, self.client.fact().map(|fact| fact.stream)) {
+            (Command::Open, Some(stream)) => {
+                common.scope.stream = Some(stream);
+                self.lists_streams = false;
+                Outcome::Done
+            }
+            (Command::Back, _) if self.is_list_opened_here && common.filter.is_none() => {
+                self.lists_streams = false;
+                Outcome::Done
+            }
+            (Command::Timeline, Some(stream)) => {
+                let scope = Scope { stream: Some(stream), type_url: None };
+                Outcome::Open(Destination::Messages { scope, n: None })
+            }
+            _ => Outcome::NotHandled,
+        }
+    }
+
     /// Opens the refusal of the selected type, else its messages.
     fn open(&self, common: &mut Common) -> Outcome {
         let Some(state) = self.state() else { return Outcome::say(common, "nothing to open") };
         let (stream, type_url) = (state.stream, state.type_url.clone());
         Outcome::Open(match state.open_nack {
-            Some(n) => Destination::Nack { stream, type_url, n },
+            Some(n) => Destination::Nack { stream, n },
             None => {
                 let n = state.last_push.as_ref().map(|push| Seq(push.n));
                 let scope = Scope { stream: Some(stream), type_url: Some(type_url) };
@@ -172,6 +244,15 @@ impl StreamScreen {
 
 impl Screen for StreamScreen {
     fn update(&mut self, command: Command, common: &mut Common, _data: &dyn Data) -> Outcome {
+        if command == Command::Streams {
+            self.lists_streams = !self.lists_streams;
+            self.is_list_opened_here = true;
+            self.client = ClientStreams::default();
+            return Outcome::Done;
+        }
+        if self.lists_streams {
+            return self.update_streams(command, common);
+        }
         if let Some(by) = movement(command, common.page()) {
             match common.pane {
                 Pane::Main => self.select(self.position().unwrap_or(0).saturating_add_signed(by)),
@@ -192,12 +273,14 @@ impl Screen for StreamScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         let stream = common.current_stream;
+        if self.lists_streams {
+            self.client.load(data, common, stream);
+            self.client.settle(common, layout);
+        }
         if common.paused.is_none() || self.fact().map(|fact| fact.stream) != stream {
             self.load(data, stream);
         }
-        if let Some(applied) = &common.filter {
-            self.states.retain(|state| data.state_matches(applied, state));
-        }
+        self.list(data, common);
         self.explain(data);
         self.load_node(data);
         self.load_recent(common, data, layout);
@@ -214,10 +297,16 @@ impl Screen for StreamScreen {
     }
 
     fn view(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        if self.lists_streams && !self.client.streams.is_empty() {
+            return self.client.draw(common, canvas, layout);
+        }
         view::draw(self, common, canvas, layout)
     }
 
     fn summary(&self, common: &Common, _layout: &Layout) -> String {
+        if self.lists_streams {
+            return format!("{} of this client", text::plural(self.client.streams.len() as u64, "stream"));
+        }
         let mut parts = vec![text::plural(self.states.len() as u64, "type")];
         let mut kinds: Vec<_> = self.states.iter().map(|state| state.state).collect();
         kinds.sort_by_key(|state| severity(*state));
@@ -229,8 +318,55 @@ impl Screen for StreamScreen {
         parts.join(", ")
     }
 
+    fn label(&self, command: Command) -> Option<&'static str> {
+        match command {
+            Command::Streams if self.lists_streams => Some("types"),
+            Command::Open if self.lists_streams => Some("its types"),
+            _ => None,
+        }
+    }
+
     fn hint(&self, _common: &Common) -> String {
+        if self.lists_streams {
+            return "PAUSE is the time from the end of the stream before".to_owned();
+        }
         "IN FORCE is the version that the client uses; OFFERED is the newest version pushed to it".to_owned()
+    }
+
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        if self.lists_streams {
+            return self.client.click(at, common, layout).filter(|_| selects);
+        }
+        let areas = areas(layout, self.wanted_lines(detail::lines(self, common).len()));
+        if areas.types.contains(at) {
+            common.pane = Pane::Main;
+            let row = self.top + usize::from(at.y.checked_sub(areas.types.y + 1)?);
+            let before = self.position();
+            (selects && row < self.states.len()).then(|| self.select(row))?;
+            return Some(before == Some(row));
+        }
+        if areas.detail.contains(at) {
+            common.pane = Pane::Second;
+        }
+        None
+    }
+
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        if self.lists_streams {
+            return Vec::new();
+        }
+        view::titles().into_iter().map(str::to_owned).collect()
+    }
+
+    fn table(&self, common: &Common, _data: &dyn Data) -> Option<TextTable> {
+        if self.lists_streams {
+            let titles = streams::titles().into_iter().map(str::to_owned).collect();
+            let rows = (0..MAX_COPIED_ROWS).map_while(|at| self.client.row(common, at));
+            return Some(TextTable { titles, rows: rows.map(|row| texts(&row)).collect() });
+        }
+        let rows =
+            self.states.iter().map(|state| texts(&view::stream_row(common, state, plain("")))).collect();
+        Some(TextTable { titles: self.columns(common), rows })
     }
 
     fn has_resizable_panes(&self) -> bool {
@@ -238,7 +374,7 @@ impl Screen for StreamScreen {
     }
 
     fn has_text_focus(&self, common: &Common) -> bool {
-        common.is_in_second_pane()
+        common.is_in_second_pane() && !self.lists_streams
     }
 
     fn text(&self, common: &Common) -> Option<ScreenText> {
@@ -255,6 +391,7 @@ impl Screen for StreamScreen {
 
     fn select_type(&mut self, type_url: &TypeUrl) {
         self.selected = Some(type_url.clone());
+        self.is_type_chosen = true;
     }
 
     fn comparable(&self, _common: &Common, data: &dyn Data) -> Option<Comparable> {
@@ -262,6 +399,9 @@ impl Screen for StreamScreen {
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
+        if self.lists_streams {
+            return Some(plain_row(&self.client.selected_row(common)?));
+        }
         Some(plain_row(&view::stream_row(common, self.state()?, plain(""))))
     }
 

@@ -7,6 +7,7 @@ use crate::engine::store::{StateFact, TypeState};
 use crate::present::applied::applied_summary;
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::{lifetimes, message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
@@ -45,6 +46,11 @@ fn with_applied(columns: [Column; 11]) -> Vec<Column> {
     let mut columns = columns.to_vec();
     columns.insert(APPLIED_COLUMN, column("APPLIED", 9, 40, Cut::Head, 8));
     columns
+}
+
+/// The titles of the columns.
+pub(super) fn titles() -> Vec<&'static str> {
+    columns().iter().map(|column| column.title).collect()
 }
 
 fn applied_span(applied: Option<&AppliedDiff>) -> Span {
@@ -125,7 +131,8 @@ pub(super) fn draw(
     let rows = screen.states.iter().zip(&screen.applied).zip(&screen.recent).skip(screen.top).take(height);
     let rows: Vec<StyledLine> = rows.map(row).collect();
     let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
-    let columns = if has_applied { with_applied(columns()) } else { columns().to_vec() };
+    let mut columns = if has_applied { with_applied(columns()) } else { columns().to_vec() };
+    common.hidden_columns.hide(ScreenId::Stream, &mut columns);
     let cursor = table::draw(canvas, areas.types, &columns, &rows, selected, !common.is_in_second_pane());
     let (title, rest) = layout::split(areas.detail, 1);
     let label = screen.selected.as_ref().map_or(String::new(), |url: &TypeUrl| type_label(url.as_str()));

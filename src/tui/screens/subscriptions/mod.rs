@@ -17,16 +17,20 @@ use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, movement};
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
-use crate::tui::widgets::text::plain_row;
+use crate::tui::widgets::text::{plain_row, texts};
 use crate::wire::event::{StreamId, TypeUrl};
 
 pub(crate) use state::SubscriptionsScreen;
 use state::{NameRow, SubscribedType};
+
+/// The titles of the columns of names.
+const NAME_TITLES: [&str; 4] = ["NAME", "ASKED", "FIRST", "NOW"];
 
 impl SubscriptionsScreen {
     fn step(&mut self, by: isize, common: &mut Common) {
@@ -106,6 +110,9 @@ impl SubscriptionsScreen {
 
     /// Loads the rows on the screen. The selection stays on its name when names come before it.
     fn load_window(&mut self, store: &Store, stream: StreamId, height: usize) {
+        if let Some(name) = self.wanted_name.take() {
+            self.name = Some(name);
+        }
         if let Some(name) = self.name.clone().filter(|name| self.get(self.at) != Some(name))
             && let Some(at) = (0..self.len()).find(|at| self.get(*at) == Some(&name))
         {
@@ -119,18 +126,29 @@ impl SubscriptionsScreen {
         if names.iter().any(|name| is_glob(name)) {
             self.globs.renew(store, stream, &url);
         }
-        let warming = store.warming_among(stream, &url, &names);
+        self.window = self.name_rows(store, stream, &url, names);
+    }
+
+    /// The rows of some names.
+    fn name_rows(
+        &self,
+        store: &Store,
+        stream: StreamId,
+        url: &TypeUrl,
+        names: Vec<Arc<str>>,
+    ) -> Vec<NameRow> {
+        let warming = store.warming_among(stream, url, &names);
         let row = |name: Arc<str>| NameRow {
             is_warming: warming.contains(&name),
             members: self.globs.of(&name).filter(|_| is_glob(&name)),
-            fact: store.resource(stream, &url, &name),
-            waits: store.pending_name(stream, &url, &name),
+            fact: store.resource(stream, url, &name),
+            waits: store.pending_name(stream, url, &name),
             asked: self.asked.get(&name).copied(),
             came: self.came.get(&name).copied(),
-            claim: store.claim(stream, &url, &name),
+            claim: store.claim(stream, url, &name),
             name,
         };
-        self.window = names.into_iter().map(row).collect();
+        names.into_iter().map(row).collect()
     }
 }
 
@@ -165,7 +183,7 @@ impl Screen for SubscriptionsScreen {
             .as_ref()
             .is_some_and(|key| key.stream == stream && Some(&key.type_url) == self.selected.as_ref());
         if is_live || self.sort != sort || !is_loaded {
-            self.load(data, stream, sort, common.filter.as_ref());
+            self.load(data, stream, &sort, common.filter.as_ref());
         }
         self.scan(data, common.filter.as_ref());
         let height = usize::from(areas(self, common, layout).names.height).saturating_sub(1);
@@ -200,12 +218,51 @@ impl Screen for SubscriptionsScreen {
         true
     }
 
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let areas = areas(self, common, layout);
+        if areas.types.contains(at) {
+            common.pane = Pane::Main;
+            let height = usize::from(areas.types.height.saturating_sub(1));
+            let before = self.position();
+            let top = before.unwrap_or(0).saturating_sub(height.saturating_sub(1));
+            let row = top + usize::from(at.y.checked_sub(areas.types.y + 1)?);
+            let url = self.types.get(row).filter(|_| selects)?.fact.type_url.clone();
+            (self.selected, self.at) = (Some(url), 0);
+            common.scope.type_url = None;
+            return Some(before == Some(row));
+        }
+        if !areas.names.contains(at) {
+            return None;
+        }
+        let had_focus = std::mem::replace(&mut common.pane, Pane::Second) == Pane::Second;
+        let row = self.top + usize::from(at.y.checked_sub(areas.names.y + 1)?);
+        let before = self.at;
+        (selects && row < self.len()).then(|| self.choose(row))?;
+        Some(had_focus && before == row)
+    }
+
+    fn columns(&self, _common: &Common) -> Vec<String> {
+        NAME_TITLES.map(str::to_owned).to_vec()
+    }
+
+    fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
+        let ((store, _), (stream, url)) = data.source().zip(self.stream.zip(self.selected.as_ref()))?;
+        let names = (0..self.len().min(MAX_COPIED_ROWS)).filter_map(|at| self.get(at).cloned()).collect();
+        let rows = self.name_rows(store, stream, url, names);
+        let rows = rows.iter().map(|row| texts(&view::name_row(common, row))).collect();
+        Some(TextTable { titles: self.columns(common), rows })
+    }
+
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
         self.selected.clone()
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {
         Some(plain_row(&view::name_row(common, self.row()?)))
+    }
+
+    fn selected_resource(&self, _common: &Common) -> Option<(StreamId, TypeUrl, Arc<str>)> {
+        Some((self.stream?, self.selected.clone()?, self.row()?.name.clone()))
     }
 
     fn copy_name(&self, _common: &Common) -> Option<String> {

@@ -3,13 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::store::{
     ClaimFact, GlobMembers, PendingNameFact, ReconnectFact, ResourceFact, Store, SummaryFact, Wildcard,
 };
 use crate::present::json::type_word;
-use crate::tui::common::Sort;
 use crate::tui::data::{AppliedFilter, Data};
+use crate::tui::lists::Sort;
 use crate::tui::screens::shared::missing_answers::MissingAnswers;
 use crate::tui::screens::shared::names::{ContentsVersion, FilteredNames, NameList};
 use crate::wire::event::{Dir, Seq, StreamId, Time, TypeUrl};
@@ -105,6 +106,8 @@ pub struct SubscriptionsScreen {
     pub(super) filter: Option<String>,
     pub(super) names_shown: FilteredNames,
     pub(super) name: Option<Arc<str>>,
+    /// The name to select once the names are loaded.
+    pub(super) wanted_name: Option<Arc<str>>,
     pub at: usize,
     pub top: usize,
     pub window: Vec<NameRow>,
@@ -122,6 +125,12 @@ pub struct SubscriptionsScreen {
 }
 
 impl SubscriptionsScreen {
+    /// Selects a type, and a name of it.
+    pub fn select_name(&mut self, type_url: &TypeUrl, name: Option<Arc<str>>) {
+        self.selected = Some(type_url.clone());
+        self.wanted_name = name;
+    }
+
     pub fn has_more_to_search(&self) -> bool {
         self.scanned < self.total || self.names_shown.is_searching(self.all())
     }
@@ -171,17 +180,17 @@ impl SubscriptionsScreen {
         &mut self,
         data: &dyn Data,
         stream: StreamId,
-        sort: Sort,
+        sort: &Sort,
         filter: Option<&AppliedFilter>,
     ) {
         let Some((store, _)) = data.source() else { return };
         let Some(url) = self.selected.clone() else { return };
         let key = NamesKey { stream, type_url: url.clone(), mark: store.names_mark(stream, &url) };
         let since = ContentsVersion { mark: store.mark(stream, &url), at: store.now() };
-        if self.loaded.as_ref() == Some(&key) && self.sort == sort {
+        if self.loaded.as_ref() == Some(&key) && self.sort == *sort {
             return self.names_shown.renew(self.all(), since);
         }
-        let previous_sort = std::mem::replace(&mut self.sort, sort);
+        let previous_sort = std::mem::replace(&mut self.sort, sort.clone());
         if self.loaded.as_ref().is_none_or(|old| old.stream != stream || old.type_url != url) {
             (self.scanned, self.name, self.top) = (0, None, 0);
             self.changes.clear();
@@ -190,10 +199,15 @@ impl SubscriptionsScreen {
         }
         let Some(state) = store.state(stream, &url) else { return };
         let missing: HashSet<&Arc<str>> = state.missing.iter().collect();
-        let worst = sort != Sort::Name && !missing.is_empty();
-        let newest = sort == Sort::Newest && !self.asked.is_empty();
-        let is_by_name = !worst && !newest;
-        if previous_sort != sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
+        let by = sort.column().cloned();
+        let by_title = by.as_ref().map(|by| &*by.title);
+        let worst = match by_title {
+            None => *sort != Sort::Name && !missing.is_empty(),
+            Some(title) => title == "NOW" && !missing.is_empty(),
+        };
+        let newest = *sort == Sort::Newest && !self.asked.is_empty();
+        let is_by_name = !worst && !newest && by.is_none();
+        if previous_sort != *sort && self.loaded.as_ref() == Some(&key) && self.is_by_name && is_by_name {
             return self.names_shown.renew(self.all(), since);
         }
         let mut names = if self.loaded.as_ref() == Some(&key) {
@@ -213,10 +227,26 @@ impl SubscriptionsScreen {
         if newest {
             names.sort_by_cached_key(|name| Reverse(self.asked.get(name).map(|(n, _)| *n)));
         }
+        match by_title {
+            Some("ASKED") => {
+                names.sort_by_cached_key(|name| self.asked.get(name).map_or(u64::MAX, |(n, _)| n.0));
+            }
+            Some("FIRST") => names.sort_by_cached_key(|name| self.first_answer(name)),
+            _ => {}
+        }
+        if by.is_some_and(|by| by.is_descending) {
+            names.reverse();
+        }
         (self.missing, self.is_by_name) = (missing.len(), is_by_name);
         self.names = NameList::new(names);
         self.loaded = Some(key);
         self.names_shown = FilteredNames::new(&self.names, filter, since);
+    }
+
+    /// The time from the request for a name to its first response.
+    fn first_answer(&self, name: &Arc<str>) -> Duration {
+        let times = self.asked.get(name).zip(self.came.get(name));
+        times.map_or(Duration::MAX, |((_, asked), came)| came.since(*asked))
     }
 
     /// Searches more rows, and matches more names against the filter.

@@ -8,6 +8,7 @@ use crate::engine::store::{ResourceFact, ResourceState, TypeState, Wildcard};
 use crate::present::report::{self, Role};
 use crate::present::structured;
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table::{self, Cut, column};
@@ -173,12 +174,13 @@ pub(super) fn draw(
             canvas.text(row, canvas.glyphs().bar, Role::Muted);
         }
     }
-    let columns = [
+    let mut columns = [
         column("NAME", 12, 60, Cut::Name, 0),
         column("ASKED", 8, 12, Cut::Head, 1),
         column("FIRST", 5, 8, Cut::Head, 2),
         column("NOW", 12, 40, Cut::Head, 0),
     ];
+    common.hidden_columns.hide(ScreenId::Subscriptions, &mut columns);
     if screen.len() == 0 {
         let text = match common.filter {
             Some(_) => "  no name matches; Esc clears the filter",

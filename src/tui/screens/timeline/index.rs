@@ -67,6 +67,11 @@ impl RowIndex {
         self.total.saturating_sub(self.first)
     }
 
+    /// The number after that of the last row of the source.
+    pub fn end(&self) -> usize {
+        self.total
+    }
+
     /// Rows examined.
     pub fn searched(&self) -> usize {
         if self.all { self.total() } else { self.high - self.low }

@@ -8,19 +8,23 @@ mod state;
 pub(crate) mod tests;
 mod view;
 
+use std::sync::Arc;
+
 use ratatui::layout::{Position, Rect};
 
 use crate::engine::store::MessageFact;
-use crate::tui::common::Common;
+use crate::tui::common::{Common, Pane};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable};
 use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText, movement};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text::{plain_lines, plain_row};
+use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Dir, Seq, TypeUrl};
 use crate::wire::text::{count, plural};
 
+use state::TimelineRow;
 pub(crate) use state::TimelineScreen;
 
 /// Columns that a body moves sideways at once.
@@ -88,8 +92,20 @@ impl Screen for TimelineScreen {
             Command::Left | Command::Right => return self.scroll_sideways(command == Command::Right),
             Command::Ladder => self.is_ladder = !self.is_ladder,
             Command::Format => self.next_format(),
-            Command::Unfold => self.is_unfolded = !self.is_unfolded,
-            Command::Wrap => self.wraps = !self.wraps,
+            Command::Unfold if !self.is_ladder => {
+                return Outcome::say(common, "z folds the silences of the ladder: L shows it");
+            }
+            Command::Unfold => {
+                self.is_unfolded = !self.is_unfolded;
+                common.say(if self.is_unfolded { "silences are not marked" } else { "silences are marked" });
+            }
+            Command::Wrap if self.format.is_none() => {
+                return Outcome::say(common, "w wraps the lines of a body: v shows it");
+            }
+            Command::Wrap => {
+                self.wraps = !self.wraps;
+                common.say(if self.wraps { "long lines wrap" } else { "long lines are cut" });
+            }
             _ => return Outcome::NotHandled,
         }
         Outcome::Done
@@ -152,6 +168,42 @@ impl Screen for TimelineScreen {
             Command::Follow if self.is_following => Some("stay"),
             _ => None,
         }
+    }
+
+    fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {
+        let (list, detail) = areas(layout, common.is_full_screen);
+        if detail.contains(at) {
+            common.pane = Pane::Second;
+        }
+        if !list.contains(at) {
+            return None;
+        }
+        common.pane = Pane::Main;
+        let row = self.row_on_line(usize::from(at.y.checked_sub(list.y + 1)?)).filter(|_| selects)?;
+        let is_same = self.selected == Some(row);
+        self.stop_following(self.seen_rows());
+        self.select(Some(row));
+        Some(is_same)
+    }
+
+    fn columns(&self, common: &Common) -> Vec<String> {
+        view::titles(common).into_iter().filter(|title| !title.is_empty()).map(str::to_owned).collect()
+    }
+
+    fn is_sortable_by_column(&self) -> bool {
+        false
+    }
+
+    fn table(&self, common: &Common, data: &dyn Data) -> Option<TextTable> {
+        let rows = (0..self.index.len()).take(MAX_COPIED_ROWS).filter_map(|at| self.index.get(at));
+        let mut before = None;
+        let rows = rows.filter_map(|row| {
+            let line = Arc::new(data.line(row)?);
+            let delta = before.replace(line.at).map(|before| line.at.since(before));
+            Some(texts(&view::timeline_row(common, &TimelineRow { row, line, delta })))
+        });
+        let titles = view::titles(common).into_iter().map(str::to_owned).collect();
+        Some(TextTable { titles, rows: rows.collect() })
     }
 
     fn page(&self, common: &Common) -> isize {

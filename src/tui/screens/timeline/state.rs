@@ -171,6 +171,24 @@ impl TimelineScreen {
         self.selected = row;
     }
 
+    /// The row on a line of the list. The lines of gaps have none.
+    pub(super) fn row_on_line(&self, line: usize) -> Option<usize> {
+        let mut at = 0;
+        for (i, shown) in self.window.iter().enumerate() {
+            at += usize::from(self.is_ladder && i > 0 && !self.is_unfolded && shown.is_after_gap());
+            if at == line {
+                return Some(shown.row);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The number after that of the last row that was found.
+    pub(super) fn seen_rows(&self) -> usize {
+        self.index.end()
+    }
+
     pub fn stop_following(&mut self, total: usize) {
         if self.is_following {
             self.is_following = false;

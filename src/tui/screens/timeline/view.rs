@@ -7,12 +7,19 @@ use super::{areas, detail, ladder};
 use crate::engine::store::{MessageFact, MessageKind};
 use crate::present::report::{self, Role};
 use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::shared::message_rows;
 use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::wire::event::Dir;
 use crate::wire::text::count;
+
+/// The titles of the columns.
+pub(super) fn titles(common: &Common) -> Vec<&'static str> {
+    let columns = message_rows::columns(common, common.scope.stream.is_some());
+    columns.iter().map(|column| column.title).collect()
+}
 
 /// The cells of a row, in the order of the columns.
 pub(super) fn timeline_row(common: &Common, shown: &TimelineRow) -> Vec<Span> {
@@ -66,7 +73,8 @@ fn title_of(fact: &MessageFact) -> String {
 
 fn rows(screen: &TimelineScreen, common: &Common, canvas: &mut Canvas, area: Rect) -> Option<u16> {
     let lines: Vec<StyledLine> = screen.window.iter().map(|shown| timeline_row(common, shown)).collect();
-    let columns = message_rows::columns(common, common.scope.stream.is_some());
+    let mut columns = message_rows::columns(common, common.scope.stream.is_some());
+    common.hidden_columns.hide(ScreenId::Timeline, &mut columns);
     let selected = screen.window.iter().position(|shown| Some(shown.row) == screen.selected);
     let at = table::draw(canvas, area, &columns, &lines, selected, !common.is_in_second_pane());
     // The note of a stream event covers the columns that the event has no values for.

@@ -20,7 +20,7 @@ fn copies_rows_json_and_commands() {
     assert_eq!(copied("yc"), "xdscope status session-20260302-135200.xdsrec");
     assert_eq!(
         copied("ll<enter><enter>/kind:nack<enter>yc"),
-        "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack stream:1 type:cds kind:nack'"
+        "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack stream:1 kind:nack'"
     );
 }
 

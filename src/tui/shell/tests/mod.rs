@@ -2,8 +2,16 @@
 
 mod client_action;
 mod copy;
+mod diagnoses;
+mod every_key;
+mod filter;
 mod find;
 mod keys;
+mod lists;
+mod mouse;
+mod palette;
+mod places;
 mod problems;
 mod random;
+mod tour;
 mod view;

@@ -1,13 +1,20 @@
 //! Random keys at random sizes.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use proptest::prelude::*;
 
-use crate::tui::shell::effect::Msg;
+use crate::tui::shell::effect::{Effect, Msg};
+use crate::tui::shell::painter::{Painter, blank};
+use crate::tui::shell::settle::search;
 use crate::tui::shell::update::update;
+use crate::tui::shell::view::view;
 use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::story::{Story, story};
-use crate::tui::tests::{drawn, model};
+use crate::tui::tests::{drawn, model, text};
 use crate::tui::widgets::theme::Theme;
 
 fn msg() -> impl Strategy<Value = Msg> {
@@ -82,4 +89,144 @@ proptest! {
             }
         }
     }
+}
+
+/// The generator of Knuth's MMIX; its high bits are the random ones.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u64) as usize]
+    }
+
+    fn message(&mut self, size: (u16, u16)) -> Msg {
+        const NAMED: [KeyCode; 15] = [
+            KeyCode::Enter,
+            KeyCode::Esc,
+            KeyCode::Esc,
+            KeyCode::Tab,
+            KeyCode::BackTab,
+            KeyCode::Backspace,
+            KeyCode::Up,
+            KeyCode::Down,
+            KeyCode::Left,
+            KeyCode::Right,
+            KeyCode::PageDown,
+            KeyCode::PageUp,
+            KeyCode::Home,
+            KeyCode::End,
+            KeyCode::F(5),
+        ];
+        const CLICKS: [MouseEventKind; 4] = [
+            MouseEventKind::Down(MouseButton::Left),
+            MouseEventKind::Down(MouseButton::Right),
+            MouseEventKind::ScrollDown,
+            MouseEventKind::ScrollUp,
+        ];
+        let plain = |c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE));
+        match self.below(10) {
+            0..5 => plain(char::from(b' ' + self.below(95) as u8)),
+            5..7 => Msg::Key(KeyEvent::new(self.pick(&NAMED), KeyModifiers::NONE)),
+            7 => {
+                let c = char::from(b'a' + self.below(26) as u8);
+                Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::CONTROL))
+            }
+            _ => {
+                let (column, row) = (self.below(u64::from(size.0) + 2), self.below(u64::from(size.1) + 2));
+                let kind = self.pick(&CLICKS);
+                let (column, row) = (column as u16, row as u16);
+                Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE })
+            }
+        }
+    }
+}
+
+/// What was written to the terminal.
+#[derive(Clone, Default)]
+struct Output(Rc<RefCell<Vec<u8>>>);
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Keys and clicks on each screen.
+const MESSAGES: usize = 10_000;
+/// New sizes among them.
+const RESIZES: usize = 500;
+/// Messages between two frames that are compared with the terminal.
+const MESSAGES_PER_FRAME: usize = 40;
+
+/// Types, clicks and resizes at random, starting on one screen and coming back to it. The terminal
+/// shows each frame without leftovers of frames before.
+fn stress(screen: usize, source: &ScriptedStore) {
+    let data = source.data();
+    let mut random = Random(screen as u64 + 1);
+    let output = Output::default();
+    let mut model = model(100, 30, Theme::MONO);
+    let mut painter = Painter::new(output.clone());
+    let mut terminal = vt100::Parser::new(30, 100, 0);
+    let key = |c| Msg::Key(KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE));
+    let mut sizes = 0;
+    for at in 0..MESSAGES {
+        if model.screen as usize != screen && random.below(4) == 0 {
+            model.overlays.clear();
+            update(&mut model, key(char::from(b'1' + screen as u8)), &data);
+        }
+        if at % (MESSAGES / RESIZES) == 0 {
+            let size = (random.below(220) as u16 + 1, random.below(70) as u16 + 1);
+            update(&mut model, Msg::Resize(size.0, size.1), &data);
+            terminal = vt100::Parser::new(size.1, size.0, 0);
+            painter = Painter::new(output.clone());
+            sizes += 1;
+        }
+        let message = random.message(model.common.size);
+        let effects = update(&mut model, message, &data);
+        if effects.contains(&Effect::Redraw) {
+            painter.forget();
+        }
+        if random.below(8) == 0 {
+            while search(&mut model, &data) {}
+        }
+        if at % MESSAGES_PER_FRAME == 0 || at % (MESSAGES / RESIZES) == 1 {
+            let mut buffer = blank(model.common.size);
+            let cursor = view(&model, &mut buffer);
+            painter.paint(buffer.clone(), cursor).expect("memory");
+            terminal.process(&output.0.take());
+            let shown = terminal.screen().rows(0, model.common.size.0).map(|row| row.trim_end().to_owned());
+            let shown = shown.collect::<Vec<_>>().join("\n");
+            assert_eq!(shown, text(&buffer), "screen {} after message {at}", screen + 1);
+        }
+    }
+    assert_eq!(sizes, RESIZES);
+    // Nothing is left that the user cannot leave.
+    update(&mut model, Msg::Resize(100, 30), &data);
+    for _ in 0..60 {
+        update(&mut model, Msg::Key(KeyEvent::new(KeyCode::Esc, KeyModifiers::NONE)), &data);
+    }
+    assert!(model.overlays.is_empty() && model.common.filter.is_none() && model.find.is_none());
+}
+
+#[test]
+fn ten_thousand_keys_and_clicks_on_each_screen_leave_nothing_behind() {
+    std::thread::scope(|scope| {
+        for first in [0, 1] {
+            scope.spawn(move || {
+                let source = ScriptedStore::of(super::places::PROBLEMS);
+                for screen in (first..9).step_by(2) {
+                    stress(screen, &source);
+                }
+            });
+        }
+    });
 }

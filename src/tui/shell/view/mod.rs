@@ -3,9 +3,11 @@
 mod bar;
 mod footer;
 pub(crate) mod help;
-mod palette;
+pub(super) mod menu;
+pub(super) mod palette;
 mod prompts;
-mod title;
+pub(super) mod title;
+mod tour;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -16,6 +18,8 @@ use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::MIN_SIZE;
+
+use palette::PaletteLines;
 
 /// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a
 /// prompt.
@@ -46,11 +50,12 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
     let cursor = model.active().view(&model.common, canvas, &layout);
     mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
-        Some(Overlay::Palette { input, chosen, .. }) => {
-            Some(palette::draw(model, canvas, &layout, input, *chosen))
+        Some(Overlay::Palette { input, chosen, search, .. }) => {
+            Some(palette::draw(model, canvas, &layout, PaletteLines { input, chosen: *chosen, search }))
         }
-        _ => None,
+        _ => menu::draw(model, canvas, &layout),
     };
+    tour::draw(model, canvas, &layout);
     let foot = footer::draw(model, canvas, &layout);
     prompt.or(foot).or(cursor)
 }

@@ -5,64 +5,87 @@ use ratatui::layout::{Position, Rect};
 use crate::present::report::Role;
 use crate::tui::input::keymap;
 use crate::tui::shell::model::Model;
-use crate::tui::shell::palette::{ARGUMENT_COMMANDS, ArgumentCommand, candidates};
+use crate::tui::shell::palette_lines::{ARGUMENT_COMMANDS, ArgumentCommand, LineTarget, PaletteSearch};
 use crate::tui::widgets::canvas::{Canvas, plain, span};
 use crate::tui::widgets::layout::{Layout, split};
 use crate::tui::widgets::list::scroll;
-use crate::wire::text::{Keep, cut, display_safe, pad, width};
+use crate::wire::text::{Keep, cut, cut_name, display_safe, pad, width};
+
+/// Columns of a name.
+const NAME_WIDTH: usize = 25;
+
+/// The state of the palette.
+pub(super) struct PaletteLines<'a> {
+    pub input: &'a str,
+    pub chosen: usize,
+    pub search: &'a PaletteSearch,
+}
+
+/// The areas of the title, of what is typed, and of the lines.
+fn areas(layout: &Layout) -> [Rect; 3] {
+    let (_, area) = split(layout.body, layout.body.height / 2);
+    let (title, rest) = split(area, 1);
+    let (prompt, list) = split(rest, 1);
+    [title, prompt, list]
+}
+
+/// The line at a row of the screen.
+pub(crate) fn line_at(layout: &Layout, search: &PaletteSearch, chosen: usize, y: u16) -> Option<usize> {
+    let [_, _, list] = areas(layout);
+    let row = y.checked_sub(list.y).filter(|_| y < list.bottom())?;
+    let top = scroll(0, chosen, usize::from(list.height), search.candidates.len());
+    Some(top + usize::from(row)).filter(|at| *at < search.candidates.len())
+}
 
 /// Draws the palette. Returns the position of the cursor.
-pub(super) fn draw(
-    model: &Model,
-    canvas: &mut Canvas,
-    layout: &Layout,
-    input: &str,
-    chosen: usize,
-) -> Position {
-    let (_, area) = split(layout.body, layout.body.height / 2);
-    let blank = " ".repeat(usize::from(area.width));
-    for row in area.rows() {
-        canvas.text(row, &blank, Role::Plain);
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, lines: PaletteLines<'_>) -> Position {
+    let PaletteLines { input, chosen, search } = lines;
+    let [title, prompt, list] = areas(layout);
+    for row in [title, prompt].into_iter().chain(list.rows()) {
+        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
     }
-    let (title, rest) = split(area, 1);
     let glyphs = canvas.glyphs();
-    let remark = if model.history.is_empty() {
-        "fuzzy; Tab completes".to_owned()
-    } else {
-        format!("fuzzy; {} history; Tab completes", glyphs.up)
+    let history = if model.history.is_empty() { String::new() } else { format!("{} history; ", glyphs.up) };
+    let remark = match search.progress() {
+        Some(progress) => progress,
+        None => format!("commands, nodes, types, resources, rules, fields; {history}Tab completes"),
     };
     canvas.heading(title, ": command", &remark, true);
-    let (prompt, list) = split(rest, 1);
     let safe = display_safe(input);
-    let shown = cut(&safe, usize::from(prompt.width).saturating_sub(4), Keep::Tail, canvas.glyphs().cut);
+    let shown = cut(&safe, usize::from(prompt.width).saturating_sub(4), Keep::Tail, glyphs.cut);
     canvas.line(prompt, &[span(" :", Role::Key), plain(shown.as_ref())]);
     let x = prompt.x + 2 + u16::try_from(width(&shown)).unwrap_or(0);
-    let found = candidates(input);
+    let found = &search.candidates;
     let with = ARGUMENT_COMMANDS
         .iter()
         .filter(|command| input.is_empty() || command.word.starts_with(first_word(input)));
     let top = scroll(0, chosen, usize::from(list.height), found.len());
     let key_width = 10;
-    let mut lines: Vec<_> = found
-        .iter()
-        .map(|command| {
-            let key = model.keys.key_of(*command).map_or("", |key| keymap::shown_key(key, canvas.glyphs()));
-            (pad(command.name(), 25), command.doc().to_owned(), key.to_owned())
-        })
-        .collect();
-    lines.extend(with.map(|ArgumentCommand { word, example, doc }| {
-        (pad(&format!("{word} {example}"), 25), (*doc).to_owned(), String::new())
-    }));
-    for (i, (row, (name, doc, key))) in list.rows().zip(lines.into_iter().skip(top)).enumerate() {
+    let candidates = found.iter().map(|line| {
+        let key = match &line.target {
+            LineTarget::Command(command) => model.keys.key_of(*command),
+            LineTarget::Place(_) => None,
+        };
+        let key = key.map_or("", |key| keymap::shown_key(key, glyphs));
+        (line.name.as_str().to_owned(), line.doc.as_str(), key)
+    });
+    let with = with.map(|ArgumentCommand { word, example, doc }| (format!("{word} {example}"), *doc, ""));
+    for (i, (row, (name, doc, key))) in list.rows().zip(candidates.chain(with).skip(top)).enumerate() {
         let doc_room = Rect { width: row.width.saturating_sub(key_width), ..row };
+        let name = display_safe(&name);
+        let name = pad(&cut_name(&name, NAME_WIDTH, glyphs.cut), NAME_WIDTH);
         canvas.line(doc_room, &[plain(format!("   {name} ")), plain(doc)]);
-        canvas.right(Rect { width: row.width.saturating_sub(1), ..row }, &pad(&key, 7), Role::Key);
+        canvas.right(Rect { width: row.width.saturating_sub(1), ..row }, &pad(key, 7), Role::Key);
         if i + top == chosen && (i + top < found.len() || found.is_empty()) {
             canvas.cursor(row, true);
         }
     }
     if found.is_empty() && !input.contains(' ') {
-        canvas.text(list, "   unknown command", Role::Muted);
+        let nothing = match search.progress() {
+            Some(_) => "   searching",
+            None => "   nothing has this name",
+        };
+        canvas.text(list, nothing, Role::Muted);
     }
     Position { x: x.min(prompt.right().saturating_sub(1)), y: prompt.y }
 }

@@ -3,20 +3,22 @@
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
-use crate::engine::filter::FilterError;
 use crate::present::report::Role;
 use crate::tui::data::ClientAction;
 use crate::tui::shell::model::Model;
-use crate::tui::shell::overlay::{ClientPrompt, Overlay};
+use crate::tui::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
 use crate::tui::widgets::canvas::{Canvas, span};
 use crate::wire::text;
+
+/// Lines of a remark above a prompt.
+const MAX_REMARK_LINES: usize = 6;
 
 /// Draws the prompt or question of the top overlay, if it has one. Returns whether it has, and the
 /// position of the cursor.
 pub(super) fn draw(model: &Model, canvas: &mut Canvas, line: Rect) -> (bool, Option<Position>) {
     let cursor = match model.overlays.last() {
-        Some(Overlay::Filter { input, error, .. }) => filter(canvas, line, input, error.as_ref()),
-        Some(Overlay::Find { input }) => filter(canvas, line, input, None),
+        Some(Overlay::Filter(prompt)) => filter(canvas, line, prompt),
+        Some(Overlay::Find { input, .. }) => find(canvas, line, input, model.common.notice.as_deref()),
         Some(Overlay::Record { input }) => {
             input_line(canvas, line, " record from here on to the file: ", input).cursor(line)
         }
@@ -39,7 +41,8 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);
             format!(" {words}?  y send  n not")
         }
-        Overlay::Sort => " sort: 1 problems first  2 by name  3 newest first".to_owned(),
+        Overlay::Sort { .. } => " the order of this list: a number, or j k and Enter".to_owned(),
+        Overlay::Columns { .. } => " the columns of this list: a number, or j k and Enter".to_owned(),
         Overlay::ConfirmQuit => {
             let clients = text::plural(model.common.info.clients, "client");
             format!(" {clients} connected through this: quitting ends the streams.  y quit  n stay")
@@ -107,18 +110,50 @@ fn client(
     drawn.cursor(line)
 }
 
-/// Draws the filter, underlined from where it is wrong, with the reason beside it.
-fn filter(canvas: &mut Canvas, line: Rect, input: &str, error: Option<&FilterError>) -> Position {
-    let drawn = input_line(canvas, line, " / ", input);
-    if let Some(error) = error {
+/// Draws the filter, underlined from where it is wrong. The reason stands above it, in full; what
+/// completes the input stands beside it.
+fn filter(canvas: &mut Canvas, line: Rect, prompt: &FilterPrompt) -> Position {
+    let drawn = input_line(canvas, line, " / ", &prompt.input);
+    if let Some(error) = &prompt.error {
         let (room, end) = (drawn.room, drawn.end);
-        let wrong = input.get(error.at..).unwrap_or("");
+        let wrong = prompt.input.get(error.at..).unwrap_or("");
         let width = u16::try_from(text::width(&text::display_safe(wrong))).unwrap_or(u16::MAX).max(1);
         let x = end.saturating_sub(width).max(room.x);
         let mark = Rect { x, width: (end - x).max(1), ..room }.intersection(canvas.buf.area);
         canvas.buf.set_style(mark, canvas.theme.style(Role::Bad).add_modifier(Modifier::UNDERLINED));
-        let reason = format!("not read at column {}: {}", error.at + 1, error.reason);
-        canvas.line(drawn.beside(), &[span(reason, Role::Bad)]);
+        remark(
+            canvas,
+            &drawn,
+            line,
+            &format!("not read at column {}: {}", error.at + 1, error.reason),
+            Role::Bad,
+        );
+    } else if let Some(hint) = &prompt.hint {
+        remark(canvas, &drawn, line, hint, Role::Muted);
     }
     drawn.cursor(line)
+}
+
+/// Draws a search, with its result beside it.
+fn find(canvas: &mut Canvas, line: Rect, input: &str, found: Option<&str>) -> Position {
+    let drawn = input_line(canvas, line, " / ", input);
+    let found = found.unwrap_or("find in this text; Up recalls a search");
+    canvas.text(drawn.beside(), &text::display_safe(found), Role::Muted);
+    drawn.cursor(line)
+}
+
+/// Draws a remark beside the input or, without room, above it: wrapped, never cut.
+fn remark(canvas: &mut Canvas, drawn: &InputLine, line: Rect, remark: &str, role: Role) {
+    let safe = text::display_safe(remark);
+    if text::width(&safe) <= usize::from(drawn.beside().width) {
+        canvas.line(drawn.beside(), &[span(safe.as_ref(), role)]);
+        return;
+    }
+    let lines = text::wrap(&safe, usize::from(line.width).saturating_sub(2));
+    let height = u16::try_from(lines.len().min(MAX_REMARK_LINES)).unwrap_or(1).min(line.y);
+    let area = Rect { y: line.y - height, height, ..line };
+    for (row, text) in area.rows().zip(&lines) {
+        canvas.text(row, &" ".repeat(usize::from(row.width)), Role::Plain);
+        canvas.line(row, &[span(format!(" {text}"), role)]);
+    }
 }

@@ -72,6 +72,16 @@ fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
     problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
 
+/// The screen whose tab is at a column of the second line.
+pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId> {
+    let mut end = 0;
+    let tabs = tabs(model, layout);
+    ScreenId::ALL.into_iter().zip(&tabs).find_map(|(screen, tab)| {
+        end += text::width(&tab.text);
+        (usize::from(x) < end).then_some(screen)
+    })
+}
+
 fn tabs(model: &Model, layout: &Layout) -> StyledLine {
     let tab = |screen: ScreenId| {
         let badge = model.screens.get(screen).badge(&model.common);

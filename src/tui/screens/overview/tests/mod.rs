@@ -224,7 +224,7 @@ fn sorts_lists_as_chosen() {
     assert_eq!(names("s2"), sorted);
     assert_eq!(names("s2s1"), names(""));
     let model = typed(&data, "3:sort<enter>");
-    assert!(model.common.notice.is_some_and(|notice| notice.contains("screens 1, 7 and 9")));
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("screens 1, 2, 6, 7 and 9")));
 }
 
 #[test]

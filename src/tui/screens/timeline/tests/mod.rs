@@ -92,7 +92,7 @@ fn filter_applies_while_typed() {
     let mut model = typed(&data, "3/kind:nack");
     assert_eq!(model.screens.timeline.index.len(), 3);
     type_keys(&mut model, &data, " kind:x");
-    assert!(matches!(model.overlays.last(), Some(Overlay::Filter { error: Some(_), .. })));
+    assert!(matches!(model.overlays.last(), Some(Overlay::Filter(prompt)) if prompt.error.is_some()));
     assert_eq!(model.screens.timeline.index.len(), 3);
     type_keys(&mut model, &data, "<enter>");
     assert!(!model.overlays.is_empty(), "a bad expression is not accepted");

@@ -1,0 +1,236 @@
+//! The list of all streams of a client: lifetimes, pauses between attempts, ends.
+
+use std::collections::BTreeMap;
+
+use ratatui::layout::{Position, Rect};
+
+use crate::engine::problems::Problem;
+use crate::engine::store::StreamFact;
+use crate::present::report::{self, Role};
+use crate::tui::common::Common;
+use crate::tui::data::Data;
+use crate::tui::widgets::canvas::{Canvas, Span, StyledLine, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::list::scroll;
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::wire::event::{Side, StreamId, Time};
+use crate::wire::text::{age, count, plural, time_of_day_secs, wrap};
+
+use super::history;
+
+/// Ends that the headline tells apart.
+const MAX_LISTED_ENDS: usize = 3;
+
+/// All streams of one client, newest first.
+#[derive(Clone, Debug, Default)]
+pub struct ClientStreams {
+    pub streams: Vec<StreamFact>,
+    pub selected: Option<StreamId>,
+    pub(super) top: usize,
+}
+
+/// The areas of the list.
+struct StreamListAreas {
+    headline: Rect,
+    list: Rect,
+    /// The selected stream.
+    detail: Rect,
+}
+
+impl ClientStreams {
+    /// Loads the streams of the client of `stream`.
+    pub(super) fn load(&mut self, data: &dyn Data, common: &Common, stream: Option<StreamId>) {
+        let all = data.streams();
+        let own = all.iter().find(|fact| Some(fact.stream) == stream).cloned();
+        self.streams = match own {
+            Some(own) => all.into_iter().filter(|fact| is_of_client(common, &own, fact)).collect(),
+            None => Vec::new(),
+        };
+        self.streams.sort_by_key(|fact| std::cmp::Reverse((fact.opened, fact.stream)));
+        if self.position().is_none() {
+            let is_own = |fact: &&StreamFact| Some(fact.stream) == stream;
+            self.selected = self.streams.iter().find(is_own).map(|fact| fact.stream);
+        }
+    }
+
+    fn position(&self) -> Option<usize> {
+        self.streams.iter().position(|fact| Some(fact.stream) == self.selected)
+    }
+
+    /// The selected stream.
+    pub(super) fn fact(&self) -> Option<&StreamFact> {
+        self.streams.get(self.position()?)
+    }
+
+    pub(super) fn step(&mut self, by: isize) {
+        self.select(self.position().unwrap_or(0).saturating_add_signed(by));
+    }
+
+    fn select(&mut self, at: usize) {
+        let at = at.min(self.streams.len().saturating_sub(1));
+        self.selected = self.streams.get(at).map(|fact| fact.stream);
+    }
+
+    /// Keeps the selected stream on the screen.
+    pub(super) fn settle(&mut self, common: &Common, layout: &Layout) {
+        let height = usize::from(self.areas(common, layout).list.height).saturating_sub(1);
+        self.top = scroll(self.top, self.position().unwrap_or(0), height, self.streams.len());
+    }
+
+    fn areas(&self, common: &Common, layout: &Layout) -> StreamListAreas {
+        let lines = u16::try_from(self.headline(common, usize::from(layout.body.width)).len()).unwrap_or(1);
+        let (headline, rest) = layout::split(layout.body, lines);
+        let (_, rest) = layout::split(rest, u16::from(!layout.low));
+        let rows = u16::try_from(self.streams.len() + 1).unwrap_or(u16::MAX);
+        let (list, rest) = layout::split(rest, rows.min(rest.height * 2 / 3));
+        let (_, detail) = layout::split(rest, u16::from(!layout.low));
+        StreamListAreas { headline, list, detail }
+    }
+
+    /// Selects the row at a position of the screen. Returns whether the row was selected before.
+    pub(super) fn click(&mut self, at: Position, common: &Common, layout: &Layout) -> Option<bool> {
+        let list = self.areas(common, layout).list;
+        let row = list.contains(at).then(|| at.y.checked_sub(list.y + 1)).flatten()?;
+        let index = self.top + usize::from(row);
+        let before = self.position();
+        (index < self.streams.len()).then(|| self.select(index))?;
+        Some(before == Some(index))
+    }
+
+    /// How often the streams of the client ended and how, and who is to blame.
+    fn headline(&self, common: &Common, width: usize) -> Vec<StyledLine> {
+        let ended = self.streams.iter().filter(|fact| fact.closed.is_some()).count() as u64;
+        let mut ends: BTreeMap<String, u64> = BTreeMap::new();
+        for fact in self.streams.iter().filter(|fact| fact.closed.is_some()) {
+            *ends.entry(end_text(fact)).or_default() += 1;
+        }
+        let mut ends: Vec<(String, u64)> = ends.into_iter().collect();
+        ends.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        let times = common.theme.glyphs().times;
+        let listed = ends.iter().take(MAX_LISTED_ENDS).map(|(end, n)| format!("{n}{times} {end}"));
+        let listed = listed.collect::<Vec<_>>().join(", ");
+        let mut text = format!("{}, {} ended", plural(self.streams.len() as u64, "stream"), count(ended));
+        if !listed.is_empty() {
+            text.push_str(&format!(": {listed}"));
+        }
+        if let Some(lasted) = self.lifetimes(common) {
+            text.push_str(&format!("; ended ones lasted {lasted}"));
+        }
+        let mut lines: Vec<StyledLine> = wrap(&text, width.saturating_sub(2))
+            .into_iter()
+            .map(|line| vec![plain(format!(" {line}"))])
+            .collect();
+        for problem in common.problems.iter().filter(|problem| {
+            matches!(problem.problem, Problem::Failing(_) | Problem::Unreachable(_))
+                && self.streams.iter().any(|fact| fact.stream == problem.stream)
+        }) {
+            let (word, role) = report::problem_word(problem);
+            let sentence = format!("{word}: {}", report::problem(problem, &common.clock));
+            let wrapped = wrap(&sentence, width.saturating_sub(2)).into_iter();
+            lines.extend(wrapped.map(|line| vec![span(format!(" {line}"), role)]));
+        }
+        lines
+    }
+
+    /// `2.0s`, or `1.9s to 4.2s`.
+    fn lifetimes(&self, common: &Common) -> Option<String> {
+        let ages = self.streams.iter().filter(|fact| !fact.partial && !common.clock.untimed);
+        let ages = ages.filter_map(|fact| Some(fact.closed?.since(fact.opened)));
+        let (shortest, longest) = (ages.clone().min()?, ages.max()?);
+        let (from, to) = (age(shortest), age(longest));
+        Some(if from == to { from } else { format!("{from} to {to}") })
+    }
+
+    /// The time between the end of the stream before and the start of a stream.
+    fn pause(&self, at: usize) -> Option<String> {
+        let opened = self.streams.get(at)?.opened;
+        let closed = self.streams.get(at + 1)?.closed?;
+        (closed <= opened).then(|| age(opened.since(closed)))
+    }
+
+    /// The cells of a stream, in the order of the columns.
+    pub(super) fn row(&self, common: &Common, at: usize) -> Option<Vec<Span>> {
+        let fact = self.streams.get(at)?;
+        let timed = !common.clock.untimed;
+        let lasted = |until: Time| if timed { age(until.since(fact.opened)) } else { "-".to_owned() };
+        let (lasted, role) = match fact.closed {
+            Some(closed) => (lasted(closed), Role::Plain),
+            None => (format!("{} open", lasted(common.now)), Role::Ok),
+        };
+        let by = fact.end.as_ref().and_then(|end| end.by).map_or("-", Side::word);
+        let end = if fact.closed.is_some() { end_text(fact) } else { "-".to_owned() };
+        Some(vec![
+            plain(format!("#{}", fact.stream.0)),
+            plain(time_of_day_secs(fact.opened, common.clock, &common.zone)),
+            span(lasted, role),
+            plain(self.pause(at).filter(|_| timed).unwrap_or_else(|| "-".to_owned())),
+            plain(count(fact.messages)),
+            plain(if fact.closed.is_some() { by } else { "-" }),
+            span(end, if fact.closed.is_some() { Role::Warn } else { Role::Muted }),
+        ])
+    }
+
+    /// The cells of the selected stream.
+    pub(super) fn selected_row(&self, common: &Common) -> Option<Vec<Span>> {
+        self.row(common, self.position()?)
+    }
+
+    pub(super) fn draw(&self, common: &Common, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+        let areas = self.areas(common, layout);
+        canvas.lines(areas.headline, &self.headline(common, usize::from(areas.headline.width)), 0);
+        let height = usize::from(areas.list.height).saturating_sub(1);
+        let rows = (self.top..self.top + height).map_while(|at| self.row(common, at));
+        let rows: Vec<StyledLine> = rows.collect();
+        let selected = self.position().and_then(|at| at.checked_sub(self.top));
+        let cursor = table::draw(canvas, areas.list, &columns(), &rows, selected, true);
+        let (title, rest) = layout::split(areas.detail, 1);
+        if let Some(fact) = self.fact().filter(|_| !areas.detail.is_empty()) {
+            canvas.rule(
+                title,
+                &format!("stream #{}", fact.stream.0),
+                "Enter shows its types, 3 its messages",
+            );
+            let lines = history::lines(std::slice::from_ref(fact), common, usize::from(rest.width));
+            canvas.lines(rest, &lines, 0);
+        }
+        cursor.map(|y| Position { x: areas.list.x, y })
+    }
+}
+
+fn columns() -> [Column; 7] {
+    [
+        column("#", 3, 10, Cut::Tail, 0),
+        column("OPENED", 8, 14, Cut::Head, 0),
+        column("LASTED", 6, 12, Cut::Head, 0),
+        column("PAUSE", 5, 8, Cut::Head, 0),
+        column("MESSAGES", 8, 10, Cut::Head, 1),
+        column("ENDED BY", 8, 8, Cut::Head, 2),
+        column("END", 10, 160, Cut::Head, 0),
+    ]
+}
+
+/// The titles of the columns.
+pub(super) fn titles() -> Vec<&'static str> {
+    columns().iter().map(|column| column.title).collect()
+}
+
+/// How a stream ended.
+fn end_text(fact: &StreamFact) -> String {
+    let words = fact.end.as_ref().map(report::end_words).filter(|words| !words.is_empty());
+    words.unwrap_or_else(|| "closed".to_owned())
+}
+
+/// Whether a stream is one of the client of another. Without a node, the addresses decide.
+fn is_of_client(common: &Common, own: &StreamFact, other: &StreamFact) -> bool {
+    let node = |fact: &StreamFact| fact.node.as_ref().map(|node| node.id.clone()).filter(|id| !id.is_empty());
+    let host = |fact: &StreamFact| {
+        fact.peer.as_deref().map(|peer| peer.rsplit_once(':').map_or(peer, |(host, _)| host).to_owned())
+    };
+    match (node(own), node(other)) {
+        (Some(own_id), Some(id)) => {
+            own_id == id && common.marks.get(own.stream) == common.marks.get(other.stream)
+        }
+        (None, None) => (host(own), &own.server) == (host(other), &other.server),
+        _ => own.stream == other.stream || own.reconnect_of == Some(other.stream),
+    }
+}

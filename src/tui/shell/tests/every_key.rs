@@ -1,0 +1,154 @@
+//! Every key of every screen does something, or says why not.
+
+use std::collections::HashSet;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use crate::tui::common::Pane;
+use crate::tui::input::command::Command;
+use crate::tui::input::context::Context;
+use crate::tui::input::rebind::Keymap;
+use crate::tui::shell::effect::Msg;
+use crate::tui::shell::model::Model;
+use crate::tui::shell::update::update;
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::{PLAIN, drawn_text, model, type_keys, typed};
+
+use super::places::{PROBLEMS, replayed};
+
+const SCREENS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+
+/// A key as the harness types it.
+pub(super) fn harness_key(key: &str) -> String {
+    match key {
+        "Enter" => "<enter>".to_owned(),
+        "Esc" => "<esc>".to_owned(),
+        "Tab" => "<tab>".to_owned(),
+        "Shift-Tab" => "<backtab>".to_owned(),
+        "Space" => " ".to_owned(),
+        "Backspace" => "<back>".to_owned(),
+        "Up" | "Down" | "Left" | "Right" | "Home" | "End" | "PgUp" | "PgDn" => {
+            format!("<{}>", key.to_lowercase())
+        }
+        "^" => "<caret>".to_owned(),
+        "<" => "<lt>".to_owned(),
+        key => key.to_owned(),
+    }
+}
+
+/// Commands that may leave a screen as it is: movements at an end, panes without another one, and
+/// Esc at the top.
+fn may_change_nothing(command: Command) -> bool {
+    use Command::*;
+    matches!(
+        command,
+        Up | Down
+            | First
+            | Last
+            | HalfDown
+            | HalfUp
+            | PageDown
+            | PageUp
+            | Left
+            | Right
+            | NextPane
+            | PreviousPane
+            | NextMatch
+            | PreviousMatch
+            | AllTypes
+            | AllStreams
+            | Redraw
+            | Follow
+    ) || crate::tui::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
+}
+
+fn assert_keys_answer(source: &ScriptedStore, before: &Model, screen: &str) {
+    let mut named = HashSet::new();
+    for context in before.contexts() {
+        for binding in before.keys.of(context) {
+            if !named.insert(binding.key) || may_change_nothing(binding.command) {
+                continue;
+            }
+            let mut model = before.clone();
+            let effects = type_keys(&mut model, &source.data(), &harness_key(binding.key));
+            let has_changed = drawn_text(&model) != drawn_text(before)
+                || model.common.pane != before.common.pane
+                || model.screens.resources.focus != before.screens.resources.focus;
+            assert!(
+                has_changed || !effects.is_empty(),
+                "{} ({}) on {screen} does nothing, and does not say why\n{}",
+                binding.key,
+                binding.command.name(),
+                drawn_text(&model)
+            );
+        }
+    }
+}
+
+#[test]
+fn every_key_acts_or_says_why_not() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for screen in SCREENS {
+        assert_keys_answer(&source, &typed(&source.data(), screen), screen);
+        assert_keys_answer(&source, &replayed(&source, screen), &format!("{screen} replayed"));
+    }
+}
+
+#[test]
+fn footer_keys_act_on_every_screen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for screen in SCREENS {
+        for before in [typed(&source.data(), screen), replayed(&source, screen)] {
+            let footer = drawn_text(&before).lines().last().expect("a footer").to_owned();
+            for context in before.contexts() {
+                for binding in before.keys.of(context).filter(|binding| binding.footer) {
+                    let is_shown = footer.contains(&format!(" {} ", binding.key));
+                    if !is_shown || binding.command == Command::NextPane {
+                        continue;
+                    }
+                    let mut model = before.clone();
+                    let effects = type_keys(&mut model, &source.data(), &harness_key(binding.key));
+                    let is_same = drawn_text(&model) == drawn_text(&before);
+                    assert!(!is_same || !effects.is_empty(), "{} on {screen}\n{footer}", binding.key);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn unbound_keys_do_nothing() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for screen in SCREENS {
+        let before = typed(&source.data(), screen);
+        let bound: HashSet<&str> =
+            before.contexts().iter().flat_map(|context| before.keys.of(*context)).map(|b| b.key).collect();
+        for c in (b'!'..=b'~').map(char::from).filter(|c| !bound.contains(c.to_string().as_str())) {
+            let mut model = before.clone();
+            let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+            assert_eq!(update(&mut model, Msg::Key(key), &source.data()), [], "{c}");
+            assert_eq!(drawn_text(&model), drawn_text(&before), "{c} on {screen}");
+        }
+    }
+}
+
+#[test]
+fn help_has_every_key_of_the_screen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let keymap = Keymap::default();
+    for screen in SCREENS {
+        let mut model = model(200, 200, PLAIN);
+        type_keys(&mut model, &source.data(), screen);
+        let contexts = model.contexts();
+        type_keys(&mut model, &source.data(), "?");
+        let shown = drawn_text(&model);
+        for binding in contexts.iter().flat_map(|context| keymap.of(*context)) {
+            let key = crate::tui::input::keymap::shown_key(binding.key, model.common.theme.glyphs());
+            let doc: String = binding.command.doc().chars().take(30).collect();
+            let is_listed = shown.lines().any(|line| line.contains(&doc) && line.contains(key));
+            assert!(is_listed, "{} {doc} is not in the help of {screen}\n{shown}", binding.key);
+        }
+        assert!(Context::ALL.contains(&contexts[0]));
+        assert_eq!(model.common.pane, Pane::Main);
+    }
+}

@@ -1,0 +1,135 @@
+//! The filter as it is typed.
+
+use crate::tui::shell::model::Model;
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::{PLAIN, drawn_text, line, model, type_keys, typed};
+
+use super::places::PROBLEMS;
+
+fn rows(model: &Model) -> usize {
+    model.screens.timeline.index.len()
+}
+
+fn in_force(model: &Model) -> Option<&str> {
+    model.common.filter.as_ref().map(|filter| filter.text.as_str())
+}
+
+#[test]
+fn list_stays_while_the_expression_is_incomplete() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3/");
+    let all = rows(&model);
+    assert_eq!(in_force(&model), None, "it starts empty");
+    for typed in "kind:nac".chars() {
+        type_keys(&mut model, &source.data(), &typed.to_string());
+        assert_eq!((rows(&model), in_force(&model)), (all, None), "{typed}");
+    }
+    type_keys(&mut model, &source.data(), "k");
+    assert_eq!((rows(&model), in_force(&model)), (1, Some("kind:nack")), "searched while it is typed");
+    type_keys(&mut model, &source.data(), " type:c");
+    assert_eq!((rows(&model), in_force(&model)), (1, Some("kind:nack")), "the complete part stays");
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!((rows(&model), in_force(&model)), (all, None));
+}
+
+#[test]
+fn name_matches_by_its_beginning_while_it_is_typed() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3/node:edge");
+    assert_eq!(in_force(&model), Some("node:edge*"));
+    assert!(rows(&model) > 10);
+    let shown = drawn_text(&model);
+    assert!(line(&shown, " / node:edge").contains("near: edge-gw-1 edge-gw-2"), "{shown}");
+    type_keys(&mut model, &source.data(), "-gw-1<enter>");
+    assert_eq!(in_force(&model), Some("node:edge-gw-1"));
+    type_keys(&mut model, &source.data(), "/node:egde-gw-1<enter>");
+    let notice = model.common.notice.clone().unwrap_or_default();
+    assert!(notice.contains("no node egde-gw-1; near: edge-gw-1"), "{notice}");
+}
+
+#[test]
+fn wrong_expression_is_explained_in_full() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3/type:cds<enter>");
+    let before = rows(&model);
+    type_keys(&mut model, &source.data(), "/knd:nack");
+    let shown = drawn_text(&model);
+    for part in ["unknown field `knd`, near: kind", "quote the word"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    assert_eq!((rows(&model), in_force(&model)), (before, Some("type:cds")));
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert_eq!(model.overlays.len(), 1, "the prompt stays open");
+    assert!(drawn_text(&model).contains("near: kind"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "^ustate:nak<enter>");
+    assert!(drawn_text(&model).contains("near: nack"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!((rows(&model), in_force(&model)), (before, Some("type:cds")));
+}
+
+#[test]
+fn completes_fields_and_values() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let input = |keys: &str| {
+        let model = typed(&source.data(), keys);
+        match model.overlays.last() {
+            Some(crate::tui::Overlay::Filter(prompt)) => prompt.input.clone(),
+            _ => panic!("no prompt"),
+        }
+    };
+    assert_eq!(input("3/ki<tab>"), "kind:");
+    assert_eq!(input("3/kind:na<tab>"), "kind:nack");
+    assert_eq!(input("3/type:cds node:edge<tab>"), "type:cds node:edge-gw-");
+    assert_eq!(input("3/rule:route-unknown<tab>"), "rule:route-unknown-cluster");
+    assert_eq!(input("3/name:led<tab>"), "name:led", "of another stream");
+}
+
+#[test]
+fn recalls_filters_and_starts_empty() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3/kind:nack<enter>/kind:push<enter>/");
+    assert_eq!(in_force(&model), Some("kind:push"), "in force until something is typed");
+    type_keys(&mut model, &source.data(), "<up><up>");
+    assert_eq!(in_force(&model), Some("kind:nack"));
+    type_keys(&mut model, &source.data(), "<up>");
+    assert_eq!(model.common.notice.as_deref(), Some("no older filter"));
+    type_keys(&mut model, &source.data(), "<down><enter>");
+    assert_eq!(in_force(&model), Some("kind:push"));
+    type_keys(&mut model, &source.data(), "/<enter>");
+    assert_eq!(in_force(&model), None, "nothing typed: everything is shown");
+}
+
+#[test]
+fn filter_unfolds_what_matches() {
+    let clusters: Vec<String> = (0..40).map(|i| format!("c{i}")).collect();
+    let script = format!(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [{}]\n+2s 1 > cds v=1 n=a\n",
+        clusters.join(" ")
+    );
+    let source = ScriptedStore::of(&script);
+    // Below the title, which names the filter.
+    let is_listed = |model: &Model| drawn_text(model).lines().skip(4).any(|line| line.contains("c33"));
+    let mut model = model(100, 30, PLAIN);
+    type_keys(&mut model, &source.data(), "4");
+    assert!(!drawn_text(&model).contains("c33"), "a large type is folded");
+    type_keys(&mut model, &source.data(), "/c33<enter>");
+    assert!(is_listed(&model), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "<esc>8");
+    assert!(!drawn_text(&model).contains("c33"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "/c33<enter>");
+    assert!(is_listed(&model), "{}", drawn_text(&model));
+}
+
+#[test]
+fn search_in_a_text_goes_along_while_it_is_typed() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "?");
+    let top = drawn_text(&model);
+    type_keys(&mut model, &source.data(), "/next match");
+    assert!(drawn_text(&model).contains("1 of "), "{}", drawn_text(&model));
+    assert_ne!(drawn_text(&model).lines().nth(6), top.lines().nth(6), "it scrolled there");
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert_eq!(drawn_text(&model), top, "Esc goes back");
+    type_keys(&mut model, &source.data(), "/next match<enter>/<up>");
+    assert!(drawn_text(&model).contains(" / next match"), "{}", drawn_text(&model));
+}

@@ -1,0 +1,108 @@
+//! Orders and columns of lists, and lists as tables.
+
+use crate::tui::shell::effect::Effect;
+use crate::tui::shell::model::Model;
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::{drawn_text, line, type_keys, typed};
+
+use super::places::PROBLEMS;
+
+/// The first words of the rows below a title.
+fn first_words(model: &Model, title: &str, rows: usize) -> Vec<String> {
+    let shown = drawn_text(model);
+    let lines = shown.lines().skip_while(|line| !line.contains(title)).skip(1).take(rows);
+    lines
+        .map(|line| line.trim_start_matches(['▸', '#', ' ']).split(' ').next().unwrap_or("").to_owned())
+        .collect()
+}
+
+#[test]
+fn sorts_by_any_column_in_both_directions() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "s");
+    let shown = drawn_text(&model);
+    for part in ["[x] problems first", "4  [ ] by NODE", "by CDS", "numbers choose"] {
+        assert!(shown.contains(part), "{part}\n{shown}");
+    }
+    type_keys(&mut model, &source.data(), "4");
+    let nodes = first_words(&model, "NODE ", 5);
+    assert_eq!(
+        nodes,
+        ["edge-gw-1", "edge-gw-2", "flapping", "ratings-v1", "silent-1"],
+        "{}",
+        drawn_text(&model)
+    );
+    assert!(drawn_text(&model).contains("by NODE, ascending"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "s4");
+    assert_eq!(first_words(&model, "NODE ", 5)[0], "silent-1", "again: the other way round");
+    // By state, the worst first; kept while the session runs.
+    type_keys(&mut model, &source.data(), "sjj<enter>21");
+    assert!(drawn_text(&model).contains("by "), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "s1");
+    assert!(drawn_text(&model).contains("problems first"));
+    for keys in ["2s", "6s", "7s", "9s"] {
+        assert!(drawn_text(&typed(&source.data(), keys)).contains("[x]"), "{keys}");
+    }
+    let model = typed(&source.data(), "3s");
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("order of time")));
+    let model = typed(&source.data(), "8s");
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("1, 2, 6, 7 and 9")));
+}
+
+#[test]
+fn sorts_types_by_numbers() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), ":edge-gw-1<enter>s");
+    let shown = drawn_text(&model);
+    let pushes = line(&shown, "by PUSHES");
+    let number = pushes.split_whitespace().next().expect("a number").to_owned();
+    type_keys(&mut model, &source.data(), &format!("{number}s{number}"));
+    assert_eq!(first_words(&model, "TYPE ", 1), ["CDS"], "two pushes: {}", drawn_text(&model));
+}
+
+#[test]
+fn chosen_columns_stay_chosen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), "3C");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("[x] NONCE") && shown.contains("[x] SIZE"), "{shown}");
+    let number = line(&shown, "NONCE").split_whitespace().next().expect("a number").to_owned();
+    type_keys(&mut model, &source.data(), &number);
+    assert!(drawn_text(&model).contains("[ ] NONCE"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "<esc>");
+    assert!(!drawn_text(&model).contains("NONCE"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "13");
+    assert!(!drawn_text(&model).contains("NONCE"));
+    type_keys(&mut model, &source.data(), "C1");
+    assert!(model.common.notice.as_ref().is_some_and(|notice| notice.contains("# stays")));
+    type_keys(&mut model, &source.data(), "<esc>1C");
+    let cds = line(&drawn_text(&model), "] CDS").split_whitespace().next().expect("a number").to_owned();
+    type_keys(&mut model, &source.data(), &format!("{cds}<esc>"));
+    let shown = drawn_text(&model);
+    assert!(shown.lines().any(|line| line.contains("REASON") && !line.contains("CDS")), "{shown}");
+    let model = typed(&source.data(), "8C");
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("no table here")));
+}
+
+#[test]
+fn copies_lists_as_markdown() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let copy = |keys: &str| match type_keys(&mut typed(&source.data(), keys), &source.data(), "ym").as_slice()
+    {
+        [Effect::Copy(text)] => text.clone(),
+        other => panic!("{keys}: {other:?}"),
+    };
+    let nodes = copy("1");
+    assert!(nodes.starts_with("| NODE | VARIANT |"), "{nodes}");
+    assert!(nodes.contains("\n| --- | --- |") && nodes.contains("| edge-gw-1 | ads |"), "{nodes}");
+    assert!(copy("6").contains("Proto constraint validation failed"));
+    let messages = copy("3");
+    let rows = typed(&source.data(), "3").screens.timeline.index.len();
+    assert_eq!(messages.lines().count(), rows + 2, "all rows, not only those on the screen");
+    for keys in ["2", "2a", "7", "9"] {
+        assert!(copy(keys).lines().count() > 2, "{keys}");
+    }
+    let mut model = typed(&source.data(), "4");
+    assert_eq!(type_keys(&mut model, &source.data(), "ym"), []);
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("no table to copy")));
+}

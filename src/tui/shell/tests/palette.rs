@@ -1,0 +1,89 @@
+//! The palette goes to places by name.
+
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::{Effect, Msg};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::settle::search;
+use crate::tui::shell::update::{update, update_all};
+use crate::tui::tests::script::{ScriptedStore, large, resource, selected_resource};
+use crate::tui::tests::{PLAIN, drawn_text, keys, line, model, type_keys, typed};
+use crate::wire::event::Kind;
+
+use super::places::PROBLEMS;
+
+fn filter(model: &Model) -> Option<&str> {
+    model.common.filter.as_ref().map(|filter| filter.text.as_str())
+}
+
+#[test]
+fn goes_to_what_has_the_name() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let after = |keys: &str| typed(&source.data(), keys);
+    let model = after(":reviews<enter>");
+    assert_eq!(
+        (model.screen, selected_resource(&model)),
+        (ScreenId::Resources, resource(Kind::Cds, "reviews"))
+    );
+    let model = after(":ratings<enter>");
+    assert_eq!(model.screen, ScreenId::Stream);
+    assert_eq!(model.screens.stream.fact().map(|fact| fact.stream.0), Some(3));
+    let model = after(":eds<enter>");
+    assert_eq!((model.screen, selected_resource(&model)), (ScreenId::Resources, (Kind::Eds, None)));
+    let model = after(":route-unknown-cluster<enter>");
+    assert_eq!((model.screen, filter(&model)), (ScreenId::Lint, Some("rule:route-unknown-cluster")));
+    assert!(model.screens.lint.len() > 0);
+    let model = after(":stale<down><enter>");
+    assert_eq!(model.screen, ScreenId::Overview);
+    let model = after(":Cluster.connect_timeout<enter>");
+    assert_eq!((model.screen, filter(&model)), (ScreenId::Resources, Some("has:connect_timeout")));
+    let shown = drawn_text(&after(":zzzzz"));
+    assert!(shown.contains("nothing has this name"), "{shown}");
+    let model = after(":zzzzz<enter>");
+    assert!(model.common.notice.is_some_and(|notice| notice.contains("no command, node, type")));
+}
+
+#[test]
+fn shows_what_each_line_is() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let shown = drawn_text(&typed(&source.data(), ":cart"));
+    assert!(line(&shown, "▸ cart").contains("CDS resource: open it on stream #"), "{shown}");
+    assert!(shown.contains("EDS resource"), "{shown}");
+    let shown = drawn_text(&typed(&source.data(), ":nack"));
+    assert!(line(&shown, "▸ ").contains("next-nack"), "commands come first: {shown}");
+    assert!(line(&shown, "state: show the nodes in it").contains("nack"), "{shown}");
+    let shown = drawn_text(&typed(&source.data(), ":ledg<tab>"));
+    assert!(shown.contains(" :ledger"), "Tab completes: {shown}");
+}
+
+#[test]
+fn recordings_are_found_by_name() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = model(100, 30, PLAIN);
+    model.common.info.sessions = vec!["session-20260302-135200.xdsrec".to_owned()];
+    let effects = type_keys(&mut model, &source.data(), ":session-2026<enter>");
+    let line = "xdscope replay session-20260302-135200.xdsrec";
+    assert_eq!(effects, [Effect::Copy(line.to_owned())]);
+}
+
+#[test]
+fn names_typed_in_one_batch_are_found() {
+    let source = large(5_000, 10);
+    for name in ["c4321", "4321"] {
+        let mut model = model(100, 30, PLAIN);
+        update(&mut model, Msg::Changed, &source.data());
+        let typed = format!(":{name}<enter>");
+        update_all(&mut model, keys(&typed).into_iter().map(Msg::Key).collect(), &source.data());
+        while search(&mut model, &source.data()) {}
+        update(&mut model, Msg::Changed, &source.data());
+        assert_eq!(selected_resource(&model), resource(Kind::Cds, "c4321"), "{name}");
+    }
+}
+
+#[test]
+fn history_recalls_places_too() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), ":reviews<enter>1:<up>");
+    assert!(drawn_text(&model).contains(" :reviews"), "{}", drawn_text(&model));
+    type_keys(&mut model, &source.data(), "<enter>");
+    assert_eq!(model.screen, ScreenId::Resources);
+}

@@ -1,0 +1,87 @@
+//! The tour of the demo tells the truth, and follows the user.
+
+use crate::tui::data::Info;
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::shell::effect::Effect;
+use crate::tui::shell::model::Model;
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::story::info;
+use crate::tui::tests::{PLAIN, drawn_text, model, type_keys};
+
+use super::places::{PROBLEMS, bar};
+
+fn toured(width: u16, height: u16) -> Model {
+    let mut model = model(width, height, PLAIN);
+    model.common.info = Info { is_demo: true, has_tour: true, clients: 6, ..info() };
+    model
+}
+
+#[test]
+fn tour_goes_on_as_the_user_does_what_it_says() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = toured(100, 40);
+    let mut at = |keys: &str, step: usize, sees: &str| {
+        type_keys(&mut model, &source.data(), keys);
+        let shown = drawn_text(&model);
+        assert!(shown.contains(&format!("tour, step {step} of 11")), "{keys}\n{shown}");
+        assert!(shown.contains(sees), "{keys}: {sees}\n{shown}");
+    };
+    at("", 1, "is refused.");
+    at("}", 2, "problem 1 of");
+    at("6", 3, "the resource at fault (reviews)");
+    at("d", 4, "the first is connect_timeout");
+    at("3", 4, "the tour goes on at screen 5 Diff");
+    at("L", 5, "An arrow for each of");
+    at("/kind:nack<enter>", 6, "1 message match kind:nack");
+    at("<esc>7", 7, "server owes");
+    at("8", 8, "from listeners to endpoints");
+    at("2a", 9, "of one client, 0 ended");
+    at(":reviews<enter>", 10, "reviews: its content");
+    model.common.info.bar = Some(bar());
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("Message 20 of 20") && shown.contains("q ends the demo"), "{shown}");
+}
+
+#[test]
+fn tour_waits_for_facts_that_are_not_there() {
+    let source = ScriptedStore::of(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n",
+    );
+    let mut model = toured(100, 40);
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("(not yet: in a moment the control plane pushes"), "{shown}");
+    assert!(!shown.contains("is refused"), "{shown}");
+}
+
+#[test]
+fn tour_leaves_room_and_can_be_hidden() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        let mut model = toured(width, height);
+        type_keys(&mut model, &source.data(), "");
+        let shown = drawn_text(&model);
+        assert!(shown.contains("tour, step 1") && shown.contains("edge-gw-1"), "{shown}");
+        type_keys(&mut model, &source.data(), ":tour<enter>");
+        assert!(!drawn_text(&model).contains("tour, step"));
+        type_keys(&mut model, &source.data(), ":tour<enter>");
+        assert!(drawn_text(&model).contains("tour, step"));
+    }
+    let mut model = toured(60, 15);
+    type_keys(&mut model, &source.data(), "");
+    assert!(!drawn_text(&model).contains("tour, step"), "no room: {}", drawn_text(&model));
+}
+
+#[test]
+fn quitting_the_demo_asks_nothing_on_any_screen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for keys in ["1", "2", "3", "4", "5", "6", "7", "8", "9", "1}", "1}<enter>", "3\\"] {
+        let mut model = toured(100, 30);
+        type_keys(&mut model, &source.data(), keys);
+        assert_eq!(type_keys(&mut model, &source.data(), "q"), [Effect::Quit], "{keys}");
+    }
+    let mut model = toured(100, 30);
+    assert_eq!(type_keys(&mut model, &source.data(), "3^c"), [Effect::Quit]);
+    assert_eq!(model.screen, ScreenId::Timeline);
+}

@@ -1,0 +1,306 @@
+//! The guided tour of the demo: what there is to see, what to press, and what comes next.
+//!
+//! A step is shown only while the facts that it tells are true. It is done when the user did what
+//! it asks for, in whichever way.
+
+use crate::engine::problems::{Problem, ProblemFact};
+use crate::present::report;
+use crate::tui::common::Pane;
+use crate::tui::data::Data;
+use crate::tui::input::screen_id::ScreenId;
+use crate::wire::text::{count, plural};
+
+use super::model::Model;
+
+/// Lines of the tour, with its title.
+const TOUR_LINES: u16 = 5;
+/// Lines of the screen that the tour must leave.
+const MIN_BODY_LINES: u16 = 12;
+
+/// The progress of the tour.
+#[derive(Clone, Debug, Default)]
+pub struct Tour {
+    is_hidden: bool,
+    /// The current step.
+    pub(super) at: usize,
+    /// What the user did in the step before.
+    done: Option<&'static str>,
+    /// The current step in words.
+    pub(super) words: Option<TourWords>,
+}
+
+/// A step in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TourWords {
+    /// `tour 3 of 12, done: a problem is chosen`.
+    pub title: String,
+    /// What there is to see.
+    pub see: String,
+    /// What to press.
+    pub press: String,
+}
+
+/// A step of the tour.
+struct Step {
+    /// The screen that the step is about.
+    screen: ScreenId,
+    /// What there is to see, with facts of this moment; `None` while the facts are missing.
+    see: fn(&Model, &dyn Data) -> Option<String>,
+    /// What the step waits for.
+    waits: &'static str,
+    press: &'static str,
+    is_done: fn(&Model) -> bool,
+    /// What the user did.
+    done: &'static str,
+}
+
+const STEPS: [Step; 11] = [
+    Step {
+        screen: ScreenId::Overview,
+        see: overview,
+        waits: "in a moment the control plane pushes a cluster that edge-gw-1 refuses",
+        press: "} chooses the next problem of the list, { the one before",
+        is_done: |model| model.screen != ScreenId::Overview || model.common.pane == Pane::Second,
+        done: "a problem is chosen",
+    },
+    Step {
+        screen: ScreenId::Overview,
+        see: chosen_problem,
+        waits: "choose a problem with }",
+        press: "} until the NACK of edge-gw-1 is chosen, then Enter opens its evidence (6 does so too)",
+        is_done: |model| model.screen == ScreenId::Nack,
+        done: "the refusal is open",
+    },
+    Step {
+        screen: ScreenId::Nack,
+        see: card,
+        waits: "the card is being read",
+        press: "d shows what the refused push changed",
+        is_done: |model| model.screen == ScreenId::Diff,
+        done: "the change is open",
+    },
+    Step {
+        screen: ScreenId::Diff,
+        see: change,
+        waits: "choose a push with changes: [ and ] go to other versions",
+        press: "3 shows the messages, L draws them as a ladder between client and server",
+        is_done: |model| model.screen == ScreenId::Timeline && model.screens.timeline.is_ladder,
+        done: "the messages are a ladder",
+    },
+    Step {
+        screen: ScreenId::Timeline,
+        see: messages,
+        waits: "the first messages are about to come",
+        press: "/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)",
+        is_done: |model| model.screen == ScreenId::Timeline && model.common.filter.is_some(),
+        done: "the list is narrowed",
+    },
+    Step {
+        screen: ScreenId::Timeline,
+        see: narrowed,
+        waits: "/ and kind:nack and Enter",
+        press: "Esc takes the filter off; then 7 shows which names never came",
+        is_done: |model| model.screen == ScreenId::Subscriptions,
+        done: "the subscriptions are open",
+    },
+    Step {
+        screen: ScreenId::Subscriptions,
+        see: missing,
+        waits: "no name is missing at this moment",
+        press: "8 shows how resources hang together",
+        is_done: |model| model.screen == ScreenId::Graph,
+        done: "the graph is open",
+    },
+    Step {
+        screen: ScreenId::Graph,
+        see: graph,
+        waits: "the graph is being built",
+        press: "1, then } to a FAILING problem and Enter: all streams of that client (2 and a do so too)",
+        is_done: |model| model.screen == ScreenId::Stream && model.screens.stream.lists_streams,
+        done: "the streams are listed",
+    },
+    Step {
+        screen: ScreenId::Stream,
+        see: streams,
+        waits: "a lists all streams of the client",
+        press: ": and reviews and Enter goes there by name: commands, nodes, types, resources, rules",
+        is_done: |model| model.screen == ScreenId::Resources,
+        done: "the resource is open",
+    },
+    Step {
+        screen: ScreenId::Resources,
+        see: resource,
+        waits: "choose a resource with j and k",
+        press: ", goes one message back in time, on every screen; f returns to now",
+        is_done: |model| model.common.has_cursor(),
+        done: "the past is open",
+    },
+    Step {
+        screen: ScreenId::Resources,
+        see: past,
+        waits: ", goes back in time",
+        press: "? lists all keys, y copies (yc: the command for a colleague); q ends the demo",
+        is_done: |_| false,
+        done: "",
+    },
+];
+
+/// Reserves the lines of the tour.
+pub(super) fn make_room(model: &mut Model) {
+    model.common.tour_lines = 0;
+    let body = model.common.layout().map_or(0, |layout| layout.body.height);
+    let is_shown = model.common.info.has_tour && !model.tour.is_hidden;
+    if is_shown && body >= MIN_BODY_LINES + TOUR_LINES {
+        model.common.tour_lines = TOUR_LINES;
+    }
+}
+
+/// Shows or hides the tour.
+pub(super) fn toggle(model: &mut Model) {
+    if !model.common.info.has_tour {
+        return model.say("the tour is part of xdscope demo");
+    }
+    model.tour.is_hidden = !model.tour.is_hidden;
+    model.say(if model.tour.is_hidden { "the tour is hidden; :tour shows it" } else { "the tour goes on" });
+}
+
+/// Goes on if the user did what the step asks for, and words the step by the facts of this moment.
+pub(super) fn settle(model: &mut Model, data: &dyn Data) {
+    if model.common.tour_lines == 0 {
+        model.tour.words = None;
+        return;
+    }
+    while let Some(step) = STEPS.get(model.tour.at).filter(|step| (step.is_done)(model)) {
+        model.tour.done = Some(step.done);
+        model.tour.at += 1;
+    }
+    let Some(step) = STEPS.get(model.tour.at) else { return };
+    let is_there = model.screen == step.screen || model.common.has_cursor();
+    let (see, press) = match (step.see)(model, data).filter(|_| is_there) {
+        Some(see) => (see, step.press.to_owned()),
+        None if is_there => (format!("(not yet: {})", step.waits), step.press.to_owned()),
+        None => {
+            let (number, title) = (step.screen.number(), step.screen.title());
+            (
+                format!("you are looking around; the tour goes on at screen {number} {title}"),
+                format!("{number}"),
+            )
+        }
+    };
+    let done = model.tour.done.map(|done| format!("; done: {done}")).unwrap_or_default();
+    let title = format!("tour, step {} of {}{done}", model.tour.at + 1, STEPS.len());
+    model.tour.words = Some(TourWords { title, see, press });
+}
+
+fn refused(model: &Model) -> Option<&ProblemFact> {
+    model.common.problems.iter().find(|problem| matches!(problem.problem, Problem::Refused(_)))
+}
+
+fn overview(model: &Model, _data: &dyn Data) -> Option<String> {
+    let problem = refused(model)?;
+    let nodes = plural(model.screens.overview.table.nodes as u64, "node");
+    let place = report::problem_place(problem);
+    let problems = report::problem_count(&model.common.problems);
+    Some(format!(
+        "{nodes}, the worst first, with the state of each type and its age; below, {problems}. {place} is refused."
+    ))
+}
+
+fn chosen_problem(model: &Model, _data: &dyn Data) -> Option<String> {
+    refused(model)?;
+    let problem = model.common.chosen_problem().filter(|_| model.common.pane == Pane::Second)?;
+    let (place, word) = (report::problem_place(problem), report::problem_word(problem).0);
+    let (at, count) = (model.common.problem_index() + 1, model.common.problem_count());
+    let number =
+        if problem.is_wrong() { format!("problem {at} of {count}") } else { "still in time".to_owned() };
+    Some(format!(
+        "{number}: {place} {word}. Who owes what to whom, since when, and the messages that show it."
+    ))
+}
+
+fn card(model: &Model, _data: &dyn Data) -> Option<String> {
+    let subject = model.screens.nack.card.subjects.first()?;
+    let name = &subject.name.value;
+    Some(match subject.faults.first() {
+        Some((path, _)) => format!(
+            "The client's own words, the resource at fault ({name}) and the field ({}), read out of them.",
+            path.value
+        ),
+        None => format!("The client's own words, and the resource at fault ({name}), read out of them."),
+    })
+}
+
+fn change(model: &Model, _data: &dyn Data) -> Option<String> {
+    let diff = &model.screens.diff;
+    let change = diff.compared.comparison.changes.first()?;
+    let name = &diff.target.as_ref()?.name;
+    let fields = plural(diff.compared.comparison.changes.len() as u64, "field");
+    Some(format!(
+        "{fields} of {name} changed, the first is {}. Order of maps and keyed lists does not count.",
+        change.path
+    ))
+}
+
+fn messages(model: &Model, data: &dyn Data) -> Option<String> {
+    let rows = data.rows().checked_sub(data.first_row()).filter(|rows| *rows > 0)?;
+    let view = if model.screens.timeline.is_ladder { "An arrow for each" } else { "A row for each" };
+    Some(format!("{view} of {} events: pushes, answers under their push, with latency.", count(rows as u64)))
+}
+
+fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {
+    let filter = model.common.filter.as_ref()?;
+    let summary = model.screens.timeline.index.len();
+    Some(format!(
+        "{} match {}; yc copies the command that prints them.",
+        plural(summary as u64, "message"),
+        filter.text
+    ))
+}
+
+fn missing(model: &Model, _data: &dyn Data) -> Option<String> {
+    let owed = |problem: &&ProblemFact| matches!(problem.problem, Problem::Owed(_));
+    let problem = model.common.problems.iter().find(owed)?;
+    Some(format!("{}: {}.", report::problem_place(problem), report::problem(problem, &model.common.clock)))
+}
+
+fn graph(model: &Model, _data: &dyn Data) -> Option<String> {
+    let graph = &model.screens.graph.graph;
+    let all = graph.count_all();
+    if all == 0 {
+        return None;
+    }
+    let problems = graph.problems().count() as u64;
+    Some(format!(
+        "{} of one client, from listeners to endpoints; {} not ready. p shows only those.",
+        plural(all, "resource"),
+        count(problems)
+    ))
+}
+
+fn streams(model: &Model, _data: &dyn Data) -> Option<String> {
+    let stream = &model.screens.stream;
+    let streams = &stream.client.streams;
+    if !stream.lists_streams || streams.is_empty() {
+        return None;
+    }
+    let ended = streams.iter().filter(|fact| fact.closed.is_some()).count() as u64;
+    Some(format!(
+        "{} of one client, {} ended: how long each lasted, who ended it, and the pause before the next.",
+        plural(streams.len() as u64, "stream"),
+        count(ended)
+    ))
+}
+
+fn resource(model: &Model, _data: &dyn Data) -> Option<String> {
+    let name = model.active().copy_name(&model.common)?;
+    Some(format!("{name}: its content, its versions, and the documentation of the selected field."))
+}
+
+fn past(model: &Model, _data: &dyn Data) -> Option<String> {
+    let bar = model.common.info.bar.as_ref()?;
+    Some(format!(
+        "Message {} of {}: all screens show that moment. Space plays, . and , step. This was the tour.",
+        count(bar.message),
+        count(bar.messages)
+    ))
+}

@@ -1,0 +1,79 @@
+//! The menus behind `s` and `C`, over the lower part of the screen.
+
+use ratatui::layout::{Position, Rect};
+
+use crate::present::report::Role;
+use crate::tui::shell::columns::{column_entries, sort_entries};
+use crate::tui::shell::model::Model;
+use crate::tui::shell::overlay::Overlay;
+use crate::tui::widgets::canvas::{Canvas, span};
+use crate::tui::widgets::layout::{Layout, split};
+use crate::tui::widgets::list::scroll;
+use crate::wire::text::pad;
+
+/// A menu: its title, its lines, and the chosen one.
+struct Menu {
+    title: &'static str,
+    lines: Vec<String>,
+    chosen: usize,
+}
+
+fn menu(model: &Model) -> Option<Menu> {
+    let mark = |is_set: bool| if is_set { "[x]" } else { "[ ]" };
+    match model.overlays.last()? {
+        Overlay::Sort { chosen } => {
+            let lines = sort_entries(model).into_iter();
+            let lines = lines.map(|entry| format!("{} {}", mark(entry.is_current), entry.words)).collect();
+            Some(Menu { title: "s order", lines, chosen: *chosen })
+        }
+        Overlay::Columns { chosen } => {
+            let lines = column_entries(model).into_iter();
+            let lines = lines.map(|(title, is_shown)| format!("{} {title}", mark(is_shown))).collect();
+            Some(Menu { title: "C columns", lines, chosen: *chosen })
+        }
+        _ => None,
+    }
+}
+
+/// The area of the menu, and the first line that is shown.
+fn area(layout: &Layout, menu: &Menu) -> (Rect, usize) {
+    let body = layout.body;
+    let want = u16::try_from(menu.lines.len() + 1).unwrap_or(u16::MAX);
+    let height = want.min(body.height);
+    let area = Rect { y: body.bottom() - height, height, ..body };
+    let top = scroll(0, menu.chosen, usize::from(height.saturating_sub(1)), menu.lines.len());
+    (area, top)
+}
+
+/// The entry at a row of the screen.
+pub(crate) fn entry_at(model: &Model, layout: &Layout, y: u16) -> Option<usize> {
+    let menu = menu(model)?;
+    let (area, top) = area(layout, &menu);
+    let row = y.checked_sub(area.y + 1).filter(|_| y < area.bottom())?;
+    Some(top + usize::from(row)).filter(|at| *at < menu.lines.len())
+}
+
+/// Draws the menu, if one is open. Returns the position of the chosen entry.
+pub(super) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout) -> Option<Position> {
+    let menu = menu(model)?;
+    let (area, top) = area(layout, &menu);
+    let blank = " ".repeat(usize::from(area.width));
+    for row in area.rows() {
+        canvas.text(row, &blank, Role::Plain);
+    }
+    let (title, list) = split(area, 1);
+    canvas.heading(title, menu.title, "numbers choose; Esc closes", true);
+    let mut cursor = None;
+    for (row, (at, line)) in list.rows().zip(menu.lines.iter().enumerate().skip(top)) {
+        let number = if at < 9 { (at + 1).to_string() } else { String::new() };
+        canvas.line(
+            row,
+            &[span(format!("   {} ", pad(&number, 2)), Role::Key), span(line.as_str(), Role::Plain)],
+        );
+        if at == menu.chosen {
+            canvas.cursor(row, true);
+            cursor = Some(row.as_position());
+        }
+    }
+    cursor
+}
