@@ -158,6 +158,9 @@ struct Reproduction {
     is_whole: bool,
 }
 
+/// Whether a frame belongs to a part of a session.
+type FrameFilter<'a> = dyn Fn(&Frame, Seq) -> bool + 'a;
+
 /// The parts of a session.
 struct SessionParts<'a> {
     catalog: &'a Catalog,
@@ -187,7 +190,7 @@ impl SessionParts<'_> {
         let of_stream = |frame: &Frame, _: Seq| is_of_stream(frame);
         let of_client = |frame: &Frame, _: Seq| streams.contains(&frame.stream);
         let all = |_: &Frame, _: Seq| true;
-        let parts: [&dyn Fn(&Frame, Seq) -> bool; 5] = [&evidence, &of_type, &of_stream, &of_client, &all];
+        let parts: [&FrameFilter<'_>; 5] = [&evidence, &of_type, &of_stream, &of_client, &all];
         let last = parts.len() - 1;
         parts.iter().enumerate().find_map(|(at, part)| {
             let found = self.script(part, at == last)?;
@@ -196,7 +199,7 @@ impl SessionParts<'_> {
         })
     }
 
-    fn script(&self, keep: &dyn Fn(&Frame, Seq) -> bool, is_whole: bool) -> Option<Reproduction> {
+    fn script(&self, keep: &FrameFilter<'_>, is_whole: bool) -> Option<Reproduction> {
         let mut frames = self.frames.to_vec();
         let messages = match is_whole {
             true => frames.iter().filter(|frame| sources::is_message(frame)).count() as u64,

@@ -12,7 +12,6 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{command_line, explain, suggest, topics};
 use crate::present::report;
-pub(super) use crate::wire::text::near::distance;
 
 /// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\

@@ -463,7 +463,7 @@ impl Printer<'_> {
         let Some(n) = fact.n.filter(|_| self.args.body) else { return Ok(()) };
         let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
         write_yaml(out, &body, "      ", terminal)?;
-        Ok(refusals::write(self.store, self.schema, fact, terminal, out)?)
+        refusals::write(self.store, self.schema, fact, terminal, out)
     }
 
     fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool) -> Vec<Cell> {

@@ -88,6 +88,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 pub use error::{CliError, Exit};
 
+use crate::wire::text::near;
 use args::{Cli, Verb};
 use io::Io;
 
@@ -249,7 +250,7 @@ fn without_far_tips(text: &str) -> String {
         let Some(tip) = line.trim_start().strip_prefix("tip: ") else { return false };
         let named = tip.split('\'').nth(1).unwrap_or_default();
         let is_flag = typed.starts_with("--") && named.starts_with("--");
-        is_flag && (tip.starts_with("to pass") || suggest::distance(typed, named) > MAX_EDITS)
+        is_flag && (tip.starts_with("to pass") || near::distance(typed, named) > MAX_EDITS)
     };
     let mut out = String::new();
     for line in text.lines().filter(|line| !is_far(line)) {

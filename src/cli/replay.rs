@@ -103,7 +103,7 @@ pub(super) fn follow_log(
         let folded = sources::fold(&spec, &schema, &mut Unseen, |catalog, clock| {
             let store = sources::store(options, catalog, clock, &schema);
             let (log, schema) = (&mut log, schema.clone());
-            RowSink::new(StoreUntil::new(store, limit.clone()), move |facts: &StoreUntil, rows| {
+            RowSink::new(StoreUntil::new(store, limit), move |facts: &StoreUntil, rows| {
                 if let Ok(picked) = Picked::of(args.rows.streams.pick().as_ref(), facts.store()) {
                     log.take(facts.store(), &schema, &picked, rows);
                 }

@@ -122,7 +122,7 @@ impl PlanSource<'_> {
 
     fn scripts(mut self, limit: Limit) -> Result<ServePlan, CliError> {
         let (args, most) = (self.args, self.args.live.timers.memory);
-        let (store, folded) = self.store(limit.clone())?;
+        let (store, folded) = self.store(limit)?;
         let name = folded.with_messages()?.name;
         let streams = Picked::of(args.streams.pick().as_ref(), &store)?.streams;
         let wanted: BTreeSet<_> = streams.iter().map(|stream| stream.stream).collect();

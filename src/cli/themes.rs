@@ -5,10 +5,10 @@ use clap::builder::PossibleValuesParser;
 use toml::de::DeTable;
 
 use crate::tui::{ColorDepth, NamedTheme, Palette, ThemeRole, Themes, for_background};
+use crate::wire::text::near::nearest;
 
 use super::args::{Color, Global};
 use super::io::Io;
-use super::suggest::distance;
 
 /// The setting and the flag that choose a theme.
 pub(super) const THEME: &str = "theme";
@@ -59,7 +59,7 @@ fn theme(roles: &DeTable<'_>) -> Result<NamedTheme, ThemeError> {
         let (at, word) = (key.span().start, key.get_ref().as_ref());
         let Some(role) = ThemeRole::ALL.into_iter().find(|role| role.word() == word) else {
             let words = ThemeRole::ALL.map(ThemeRole::word);
-            let why = match nearest(word, &words) {
+            let why = match nearest(word, words, 1).first() {
                 Some(near) => format!("unknown role `{word}`; did you mean `{near}`?"),
                 None => format!("unknown role `{word}`"),
             };
@@ -75,12 +75,6 @@ fn theme(roles: &DeTable<'_>) -> Result<NamedTheme, ThemeError> {
         }
     }
     Ok(theme)
-}
-
-/// Returns the word that differs least from `word`, if it is similar.
-fn nearest<'a>(word: &str, words: &[&'a str]) -> Option<&'a str> {
-    let near = words.iter().map(|other| (distance(word, other), *other)).min()?;
-    Some(near.1).filter(|_| near.0 <= 2)
 }
 
 /// Returns the flag `--theme` with the themes of the file as its values.

@@ -1,6 +1,6 @@
 //! Contents that cannot be decoded as their type.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::schema::Schema;
 use crate::wire::content::BlobId;
@@ -15,7 +15,7 @@ impl Store {
     pub fn find_unreadable(&mut self, schema: &Schema) {
         let tracks = self.engine.streams().iter().flat_map(|stream| &stream.tracks);
         let slots = tracks.flat_map(|track| track.sent.slots(&self.catalog));
-        let contents: HashSet<BlobId> = slots.into_iter().filter_map(|(_, slot)| slot.blob).collect();
+        let contents: BTreeSet<BlobId> = slots.into_iter().filter_map(|(_, slot)| slot.blob).collect();
         for id in contents {
             if self.catalog.is_malformed(id) || !self.is_readable(schema, id) {
                 self.catalog.note_unreadable(id);

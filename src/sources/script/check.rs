@@ -285,9 +285,7 @@ mod tests {
             guess: false,
             is_gap: false,
             varies: false,
-            reason: None,
             place: None,
-            reason: None,
         }
     }
 

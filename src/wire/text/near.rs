@@ -1,48 +1,41 @@
-//! Words that are near a mistyped one.
+//! Words that resemble a mistyped one.
 
-/// Levenshtein distance of two words.
+/// Number of words that are compared, so that a source with 100,000 names answers at once.
+const MAX_COMPARED: usize = 20_000;
+
+/// The largest number of edits of a near word.
+const MAX_EDITS: usize = 4;
+
+/// Returns the number of edits between two words: insertions, deletions, changes, and swapped
+/// neighbours.
 pub fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.iter().enumerate() {
-            let change = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = change.min(corner + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
+    strsim::damerau_levenshtein(a, b)
 }
 
-/// Returns the known words that a word may stand for, the nearest first: at most `most`.
+/// Returns the words that resemble what was typed, the nearest first: at most `most`.
 ///
-/// A word is near if few letters differ, or if one is the beginning of the other.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
-    let word = word.to_lowercase();
-    let letters = word.chars().count();
-    if letters == 0 {
+/// A word is near if it needs few edits for its length, begins with what was typed, or if one
+/// contains the other.
+pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: usize) -> Vec<&'a str> {
+    let lower = typed.to_lowercase();
+    let length = lower.chars().count();
+    if length == 0 {
         return Vec::new();
     }
-    let allowed = match letters {
-        0..=2 => 1,
-        3..=5 => 2,
-        _ => 3,
+    let rank = |word: &'a str| {
+        let candidate = word.to_lowercase();
+        // The number of edits is at least the difference of the lengths; long names are not compared.
+        let differs = candidate.chars().count().abs_diff(length);
+        let edits = if differs <= MAX_EDITS { distance(&lower, &candidate) } else { differs };
+        let contains = candidate.contains(&lower) || lower.contains(&candidate);
+        let is_part = length >= 3 && contains && candidate.chars().count() >= 3;
+        let is_near = edits <= (length / 3).clamp(1, MAX_EDITS);
+        (is_near || is_part || candidate.starts_with(&lower)).then_some((!is_near, edits, word))
     };
-    let rank = |known: &str| {
-        let known = known.to_lowercase();
-        if known.starts_with(&word) || (letters > 2 && known.contains(&word)) {
-            return Some(0);
-        }
-        // The distance is at least the difference of the lengths.
-        let differs = known.chars().count().abs_diff(letters);
-        (differs <= allowed).then(|| distance(&word, &known)).filter(|distance| *distance <= allowed)
-    };
-    let mut near: Vec<(usize, &str)> =
-        known.into_iter().filter_map(|known| Some((rank(known)?, known))).collect();
-    near.sort_by_key(|(distance, word)| (*distance, word.len()));
-    near.dedup_by_key(|(_, word)| *word);
-    near.into_iter().take(most).map(|(_, word)| word).collect()
+    let mut found: Vec<_> = known.into_iter().take(MAX_COMPARED).filter_map(rank).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(most).map(|(_, _, word)| word).collect()
 }
 
 #[cfg(test)]
@@ -57,6 +50,15 @@ mod tests {
         assert_eq!(nearest("st", words, 3), ["state", "stream"]);
         assert_eq!(nearest("xyzzy", words, 3), [""; 0]);
         assert_eq!(nearest("", words, 3), [""; 0]);
-        assert_eq!((distance("", "abc"), distance("kitten", "sitting")), (3, 3));
+    }
+
+    #[test]
+    fn ranks_by_edits_and_accepts_parts() {
+        let nodes = ["edge-gw-1", "edge-gw-2", "ratings-v1-77d0", "reviews-v2"];
+        assert_eq!(nearest("edge-gv-1", nodes, 5), ["edge-gw-1", "edge-gw-2"]);
+        assert_eq!(nearest("ratings", nodes, 5), ["ratings-v1-77d0"]);
+        assert_eq!(nearest("EDGE-GW-2", nodes, 5), ["edge-gw-2", "edge-gw-1"]);
+        assert!(nearest("nobody", nodes, 5).is_empty());
+        assert_eq!(nearest("statsu", ["status", "get"], 5), ["status"], "swapped letters are one edit");
     }
 }
