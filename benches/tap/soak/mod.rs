@@ -25,7 +25,7 @@ use self::load::{Clients, Counts};
 use crate::child::Hop;
 use crate::data;
 use crate::ends::{Pace, Server, Workload};
-use crate::hop;
+use crate::hop::{self, say};
 use crate::measure::{median, percentile};
 
 /// Minutes of a whole soak.
@@ -84,7 +84,7 @@ pub fn run(minutes: f64) -> ExitCode {
     let clients = Clients::start(tap.addresses[0], counts.clone());
     let step = Duration::from_secs_f64(minutes * 60.0) / REPORTS;
     let (start, mut samples) = (Instant::now(), Vec::new());
-    println!("minute  RSS MB  peak MB  descriptors  threads  CPU %  messages  p50 x relay  p99 x relay");
+    say("minute  RSS MB  peak MB  descriptors  threads  CPU %  messages  p50 x relay  p99 x relay");
     for number in 0..REPORTS {
         let (cpu, from) = (tap.cpu(), Instant::now());
         tap.forget_peak();
@@ -100,7 +100,7 @@ pub fn run(minutes: f64) -> ExitCode {
             p50,
             p99,
         };
-        println!(
+        say(&format!(
             "{:<7.1} {:<7.0} {:<8.0} {:<12} {:<8} {:<6.1} {:<9} {p50:<12.2} {p99:.2}",
             start.elapsed().as_secs_f64() / 60.0,
             sample.resident,
@@ -109,7 +109,7 @@ pub fn run(minutes: f64) -> ExitCode {
             sample.threads,
             (tap.cpu() - cpu) / from.elapsed().as_secs_f64() * 100.0,
             counts.received.load(Ordering::Relaxed),
-        );
+        ));
         samples.push(sample);
     }
     clients.stop();
@@ -118,7 +118,7 @@ pub fn run(minutes: f64) -> ExitCode {
     summary(&samples);
     let received = counts.received.load(Ordering::Relaxed);
     let recorded = recorded::count(folder.path(), sink);
-    println!(
+    say(&format!(
         "{} streams, {} connections; the ends received {received} messages; the recording has {} of them and \
          gaps of {}: {}; of attacks, {} messages and these gaps: {}; tap: {said}",
         counts.streams.load(Ordering::Relaxed),
@@ -132,7 +132,7 @@ pub fn run(minutes: f64) -> ExitCode {
         },
         recorded.attacks.messages,
         recorded.attacks.gaps(),
-    );
+    ));
     ExitCode::SUCCESS
 }
 
@@ -149,7 +149,10 @@ fn summary(samples: &[Sample]) {
         ("p99 x relay", |s| s.p99),
     ] {
         let (first, last) = (of(first, figure), of(last, figure));
-        println!("{word}: {first:.2} in the first quarter, {last:.2} in the last, ratio {:.2}", last / first);
+        say(&format!(
+            "{word}: {first:.2} in the first quarter, {last:.2} in the last, ratio {:.2}",
+            last / first
+        ));
     }
 }
 
@@ -198,6 +201,6 @@ fn attack(to: SocketAddr, number: u32) {
     let mut client = TcpStream::connect(to).expect("a connection");
     // A tap may not end an attack, but the bench goes on if one does.
     if let Err(error) = client.write_all(&bombs::connection(&frames)) {
-        println!("attack {}: {error}", number % 6);
+        say(&format!("attack {}: {error}", number % 6));
     }
 }

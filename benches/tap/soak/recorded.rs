@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::net::SocketAddr;
 use std::path::Path;
 
+use crate::hop::say;
 use xdscope::schema::Schema;
 use xdscope::sources::{self, BoundedCatalog, FrameSink, ReadProgress, Spec};
 use xdscope::wire::content::{Catalog, UsedContent};
@@ -62,7 +63,7 @@ pub fn count(folder: &Path, target: SocketAddr) -> Recorded {
         contents: BoundedCatalog::new(catalog, BUDGET),
     });
     let folded = folded.expect("a recording");
-    folded.notices.iter().for_each(|notice| println!("{notice}"));
+    folded.notices.iter().for_each(|notice| say(notice));
     folded.facts
 }
 
