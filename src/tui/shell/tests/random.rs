@@ -165,7 +165,7 @@ const MESSAGES: usize = 10_000;
 /// New sizes among them.
 const RESIZES: usize = 500;
 /// Messages between two frames that are compared with the terminal.
-const MESSAGES_PER_FRAME: usize = 40;
+const MESSAGES_PER_FRAME: usize = 100;
 
 /// Types, clicks and resizes at random, starting on one screen and coming back to it. The terminal
 /// shows each frame without leftovers of frames before.
@@ -184,7 +184,7 @@ fn stress(screen: usize, source: &ScriptedStore) {
             update(&mut model, key(char::from(b'1' + screen as u8)), &data);
         }
         if at % (MESSAGES / RESIZES) == 0 {
-            let size = (random.below(220) as u16 + 1, random.below(70) as u16 + 1);
+            let size = (random.below(180) as u16 + 1, random.below(60) as u16 + 1);
             update(&mut model, Msg::Resize(size.0, size.1), &data);
             terminal = vt100::Parser::new(size.1, size.0, 0);
             painter = Painter::new(output.clone());
@@ -198,7 +198,7 @@ fn stress(screen: usize, source: &ScriptedStore) {
         if random.below(8) == 0 {
             while search(&mut model, &data) {}
         }
-        if at % MESSAGES_PER_FRAME == 0 || at % (MESSAGES / RESIZES) == 1 {
+        if at % MESSAGES_PER_FRAME == 0 || at % (4 * MESSAGES / RESIZES) == 1 {
             let mut buffer = blank(model.common.size);
             let cursor = view(&model, &mut buffer);
             painter.paint(buffer.clone(), cursor).expect("memory");
