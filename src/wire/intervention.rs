@@ -2,11 +2,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::content::Catalog;
 use super::event::{Dir, TypeUrl};
-use super::{MessageBuilder, MessageShape};
 
-/// What xdscope did to a message that passed.
+/// The kind of an intervention in a message that passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interference {
     /// Not sent.
@@ -77,7 +75,7 @@ impl Interference {
 pub struct Intervention {
     /// The facts.
     pub facts: InterventionFacts,
-    /// The message as it came, decompressed: without secrets in a frame, and absent if too large.
+    /// The message as it came, decompressed: in a frame without secrets, and absent if too large.
     pub original: Option<Bytes>,
     /// A message that was sent in its place, likewise.
     pub sent: Option<Bytes>,
@@ -85,10 +83,10 @@ pub struct Intervention {
     pub sent_dir: Dir,
 }
 
-/// What is known of an intervention besides the messages.
+/// The facts about an intervention besides the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterventionFacts {
-    /// What was done.
+    /// The kind of the intervention.
     pub interference: Interference,
     /// Direction of the message.
     pub dir: Dir,
@@ -107,26 +105,6 @@ pub struct InterventionFacts {
 impl Intervention {
     /// Longest message that a frame keeps, in bytes.
     pub const MAX_BYTES: usize = 256 << 10;
-
-    /// Returns the intervention with messages as a catalog keeps them, without secrets. Messages that
-    /// are too long are left out.
-    pub fn kept(self, catalog: &mut Catalog) -> Intervention {
-        let is_delta = self.facts.is_delta;
-        let mut kept = |dir: Dir, bytes: Option<Bytes>| {
-            let bytes = bytes.filter(|bytes| bytes.len() <= Intervention::MAX_BYTES)?;
-            let shape = match (is_delta, dir) {
-                (false, Dir::Req) => MessageShape::SotwRequest,
-                (false, Dir::Resp) => MessageShape::SotwResponse,
-                (true, Dir::Req) => MessageShape::DeltaRequest,
-                (true, Dir::Resp) => MessageShape::DeltaResponse,
-            };
-            let mut builder = MessageBuilder::new(shape);
-            builder.push(&bytes, catalog);
-            builder.finish(catalog).ok()?.bytes(catalog).map(Bytes::from)
-        };
-        let (original, sent) = (kept(self.facts.dir, self.original), kept(self.sent_dir, self.sent));
-        Intervention { original, sent, ..self }
-    }
 
     /// Returns the bytes of both messages.
     pub fn size(&self) -> usize {

@@ -1,8 +1,8 @@
 //! Bytes, gRPC frames and typed discovery messages.
 //!
 //! Observers are fed the bytes that passed on a connection and report the messages in them;
-//! original bytes are kept. Only [`h2::Rewrite`] and [`h2::Splicer`] change what passes. No channels, no clock, no
-//! async.
+//! original bytes are kept. Only [`h2::Rewrite`] and [`h2::Splicer`] change what passes. No
+//! channels, no clock, no async.
 
 #![warn(missing_docs)]
 
@@ -17,6 +17,7 @@ mod grpc;
 pub mod h2;
 pub mod http1;
 mod intervention;
+mod kept_intervention;
 mod pack;
 pub mod pb;
 mod shared;

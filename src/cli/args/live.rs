@@ -136,8 +136,8 @@ pub struct TapArgs {
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Faults")]
 pub struct FaultFlags {
-    /// Act on matching messages, such as 'type:cds kind:push => drop times=1'; @FILE reads one fault
-    /// a line; repeatable (`xdscope help faults`)
+    /// Act on matching messages, such as 'type:cds kind:push => drop times=1'; @FILE reads one
+    /// fault a line; repeatable (`xdscope help faults`)
     #[arg(long, value_name = "EXPR => ACTION")]
     pub fault: Vec<String>,
     /// Seed of the chances of `p=`

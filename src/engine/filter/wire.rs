@@ -22,7 +22,7 @@ const WIRE_KINDS: [MessageKind; 6] = [
     MessageKind::Push,
 ];
 
-/// What is known of a stream before its first message. `None`: not known.
+/// Facts about a stream before its first message. `None`: not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WireStream<'a> {
     /// The only type of the stream.

@@ -120,7 +120,7 @@ pub struct ProblemFact {
     pub closed: Option<Time>,
     /// When the consequence of a broken rule ended, if it has.
     pub over: Option<Time>,
-    /// What xdscope did to messages that the problem is about.
+    /// The intervention of xdscope in messages that the problem is about.
     pub diverged: Option<Arc<InterventionFacts>>,
     /// The defect.
     pub problem: Problem,

@@ -1,4 +1,4 @@
-//! What xdscope did to the messages of a stream, and whether both sides agree again.
+//! Interventions of xdscope in a stream, and whether both sides agree again.
 
 use std::sync::Arc;
 

@@ -56,7 +56,7 @@ pub(crate) struct Stream {
     pub(crate) requests: u64,
     /// Bytes of the client, and of the server.
     pub(crate) bytes: [u64; 2],
-    /// What xdscope did to messages of the stream, in order.
+    /// Interventions of xdscope in messages of the stream, in order.
     pub(crate) interventions: Vec<Arc<InterventionFacts>>,
     /// Messages lost in the copy.
     pub(crate) gaps: u64,

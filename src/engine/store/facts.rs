@@ -224,7 +224,7 @@ pub struct StateFact {
     pub bytes_same: u64,
     /// The newest response.
     pub last_push: Option<PushFact>,
-    /// What xdscope did, until both sides agree again.
+    /// Interventions of xdscope, until both sides agree again.
     pub diverged: Option<Divergence>,
 }
 

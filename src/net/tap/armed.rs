@@ -1,28 +1,26 @@
 //! The relay of an armed tap: faults act on the messages of streams that a fault may match.
 //!
-//! One task owns both legs. It reads a side while little waits to be written to the other, hands the
-//! bytes to the splicer, and writes what comes out.
+//! One task owns both legs. It reads a side while little waits to be written to the other, hands
+//! the bytes to the splicer, and writes what comes out.
 
 mod connection;
+mod shared_faults;
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
 use std::pin::{Pin, pin};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
-use tokio::sync::watch::Receiver;
 
 use super::leg::Leg;
 use super::relay::{Pump, read};
-use crate::peers::intercept::FaultSet;
-use crate::schema::Schema;
 use crate::sources::observe::TapEvent;
-use crate::wire::event::{Dir, Side, Time};
+use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;
+pub(super) use shared_faults::Armed;
 
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
@@ -32,30 +30,6 @@ const MAX_HELD_BYTES: usize = 192 << 20;
 
 /// Time for held messages to be written when the tap stops.
 pub(super) const RELEASE_TIME: Duration = Duration::from_secs(1);
-
-/// The faults of a tap, shared by its connections.
-pub(super) struct Armed {
-    faults: Mutex<FaultSet>,
-    pub(super) schema: Arc<Schema>,
-    start: Instant,
-    /// Set when the tap stops.
-    stopped: Receiver<bool>,
-}
-
-impl Armed {
-    pub(super) fn new(faults: FaultSet, schema: Arc<Schema>, stopped: Receiver<bool>) -> Armed {
-        Armed { faults: Mutex::new(faults), schema, start: Instant::now(), stopped }
-    }
-
-    fn faults(&self) -> MutexGuard<'_, FaultSet> {
-        // A panic elsewhere leaves the counters as usable as before.
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
-    }
-}
 
 /// One side of a connection that is written to.
 struct Outlet {
@@ -67,14 +41,20 @@ struct Outlet {
     is_shut: bool,
 }
 
-/// Relays between both legs until either is gone or the tap stops. Returns whether the tap stops; an
-/// error names the side whose connection broke.
+/// Relays between both legs until either is gone or the tap stops.
+///
+/// Returns whether the tap stops. An error names the side whose connection broke.
 pub(super) async fn run(
     requests: &mut Pump,
     responses: &mut Pump,
     armed: &Armed,
 ) -> Result<bool, (Side, io::Error)> {
-    let mut connection = ArmedConnection::new(requests, armed);
+    let mut connection = ArmedConnection::new(
+        &requests.shared.reporter,
+        requests.conn,
+        requests.shared.changes.clone(),
+        armed,
+    );
     let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
     let (mut to_server, mut to_client) = (outlet(), outlet());
     let (mut from_client, mut from_server) = (true, true);
@@ -150,7 +130,7 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// What [`Outlet::write`] did.
+/// The result of [`Outlet::write`].
 enum Written {
     Bytes(usize),
     Flushed,

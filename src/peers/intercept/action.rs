@@ -6,7 +6,7 @@ use super::FaultError;
 use crate::engine::filter::{bytes, duration};
 use crate::wire::event::Code;
 
-/// What a fault does to a message or its stream.
+/// The effect of a fault on a message or its stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// The message is not sent.
@@ -82,7 +82,7 @@ pub const ACTION_FORMS: [&str; 18] = [
     "blackhole",
 ];
 
-/// What each action of [`ACTION_FORMS`] does, in one line.
+/// The effect of each action of [`ACTION_FORMS`], in one line.
 pub const ACTION_DOCS: [&str; 18] = [
     "do not send the message",
     "send the message this much later",

@@ -1,8 +1,8 @@
 //! Faults: which messages of a tap are dropped, delayed, changed or answered, and what follows.
 //!
-//! A [`FaultSet`] decides which action applies to a message, an [`InterceptedStream`] applies it and
-//! keeps nonces and versions consistent for both sides (docs/decisions/0020-armed-taps.md). No
-//! sockets and no clock.
+//! A [`FaultSet`] decides which action applies to a message, an [`InterceptedStream`] applies the
+//! action and keeps nonces and versions consistent for both sides
+//! (docs/decisions/0020-armed-taps.md). No sockets and no clock.
 
 mod action;
 mod contents;

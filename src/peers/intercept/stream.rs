@@ -14,7 +14,7 @@ use crate::wire::event::{Code, Dir, Method, Time, TypeUrl};
 use crate::wire::h2::SplicedMessage;
 use crate::wire::{Interference, Intervention, InterventionFacts, MAX_MESSAGE_BYTES, Messages, Piece};
 
-/// What to do on the connection of a stream, in order.
+/// A step to take on the connection of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// The fate of this message is decided.

@@ -7,7 +7,7 @@ use crate::wire::discovery::fields::DiscoveryField;
 /// Texts that are remembered of each kind.
 const MAX_REMEMBERED: usize = 64;
 
-/// What client and server believe of one type of a stream.
+/// The beliefs of client and server about one type of a stream.
 #[derive(Default)]
 pub(super) struct Track {
     /// Number of pushes.
@@ -30,7 +30,7 @@ pub(super) struct Track {
     stale_answers: VecDeque<(String, Arc<str>)>,
 }
 
-/// What becomes of a request.
+/// The fate of a request.
 pub(super) enum RequestFate {
     /// The request is sent as it is.
     Unchanged,

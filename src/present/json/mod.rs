@@ -249,7 +249,7 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.done()
 }
 
-/// What xdscope did to a message.
+/// The `intercepted` object: an intervention of xdscope.
 fn intervention(facts: &InterventionFacts) -> Value {
     let mut out = Object::bare();
     out.put("interference", facts.interference.word());

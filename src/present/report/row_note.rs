@@ -38,7 +38,8 @@ pub fn intervention(facts: &InterventionFacts) -> String {
     }
 }
 
-/// Returns that client and server believe different things: `diverged: push dropped by fault 1: ...`.
+/// Returns that client and server believe different things: `diverged: push dropped by fault 1:
+/// ...`.
 pub fn diverged(diverged: &Divergence) -> String {
     let more = match diverged.count {
         0 | 1 => String::new(),

@@ -112,7 +112,7 @@ pub enum TapEvent {
     Intercepted {
         /// HTTP/2 stream number.
         stream: u32,
-        /// What was done, with the original messages.
+        /// The intervention, with the original messages.
         what: Arc<Intervention>,
     },
     /// One end has closed its sending direction, and the other end was notified.

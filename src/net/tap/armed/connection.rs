@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::Armed;
+use super::shared_faults::Armed;
 use crate::engine::filter::WireStream;
 use crate::net::tap::EventReporter;
 use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
-use crate::net::tap::relay::Pump;
 use crate::peers::intercept::{InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::event::{Dir, Method, Rpc, Side};
-use crate::wire::h2::{Head, SpliceEvent, SplicedMessage, Splicer};
+use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
 
 /// Longest message on an armed stream, in bytes.
 const MAX_MESSAGE_BYTES: usize = 128 << 20;
@@ -48,12 +47,17 @@ fn side(dir: Dir) -> usize {
 }
 
 impl<'a> ArmedConnection<'a> {
-    pub(super) fn new(requests: &Pump, armed: &'a Armed) -> ArmedConnection<'a> {
+    pub(super) fn new(
+        reporter: &EventReporter,
+        conn: ConnId,
+        changes: Option<Arc<Changes>>,
+        armed: &'a Armed,
+    ) -> ArmedConnection<'a> {
         ArmedConnection {
             armed,
-            reporter: requests.shared.reporter.clone(),
-            conn: requests.conn,
-            splicer: Some(Splicer::new(requests.shared.changes.clone(), MAX_MESSAGE_BYTES)),
+            reporter: reporter.clone(),
+            conn,
+            splicer: Some(Splicer::new(changes, MAX_MESSAGE_BYTES)),
             passing: Default::default(),
             streams: BTreeMap::new(),
             has_begun: false,

@@ -1,4 +1,4 @@
-//! What each frame does.
+//! The effect of each frame.
 
 use bytes::Bytes;
 

@@ -93,8 +93,8 @@ impl ArmedHalf {
         self.owed += bytes as u32;
     }
 
-    /// Returns the window to return to the sender now: none while much is buffered, unless a message
-    /// is incomplete.
+    /// Returns the window to return to the sender now: none while much is buffered, unless a
+    /// message is incomplete.
     pub(super) fn take_credit(&mut self) -> u32 {
         let is_full = self.buffered() > MAX_BUFFERED_BYTES && !self.incoming.is_open();
         if is_full || self.end.is_some() { 0 } else { std::mem::take(&mut self.owed) }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use super::*;
 
-/// What happens to a new stream.
+/// The treatment of a new stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stance {
     Pass,
@@ -18,7 +18,7 @@ pub enum Stance {
     Arm,
 }
 
-/// What happens to a message.
+/// The treatment of a message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     Now,
