@@ -1,4 +1,5 @@
-//! The hops between client and server: none, a byte relay, an HTTP/2 hop, or the tap.
+//! The hops between client and server: none, a byte relay, an HTTP/2 hop, the tap, or the tap with
+//! a fault that matches nothing.
 
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -15,6 +16,7 @@ use xdscope::app::tap::{CopyLimits, Front, Options, Running};
 use xdscope::engine::store;
 use xdscope::net::tap::Tls;
 use xdscope::net::tls::{self, ClientOptions, ServerOptions};
+use xdscope::peers::intercept::FaultSet;
 use xdscope::schema::Schema;
 
 use crate::ends::WINDOW;
@@ -23,8 +25,14 @@ use crate::secure::{self, Certs, Secure};
 /// Runs one hop in this process until standard input closes; the first line printed is its address.
 /// With `certs`, both legs use TLS.
 pub fn run(kind: &str, upstream: &str, certs: Option<Certs>) -> ExitCode {
-    if kind == "tap" {
-        return tap(upstream, certs);
+    match kind {
+        "tap" => return tap(upstream, certs, None),
+        // A fault that no stream of the benchmark can match.
+        "armed" => {
+            let faults = FaultSet::parse(["node:nobody => drop"], 0).expect("a fault");
+            return tap(upstream, certs, Some(faults));
+        }
+        _ => {}
     }
     let secure = certs.map(|certs| certs.load());
     let upstream: SocketAddr = upstream.parse().expect("an address");
@@ -64,11 +72,11 @@ pub fn wait() {
 const SPOOL_BYTES: u64 = 4_000_000_000;
 
 /// Runs the whole tap: decoding, analysing and recording.
-fn tap(upstream: &str, certs: Option<Certs>) -> ExitCode {
+fn tap(upstream: &str, certs: Option<Certs>, faults: Option<FaultSet>) -> ExitCode {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("bench.xdsrec");
     let file = xdscope::app::recording_file::create(&path).expect("a file");
-    let running = start_tap(&[upstream], SessionFile::new(path, file), certs, Default::default());
+    let running = start_tap(&[upstream], SessionFile::new(path, file), certs, Default::default(), faults);
     say(&running.tap.listening[0].to_string());
     wait();
     let gaps: u64 = running.shared.as_ref().map_or(0, |s| s.store().streams().iter().map(|s| s.gaps).sum());
@@ -85,6 +93,7 @@ pub fn start_tap(
     session: SessionFile,
     certs: Option<Certs>,
     limits: store::Options,
+    faults: Option<FaultSet>,
 ) -> Running {
     let folder = session.path.parent().expect("a folder").to_owned();
     let listen = || "127.0.0.1:0".parse().expect("an address");
@@ -95,6 +104,7 @@ pub fn start_tap(
             connect_timeout: Duration::from_secs(10),
             tls: certs.map(legs).unwrap_or_default(),
             changes: None,
+            faults,
         },
         decode: true,
         record: Some(session),

@@ -117,9 +117,9 @@ impl Plan {
 }
 
 /// The relay is the reference of time; `h2` is the reference of CPU.
-const HOPS: [&str; 4] = ["direct", "relay", "h2", "tap"];
+const HOPS: [&str; 5] = ["direct", "relay", "h2", "tap", "armed"];
 /// With TLS the relay is the reference of both.
-const TLS_HOPS: [&str; 3] = ["direct", "relay", "tap"];
+const TLS_HOPS: [&str; 4] = ["direct", "relay", "tap", "armed"];
 
 /// Figures of one hop in one round.
 #[derive(Clone, Copy, Default)]

@@ -9,12 +9,14 @@ use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
 use crate::net::tap::{Address, Config, CopyQueue, Counters, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
+use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
 use crate::sources::observe::Pipeline;
 use crate::sources::record::Header;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
 use crate::wire::h2::Changes;
+use crate::wire::text::plural;
 
 use super::analysis::{Analysis, bounded};
 use super::live::{Live, LiveState, Sink};
@@ -36,6 +38,8 @@ pub enum Front {
         tls: Tls,
         /// Changes to the headers of requests.
         changes: Option<Arc<Changes>>,
+        /// Faults, which arm the tap.
+        faults: Option<FaultSet>,
     },
     /// A control plane on this address.
     Serve {
@@ -64,14 +68,18 @@ impl Front {
         schema: &Arc<Schema>,
     ) -> Result<(Tap, Vec<String>), ListenError> {
         match self {
-            Front::Tap { maps, connect_timeout, tls, changes } => {
+            Front::Tap { maps, connect_timeout, tls, changes, faults } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(MAX_QUEUED_BYTES));
                 // Part of the title, so that screens, event lines and the recording name the
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
                 let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
-                let behind = maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}")).collect();
-                Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes })?, behind))
+                let armed = faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault")));
+                let armed = armed.unwrap_or_default();
+                let behind =
+                    maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}{armed}")).collect();
+                let faults = faults.map(|faults| (faults, schema.clone()));
+                Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes, faults })?, behind))
             }
             Front::Serve { listen, from, tls, control, say } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));

@@ -225,5 +225,6 @@ pub(super) fn kind_meaning(kind: MessageKind) -> &'static str {
         MessageKind::Open => "a stream was opened",
         MessageKind::Close => "a stream ended",
         MessageKind::Unchanged => "a REST poll was answered with 304: nothing has changed",
+        MessageKind::Intercepted => "an armed tap did something to a message, as its faults say",
     }
 }

@@ -284,7 +284,7 @@ impl BugReport<'_> {
         rules.sort_unstable();
         rules.dedup();
         rows.push(("rules", rules.join(", ")));
-        rows.push(("seen by", format!("xdscope {}, in a {}", env!("CARGO_PKG_VERSION"), self.form)));
+        rows.push(("seen by", format!("xdscope {} ({})", env!("CARGO_PKG_VERSION"), self.form)));
         out.push_str("| | |\n|---|---|\n");
         for (label, text) in rows.iter().filter(|(_, text)| !text.is_empty() && text != "-") {
             let _ = writeln!(out, "| {label} | {} |", markup(text));

@@ -47,6 +47,7 @@ const TOPICS: &[Topic] = &[
         print: topics::descriptors,
     },
     Topic { name: "exit-codes", about: "exit codes of all verbs", print: exit_codes },
+    Topic { name: "faults", about: "faults of an armed tap: actions and options", print: topics::faults },
     Topic { name: "filter", about: "the language of --filter and /", print: filter },
     Topic { name: "json", about: "a JSON Schema of what -o json prints", print: topics::json },
     Topic { name: "keys", about: "keys of the screens and their commands", print: topics::keys },

@@ -27,7 +27,7 @@ use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
 use super::message_line::RowLayout;
-use super::{connect, diagnostics, lint, message_line, offline, schema_flags, select};
+use super::{connect, diagnostics, faults, lint, message_line, offline, schema_flags, select};
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -81,7 +81,8 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None, has_tour: false };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
-    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes };
+    let faults = faults::of_tap(args, &maps)?;
+    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults };
     run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
 }
 
@@ -155,6 +156,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         connect_timeout: Duration::from_secs(10),
         tls: Tls::default(),
         changes: None,
+        faults: None,
     };
     let run = Run {
         flags: &args.live,

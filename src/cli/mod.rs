@@ -28,6 +28,7 @@ mod export;
 mod export_graph;
 mod export_md;
 mod export_resources;
+mod faults;
 mod frame_writer;
 mod get;
 mod graphs;

@@ -12,7 +12,7 @@ use crate::sources::ReplayPosition;
 use crate::tui::{self, ColorDepth, Feed as _, NamedTheme, PictureOptions, Seek, SvgColors, Theme};
 use crate::wire::text::{display_safe, size};
 
-use super::args::{Global, PictureArgs, PictureFormat, PictureTheme};
+use super::args::{Global, PictureArgs, PictureFormat};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::progress::Busy;
@@ -49,23 +49,16 @@ pub(super) fn run(args: &PictureArgs, global: &Global, io: &mut Io<'_>) -> Resul
     if args.at != ReplayPosition::End && at != Seek::End {
         feed.replay(None, at).map_err(|why| CliError::usage(format!("--at: {why}")).next("--at start"))?;
     }
-    let named = match args.theme {
-        PictureTheme::Dark => NamedTheme::DARK.palette(ColorDepth::True),
-        PictureTheme::Light => NamedTheme::LIGHT.palette(ColorDepth::True),
-        PictureTheme::Contrast => NamedTheme::CONTRAST.palette(ColorDepth::Sixteen),
-        PictureTheme::Mono => NamedTheme::DARK.palette(ColorDepth::None),
-    };
-    let theme = Theme { palette: named, ascii: global.ascii };
+    let named = global.themes.get(&args.theme).unwrap_or(NamedTheme::DARK);
+    let theme = Theme { palette: named.palette(ColorDepth::True), ascii: global.ascii };
     let busy = Busy::start("drawing the screen", global, io);
     let frame = tui::picture(&feed, &PictureOptions { screen, size: args.size, theme, zone, keys });
     drop(busy);
     let text = match format {
         PictureFormat::Text => tui::frame_text(&frame),
         PictureFormat::Svg => {
-            let colors = match args.theme {
-                PictureTheme::Light => SvgColors::light(),
-                PictureTheme::Dark | PictureTheme::Mono | PictureTheme::Contrast => SvgColors::dark(),
-            };
+            let is_light = named == NamedTheme::LIGHT;
+            let colors = if is_light { SvgColors::light() } else { SvgColors::dark() };
             let title = format!("xdscope, screen {} of {}", screen.title(), display_safe(&name));
             tui::svg(&frame, &colors, &title)
         }

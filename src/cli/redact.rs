@@ -8,7 +8,7 @@ use crate::sources::{BoundedCatalog, DecodingGaps, FrameSink, SchemaCodec, Sourc
 use crate::wire::content::{self, Blob, Catalog, MemoryBodies, Redact, UsedContent};
 use crate::wire::event::Time;
 use crate::wire::text::plural;
-use crate::wire::{End, Frame, FramePayload, GapCause, Message, Open, clean_open};
+use crate::wire::{End, Frame, FramePayload, GapCause, Intervention, Message, Open, clean_open};
 
 use super::args::{ExportTo, Global, RedactArgs, SourceArgs};
 use super::error::{CliError, Exit};
@@ -169,6 +169,10 @@ impl Redaction {
     fn frame(&mut self, frame: &Frame, from: &Catalog) -> Frame {
         let what = match &frame.what {
             FramePayload::Open(open) => FramePayload::Open(Box::new(self.open(open))),
+            FramePayload::Intercepted(what) => {
+                let what = Intervention::clone(what).kept(&mut self.catalog);
+                FramePayload::Intercepted(Box::new(what))
+            }
             FramePayload::Message(message) => self.message(message, from),
             FramePayload::End(end) => FramePayload::End(Box::new(self.end(end))),
             other => other.clone(),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use crate::peers::intercept::{ACTION_DOCS, ACTION_FORMS};
 use crate::schema::{BUILT_IN_PACKAGES, Schema};
 use crate::wire::text::count;
 
@@ -39,6 +40,37 @@ Messages about a server that fails, with the attempt and the time to the next on
   not answered within 15s: ...          the stream is open, but the response did not come: exit code 4
 "
     .to_owned()
+}
+
+/// Describes the faults of a tap.
+pub(super) fn faults() -> String {
+    let mut out = String::from(
+        "\
+xdscope tap HOST:PORT --fault 'EXPR => ACTION [OPTION...]'
+EXPR selects messages, as in `xdscope help filter`: type node dir kind name version nonce err size res. Faults are
+tried in order; the first one that acts on a message is the only one. --fault @FILE reads one fault a line.
+
+Actions
+",
+    );
+    for (form, doc) in ACTION_FORMS.iter().zip(ACTION_DOCS) {
+        let _ = writeln!(out, "  {form:<20} {doc}");
+    }
+    out.push_str(
+        "
+Options
+  nth=N                only the Nth match
+  every=N              each Nth match
+  after=TIME           only matches this long after the first message
+  times=N              at most N times
+  p=0..1               by chance, from --fault-seed
+
+Messages of a type and direction keep their order. Nonces and versions stay consistent for both sides. What was
+done is a row of kind intercepted in `log`; the type is marked as diverged until the client acknowledges a later
+push. Findings and problems of that time blame xdscope.
+",
+    );
+    out
 }
 
 /// Lists the keys of the screens: context, key, command, description.

@@ -1,7 +1,8 @@
-//! An xDS client and an xDS server as state machines without sockets.
+//! An xDS client, an xDS server and the faults of a tap as state machines without sockets.
 
 #![warn(missing_docs)]
 
 pub mod bootstrap;
 pub mod client;
+pub mod intercept;
 pub mod server;

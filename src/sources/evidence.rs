@@ -37,7 +37,7 @@ impl Evidence {
                 let is_xds = self.xds_streams.contains(&frame.stream);
                 self.has_xds = end.note.is_some() || (is_xds && is_failure(end));
             }
-            FramePayload::Opaque { .. } => {}
+            FramePayload::Opaque { .. } | FramePayload::Intercepted(_) => {}
         }
     }
 

@@ -5,7 +5,8 @@ use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Method, StreamId, Time};
 
 use super::{
-    End, Frame, FramePayload, GapCause, MessageBuilder, MessageShape, Open, Oversized, SharedValues,
+    End, Frame, FramePayload, GapCause, Intervention, MessageBuilder, MessageShape, Open, Oversized,
+    SharedValues,
 };
 
 /// Minimum time between two frames that count the traffic of an opaque stream.
@@ -115,6 +116,22 @@ impl Assembler {
     /// Whether a stream has not ended.
     pub fn is_open(&self, id: StreamId) -> bool {
         self.streams.contains_key(&id)
+    }
+
+    /// Reports an intervention, with its messages as far as they are kept.
+    pub fn intercepted(
+        &mut self,
+        at: Time,
+        id: StreamId,
+        what: Intervention,
+        catalog: &mut Catalog,
+        out: &mut Vec<Frame>,
+    ) {
+        if !self.is_open(id) {
+            return;
+        }
+        let what = what.kept(catalog);
+        out.push(Frame { at, stream: id, what: FramePayload::Intercepted(Box::new(what)) });
     }
 
     /// Reports traffic without a message: a "not modified" response, or a request that gets no
@@ -242,6 +259,7 @@ mod tests {
                 FramePayload::Opaque { dir, messages, bytes } => {
                     format!("opaque {} {messages} {bytes}", dir.word())
                 }
+                FramePayload::Intercepted(what) => what.facts.interference.word().to_owned(),
                 FramePayload::Gap { messages, bytes, .. } => format!("gap {messages} {bytes}"),
                 FramePayload::End(_) => "end".to_owned(),
             })

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::wire::event::{Code, Dir, Side, StreamId, Time};
 
-use super::{Message, Tls};
+use super::{Intervention, Message, Tls};
 
 /// An event of one stream, as every source yields it, live or recorded.
 ///
@@ -47,6 +47,9 @@ pub enum FramePayload {
         /// Why the part is missing.
         cause: GapCause,
     },
+    /// xdscope did something to a message. The frames beside it are what the client sent and
+    /// received.
+    Intercepted(Box<Intervention>),
     /// The stream ended. Always the last frame of its stream.
     End(Box<End>),
 }

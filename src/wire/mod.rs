@@ -1,8 +1,8 @@
 //! Bytes, gRPC frames and typed discovery messages.
 //!
 //! Observers are fed the bytes that passed on a connection and report the messages in them;
-//! original bytes are kept. Only [`h2::Rewrite`] changes what passes. No channels, no clock, no
-//! async.
+//! original bytes are kept. Only [`h2::Rewrite`] and [`h2::Splicer`] change what passes. No
+//! channels, no clock, no async.
 
 #![warn(missing_docs)]
 
@@ -16,6 +16,8 @@ mod frame;
 mod grpc;
 pub mod h2;
 pub mod http1;
+mod intervention;
+mod kept_intervention;
 mod pack;
 pub mod pb;
 mod shared;
@@ -31,5 +33,6 @@ pub use discovery::{
 };
 pub use frame::{End, Frame, FramePayload, GapCause, Open, Profile};
 pub use grpc::{Messages, MissedMessage, Piece, UnpackBudget};
+pub use intervention::{Interference, Intervention, InterventionFacts};
 pub(crate) use shared::SharedValues;
 pub use tls::{Certificate, Secured, Tls, date};

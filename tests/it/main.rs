@@ -24,6 +24,7 @@ mod hostile_files;
 mod house;
 mod identity;
 mod in_force;
+mod intercept;
 mod likeness;
 mod lint;
 mod misbehaving;

@@ -290,6 +290,7 @@ fn words(frames: &[Frame]) -> Vec<String> {
         FramePayload::Message(message) => format!("{} {}", message.dir().word(), message.size),
         FramePayload::Opaque { dir, bytes, .. } => format!("opaque {} {bytes}", dir.word()),
         FramePayload::Gap { messages, bytes, .. } => format!("gap {messages} {bytes}"),
+        FramePayload::Intercepted(what) => what.facts.interference.word().to_owned(),
         FramePayload::End(end) => format!("end {}", end.note.as_deref().unwrap_or("")),
     };
     frames.iter().map(word).collect()

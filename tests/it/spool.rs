@@ -39,6 +39,7 @@ impl Stalled {
                 connect_timeout: Duration::from_secs(10),
                 tls: Tls::default(),
                 changes: None,
+                faults: None,
             },
             decode: true,
             record: Some(recording_file::SessionFile::new(

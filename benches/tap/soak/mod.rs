@@ -51,7 +51,7 @@ pub fn tap(folder: &str, upstreams: &[&str]) -> ExitCode {
     let file = recording_file::create(&path).expect("a file");
     let rotation = Rotation { max_bytes: Some(MAX_FILE_BYTES), ..Rotation::default() };
     let limits = store::Options { history: BUDGET, ..store::Options::default() };
-    let running = hop::start_tap(upstreams, SessionFile { path, file, rotation }, None, limits);
+    let running = hop::start_tap(upstreams, SessionFile { path, file, rotation }, None, limits, None);
     let addresses: Vec<String> = running.tap.listening.iter().map(ToString::to_string).collect();
     hop::say(&addresses.join(" "));
     hop::wait();

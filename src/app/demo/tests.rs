@@ -93,6 +93,7 @@ fn run_until(scenario: Scenario, done: impl Fn(&store::Store) -> bool) {
                 connect_timeout: Duration::from_secs(10),
                 tls: Tls::default(),
                 changes: None,
+                faults: None,
             },
             decode: true,
             record: None,

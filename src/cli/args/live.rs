@@ -125,9 +125,27 @@ pub struct TapArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
     pub connect_timeout: Duration,
     #[command(flatten)]
+    pub faults: FaultFlags,
+    #[command(flatten)]
     pub copies: CopyFlags,
     #[command(flatten)]
     pub live: LiveFlags,
+}
+
+/// Faults of a tap.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Faults")]
+pub struct FaultFlags {
+    /// Act on matching messages, such as 'type:cds kind:push => drop times=1'; @FILE reads one
+    /// fault a line; repeatable (`xdscope help faults`)
+    #[arg(long, value_name = "EXPR => ACTION")]
+    pub fault: Vec<String>,
+    /// Seed of the chances of `p=`
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub fault_seed: u64,
+    /// Allow faults while others than this machine can connect
+    #[arg(long)]
+    pub i_know: bool,
 }
 
 /// `serve`: acts as a control plane.

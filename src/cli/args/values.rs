@@ -75,15 +75,6 @@ pub enum PictureFormat {
     Text,
 }
 
-/// Colours of a picture.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PictureTheme {
-    Dark,
-    Light,
-    Mono,
-    Contrast,
-}
-
 /// A value of a flag that cannot be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {

@@ -292,9 +292,10 @@ pub struct PictureArgs {
     /// Columns and rows of the terminal
     #[arg(long, value_name = "COLUMNSxROWS", default_value = "120x36", value_parser = screen_size)]
     pub size: (u16, u16),
-    /// Colours of the picture
+    /// Colour theme; [themes.NAME] in config.toml adds themes
     #[arg(long, value_name = "THEME", default_value = "dark")]
-    pub theme: PictureTheme,
+    #[arg(value_parser = clap::builder::PossibleValuesParser::new(crate::tui::Themes::BUILT_IN.map(|(name, _)| name)))]
+    pub theme: String,
     /// Position in the recording: #487, 14:02:08, +30s, start, end, nack
     #[arg(long, value_name = "WHEN", default_value = "end")]
     pub at: ReplayPosition,

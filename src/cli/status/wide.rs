@@ -84,6 +84,7 @@ impl Status<'_> {
             })
             .flatten()
             .collect();
+        notes.extend(state.diverged.as_ref().map(report::diverged));
         let answers = report::missing_answers_of(self.store, self.schema, state);
         notes.extend(answers.iter().map(report::missing_answer));
         notes

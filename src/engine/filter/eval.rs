@@ -84,7 +84,7 @@ fn holds(term: &Term, row: &FilterRow<'_>, at: &EvalContext<'_>, content: &dyn C
 ///
 /// A known word stands for the type in both API versions. A pattern matches the type URL, with or
 /// without its prefix, or the last part of the message name.
-fn matches_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
+pub(super) fn matches_type(type_url: &TypeUrl, kind: Option<Kind>, url: &Pattern) -> bool {
     let text = type_url.as_str();
     if let (Some(wanted), Some((have, _))) = (kind, Kind::of_type_url(text)) {
         return wanted == have;

@@ -23,6 +23,7 @@ mod term;
 #[cfg(test)]
 mod tests;
 mod units;
+mod wire;
 
 use jiff::tz::TimeZone;
 
@@ -33,6 +34,7 @@ pub use content::{ContentLookup, NoContent};
 pub use filter_time::FilterTime;
 pub use term::FilterField;
 pub use units::{bytes, duration};
+pub use wire::WireStream;
 
 use eval::FilterRow;
 use parse::Expr;

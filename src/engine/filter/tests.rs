@@ -80,6 +80,7 @@ fn state() -> StateFact {
         bytes: 44_000,
         bytes_same: 0,
         last_push: None,
+        diverged: None,
     }
 }
 

@@ -19,11 +19,13 @@ pub enum Blame {
     Server,
     /// Both sides, or either.
     Both,
+    /// The tap that changed or withheld messages.
+    Xdscope,
 }
 
 impl Blame {
     /// All sides.
-    pub const ALL: [Blame; 3] = [Blame::Client, Blame::Server, Blame::Both];
+    pub const ALL: [Blame; 4] = [Blame::Client, Blame::Server, Blame::Both, Blame::Xdscope];
 
     /// Returns the side as the command line and JSON spell it.
     pub fn word(self) -> &'static str {
@@ -31,6 +33,7 @@ impl Blame {
             Blame::Client => "client",
             Blame::Server => "server",
             Blame::Both => "both",
+            Blame::Xdscope => "xdscope",
         }
     }
 }
@@ -142,6 +145,11 @@ impl<'a> FindingDraft<'a> {
     /// A report about `names`, without evidence besides the current message.
     pub(super) fn new(blame: Blame, text: String, names: &'a [Sym]) -> FindingDraft<'a> {
         FindingDraft { blame, text, names, ..FindingDraft::default() }
+    }
+
+    /// Returns the report as a note about what xdscope caused.
+    pub(super) fn of_xdscope(self) -> FindingDraft<'a> {
+        FindingDraft { blame: Blame::Xdscope, severity: Some(Severity::Info), is_gap: false, ..self }
     }
 }
 

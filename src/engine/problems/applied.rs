@@ -47,6 +47,7 @@ fn of_state(store: &Store, applied: &AppliedState, state: &StateFact) -> Option<
         lasts: true,
         closed: None,
         over: None,
+        diverged: None,
         problem: Problem::NotApplied(unapplied),
     })
 }

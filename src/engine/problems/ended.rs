@@ -35,6 +35,7 @@ pub(super) fn failing(store: &Store) -> Vec<ProblemFact> {
             lasts: true,
             closed: Some(failing.last),
             over: None,
+            diverged: None,
             problem: Problem::Failing(Box::new(failing)),
         }
     };
@@ -79,6 +80,7 @@ fn owed_at_end(owed: OwedAtEnd) -> ProblemFact {
         lasts: true,
         closed: Some(owed.closed),
         over: None,
+        diverged: None,
         problem: Problem::OwedAtEnd(Box::new(owed)),
     }
 }

@@ -8,6 +8,7 @@ use crate::engine::session::{PushedVersion, RequestSpan};
 use crate::engine::store::{
     ClientMark, FailingStream, OwedAtEnd, RefusedBy, TypeState, UnreachablePeer, WarmingFact, WarmingUser,
 };
+use crate::wire::InterventionFacts;
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// Urgency of a problem.
@@ -119,6 +120,8 @@ pub struct ProblemFact {
     pub closed: Option<Time>,
     /// When the consequence of a broken rule ended, if it has.
     pub over: Option<Time>,
+    /// The intervention of xdscope in messages that the problem is about.
+    pub diverged: Option<Arc<InterventionFacts>>,
     /// The defect.
     pub problem: Problem,
 }

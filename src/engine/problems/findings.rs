@@ -409,6 +409,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
         lasts: false,
         closed: store.engine().stream(lead.stream).and_then(|of| of.closed.as_ref()).map(|(at, _)| *at),
         over,
+        diverged: None,
         problem: Problem::Broken(Box::new(merged)),
     })
 }

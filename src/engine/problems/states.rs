@@ -36,6 +36,7 @@ pub(super) fn unreachable(store: &Store) -> Vec<ProblemFact> {
         lasts: true,
         closed: None,
         over: None,
+        diverged: None,
         problem: Problem::Unreachable(peer),
     };
     peers.map(problem).collect()
@@ -47,6 +48,7 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
     let tracks =
         store.engine().open_streams().flat_map(|stream| stream.tracks_shown().map(move |t| (stream, t)));
     for (stream, track) in tracks {
+        let first = out.len();
         let refused = refusals::refused(store, stream, track);
         let is_loop = refused.iter().any(|of| refusals::unanswered_again(of).is_some());
         if refused.is_empty() {
@@ -60,8 +62,22 @@ pub(super) fn of_open_streams(store: &Store) -> Vec<ProblemFact> {
             _ => out.extend(unanswered(store, stream, track)),
         }
         out.extend(owed(store, stream, track));
+        out.iter_mut().skip(first).for_each(|problem| blame_xdscope(problem, stream, track));
     }
     out
+}
+
+/// Blames xdscope for a problem of messages that it changed or withheld.
+///
+/// Resources of one type warm for want of another type.
+fn blame_xdscope(problem: &mut ProblemFact, stream: &Stream, track: &Track) {
+    let is_warming = matches!(problem.problem, Problem::Warming(_));
+    let others = stream.tracks.iter().filter(|_| is_warming);
+    let diverged = std::iter::once(track).chain(others).find_map(|track| track.diverged.as_ref());
+    if let Some(diverged) = diverged {
+        problem.blame = Blame::Xdscope;
+        problem.diverged = Some(diverged.facts.clone());
+    }
 }
 
 fn unanswered(store: &Store, stream: &Stream, track: &Track) -> Option<ProblemFact> {
@@ -200,6 +216,7 @@ pub(super) fn fact(stream: &Stream, track: &Track, start: Start, problem: Proble
         lasts: true,
         closed: stream.closed.as_ref().map(|(at, _)| *at),
         over: None,
+        diverged: None,
         problem,
     }
 }

@@ -263,6 +263,10 @@ impl Engine {
             FramePayload::Message(message) => {
                 let received = ReceivedMessage { stream: index, message, is_known };
                 self.message(catalog, &received, &mut outcome);
+                let track = outcome.track.zip(self.streams.get_mut(index));
+                if let Some(track) = track.and_then(|(track, stream)| stream.tracks.get_mut(track)) {
+                    track.note_agreement(&outcome);
+                }
             }
             FramePayload::Opaque { dir, messages, bytes } => {
                 outcome.what = SessionEvent::Passed(*dir);
@@ -278,6 +282,10 @@ impl Engine {
                         self.failures.answered(index, stream);
                     }
                 }
+            }
+            FramePayload::Intercepted(what) => {
+                outcome.what = SessionEvent::Intercepted(stream.interventions.len());
+                outcome.track = stream.intercepted(&what.facts, Seq(self.messages), *at);
             }
             FramePayload::Gap { messages, bytes, cause } => {
                 stream.not_kept.add(*cause, *messages, *bytes);

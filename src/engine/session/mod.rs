@@ -17,6 +17,7 @@ mod claims;
 mod compare;
 mod condition;
 mod delta;
+mod divergence;
 mod end_series;
 mod engine;
 mod engine_alternatives;
@@ -57,6 +58,7 @@ mod words;
 mod xdstp;
 
 pub use claims::{ClaimOutcome, ReconnectCounts};
+pub use divergence::Divergence;
 pub use end_series::EndCause;
 pub use events::{EventKind, MatchedVersion, TtlChange};
 pub use failing::EndKind;

@@ -29,6 +29,8 @@ pub(crate) enum SessionEvent {
     Aside,
     /// A REST poll that was answered without a message.
     Unchanged,
+    /// xdscope did something to a message: the number of the intervention on the stream.
+    Intercepted(usize),
     /// Opaque traffic, which is only counted.
     Passed(Dir),
     /// A gap, which is only counted.

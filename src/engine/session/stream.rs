@@ -5,7 +5,7 @@ use crate::wire::content::BlobId;
 use crate::wire::event::{
     ApiVersion, Dir, Kind, Method, Rpc, Seq, Side, StreamId, Sym, TYPE_PREFIX, Time, TypeUrl, Variant,
 };
-use crate::wire::{End, Message, MessageBody, MessageShape, NodeInfo, Open};
+use crate::wire::{End, InterventionFacts, Message, MessageBody, MessageShape, NodeInfo, Open};
 
 use super::Wildcard;
 use super::keepalive::{Keepalive, Pings};
@@ -56,6 +56,8 @@ pub(crate) struct Stream {
     pub(crate) requests: u64,
     /// Bytes of the client, and of the server.
     pub(crate) bytes: [u64; 2],
+    /// Interventions of xdscope in messages of the stream, in order.
+    pub(crate) interventions: Vec<Arc<InterventionFacts>>,
     /// Messages lost in the copy.
     pub(crate) gaps: u64,
     /// Messages and bytes that exceed a limit and are not kept.
@@ -98,6 +100,7 @@ impl Stream {
             messages: 0,
             requests: 0,
             bytes: [0; 2],
+            interventions: Vec::new(),
             gaps: 0,
             not_kept: NotKept::default(),
             undecodable: 0,

@@ -16,6 +16,7 @@ use crate::wire::event::{DenseHash, Kind, Sym, Time, TypeUrl};
 
 use super::Wildcard;
 use super::compare::mark_key;
+use super::divergence::Divergence;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::refusals::Refusals;
@@ -67,6 +68,8 @@ pub(crate) struct Track {
     pub(crate) ttls: SymMap<TtlRecord>,
     /// Times to live before responses without a verdict, in the order of the responses.
     earlier_ttls: Vec<ttl::EarlierTtl>,
+    /// Both sides believe different things, because of xdscope.
+    pub(crate) diverged: Option<Divergence>,
     /// When the stream ended.
     pub(crate) ended: Option<Time>,
     /// When a later stream of the client took over the type, after the end.

@@ -29,11 +29,13 @@ pub enum MessageKind {
     Close,
     /// A REST poll is answered without a message: nothing has changed (304).
     Unchanged,
+    /// xdscope did something to a message.
+    Intercepted,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [MessageKind; 11] = [
+    pub const ALL: [MessageKind; 12] = [
         MessageKind::Nack,
         MessageKind::Ack,
         MessageKind::Subscribe,
@@ -45,6 +47,7 @@ impl MessageKind {
         MessageKind::Open,
         MessageKind::Close,
         MessageKind::Unchanged,
+        MessageKind::Intercepted,
     ];
 
     /// The word in the JSON contract.
@@ -61,6 +64,7 @@ impl MessageKind {
             MessageKind::Open => "open",
             MessageKind::Close => "close",
             MessageKind::Unchanged => "unchanged",
+            MessageKind::Intercepted => "intercepted",
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use crate::engine::session::{
-    AbsentBy, ClaimOutcome, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact, PushFact,
-    ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
+    AbsentBy, ClaimOutcome, Divergence, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact,
+    PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
 use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout};
 
@@ -224,6 +224,8 @@ pub struct StateFact {
     pub bytes_same: u64,
     /// The newest response.
     pub last_push: Option<PushFact>,
+    /// Interventions of xdscope, until both sides agree again.
+    pub diverged: Option<Divergence>,
 }
 
 /// A stream (`stream` of the JSON contract), of xDS or another protocol.

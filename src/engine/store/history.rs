@@ -76,6 +76,10 @@ impl Row {
             SessionEvent::Counted | SessionEvent::Passed(_) | SessionEvent::Open => {}
             SessionEvent::Close => row.kind = MessageKind::Close,
             SessionEvent::Unchanged => row.kind = MessageKind::Unchanged,
+            SessionEvent::Intercepted(number) => {
+                row.kind = MessageKind::Intercepted;
+                row.same = small(*number as u64);
+            }
             SessionEvent::Aside => {
                 let is_request = message.is_some_and(|message| message.dir() == Dir::Req);
                 row.kind = if is_request { MessageKind::Repeat } else { MessageKind::Push };

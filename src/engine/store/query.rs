@@ -214,6 +214,7 @@ impl Store {
             bytes: track.traffic.bytes,
             bytes_same: track.traffic.bytes_resent,
             last_push: track.traffic.last_push.clone(),
+            diverged: track.diverged.clone(),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::wire::Tls;
 use crate::wire::event::{Seq, TypeUrl};
 use crate::wire::pb::plain::{Put, Take};
+use crate::wire::{InterventionFacts, Tls};
 
 use super::EndFact;
 
@@ -22,6 +22,8 @@ pub enum RowNote {
     Closed(EndFact),
     /// A poll was answered with 304.
     Unchanged,
+    /// xdscope did something to a message.
+    Intercepted(Arc<InterventionFacts>),
     /// The message cannot be decoded, for this reason.
     Undecodable(Arc<str>),
     /// The content of the message is not kept any more.
@@ -98,6 +100,9 @@ impl RowNote {
                 end.code.is_some_and(|code| visit(&code.to_string()))
                     || texts.into_iter().any(|text| visit(text))
             }
+            RowNote::Intercepted(facts) => {
+                visit(facts.interference.word()) || visit(&facts.by) || visit(&facts.version)
+            }
             RowNote::Undecodable(reason) => visit(reason),
             RowNote::Response(note) => note.repeated.iter().any(|name| visit(name)),
             RowNote::Unchanged | RowNote::NotKept | RowNote::Nonce(_) => false,
@@ -107,9 +112,11 @@ impl RowNote {
     /// Encodes the remark on a message.
     pub(super) fn pack(&self, put: &mut Put) {
         match self {
-            RowNote::Opened { .. } | RowNote::Closed(_) | RowNote::Unchanged | RowNote::NotKept => {
-                put.number(0)
-            }
+            RowNote::Opened { .. }
+            | RowNote::Closed(_)
+            | RowNote::Unchanged
+            | RowNote::Intercepted(_)
+            | RowNote::NotKept => put.number(0),
             RowNote::Undecodable(reason) => {
                 put.number(1);
                 put.text(reason);

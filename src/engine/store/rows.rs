@@ -45,7 +45,15 @@ impl Store {
             note: None,
         };
         let Some(line) = self.history.line(row) else {
-            fact.note = life(stream, row.kind).map(Arc::new);
+            fact.note = life(stream, row).map(Arc::new);
+            if row.kind == MessageKind::Intercepted {
+                // The number of the intervention.
+                fact.same = 0;
+            }
+            if let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() {
+                fact.type_url = facts.type_url.clone();
+                (fact.version, fact.nonce) = (facts.version.clone(), facts.nonce.clone());
+            }
             return Some((LineFact { row: fact, added: 0, changed: 0, removed: 0, one: None }, None));
         };
         fact.type_url = type_of(stream, row, || line.type_url);
@@ -140,7 +148,7 @@ fn stated(stream: &Stream, row: &Row) -> Option<ReconnectCounts> {
 
 /// Returns the type of a message. `stated` is the type URL in the message.
 fn type_of(stream: &Stream, row: &Row, stated: impl FnOnce() -> TypeUrl) -> TypeUrl {
-    if row.n().is_none() {
+    if row.n().is_none() && row.kind != MessageKind::Intercepted {
         return TypeUrl::default();
     }
     if let Some(track) = row.track.and_then(|track| stream.tracks.get(usize::from(track))) {
@@ -158,7 +166,12 @@ pub(super) fn key_text(catalog: &Catalog, key: Sym) -> Arc<str> {
 }
 
 /// Returns the remark on a row without a message.
-fn life(stream: &Stream, kind: MessageKind) -> Option<RowNote> {
+fn life(stream: &Stream, row: &Row) -> Option<RowNote> {
+    let kind = row.kind;
+    if kind == MessageKind::Intercepted {
+        let facts = stream.interventions.get(row.same as usize);
+        return Some(facts.map_or(RowNote::NotKept, |facts| RowNote::Intercepted(facts.clone())));
+    }
     if kind == MessageKind::Open {
         return Some(RowNote::Opened { method: stream.open.method.clone(), tls: stream.open.tls.clone() });
     }

@@ -25,14 +25,15 @@ pub(in crate::net) struct Accepted {
     pub(in crate::net) server: Address,
 }
 
-/// Accepts connections on all listeners until told to stop, then drops all connections.
+/// Accepts connections on all listeners until told to stop, then drops all connections that do not
+/// end within `grace`.
 ///
 /// Each listener comes with the address of the server behind it. `serve` makes the task of a
 /// connection.
 pub(in crate::net) async fn accept<F>(
     listeners: impl IntoIterator<Item = (Listener, Address)>,
     counters: Arc<Counters>,
-    stopped: Receiver<bool>,
+    (stopped, grace): (Receiver<bool>, Duration),
     serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
@@ -47,13 +48,16 @@ pub(in crate::net) async fn accept<F>(
             debug!(connection = conn.0, %server, "accepted");
             serve(Accepted { conn, client, peer, server: server.clone() })
         };
-        accepting.spawn(one(listener, stopped.clone(), connection));
+        accepting.spawn(one(listener, (stopped.clone(), grace), connection));
     }
     while accepting.join_next().await.is_some() {}
 }
 
-async fn one<F>(listener: Listener, mut stopped: Receiver<bool>, connection: impl Fn((Leg, String)) -> F)
-where
+async fn one<F>(
+    listener: Listener,
+    (mut stopped, grace): (Receiver<bool>, Duration),
+    connection: impl Fn((Leg, String)) -> F,
+) where
     F: Future<Output = ()> + Send + 'static,
 {
     let mut connections = JoinSet::new();
@@ -79,6 +83,11 @@ where
                 tokio::time::sleep(RETRY_INTERVAL).await;
             }
         }
+    }
+    if !grace.is_zero() {
+        let ended = async { while connections.join_next().await.is_some() {} };
+        // Those that remain are dropped.
+        let _ = tokio::time::timeout(grace, ended).await;
     }
     connections.shutdown().await;
 }

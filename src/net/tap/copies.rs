@@ -1,10 +1,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
 use crate::sources::observe::{ConnId, StreamEvent, TapCopy, TapEvent};
+use crate::wire::Intervention;
 use crate::wire::event::{Clock, Dir, Time};
 use crate::wire::h2::Skimmer;
 
@@ -95,6 +96,13 @@ impl CopyQueue {
             // A message that exceeds the limit alone is kept: its sender holds the memory anyway.
             TapEvent::Stream { stream, .. } if used > 0 && size > 0 && used + memory > self.limit => {
                 let what = TapEvent::Stream { stream, event: StreamEvent::Lost { bytes: size as u64 } };
+                queue.bytes += what.memory();
+                queue.items.push(TapCopy { conn, at, event: what });
+            }
+            TapEvent::Intercepted { stream, what } if used + memory > self.limit => {
+                // The fact is small, its messages may not be.
+                let what = Intervention { original: None, sent: None, ..Intervention::clone(&what) };
+                let what = TapEvent::Intercepted { stream, what: Arc::new(what) };
                 queue.bytes += what.memory();
                 queue.items.push(TapCopy { conn, at, event: what });
             }

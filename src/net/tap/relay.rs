@@ -11,6 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
 use super::accept::Accepted;
 use super::added_delay::is_measured;
 use super::answer::{self, ClientProtocol};
+use super::armed::{self, Armed};
 use super::buffers::Buffers;
 use super::leg::Leg;
 use super::secure::{self, Handshakes, Legs};
@@ -37,6 +38,8 @@ pub(super) struct RelayContext {
     pub(super) tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub(super) changes: Option<Arc<Changes>>,
+    /// The faults of an armed tap.
+    pub(super) armed: Option<Arc<Armed>>,
 }
 
 /// Relays between a client and its upstream until either is gone.
@@ -60,10 +63,18 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         skimmer: Skimmer::new(dir),
         chunks: 0,
     };
-    let rewrite = shared.changes.clone().map(|changes| Box::new(Rewrite::new(changes)));
+    let rewrite = shared.changes.clone().filter(|_| shared.armed.is_none());
+    let rewrite = rewrite.map(|changes| Box::new(Rewrite::new(changes)));
     let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
-    let result = tokio::try_join!(requests.run(), responses.run());
+    let result = match &shared.armed {
+        Some(armed) => armed::run(&mut requests, &mut responses, armed).await,
+        None => tokio::try_join!(requests.run(), responses.run()).map(|_| false),
+    };
+    if matches!(result, Ok(true)) {
+        // A tap that stops says nothing of its open streams.
+        return;
+    }
     // A connection that broke on one side is reset on the other.
     let (by, error) = match result {
         Ok(_) => (None, None),
@@ -191,12 +202,12 @@ impl SharedPhase {
 }
 
 /// One direction of a connection.
-struct Pump {
-    from: ReadHalf<Leg>,
-    to: WriteHalf<Leg>,
+pub(super) struct Pump {
+    pub(super) from: ReadHalf<Leg>,
+    pub(super) to: WriteHalf<Leg>,
     dir: Dir,
-    conn: ConnId,
-    shared: RelayContext,
+    pub(super) conn: ConnId,
+    pub(super) shared: RelayContext,
     /// The phase of the connection, shared by both directions.
     phase: SharedPhase,
     /// The requests so far, until there is an answer.
@@ -219,12 +230,8 @@ impl Pump {
             Dir::Resp => (Side::Server, Side::Client),
         };
         loop {
-            let bytes = self.read().await.map_err(|error| (reading, error))?;
-            if self.phase.get() != RelayPhase::Talking {
-                self.begin(&bytes)?;
-            } else if self.early.is_some() {
-                self.early = None;
-            }
+            let bytes = read(&mut self.from, &self.shared).await.map_err(|error| (reading, error))?;
+            self.arrived(&bytes)?;
             if bytes.is_empty() {
                 break;
             }
@@ -261,14 +268,27 @@ impl Pump {
         Ok(())
     }
 
-    /// Reads the next bytes; none at the end.
-    async fn read(&mut self) -> io::Result<Bytes> {
-        std::future::poll_fn(|cx| {
-            let from = &mut self.from;
-            let (read, bytes) = self.shared.buffers.fill(|buffer| pin!(from.read_buf(buffer)).poll(cx));
-            read.map_ok(|_| bytes)
-        })
-        .await
+    /// Notes bytes that were read.
+    ///
+    /// An error names the side that cannot go on.
+    pub(super) fn arrived(&mut self, bytes: &[u8]) -> Result<(), (Side, io::Error)> {
+        if self.phase.get() != RelayPhase::Talking {
+            return self.begin(bytes);
+        }
+        if self.early.is_some() {
+            self.early = None;
+        }
+        Ok(())
+    }
+
+    /// Counts bytes of an armed tap and queues a copy.
+    pub(super) fn copy(&mut self, bytes: Bytes) {
+        let EventReporter { copies, counters } = &self.shared.reporter;
+        let counter = if self.dir == Dir::Req { &counters.bytes_in } else { &counters.bytes_out };
+        counter.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        if let Some(copies) = copies.as_ref().filter(|_| !bytes.is_empty()) {
+            copies.push_bytes(self.conn, copies.now(), self.dir, bytes, &mut self.skimmer);
+        }
     }
 
     /// Looks at the first bytes of both sides, only to tell whether the client can get an answer.
@@ -317,6 +337,15 @@ impl Pump {
         }
         Ok(())
     }
+}
+
+/// Reads the next bytes; none at the end.
+pub(super) async fn read(from: &mut ReadHalf<Leg>, shared: &RelayContext) -> io::Result<Bytes> {
+    std::future::poll_fn(|cx| {
+        let (read, bytes) = shared.buffers.fill(|buffer| pin!(from.read_buf(buffer)).poll(cx));
+        read.map_ok(|_| bytes)
+    })
+    .await
 }
 
 /// The error of a server that sends plaintext to a client that speaks TLS.

@@ -10,6 +10,7 @@ use crate::engine::store::{
     AbsentBy, ClaimOutcome, EventKind, MessageKind, MissingAnswerCause, Origin, RequestClass, ResourceState,
     TypeState, Wildcard,
 };
+use crate::wire::Interference;
 use crate::wire::event::{Dir, Variant};
 
 use doctor::DOCTOR;
@@ -141,6 +142,12 @@ const MESSAGE: &[Field] = &[
         "`log`: what the first request of a delta stream states, by name",
     ),
     field(Always, "partial", Bool, "whether the start of the stream is missing"),
+    field(
+        Maybe,
+        "intercepted",
+        Object(INTERCEPTED),
+        "what an armed tap did to a message, if the row is about that",
+    ),
     field(
         Maybe,
         "type_implied",
@@ -327,6 +334,12 @@ const STATE: &[Field] = &[
     field(Always, "bytes_same", Count, "bytes of resources that were sent again unchanged"),
     field(
         Maybe,
+        "diverged",
+        Object(DIVERGED),
+        "what an armed tap did, until the client has acknowledged a later push that it did not change",
+    ),
+    field(
+        Maybe,
         "waiting_reason",
         List(&Object(SILENCE)),
         "`status`, `get --subscriptions`: likely reasons for missing answers",
@@ -407,6 +420,22 @@ const REFUSAL: &[Field] = &[
 
 const REFUSED_VERSION: &[Field] =
     &[field(Always, "name", Text, "resource"), field(Always, "version", Text, "its refused version")];
+
+const DIVERGED: &[Field] = &[
+    field(Always, "since", Time, "first intervention"),
+    field(Always, "count", Count, "interventions"),
+    field(Always, "intercepted", Object(INTERCEPTED), "the newest intervention"),
+];
+
+const INTERCEPTED: &[Field] = &[
+    field(Always, "interference", words!(Interference), "what was done"),
+    field(Always, "dir", words!(Dir), "direction of the message"),
+    field(Always, "type", Text, "short word of the type (cds), or its URL"),
+    field(Always, "type_url", Text, "type"),
+    field(Always, "version", Text, "version of the message"),
+    field(Always, "nonce", Text, "nonce of the message"),
+    field(Always, "by", Text, "the fault"),
+];
 
 const ACK_MS: &[Field] =
     &[field(Always, "p50", Number, "median"), field(Always, "p99", Number, "99th percentile")];

@@ -36,11 +36,12 @@ use crate::engine::nack::{Extracted, InUse, Nack, NackEffect};
 use crate::engine::problems::ProblemFact;
 use crate::engine::store::{
     ClaimFact, MessageEvent, MessageFact, MissingAnswer, OtherReading, ReconnectFact, RefusedVersion,
-    ResourceErrorFact, ResourceFact, StateFact, Store, StreamFact, TtlFact, TypeState, Wildcard,
+    ResourceErrorFact, ResourceFact, RowNote, StateFact, Store, StreamFact, TtlFact, TypeState, Wildcard,
 };
 use crate::present::nack_effect::nack_effect_text;
 use crate::present::{node, report};
 use crate::schema::Schema;
+use crate::wire::InterventionFacts;
 use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 
 pub use change::{ChangeOf, change};
@@ -85,6 +86,9 @@ pub fn message(fact: &MessageFact, clock: &Clock) -> Value {
     let Some(dir) = fact.dir else {
         out.put("kind", fact.kind.word());
         out.put("partial", fact.partial);
+        if let Some(RowNote::Intercepted(facts)) = fact.note.as_deref() {
+            out.put("intercepted", intervention(facts));
+        }
         return out.done();
     };
     out.put("dir", dir.word());
@@ -235,6 +239,26 @@ pub fn state(fact: &StateFact, clock: &Clock) -> Value {
     out.put("pushes", fact.pushes);
     out.put("bytes", fact.bytes);
     out.put("bytes_same", fact.bytes_same);
+    if let Some(diverged) = &fact.diverged {
+        let mut inner = Object::bare();
+        inner.put("since", time(diverged.since, clock));
+        inner.put("count", diverged.count);
+        inner.put("intercepted", intervention(&diverged.facts));
+        out.put("diverged", inner.done());
+    }
+    out.done()
+}
+
+/// The `intercepted` object: an intervention of xdscope.
+fn intervention(facts: &InterventionFacts) -> Value {
+    let mut out = Object::bare();
+    out.put("interference", facts.interference.word());
+    out.put("dir", facts.dir.word());
+    out.put("type", type_word(&facts.type_url));
+    out.put("type_url", facts.type_url.as_str());
+    out.put("version", &*facts.version);
+    out.put("nonce", &*facts.nonce);
+    out.put("by", &*facts.by);
     out.done()
 }
 

@@ -139,6 +139,7 @@ fn state_fact() -> StateFact {
         bytes: 100,
         bytes_same: 40,
         last_push: None,
+        diverged: None,
     }
 }
 

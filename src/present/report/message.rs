@@ -16,7 +16,7 @@ pub fn kind(line: &LineFact, answer: &str) -> (String, Role) {
         MessageKind::Nack => Role::Bad,
         MessageKind::Ack => Role::Ok,
         MessageKind::Subscribe | MessageKind::Unsubscribe => Role::Pending,
-        MessageKind::Resend => Role::Warn,
+        MessageKind::Resend | MessageKind::Intercepted => Role::Warn,
         MessageKind::Push => Role::Plain,
         _ => Role::Muted,
     };

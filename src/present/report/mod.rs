@@ -41,7 +41,7 @@ pub use refusal::{
     ABSENT_BY, REFUSED_STATES, RefusedState, changed_reference, refused_update, unanswered_update,
 };
 pub use refused_version::{kept_version, refused_names, refused_version, versions_of};
-pub use row_note::row_note;
+pub use row_note::{diverged, intervention, row_note};
 pub use state::{
     CLOSED, RESOURCE_STATES, STATES, UNREADABLE, age_from, is_problem, listed_names, names, resource_count,
     severity, state_text, state_word, subscribed,

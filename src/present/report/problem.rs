@@ -11,7 +11,9 @@ use crate::engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePe
 use crate::wire::event::{Clock, Kind, Time};
 use crate::wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
 
-use super::{Role, client_mark, failing_stream, finding, listed_names, owed_at_end, state_word};
+use super::{
+    Role, client_mark, failing_stream, finding, intervention, listed_names, owed_at_end, state_word,
+};
 
 /// Words of problems that are not states, and what they mean.
 pub const PROBLEM_WORDS: [(&str, &str); 9] = [
@@ -102,6 +104,9 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
         text.push_str(&format!(", on {}", plural(fact.streams, "stream")));
+    }
+    if let Some(facts) = &fact.diverged {
+        text.push_str(&format!("; caused by xdscope: {}", intervention(facts)));
     }
     text
 }

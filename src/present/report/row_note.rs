@@ -1,7 +1,9 @@
 //! Remarks on rows of the timeline.
 
-use crate::engine::store::{EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
-use crate::wire::text::{shown_name, type_label};
+use crate::engine::store::{Divergence, EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
+use crate::wire::event::Dir;
+use crate::wire::text::{plural, shown_name, type_label};
+use crate::wire::{Interference, InterventionFacts};
 
 /// Returns the remark: the method or the end of a stream, or what is unusual about the message.
 pub fn row_note(note: &RowNote) -> String {
@@ -12,11 +14,38 @@ pub fn row_note(note: &RowNote) -> String {
         }
         RowNote::Closed(end) => ending(end),
         RowNote::Unchanged => "304 Not Modified: the server has nothing new".into(),
+        RowNote::Intercepted(facts) => intervention(facts),
         RowNote::Undecodable(reason) => format!("undecodable: {reason}"),
         RowNote::NotKept => "its content is not kept any more".to_owned(),
         RowNote::Nonce(note) => nonce_note(note),
         RowNote::Response(note) => response_note(note),
     }
+}
+
+/// Returns what xdscope did: `push dropped by fault 1: type:cds => drop`.
+pub fn intervention(facts: &InterventionFacts) -> String {
+    let what = match facts.dir {
+        Dir::Req => "request",
+        Dir::Resp => "push",
+    };
+    match facts.interference {
+        Interference::Ended => format!("stream ended by {}", facts.by),
+        Interference::GoAway => format!("GOAWAY sent by {}", facts.by),
+        Interference::Blackholed => format!("connection silenced by {}", facts.by),
+        Interference::Bounced => format!("push refused for the client by {}", facts.by),
+        Interference::Restated => format!("{what} sent with another nonce by {}", facts.by),
+        other => format!("{what} {} by {}", other.word(), facts.by),
+    }
+}
+
+/// Returns that client and server believe different things: `diverged: push dropped by fault 1:
+/// ...`.
+pub fn diverged(diverged: &Divergence) -> String {
+    let more = match diverged.count {
+        0 | 1 => String::new(),
+        count => format!(", {} in all", plural(count, "intervention")),
+    };
+    format!("diverged: {}{more}", intervention(&diverged.facts))
 }
 
 /// Returns how a stream ended: `UNAVAILABLE keepalive timeout by the server`.

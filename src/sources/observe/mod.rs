@@ -13,7 +13,7 @@ use bytes::Bytes;
 
 use crate::wire::event::{Dir, Side, Time};
 use crate::wire::h2::{Head, SkimmedPart};
-use crate::wire::{End, Secured};
+use crate::wire::{End, Intervention, Secured};
 
 /// The number of an observed connection, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -46,6 +46,7 @@ impl TapEvent {
             TapEvent::Skimmed { kept, parts, .. } => {
                 kept.len() + parts.len() * std::mem::size_of::<SkimmedPart>()
             }
+            TapEvent::Intercepted { what, .. } => what.size(),
             _ => 0,
         }
     }
@@ -106,6 +107,13 @@ pub enum TapEvent {
         bytes: u64,
         /// Number of reads from the socket that the bytes came from.
         chunks: u64,
+    },
+    /// xdscope did something to a message of a stream.
+    Intercepted {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// The intervention, with the original messages.
+        what: Arc<Intervention>,
     },
     /// One end has closed its sending direction, and the other end was notified.
     Finished {

@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Side, StreamId, Time};
 use crate::wire::h2::{ConnectionObserver, Event, Head, SkimmedPart};
-use crate::wire::{Assembler, End, Frame, Open, Tls, http1};
+use crate::wire::{Assembler, End, Frame, Intervention, Open, Tls, http1};
 
 /// Minimum idle time before a PING counts as a keepalive. Sooner PINGs measure bandwidth.
 const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
@@ -143,6 +143,7 @@ impl Pipeline {
             TapEvent::Stream { stream, event } => context.stream_event(stream, event),
             TapEvent::Skimmed { dir, kept, parts } => context.skimmed(dir, &kept, &parts),
             TapEvent::Lost { dir, bytes, chunks } => context.lost(dir, bytes, chunks),
+            TapEvent::Intercepted { stream, what } => context.intercepted(stream, &what),
             TapEvent::Finished { .. } => {}
             TapEvent::Failed { step, error } => {
                 let (by, target) = match step {
@@ -287,6 +288,12 @@ impl ConnectionContext<'_> {
             }
             StreamEvent::Lost { bytes } => self.event(Event::Lost { stream, bytes, why: String::new() }),
             StreamEvent::End(end) => self.event(Event::End { stream, end }),
+        }
+    }
+
+    fn intercepted(&mut self, stream: u32, what: &Intervention) {
+        if let Some(id) = self.connection.streams.get(&stream).copied() {
+            self.assembler.intercepted(self.at, id, what.clone(), self.catalog, self.out);
         }
     }
 

@@ -3,11 +3,13 @@
 use crate::wire::GapCause;
 use std::sync::Arc;
 
+use bytes::Bytes;
+
 use super::header::unzigzag;
 use super::tls;
-use crate::wire::event::{Code, Dir, Side, StreamId};
+use crate::wire::event::{Code, Dir, Side, StreamId, TypeUrl};
 use crate::wire::pb::{Fields, Value, WireField, read_varint};
-use crate::wire::{End, MessageShape, Open, Profile};
+use crate::wire::{End, Interference, Intervention, InterventionFacts, MessageShape, Open, Profile};
 
 pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = WireField<'_>> {
     Fields::new(bytes).map_while(Result::ok)
@@ -254,6 +256,38 @@ pub(super) fn counts(bytes: &[u8]) -> TrafficCounts {
 /// Returns the cause of a gap. An unknown number stands for a loss.
 fn gap_cause(number: u64) -> GapCause {
     usize::try_from(number).ok().and_then(|at| GapCause::ALL.get(at).copied()).unwrap_or_default()
+}
+
+/// Returns `None` for an unknown kind of interference.
+pub(super) fn intercepted(bytes: &[u8]) -> Option<Intervention> {
+    let mut interference = None;
+    let (mut texts, mut messages) = ([const { String::new() }; 4], [None, None]);
+    let (mut dir, mut sent_dir, mut is_delta) = (Dir::Req, Dir::Req, false);
+    for field in fields(bytes) {
+        match field.number {
+            3 => interference = Interference::parse(&field.text()),
+            4 if field.varint() != 0 => dir = Dir::Resp,
+            5..=8 => texts[field.number as usize - 5] = text(&field),
+            9 | 10 if field.bytes().len() <= Intervention::MAX_BYTES => {
+                messages[field.number as usize - 9] = Some(Bytes::copy_from_slice(field.bytes()));
+            }
+            11 if field.varint() != 0 => sent_dir = Dir::Resp,
+            12 => is_delta = field.varint() != 0,
+            _ => {}
+        }
+    }
+    let [type_url, version, nonce, by] = texts;
+    let [original, sent] = messages;
+    let facts = InterventionFacts {
+        interference: interference?,
+        dir,
+        is_delta,
+        type_url: TypeUrl::from(type_url.as_str()),
+        version: version.into(),
+        nonce: nonce.into(),
+        by: by.into(),
+    };
+    Some(Intervention { facts, original, sent, sent_dir })
 }
 
 pub(super) fn end(bytes: &[u8]) -> End {

@@ -6,7 +6,7 @@ use crate::wire::GapCause;
 use crate::wire::content::{Blob, BlobForm, Catalog, Strings};
 use crate::wire::event::{Dir, Side};
 use crate::wire::pb::{WIRE_VARINT, put_len_field, put_tag, put_varint, tag_len};
-use crate::wire::{End, Message, MessageShape, Open, Profile, Segment};
+use crate::wire::{End, Intervention, InterventionFacts, Message, MessageShape, Open, Profile, Segment};
 
 pub(super) const START: u32 = 1;
 pub(super) const BLOB: u32 = 2;
@@ -17,6 +17,7 @@ pub(super) const OPAQUE: u32 = 6;
 pub(super) const GAP: u32 = 7;
 pub(super) const END: u32 = 8;
 pub(super) const FINISH: u32 = 9;
+pub(super) const INTERCEPTED: u32 = 10;
 
 pub(super) fn put_text(out: &mut Vec<u8>, number: u32, text: &str) {
     if !text.is_empty() {
@@ -83,6 +84,22 @@ pub(super) fn gap(out: &mut Vec<u8>, messages: u64, bytes: u64) {
 pub(super) fn gap_cause(out: &mut Vec<u8>, cause: GapCause) {
     let number = GapCause::ALL.iter().position(|known| *known == cause);
     put_u64(out, 6, number.unwrap_or_default() as u64);
+}
+
+pub(super) fn intercepted(out: &mut Vec<u8>, what: &Intervention) {
+    let InterventionFacts { interference, dir, is_delta, type_url, version, nonce, by } = &what.facts;
+    put_text(out, 3, interference.word());
+    put_u64(out, 4, (*dir == Dir::Resp).into());
+    for (number, text) in [(5, type_url.as_str()), (6, version), (7, nonce), (8, by)] {
+        put_text(out, number, text);
+    }
+    for (number, bytes) in [(9, &what.original), (10, &what.sent)] {
+        if let Some(bytes) = bytes {
+            put_len_field(out, number, bytes);
+        }
+    }
+    put_u64(out, 11, (what.sent_dir == Dir::Resp).into());
+    put_u64(out, 12, (*is_delta).into());
 }
 
 pub(super) fn end(out: &mut Vec<u8>, end: &End) {

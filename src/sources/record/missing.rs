@@ -40,7 +40,7 @@ impl LostFrame {
                 LostFrame::Messages { messages: *messages, bytes: *bytes }
             }
             FramePayload::End(end) => LostFrame::End(end.clone()),
-            FramePayload::Opaque { .. } => return None,
+            FramePayload::Opaque { .. } | FramePayload::Intercepted(_) => return None,
         })
     }
 }

@@ -210,6 +210,14 @@ impl SegmentReader {
                         None => self.malformed += 1,
                     }
                 }
+                encode::INTERCEPTED => {
+                    let (stream, micros) = decode::stream_and_micros(bytes);
+                    // Later readers may know more kinds.
+                    if let Some((stream, what)) = stream.zip(decode::intercepted(bytes)) {
+                        let at = self.now.micros.saturating_add(micros);
+                        self.frame_at(at, stream, FramePayload::Intercepted(Box::new(what.kept(catalog))));
+                    }
+                }
                 encode::FINISH => {
                     self.now.micros = self.now.micros.saturating_add(decode::stream_and_micros(bytes).1);
                     self.finished = true;
@@ -285,13 +293,17 @@ impl SegmentReader {
     }
 
     fn frame(&mut self, stream: StreamId, what: FramePayload) {
+        self.frame_at(self.now.micros, stream, what);
+    }
+
+    fn frame_at(&mut self, micros: u64, stream: StreamId, what: FramePayload) {
         let fields = if let FramePayload::Open(open) = &what { open.metadata.len() as u64 } else { 0 };
         let Some(left) = self.frames_left.checked_sub(1 + fields) else {
             self.has_too_much_content = true;
             return;
         };
         self.frames_left = left;
-        let at = time(self.now.micros);
+        let at = time(micros);
         match &what {
             FramePayload::Open(_) => {
                 self.open.insert(stream);

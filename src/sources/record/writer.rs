@@ -183,6 +183,14 @@ impl Writer {
         self.make_room()?;
         self.repeat_open(frame);
         let mut record = Vec::new();
+        if let FramePayload::Intercepted(what) = &frame.what {
+            put_u64(&mut record, 1, frame.stream.0.into());
+            encode::intercepted(&mut record, what);
+            put_u64(&mut record, 2, (frame.at.0 / 1000).saturating_sub(self.now));
+            put_len_field(&mut self.pending, encode::INTERCEPTED, &record);
+            self.framed_len = self.pending.len();
+            return Ok(());
+        }
         self.stream(&mut record, frame.stream);
         let number = match &frame.what {
             FramePayload::Open(open) => {
@@ -209,6 +217,7 @@ impl Writer {
                 encode::gap_cause(&mut record, *cause);
                 encode::GAP
             }
+            FramePayload::Intercepted(_) => encode::INTERCEPTED,
             FramePayload::End(end) => {
                 encode::end(&mut record, end);
                 self.open.remove(&frame.stream);

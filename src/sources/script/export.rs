@@ -208,6 +208,9 @@ impl<'a> ScriptExporter<'a> {
             FramePayload::Opaque { .. } => {
                 self.notices.insert("streams that are not xDS".into());
             }
+            FramePayload::Intercepted(_) => {
+                self.notices.insert("what a tap with faults did".into());
+            }
             FramePayload::Gap { .. } => {
                 self.notices.insert("gaps in the copy".into());
             }

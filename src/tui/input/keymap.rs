@@ -121,6 +121,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "^y", PreviousEvent),
     key(C::Everywhere, "J", NextStream),
     key(C::Everywhere, "K", PreviousStream),
+    key(C::Everywhere, "s", Sort),
     key(C::Everywhere, "C", ChooseColumns),
     key(C::Everywhere, "W", Holders),
     key(C::Everywhere, "f", Follow),

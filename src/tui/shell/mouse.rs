@@ -51,7 +51,7 @@ fn click(model: &mut Model, at: Position, data: &dyn Data) -> Vec<Effect> {
         }
         return vec![];
     }
-    if layout.head[1].contains(at) {
+    if layout.head[2].contains(at) {
         let screen = title::tab_at(model, &layout, at.x);
         return screen.map_or_else(Vec::new, |screen| commands::run(model, screen.command(), data));
     }

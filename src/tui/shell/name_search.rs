@@ -86,8 +86,8 @@ impl Place {
 
     /// The rank of a place whose name matches.
     fn rank(&self, class: u8, name: &str) -> Rank {
-        // A command with the word in its name comes before a state or rule of that name.
-        let is_word = matches!(self, Place::Rule(_) | Place::State(_) | Place::Field { .. });
+        // A command with the word in its name comes before a state of that name.
+        let is_word = matches!(self, Place::State(_));
         Rank(class.max(u8::from(is_word)), self.kind_order(), name.len())
     }
 }

@@ -7,12 +7,15 @@
 mod error;
 mod frames;
 mod headers;
+mod literal;
 mod rewrite;
 mod skim;
+mod splice;
 
 pub use headers::{Head, Trailers};
 pub use rewrite::{Changes, Rewrite, Unchanged};
 pub use skim::{SkimmedPart, Skimmer};
+pub use splice::{SpliceError, SpliceEvent, SplicedMessage, Splicer};
 
 use crate::wire::UnpackBudget;
 use std::collections::BTreeMap;
@@ -34,9 +37,11 @@ const MAX_BLOCK_BYTES: usize = 1 << 20;
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
 const PUSH_PROMISE: u8 = 5;
 const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 const CONTINUATION: u8 = 9;
 
 const END_STREAM: u8 = 0x1;

@@ -8,18 +8,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use loona_hpack::{Decoder, encoder::encode_integer};
+use loona_hpack::Decoder;
 
 use super::frames::FrameHead;
 use super::headers::decoder;
+use super::literal::{HeaderField, block_frames, put_literals, size_updates};
 use super::{CONTINUATION, END_HEADERS, END_STREAM, HEADERS, PREFACE, PRIORITY, PUSH_PROMISE, unpadded};
 
 /// Longest header block in bytes, compressed and decompressed. Servers accept less.
-const MAX_BLOCK_BYTES: usize = 64 << 10;
-const MAX_FIELDS: usize = 256 << 10;
-
-/// Largest frame payload that every server accepts, in bytes.
-const MAX_FRAME_BYTES: usize = 16 << 10;
+pub(super) const MAX_BLOCK_BYTES: usize = 64 << 10;
+pub(super) const MAX_FIELDS: usize = 256 << 10;
 
 /// The changes to make in each request.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -74,8 +72,6 @@ struct Open {
     priority: Vec<u8>,
     block: Vec<u8>,
 }
-
-type HeaderField = (Vec<u8>, Vec<u8>);
 
 impl Rewrite {
     /// Creates a rewriter for a new connection.
@@ -224,15 +220,7 @@ impl Rewrite {
         // A server that reduced its table expects the announcement (RFC 7541, "Maximum Table
         // Size"). The table has no entries.
         let mut out = size_updates(block).to_vec();
-        for (name, value) in fields {
-            // Never index a field: the decoder does not report which fields the client marked as
-            // never indexed, and a secret must not enter a table behind the server.
-            out.push(0x10);
-            for text in [name, value] {
-                out.extend(encode_integer(text.len(), 7));
-                out.extend(text);
-            }
-        }
+        put_literals(&mut out, &fields);
         Ok(out)
     }
 }
@@ -242,21 +230,6 @@ fn pass(bytes: &Bytes, from: usize, to: usize, out: &mut Vec<Bytes>) {
     if from < to {
         out.push(bytes.slice(from..to));
     }
-}
-
-/// Returns the table size updates at the start of a readable header block.
-fn size_updates(block: &[u8]) -> &[u8] {
-    let mut rest = block;
-    while let Some((first, tail)) = rest.split_first()
-        && first & 0xe0 == 0x20
-    {
-        let more = match first & 0x1f {
-            0x1f => tail.iter().take_while(|byte| **byte & 0x80 != 0).count() + 1,
-            _ => 0,
-        };
-        rest = tail.get(more..).unwrap_or_default();
-    }
-    &block[..block.len() - rest.len()]
 }
 
 impl Changes {
@@ -271,7 +244,7 @@ impl Changes {
         names
     }
 
-    fn apply(&self, fields: &mut Vec<HeaderField>) {
+    pub(super) fn apply(&self, fields: &mut Vec<HeaderField>) {
         fields.retain(|(name, _)| self.headers.iter().all(|(given, _)| given.as_bytes() != name));
         if let Some(authority) = &self.authority {
             for (name, value) in fields.iter_mut() {
@@ -294,20 +267,7 @@ impl Open {
     fn into_frames(mut self) -> Bytes {
         let mut payload = std::mem::take(&mut self.priority);
         payload.append(&mut self.block);
-        let mut out = Vec::with_capacity(payload.len() + 9 * (payload.len() / MAX_FRAME_BYTES + 1));
-        let (mut kind, mut flags, mut rest) = (HEADERS, self.flags, payload.as_slice());
-        loop {
-            let (now, later) = rest.split_at(rest.len().min(MAX_FRAME_BYTES));
-            flags |= if later.is_empty() { END_HEADERS } else { 0 };
-            out.extend_from_slice(&(now.len() as u32).to_be_bytes()[1..]);
-            out.extend_from_slice(&[kind, flags]);
-            out.extend_from_slice(&self.stream.to_be_bytes());
-            out.extend_from_slice(now);
-            if later.is_empty() {
-                return out.into();
-            }
-            (kind, flags, rest) = (CONTINUATION, 0, later);
-        }
+        block_frames(self.stream, self.flags, &payload)
     }
 }
 

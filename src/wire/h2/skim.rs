@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::frames::FrameHead;
-use super::{DATA, PADDED, PREFACE};
+use super::{DATA, PADDED, PREFACE, SETTINGS};
 use crate::wire::event::Dir;
 
 /// Unfinished messages that are followed. Streams beyond this number lose the start of the next
@@ -12,9 +12,6 @@ const MAX_UNFINISHED: usize = 2048;
 
 /// The last frame type of RFC 9113. Longer payloads of other types are irrelevant to messages.
 const LAST_KIND: u8 = 9;
-
-/// SETTINGS, the first frame of a server.
-const SETTINGS: u8 = 4;
 
 /// Bytes of a gRPC prefix.
 const PREFIX_BYTES: u8 = 5;

@@ -8,6 +8,8 @@ use std::{
 
 use serde_json::Value;
 use xdscope::net::tap::{self, Config, MAX_QUEUED_BYTES, Tls};
+use xdscope::peers::intercept::FaultSet;
+use xdscope::schema::Schema;
 
 use super::{
     process::Child,
@@ -27,6 +29,11 @@ pub fn xdscope(folder: &Path) -> Command {
 
 /// Starts a tap in this process: a listener for each upstream, with copies of the traffic.
 pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
+    armed_relay(upstreams, None)
+}
+
+/// Starts such a tap with faults.
+pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::Tap {
     let address = |text: String| text.parse().expect("an address");
     let map = |upstream: &SocketAddr| (address("127.0.0.1:0".into()), address(upstream.to_string()));
     let maps = upstreams.iter().map(map).collect();
@@ -36,6 +43,7 @@ pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
         connect_timeout: PATIENCE,
         tls: Tls::default(),
         changes: None,
+        faults: faults.map(|faults| (faults, Schema::builtin())),
     };
     tap::Tap::start(config).expect("a tap")
 }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -14,7 +15,10 @@ use crate::schema::read_json;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Code, Dir, Method, Side, StreamId, Time, Variant};
 use crate::wire::http1::end_of_status;
-use crate::wire::{End, FramePayload, GapCause, Message, MessageBuilder, MessageShape, Open, Oversized};
+use crate::wire::{
+    End, FramePayload, GapCause, Interference, Intervention, InterventionFacts, Message, MessageBuilder,
+    MessageShape, Open, Oversized,
+};
 
 /// Smallest number of seconds taken for Unix time instead of an uptime.
 const MIN_UNIX_SECONDS: f64 = 1e9;
@@ -48,6 +52,16 @@ struct RawLine<'a> {
     bytes: Option<u64>,
     opaque: Option<String>,
     cause: Option<String>,
+    interference: Option<String>,
+    of: Option<String>,
+    type_url: Option<String>,
+    version: Option<String>,
+    nonce: Option<String>,
+    original: Option<String>,
+    sent: Option<String>,
+    sent_as: Option<String>,
+    #[serde(default)]
+    delta: bool,
 }
 
 /// A text that is part of its line, if it has no escapes.
@@ -122,6 +136,7 @@ impl<'a> RawSession<'a> {
             "open" => self.open(at, number, line, catalog),
             "c2s" => self.message(at, number, line, Dir::Req, catalog),
             "s2c" => self.message(at, number, line, Dir::Resp, catalog),
+            "intercepted" => self.intercepted(at, number, line, catalog),
             "gap" => {
                 let (messages, bytes) = (line.messages.unwrap_or(0), line.bytes.unwrap_or(0));
                 let what = match line.opaque.as_deref() {
@@ -285,6 +300,39 @@ impl<'a> RawSession<'a> {
         let partial = key.1.is_none();
         let open = Open { method: method.unwrap_or_default(), partial, ..Open::default() };
         Ok(self.begin(at, key, open))
+    }
+
+    fn intercepted(
+        &mut self,
+        at: Time,
+        number: String,
+        line: RawLine<'_>,
+        catalog: &mut Catalog,
+    ) -> Result<(), LineError> {
+        // Later writers may know more kinds.
+        let word = line.interference.as_deref().unwrap_or_default();
+        let Some(interference) = Interference::parse(word) else { return Ok(()) };
+        let dir = |word: Option<&str>| if word == Some("s2c") { Dir::Resp } else { Dir::Req };
+        let text = |text: Option<String>| Arc::from(text.unwrap_or_default());
+        let message = |text: Option<String>| text.and_then(|text| base64::decode(&text)).map(Bytes::from);
+        let dir_of = dir(line.of.as_deref());
+        let what = Intervention {
+            facts: InterventionFacts {
+                interference,
+                dir: dir_of,
+                is_delta: line.delta,
+                type_url: line.type_url.as_deref().unwrap_or_default().into(),
+                version: text(line.version),
+                nonce: text(line.nonce),
+                by: text(line.by),
+            },
+            original: message(line.original),
+            sent: message(line.sent),
+            sent_dir: dir(line.sent_as.as_deref()),
+        };
+        let stream = self.stream(at, number, line.method)?;
+        self.put(at, stream, FramePayload::Intercepted(Box::new(what.kept(catalog))));
+        Ok(())
     }
 
     fn message(

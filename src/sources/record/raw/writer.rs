@@ -8,7 +8,7 @@ use super::{JsonCodec, NODE, base64};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Dir, StreamId, Time};
 use crate::wire::text::json_safe;
-use crate::wire::{End, Frame, FramePayload, Open};
+use crate::wire::{End, Frame, FramePayload, Intervention, Open};
 
 /// A writer of raw JSONL (`export --to raw`).
 pub struct Writer<'a, W> {
@@ -53,8 +53,28 @@ impl<'a, W: Write> Writer<'a, W> {
                 let cause = (*cause != GapCause::Lost).then(|| ("cause", json!(cause.word())));
                 self.line(frame, "gap", counts.into_iter().chain(cause))
             }
+            FramePayload::Intercepted(what) => self.intercepted(frame, what),
             FramePayload::End(end) => self.end(frame, end),
         }
+    }
+
+    fn intercepted(&mut self, frame: &Frame, what: &Intervention) -> io::Result<()> {
+        let facts = &what.facts;
+        let members = [
+            ("interference", json!(facts.interference.word())),
+            ("of", json!(dir_word(facts.dir))),
+            ("delta", json!(facts.is_delta)),
+            ("type_url", json!(facts.type_url.as_str())),
+            ("version", json!(&*facts.version)),
+            ("nonce", json!(&*facts.nonce)),
+            ("by", json!(&*facts.by)),
+        ];
+        let messages = [("original", &what.original), ("sent", &what.sent)];
+        let messages = messages
+            .into_iter()
+            .filter_map(|(name, bytes)| Some((name, json!(base64::encode(bytes.as_ref()?)))));
+        let sent = what.sent.as_ref().map(|_| ("sent_as", json!(dir_word(what.sent_dir))));
+        self.line(frame, "intercepted", members.into_iter().chain(messages).chain(sent))
     }
 
     /// Returns the number of messages whose content a damaged recording has lost.

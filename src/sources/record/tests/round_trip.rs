@@ -5,9 +5,11 @@ use crate::app::recording_file::{create, replace};
 use crate::sources::open_recording as open;
 use crate::sources::record::Writer;
 use crate::wire::content::{Catalog, MemoryBodies, Redact};
-use crate::wire::event::Time;
+use crate::wire::event::{Dir, Time};
 use crate::wire::pb::put_len_field;
-use crate::wire::{Frame, FramePayload, Message, MessageShape};
+use crate::wire::{
+    Frame, FramePayload, Interference, Intervention, InterventionFacts, Message, MessageShape,
+};
 
 #[test]
 fn round_trips_session() {
@@ -23,6 +25,55 @@ fn round_trips_session() {
         assert_eq!(loaded.notices, Vec::<String>::new());
         assert_eq!((loaded.clock, loaded.end), (header().clock, Time(14_000_000)));
     }
+}
+
+fn intervention(catalog: &mut Catalog) -> Intervention {
+    let facts = InterventionFacts {
+        interference: Interference::Bounced,
+        dir: Dir::Resp,
+        is_delta: false,
+        type_url: CDS.into(),
+        version: "7".into(),
+        nonce: "n7".into(),
+        by: "fault 1: type:cds => bounce no".into(),
+    };
+    let original = Some(push(&[&cluster(1, 1)], 7).into());
+    let what = Intervention { facts, original, sent: Some("".into()), sent_dir: Dir::Req };
+    what.kept(catalog)
+}
+
+#[test]
+fn interventions_are_beside_the_frames() {
+    let mut catalog = Catalog::new(42, None, Box::new(MemoryBodies::default()));
+    let mut frames = session(&mut catalog);
+    let what = intervention(&mut catalog);
+    let plain = load(&record(&frames, &catalog, 3));
+    for at in [11, 5, 2] {
+        let Frame { at: time, stream, .. } = frames[at - 1];
+        let what = FramePayload::Intercepted(Box::new(what.clone()));
+        frames.insert(at, Frame { at: time, stream, what });
+    }
+    let loaded = load(&record(&frames, &catalog, 3));
+    assert_eq!(loaded.notices, Vec::<String>::new(), "they are not counted");
+    let read: Vec<_> = loaded
+        .frames
+        .iter()
+        .filter_map(|frame| match &frame.what {
+            FramePayload::Intercepted(read) => Some((frame.at, frame.stream, (**read).clone())),
+            _ => None,
+        })
+        .collect();
+    let wanted: Vec<_> = frames
+        .iter()
+        .filter_map(|frame| match &frame.what {
+            FramePayload::Intercepted(_) => Some((frame.at, frame.stream, what.clone())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(read, wanted);
+    let others = loaded.frames.iter().filter(|frame| !matches!(frame.what, FramePayload::Intercepted(_)));
+    let others: Vec<Frame> = others.cloned().collect();
+    assert_eq!(describe(&others, &loaded.catalog), describe(&plain.frames, &plain.catalog));
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub(super) fn update(
             let is_shown = |layout| areas(screen, common, &layout).docs.height > 0;
             screen.shows_docs = Some(!common.layout().is_some_and(is_shown));
         }
+        Command::Format if screen.detail.content().is_none() => common.say("choose a resource first"),
         Command::Format => next_format(screen),
         Command::Older | Command::Newer => show_version(screen, common, command == Command::Older),
         Command::Parents => toggle_referrers(screen, common, contents),

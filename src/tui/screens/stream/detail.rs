@@ -63,6 +63,9 @@ fn type_lines(screen: &StreamScreen, common: &Common, state: &StateFact, width: 
     let mut fields = DetailFields { lines: Vec::new(), width };
     add_versions(&mut fields, common, state);
     add_nonces(&mut fields, common, state);
+    if let Some(diverged) = &state.diverged {
+        fields.add("tap", &report::diverged(diverged), Role::Warn);
+    }
     if let Some(nack) = state.nacks.last() {
         let by = if nack.implied { " (by its version alone, without error_detail)" } else { "" };
         fields.add("error", &format!("{} ({}){by} {}", nack.code, nack.code.0, nack.message), Role::Bad);

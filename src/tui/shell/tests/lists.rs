@@ -12,7 +12,7 @@ fn first_words(model: &Model, title: &str, rows: usize) -> Vec<String> {
     let shown = drawn_text(model);
     let lines = shown.lines().skip_while(|line| !line.contains(title)).skip(1).take(rows);
     lines
-        .map(|line| line.trim_start_matches(['▸', '#', ' ']).split(' ').next().unwrap_or("").to_owned())
+        .map(|line| line.trim_start_matches(['▌', '#', ' ']).split(' ').next().unwrap_or("").to_owned())
         .collect()
 }
 

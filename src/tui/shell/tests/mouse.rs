@@ -6,9 +6,14 @@ use crate::tui::common::Pane;
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::effect::Effect;
 use crate::tui::tests::script::ScriptedStore;
-use crate::tui::tests::{click, drawn_text, line, mouse, type_keys, typed};
+use crate::tui::tests::{click, drawn_text, mouse, type_keys, typed};
 
 use super::places::PROBLEMS;
+
+/// A line with the text has the mark of a selected row.
+fn is_marked(shown: &str, text: &str) -> bool {
+    shown.lines().any(|line| line.contains('▌') && line.contains(text))
+}
 
 #[test]
 fn click_on_a_tab_opens_the_screen() {
@@ -25,7 +30,7 @@ fn click_selects_a_row_and_a_second_click_opens_it() {
     let source = ScriptedStore::of(PROBLEMS);
     let mut model = typed(&source.data(), "");
     click(&mut model, &source.data(), "ratings-v1");
-    assert!(line(&drawn_text(&model), "▸").contains("ratings-v1"), "{}", drawn_text(&model));
+    assert!(is_marked(&drawn_text(&model), "ratings-v1"), "{}", drawn_text(&model));
     assert_eq!(model.screen, ScreenId::Overview);
     click(&mut model, &source.data(), "ratings-v1");
     assert_eq!(model.screen, ScreenId::Stream);
@@ -47,10 +52,7 @@ fn click_selects_a_row_and_a_second_click_opens_it() {
         let mut model = typed(&source.data(), keys);
         click(&mut model, &source.data(), text);
         let shown = drawn_text(&model);
-        assert!(
-            shown.lines().any(|line| line.contains('▸') && line.contains(text)),
-            "{keys} {text}\n{shown}"
-        );
+        assert!(is_marked(&shown, text), "{keys} {text}\n{shown}");
     }
 }
 

@@ -46,10 +46,10 @@ fn goes_to_what_has_the_name() {
 fn shows_what_each_line_is() {
     let source = ScriptedStore::of(PROBLEMS);
     let shown = drawn_text(&typed(&source.data(), ":cart"));
-    assert!(line(&shown, "▸ cart").contains("CDS resource: open it on stream #"), "{shown}");
+    assert!(line(&shown, "▌  cart").contains("CDS resource: open it on stream #"), "{shown}");
     assert!(shown.contains("EDS resource"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":nack"));
-    assert!(line(&shown, "▸ ").contains("next-nack"), "commands come first: {shown}");
+    assert!(line(&shown, "▌").contains("next-nack"), "commands come first: {shown}");
     assert!(line(&shown, "state: show the nodes in it").contains("nack"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":ledg<tab>"));
     assert!(shown.contains(" :ledger"), "Tab completes: {shown}");

@@ -72,7 +72,7 @@ fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
     problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
 
-/// The screen whose tab is at a column of the second line.
+/// The screen whose tab is at a column of the line of tabs.
 pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId> {
     let mut end = 0;
     let tabs = tabs(model, layout);

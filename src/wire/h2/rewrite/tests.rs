@@ -1,7 +1,9 @@
 use loona_hpack::Encoder;
+use loona_hpack::encoder::encode_integer;
 use proptest::prelude::*;
 
 use super::*;
+use crate::wire::h2::literal::MAX_FRAME_BYTES;
 use crate::wire::h2::tests::{block, frame};
 use crate::wire::h2::{DATA, PADDED, PING};
 

@@ -31,6 +31,7 @@ fn problem(state: TypeState, since: &str, n: u64, problem: Problem) -> ProblemFa
         lasts: true,
         closed: None,
         over: None,
+        diverged: None,
         problem,
     }
 }

@@ -42,6 +42,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         bytes: 30_000,
         bytes_same: 0,
         last_push: None,
+        diverged: None,
     }
 }
 

@@ -1,0 +1,182 @@
+//! The relay of an armed tap: faults act on the messages of streams that a fault may match.
+//!
+//! One task owns both legs. It reads a side while little waits to be written to the other, hands
+//! the bytes to the splicer, and writes what comes out.
+
+mod connection;
+mod shared_faults;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::pin::{Pin, pin};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, AsyncWriteExt, WriteHalf};
+
+use super::leg::Leg;
+use super::relay::{Pump, read};
+use crate::sources::observe::TapEvent;
+use crate::wire::event::{Dir, Side};
+use connection::ArmedConnection;
+pub(super) use shared_faults::Armed;
+
+/// Bytes that may wait to be written to a side while the other is read.
+const MAX_QUEUED_BYTES: usize = 1 << 20;
+
+/// Bytes of messages that a connection may hold while it is read.
+const MAX_HELD_BYTES: usize = 192 << 20;
+
+/// Time for held messages to be written when the tap stops.
+pub(super) const RELEASE_TIME: Duration = Duration::from_secs(1);
+
+/// One side of a connection that is written to.
+struct Outlet {
+    queue: VecDeque<Bytes>,
+    bytes: usize,
+    /// Written bytes may be held back, by TLS.
+    is_dirty: bool,
+    /// The sender has ended, and the receiver knows.
+    is_shut: bool,
+}
+
+/// Relays between both legs until either is gone or the tap stops.
+///
+/// Returns whether the tap stops. An error names the side whose connection broke.
+pub(super) async fn run(
+    requests: &mut Pump,
+    responses: &mut Pump,
+    armed: &Armed,
+) -> Result<bool, (Side, io::Error)> {
+    let mut connection = ArmedConnection::new(
+        &requests.shared.reporter,
+        requests.conn,
+        requests.shared.changes.clone(),
+        armed,
+    );
+    let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
+    let (mut to_server, mut to_client) = (outlet(), outlet());
+    let (mut from_client, mut from_server) = (true, true);
+    let mut stopped = armed.stopped.clone();
+    let mut is_stopping = *stopped.borrow();
+    let mut deadline = None;
+    loop {
+        let is_free = connection.held_bytes() < MAX_HELD_BYTES;
+        // The first bytes of the client say whether the connection is HTTP/2 at all.
+        let can_answer = connection.has_begun();
+        let due = connection.next_due().map(|due| armed.start + Duration::from_nanos(due.0));
+        let wake = [due, deadline].into_iter().flatten().min();
+        tokio::select! {
+            bytes = read(&mut requests.from, &requests.shared), if from_client && is_free && to_server.bytes < MAX_QUEUED_BYTES => {
+                let bytes = bytes.map_err(|error| (Side::Client, error))?;
+                from_client = !bytes.is_empty();
+                requests.arrived(&bytes)?;
+                requests.copy(bytes.clone());
+                connection.arrived(Dir::Req, bytes)?;
+            }
+            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && is_free && to_client.bytes < MAX_QUEUED_BYTES => {
+                let bytes = bytes.map_err(|error| (Side::Server, error))?;
+                from_server = !bytes.is_empty();
+                responses.arrived(&bytes)?;
+                connection.arrived(Dir::Resp, bytes)?;
+            }
+            written = to_server.write(&mut requests.to), if to_server.wants_write() => {
+                to_server.wrote(written.map_err(|error| (Side::Server, error))?);
+            }
+            written = to_client.write(&mut responses.to), if to_client.wants_write() => {
+                let written = written.map_err(|error| (Side::Client, error))?;
+                if let Some(bytes) = to_client.wrote(written) {
+                    responses.copy(bytes);
+                }
+            }
+            _ = stopped.changed(), if !is_stopping => is_stopping = true,
+            () = sleep_until(wake), if wake.is_some() => {
+                if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+                    return Ok(true);
+                }
+                connection.release_due();
+            }
+        }
+        if is_stopping && deadline.is_none() {
+            deadline = Some(Instant::now() + RELEASE_TIME);
+            connection.release_all();
+        }
+        for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
+            outlet.extend(connection.take_output(dir));
+        }
+        if is_stopping && to_server.is_idle() && to_client.is_idle() {
+            return Ok(true);
+        }
+        if !from_client && to_server.is_idle() && !to_server.is_shut {
+            to_server.is_shut = true;
+            requests.to.shutdown().await.map_err(|error| (Side::Server, error))?;
+            requests.shared.reporter.report(requests.conn, TapEvent::Finished { dir: Dir::Req });
+        }
+        if !from_server && to_client.is_idle() && !to_client.is_shut {
+            to_client.is_shut = true;
+            responses.to.shutdown().await.map_err(|error| (Side::Client, error))?;
+            responses.shared.reporter.report(responses.conn, TapEvent::Finished { dir: Dir::Resp });
+        }
+        if to_server.is_shut && to_client.is_shut {
+            return Ok(false);
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    if let Some(at) = at {
+        tokio::time::sleep_until(at.into()).await;
+    }
+}
+
+/// The result of [`Outlet::write`].
+enum Written {
+    Bytes(usize),
+    Flushed,
+}
+
+impl Outlet {
+    fn extend(&mut self, parts: Vec<Bytes>) {
+        for part in parts {
+            self.bytes += part.len();
+            self.queue.push_back(part);
+        }
+    }
+
+    fn wants_write(&self) -> bool {
+        !self.queue.is_empty() || self.is_dirty
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.wants_write()
+    }
+
+    /// Writes bytes, or flushes after the last ones. Nothing is lost if this is cancelled.
+    async fn write(&self, to: &mut WriteHalf<Leg>) -> io::Result<Written> {
+        std::future::poll_fn(|cx| match self.queue.front() {
+            Some(first) => Pin::new(&mut *to).poll_write(cx, first).map_ok(Written::Bytes),
+            None => {
+                let flush = pin!(to.flush());
+                flush.poll(cx).map_ok(|()| Written::Flushed)
+            }
+        })
+        .await
+    }
+
+    /// Counts what was written. Returns the bytes.
+    fn wrote(&mut self, written: Written) -> Option<Bytes> {
+        let Written::Bytes(len) = written else {
+            self.is_dirty = false;
+            return None;
+        };
+        let first = self.queue.front_mut()?;
+        let bytes = first.split_to(len);
+        if first.is_empty() {
+            self.queue.pop_front();
+        }
+        self.bytes -= len;
+        self.is_dirty = true;
+        Some(bytes)
+    }
+}

@@ -1,0 +1,343 @@
+//! The fields of one discovery message, and the messages made from it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use super::FaultSet;
+use super::action::Action;
+use crate::engine::store::{MessageDetails, MessageFact, MessageKind, RowFact};
+use crate::schema::Schema;
+use crate::wire::content::Catalog;
+use crate::wire::discovery::fields::{DiscoveryField, RESOURCES, any, resource};
+use crate::wire::event::{Code, Dir, Kind, Method, StreamId, Time, TypeUrl};
+use crate::wire::pb::{Fields, put_len_field, rebuild};
+use crate::wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
+
+/// A decoded message with the texts that filters and nonces need.
+#[derive(Clone, Debug)]
+pub(super) struct WireContents {
+    pub(super) shape: MessageShape,
+    pub(super) bytes: Bytes,
+    /// Taken from the method if the message has none.
+    pub(super) type_url: TypeUrl,
+    pub(super) version: String,
+    pub(super) nonce: String,
+    pub(super) node: Option<Arc<str>>,
+    /// Names of a request, or of the resources of a push.
+    names: Vec<Arc<str>>,
+    removed: Vec<Arc<str>>,
+    error: Option<(Code, Arc<str>)>,
+    resources: u64,
+}
+
+impl WireContents {
+    /// Reads a message. `None`: it is too large to be read.
+    pub(super) fn read(method: &Method, dir: Dir, bytes: Bytes) -> Option<WireContents> {
+        let shape = MessageShape::of(method, dir);
+        let mut catalog = Catalog::in_memory();
+        let mut builder = MessageBuilder::new(shape);
+        builder.push(&bytes, &mut catalog);
+        let message: Message = builder.finish(&mut catalog).ok()?;
+        let text = |sym| Arc::<str>::from(catalog.text(sym));
+        let sent = message.type_url();
+        let implied = if sent.is_empty() { method.implied_type() } else { None };
+        let mut contents = WireContents {
+            shape,
+            bytes,
+            type_url: implied.unwrap_or(sent),
+            version: String::new(),
+            nonce: String::new(),
+            node: message.node().map(|node| node.id.clone().into()),
+            names: Vec::new(),
+            removed: Vec::new(),
+            error: None,
+            resources: 0,
+        };
+        if let Some(request) = message.request() {
+            contents.version = request.version.map(|version| version.as_str().to_owned()).unwrap_or_default();
+            contents.nonce = request.response_nonce.as_str().to_owned();
+            contents.names = request.names.iter().map(|name| text(*name)).collect();
+            contents.error = request.error_detail.map(|detail| (Code(detail.code), detail.message.clone()));
+        }
+        if let crate::wire::MessageBody::DeltaRequest(request) = &message.body {
+            contents.removed = request.unsubscribe.iter().map(|name| text(*name)).collect();
+        }
+        if let Some(response) = message.response() {
+            contents.version = response.version.as_str().to_owned();
+            contents.nonce = response.nonce.as_str().to_owned();
+            contents.names =
+                response.resources.blobs().iter().map(|blob| text(catalog.name(*blob))).collect();
+            contents.removed = response.removed.iter().map(|name| text(*name)).collect();
+            contents.resources = contents.names.len() as u64;
+        }
+        Some(contents)
+    }
+
+    pub(super) fn is_delta(&self) -> bool {
+        matches!(self.shape, MessageShape::DeltaRequest | MessageShape::DeltaResponse)
+    }
+
+    pub(super) fn is_nack(&self) -> bool {
+        self.error.is_some()
+    }
+
+    /// Whether two requests say the same, apart from their nodes.
+    pub(super) fn says_what(&self, other: &WireContents) -> bool {
+        let parts = |of: &WireContents| {
+            (of.version.clone(), of.nonce.clone(), of.names.clone(), of.removed.clone(), of.error.clone())
+        };
+        parts(self) == parts(other)
+    }
+
+    /// Returns the message as a row to filter. `is_answered`: the nonce was answered before.
+    pub(super) fn fact(&self, at: Time, node: Option<&Arc<str>>, is_answered: bool) -> MessageFact {
+        let dir = self.shape.dir();
+        let kind = match dir {
+            Dir::Resp => MessageKind::Push,
+            Dir::Req if self.is_nack() => MessageKind::Nack,
+            Dir::Req if !self.nonce.is_empty() && !is_answered => MessageKind::Ack,
+            Dir::Req if self.is_delta() && self.names.is_empty() && !self.removed.is_empty() => {
+                MessageKind::Unsubscribe
+            }
+            Dir::Req => MessageKind::Subscribe,
+        };
+        let names = self.names.iter().filter(|name| !name.is_empty()).cloned().collect();
+        MessageFact {
+            row: RowFact {
+                n: None,
+                at,
+                stream: StreamId(0),
+                node: node.cloned(),
+                dir: Some(dir),
+                type_url: self.type_url.clone(),
+                kind,
+                class: None,
+                implied: false,
+                other_reading: None,
+                version: self.version.as_str().into(),
+                nonce: self.nonce.as_str().into(),
+                answers: None,
+                latency: None,
+                same: 0,
+                count: if dir == Dir::Resp { self.resources } else { self.names.len() as u64 },
+                size: self.bytes.len() as u64,
+                error: self.error.clone(),
+                partial: false,
+                stated: None,
+                note: None,
+            },
+            names,
+            added: Vec::new(),
+            changed: Vec::new(),
+            removed: self.removed.clone(),
+            details: MessageDetails::default(),
+        }
+    }
+
+    /// Returns the bytes with another text in a field.
+    pub(super) fn with(&self, field: DiscoveryField, text: &str) -> Bytes {
+        let Some(number) = field.number(self.shape) else { return self.bytes.clone() };
+        let mut found = false;
+        let out = rebuild(
+            &self.bytes,
+            |old| {
+                let is_field = old.number == number;
+                found |= is_field;
+                is_field.then(|| text.as_bytes().to_vec())
+            },
+            |_| None,
+        );
+        let mut out = out.unwrap_or_else(|| self.bytes.to_vec());
+        if !found {
+            put_len_field(&mut out, number, text.as_bytes());
+        }
+        out.into()
+    }
+
+    /// Returns a NACK of the response with this nonce: the request with other fields, without node.
+    pub(super) fn into_nack(self, nonce: &str, text: &str) -> Bytes {
+        // INVALID_ARGUMENT.
+        let detail = ErrorDetail { code: 3, message: text.into(), details: Vec::new() };
+        let keep = |field: DiscoveryField| match field {
+            DiscoveryField::Version | DiscoveryField::TypeUrl => true,
+            // A delta request states changes only.
+            DiscoveryField::Names | DiscoveryField::Locators => !self.is_delta(),
+            _ => false,
+        };
+        let mut out = Vec::new();
+        for field in Fields::new(&self.bytes).map_while(Result::ok) {
+            if DiscoveryField::of(self.shape, field.number).is_some_and(keep) {
+                out.extend_from_slice(field.raw);
+            }
+        }
+        let number = |field: DiscoveryField| field.number(self.shape).unwrap_or_default();
+        put_len_field(&mut out, number(DiscoveryField::Nonce), nonce.as_bytes());
+        put_len_field(&mut out, number(DiscoveryField::ErrorDetail), &detail.encode());
+        out.into()
+    }
+
+    /// Returns the bytes that an action makes of the message; `None` if it changes nothing.
+    pub(super) fn changed(&self, action: &Action, faults: &mut FaultSet, schema: &Schema) -> Option<Bytes> {
+        match action {
+            Action::Truncate => Some(self.bytes.slice(..self.bytes.len() / 2)),
+            Action::Corrupt if self.bytes.is_empty() => None,
+            Action::Corrupt => {
+                let mut bytes = self.bytes.to_vec();
+                let at = faults.random_index(bytes.len());
+                bytes[at] ^= 0xff;
+                Some(bytes.into())
+            }
+            Action::Rename { from, to } => self.renamed(from, to),
+            Action::Remove(name) => self.without(name),
+            Action::Set { path, value } => self.with_value(path, value, schema),
+            _ => None,
+        }
+    }
+
+    /// Returns the message with each entry replaced. `None` as an entry: it is left out.
+    fn with_entries(&self, entry: impl Fn(&str, &[u8]) -> Option<Vec<u8>>) -> Vec<u8> {
+        let (mut out, mut names) = (Vec::new(), self.names.iter());
+        for field in Fields::new(&self.bytes).map_while(Result::ok) {
+            if field.number != RESOURCES {
+                out.extend_from_slice(field.raw);
+                continue;
+            }
+            let name = names.next().map_or("", |name| name);
+            if let Some(bytes) = entry(name, field.bytes()) {
+                put_len_field(&mut out, RESOURCES, &bytes);
+            }
+        }
+        out
+    }
+
+    fn without(&self, removed: &str) -> Option<Bytes> {
+        if self.names.iter().all(|name| **name != *removed) {
+            return None;
+        }
+        let mut out = self.with_entries(|name, entry| (name != removed).then(|| entry.to_vec()));
+        if let Some(number) = DiscoveryField::Removed.number(self.shape) {
+            put_len_field(&mut out, number, removed.as_bytes());
+        }
+        Some(out.into())
+    }
+
+    fn renamed(&self, from: &str, to: &str) -> Option<Bytes> {
+        let has = |names: &[Arc<str>]| names.iter().any(|name| **name == *from);
+        if !has(&self.names) && !has(&self.removed) {
+            return None;
+        }
+        let renamed = |field: &[u8]| (field == from.as_bytes()).then(|| to.as_bytes().to_vec());
+        let out = match self.shape.dir() {
+            Dir::Req => self.bytes.to_vec(),
+            Dir::Resp => self.with_entries(|name, entry| {
+                Some(if name == from {
+                    self.entry(entry, &renamed_payload(renamed), Some(to))
+                } else {
+                    entry.to_vec()
+                })
+            }),
+        };
+        let of_names = [DiscoveryField::Names, DiscoveryField::Unsubscribe, DiscoveryField::Removed];
+        let numbers = of_names.map(|field| field.number(self.shape));
+        let out = rebuild(
+            &out,
+            |field| renamed(field.bytes()).filter(|_| numbers.contains(&Some(field.number))),
+            |_| None,
+        )
+        .unwrap_or(out);
+        Some(out.into())
+    }
+
+    fn with_value(&self, path: &[String], value: &Value, schema: &Schema) -> Option<Bytes> {
+        match (path, value) {
+            ([field], value) if field == "nonce" || field == "version" => {
+                let field = if field == "nonce" { DiscoveryField::Nonce } else { DiscoveryField::Version };
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                return Some(self.with(field, &text));
+            }
+            _ => {}
+        }
+        let changed = std::cell::Cell::new(false);
+        let payload = |any: &[u8]| {
+            let mut json = schema.any_to_json(any);
+            let url = json.as_object_mut()?.shift_remove("@type")?;
+            set(&mut json, path, value)?;
+            let bytes = schema.encode(url.as_str()?, &json).ok()?;
+            changed.set(true);
+            Some(crate::wire::discovery::encode::encode_any(url.as_str()?, &bytes))
+        };
+        let out = self.with_entries(|_, entry| Some(self.entry(entry, &payload, None)));
+        changed.get().then(|| out.into())
+    }
+
+    /// Returns an entry with another payload, and another name of its wrapper.
+    fn entry(&self, entry: &[u8], payload: &dyn Fn(&[u8]) -> Option<Vec<u8>>, name: Option<&str>) -> Vec<u8> {
+        if self.shape == MessageShape::SotwResponse && !is_wrapped(entry) {
+            return payload(entry).unwrap_or_else(|| entry.to_vec());
+        }
+        let wrapper = |bytes: &[u8]| {
+            rebuild(
+                bytes,
+                |field| match field.number {
+                    resource::RESOURCE => payload(field.bytes()),
+                    resource::NAME => name.map(|name| name.as_bytes().to_vec()),
+                    _ => None,
+                },
+                |_| None,
+            )
+        };
+        let out = if self.shape == MessageShape::SotwResponse {
+            rebuild(
+                entry,
+                |field| if field.number == any::VALUE { wrapper(field.bytes()) } else { None },
+                |_| None,
+            )
+        } else {
+            wrapper(entry)
+        };
+        out.unwrap_or_else(|| entry.to_vec())
+    }
+}
+
+/// Whether an `Any` holds a `Resource`, as SotW responses may.
+fn is_wrapped(entry: &[u8]) -> bool {
+    let url = Fields::new(entry).map_while(Result::ok).find(|field| field.number == any::TYPE_URL);
+    url.is_some_and(|url| url.bytes().ends_with(b"envoy.service.discovery.v3.Resource"))
+}
+
+/// Returns a function that renames the resource in an `Any`.
+fn renamed_payload(renamed: impl Fn(&[u8]) -> Option<Vec<u8>>) -> impl Fn(&[u8]) -> Option<Vec<u8>> {
+    move |entry| {
+        let url = Fields::new(entry).map_while(Result::ok).find(|field| field.number == any::TYPE_URL)?;
+        let number = Kind::of_type_url(&url.text())?.0.name_field()?;
+        let payload = |bytes: &[u8]| {
+            rebuild(
+                bytes,
+                |field| if field.number == number { renamed(field.bytes()) } else { None },
+                |_| None,
+            )
+        };
+        rebuild(
+            entry,
+            |field| if field.number == any::VALUE { payload(field.bytes()) } else { None },
+            |_| None,
+        )
+    }
+}
+
+/// Sets a value in JSON, with members that are missing. `None`: the path does not fit.
+fn set(json: &mut Value, path: &[String], value: &Value) -> Option<()> {
+    let (first, rest) = path.split_first()?;
+    let next = match json {
+        Value::Array(items) => items.get_mut(first.parse::<usize>().ok()?)?,
+        Value::Object(members) => members.entry(first.clone()).or_insert(Value::Object(Default::default())),
+        _ => return None,
+    };
+    if rest.is_empty() {
+        *next = value.clone();
+        return Some(());
+    }
+    set(next, rest, value)
+}

@@ -1,0 +1,17 @@
+//! Faults: which messages of a tap are dropped, delayed, changed or answered, and what follows.
+//!
+//! A [`FaultSet`] decides which action applies to a message, an [`InterceptedStream`] applies the
+//! action and keeps nonces and versions consistent for both sides
+//! (docs/decisions/0020-armed-taps.md). No sockets and no clock.
+
+mod action;
+mod contents;
+mod fault;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod track;
+
+pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
+pub use fault::{FaultError, FaultSet, Fired};
+pub use stream::{InterceptedStream, Step};

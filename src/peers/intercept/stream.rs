@@ -1,0 +1,394 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::action::{Action, REORDER_TIME};
+use super::contents::WireContents;
+use super::fault::{FaultSet, Fired};
+use super::track::{RequestFate, Track};
+use crate::schema::Schema;
+use crate::wire::discovery::fields::DiscoveryField;
+use crate::wire::event::{Code, Dir, Method, Time, TypeUrl};
+use crate::wire::h2::SplicedMessage;
+use crate::wire::{Interference, Intervention, InterventionFacts, MAX_MESSAGE_BYTES, Messages, Piece};
+
+/// A step to take on the connection of a stream.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// The fate of this message is decided.
+    Settle(SplicedMessage),
+    /// Send this message.
+    Send(SplicedMessage),
+    /// Report this intervention.
+    Report(Box<Intervention>),
+    /// End the stream with a status for the client.
+    Status(Code, String),
+    /// Reset the stream on both sides.
+    Reset,
+    /// Tell the client to open no more streams on the connection.
+    GoAway,
+    /// Pass on nothing any more.
+    Blackhole,
+}
+
+/// One xDS stream of an armed tap.
+///
+/// Keeps the order of messages of each type and direction. Pure: time is an argument.
+pub struct InterceptedStream {
+    number: u32,
+    method: Method,
+    node: Option<Arc<str>>,
+    tracks: BTreeMap<TypeUrl, Track>,
+    /// Messages that wait, by direction (requests first) and type.
+    lanes: BTreeMap<(bool, TypeUrl), VecDeque<Waiting>>,
+    /// Messages that wait for the next one of their direction.
+    swapped: Vec<Waiting>,
+    /// Until when throttled messages are on their way.
+    busy: BTreeMap<(bool, TypeUrl), Time>,
+}
+
+/// A message that is to be sent.
+struct Waiting {
+    due: Time,
+    /// The message as it came.
+    original: SplicedMessage,
+    /// The message to send.
+    message: SplicedMessage,
+    contents: WireContents,
+    /// Number of the push.
+    push: u64,
+    times: u32,
+}
+
+fn is_push(dir: Dir) -> bool {
+    dir == Dir::Resp
+}
+
+impl InterceptedStream {
+    /// Creates the state of a new stream with this HTTP/2 number.
+    pub fn new(number: u32, method: Method) -> InterceptedStream {
+        InterceptedStream {
+            number,
+            method,
+            node: None,
+            tracks: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            swapped: Vec::new(),
+            busy: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the node id in the first message of a stream.
+    pub fn node_of(method: &Method, message: &SplicedMessage) -> Option<Arc<str>> {
+        WireContents::read(method, message.dir, plain(message)?)?.node
+    }
+
+    /// Decides about a message that has arrived.
+    pub fn receive(
+        &mut self,
+        message: SplicedMessage,
+        at: Time,
+        faults: &mut FaultSet,
+        schema: &Schema,
+    ) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let dir = message.dir;
+        let contents = plain(&message).and_then(|bytes| WireContents::read(&self.method, dir, bytes));
+        let Some(contents) = contents else {
+            // Nothing is known of the message: it passes.
+            return vec![Step::Send(message.clone()), Step::Settle(message)];
+        };
+        if let Some(node) = contents.node.clone().filter(|node| !node.is_empty()) {
+            self.node = Some(node);
+        }
+        let track = self.tracks.entry(contents.type_url.clone()).or_default();
+        let push = if is_push(dir) { track.pushed(&contents) } else { 0 };
+        let fact = contents.fact(at, self.node.as_ref(), track.is_answered(&contents.nonce));
+        let (followers, others) =
+            std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
+        self.swapped = others;
+        let waiting = Waiting { due: at, original: message.clone(), message, contents, push, times: 1 };
+        match faults.fire(&fact, at) {
+            None => self.deliver(waiting, at, &mut steps),
+            Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
+        }
+        let followers: Vec<Waiting> = followers;
+        followers.into_iter().for_each(|waiting| self.forward(waiting, &mut steps));
+        steps
+    }
+
+    /// Applies a fault to a message.
+    fn act(
+        &mut self,
+        Fired { by, action }: Fired,
+        mut waiting: Waiting,
+        at: Time,
+        (faults, schema): (&mut FaultSet, &Schema),
+        steps: &mut Vec<Step>,
+    ) {
+        let by: Arc<str> = by.into();
+        let dir = waiting.message.dir;
+        let report = |waiting: &Waiting, interference| report(&waiting.contents, interference, &by);
+        match action {
+            Action::Drop => {
+                steps.push(report(&waiting, Interference::Dropped));
+                self.withhold(waiting, &by, steps);
+            }
+            Action::DropAck | Action::StaleNonce | Action::Bounce(_) => {
+                self.answer(&action, waiting, at, &by, steps);
+            }
+            Action::Delay(_) | Action::Hold(_) | Action::Throttle(_) | Action::Reorder => {
+                let (interference, due) = self.due(&action, &waiting, at);
+                waiting.due = due;
+                steps.push(report(&waiting, interference));
+                match action {
+                    Action::Reorder => self.swapped.push(waiting),
+                    _ => self.wait(waiting),
+                }
+            }
+            Action::Duplicate => {
+                steps.push(report(&waiting, Interference::Duplicated));
+                waiting.times = 2;
+                if is_push(dir) {
+                    self.track(&waiting).repeat(&waiting.contents, &by);
+                }
+                self.deliver(waiting, at, steps);
+            }
+            Action::Truncate
+            | Action::Corrupt
+            | Action::Rename { .. }
+            | Action::Set { .. }
+            | Action::Remove(_) => {
+                if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
+                    steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
+                    if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
+                        self.track(&waiting).told(&sent, &waiting.contents);
+                        waiting.contents = sent;
+                    }
+                    waiting.message = uncompressed(&waiting.message, bytes);
+                }
+                self.deliver(waiting, at, steps);
+            }
+            Action::Reset => steps.extend([report(&waiting, Interference::Ended), Step::Reset]),
+            Action::Status(code, text) => {
+                steps.extend([report(&waiting, Interference::Ended), Step::Status(code, text)]);
+            }
+            Action::GoAway => {
+                steps.extend([report(&waiting, Interference::GoAway), Step::GoAway]);
+                self.deliver(waiting, at, steps);
+            }
+            Action::Blackhole => {
+                steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
+            }
+        }
+    }
+
+    fn track(&mut self, waiting: &Waiting) -> &mut Track {
+        self.tracks.entry(waiting.contents.type_url.clone()).or_default()
+    }
+
+    /// Returns what an action that postpones a message is called, and when the message is due.
+    fn due(&mut self, action: &Action, waiting: &Waiting, at: Time) -> (Interference, Time) {
+        match action {
+            Action::Hold(time) => (Interference::Held, at.after(*time)),
+            Action::Delay(time) => (Interference::Delayed, at.after(*time)),
+            Action::Throttle(rate) => {
+                let lane = lane_of(waiting);
+                let start = self.busy.get(&lane).copied().unwrap_or(at).max(at);
+                let seconds = waiting.message.bytes.len() as f64 / *rate as f64;
+                let time = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+                let due = start.after(time);
+                self.busy.insert(lane, due);
+                (Interference::Delayed, due)
+            }
+            _ => (Interference::Reordered, at.after(REORDER_TIME)),
+        }
+    }
+
+    /// Applies an action about the answer to a push.
+    fn answer(&mut self, action: &Action, waiting: Waiting, at: Time, by: &Arc<str>, steps: &mut Vec<Step>) {
+        let dir = waiting.message.dir;
+        let track = self.tracks.entry(waiting.contents.type_url.clone()).or_default();
+        match action {
+            Action::Bounce(text) => {
+                let Some(bytes) = track.nack(&waiting.contents, text) else {
+                    return self.deliver(waiting, at, steps);
+                };
+                steps.push(report_sent(&waiting.contents, Interference::Bounced, by, &bytes, Dir::Req));
+                let request = SplicedMessage { dir: Dir::Req, ..waiting.message.clone() };
+                self.withhold(waiting, by, steps);
+                steps.push(Step::Send(uncompressed(&request, bytes)));
+            }
+            Action::StaleNonce if is_push(dir) => {
+                track.make_answer_stale(&waiting.contents, by);
+                self.deliver(waiting, at, steps);
+            }
+            Action::StaleNonce => {
+                let Some(before) = track.nonce_before(&waiting.contents.nonce) else {
+                    return self.deliver(waiting, at, steps);
+                };
+                let bytes = waiting.contents.with(DiscoveryField::Nonce, before);
+                steps.push(report_sent(&waiting.contents, Interference::Restated, by, &bytes, dir));
+                steps.push(Step::Send(uncompressed(&waiting.message, bytes)));
+                steps.push(Step::Settle(waiting.original));
+            }
+            _ if is_push(dir) => {
+                track.drop_answer(&waiting.contents, by);
+                self.deliver(waiting, at, steps);
+            }
+            _ => {
+                steps.push(report(&waiting.contents, Interference::Dropped, by));
+                self.withhold(waiting, by, steps);
+            }
+        }
+    }
+
+    /// Returns when the next waiting message is due.
+    pub fn next_due(&self) -> Option<Time> {
+        let fronts = self.lanes.values().filter_map(|lane| lane.front().map(|waiting| waiting.due));
+        fronts.chain(self.swapped.iter().map(|waiting| waiting.due)).min()
+    }
+
+    /// Sends the messages that are due.
+    pub fn release_due(&mut self, at: Time) -> Vec<Step> {
+        self.release(&|waiting| waiting.due <= at)
+    }
+
+    /// Sends all messages that wait, in order.
+    pub fn release_all(&mut self) -> Vec<Step> {
+        self.release(&|_| true)
+    }
+
+    fn release(&mut self, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        for lane in self.lanes.keys().cloned().collect::<Vec<_>>() {
+            while let Some(waiting) =
+                self.lanes.get_mut(&lane).and_then(|waiting| waiting.pop_front_if(|front| is_due(front)))
+            {
+                self.forward(waiting, &mut steps);
+            }
+        }
+        self.lanes.retain(|_, lane| !lane.is_empty());
+        for waiting in std::mem::take(&mut self.swapped) {
+            if is_due(&waiting) {
+                self.forward(waiting, &mut steps);
+            } else {
+                self.swapped.push(waiting);
+            }
+        }
+        steps
+    }
+
+    fn wait(&mut self, waiting: Waiting) {
+        self.lanes.entry(lane_of(&waiting)).or_default().push_back(waiting);
+    }
+
+    /// Sends a message, behind those of its type that wait.
+    fn deliver(&mut self, waiting: Waiting, at: Time, steps: &mut Vec<Step>) {
+        if self.lanes.contains_key(&lane_of(&waiting)) {
+            self.wait(Waiting { due: at, ..waiting });
+        } else {
+            self.forward(waiting, steps);
+        }
+    }
+
+    /// Decides about a message that the other side never sees.
+    fn withhold(&mut self, waiting: Waiting, by: &Arc<str>, steps: &mut Vec<Step>) {
+        let track = self.tracks.entry(waiting.contents.type_url.clone()).or_default();
+        if is_push(waiting.message.dir) {
+            track.withhold(waiting.push, &waiting.contents, by);
+        }
+        steps.push(Step::Settle(waiting.original));
+    }
+
+    /// Sends a message now.
+    fn forward(&mut self, waiting: Waiting, steps: &mut Vec<Step>) {
+        let Waiting { original, mut message, contents, push, times, .. } = waiting;
+        let track = self.tracks.entry(contents.type_url.clone()).or_default();
+        if is_push(message.dir) {
+            track.delivered(push);
+        } else {
+            match track.request(&contents) {
+                RequestFate::Unchanged => {}
+                RequestFate::Dropped(by) => {
+                    let dropped = report(&contents, Interference::Dropped, &by);
+                    return steps.extend([dropped, Step::Settle(original)]);
+                }
+                RequestFate::Translated(bytes) => message = uncompressed(&message, bytes),
+                RequestFate::Restated(bytes, by) => {
+                    steps.push(report_sent(&contents, Interference::Restated, &by, &bytes, Dir::Req));
+                    message = uncompressed(&message, bytes);
+                }
+            }
+        }
+        for _ in 0..times {
+            steps.push(Step::Send(message.clone()));
+        }
+        // The end of the stream may wait for the last message to be settled.
+        steps.push(Step::Settle(original));
+    }
+
+    /// Returns the HTTP/2 number of the stream.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+fn lane_of(waiting: &Waiting) -> (bool, TypeUrl) {
+    (is_push(waiting.message.dir), waiting.contents.type_url.clone())
+}
+
+/// Returns a message with other bytes, which are not compressed.
+fn uncompressed(message: &SplicedMessage, bytes: Bytes) -> SplicedMessage {
+    SplicedMessage { encoding: None, bytes, ..message.clone() }
+}
+
+fn facts(contents: &WireContents, interference: Interference, by: &Arc<str>) -> InterventionFacts {
+    InterventionFacts {
+        interference,
+        dir: contents.shape.dir(),
+        is_delta: contents.is_delta(),
+        type_url: contents.type_url.clone(),
+        version: contents.version.as_str().into(),
+        nonce: contents.nonce.as_str().into(),
+        by: by.clone(),
+    }
+}
+
+fn report(contents: &WireContents, interference: Interference, by: &Arc<str>) -> Step {
+    let facts = facts(contents, interference, by);
+    let dir = facts.dir;
+    let original = Some(contents.bytes.clone());
+    Step::Report(Box::new(Intervention { facts, original, sent: None, sent_dir: dir }))
+}
+
+fn report_sent(
+    contents: &WireContents,
+    interference: Interference,
+    by: &Arc<str>,
+    sent: &Bytes,
+    sent_dir: Dir,
+) -> Step {
+    let facts = facts(contents, interference, by);
+    let (original, sent) = (Some(contents.bytes.clone()), Some(sent.clone()));
+    Step::Report(Box::new(Intervention { facts, original, sent, sent_dir }))
+}
+
+/// Returns the decompressed bytes of a message; `None` if they cannot be decompressed.
+fn plain(message: &SplicedMessage) -> Option<Bytes> {
+    let Some(encoding) = &message.encoding else { return Some(message.bytes.clone()) };
+    let mut messages = Messages::new(true, Some(encoding));
+    let mut prefix = vec![1];
+    prefix.extend_from_slice(&u32::try_from(message.bytes.len()).ok()?.to_be_bytes());
+    let (mut out, mut is_whole) = (Vec::new(), false);
+    for part in [&prefix[..], &message.bytes] {
+        messages.push(part, MAX_MESSAGE_BYTES as u64, &mut |piece| match piece {
+            Piece::Bytes(bytes) => out.extend_from_slice(bytes),
+            Piece::End => is_whole = true,
+            Piece::Lost { .. } => {}
+        });
+    }
+    is_whole.then(|| out.into())
+}

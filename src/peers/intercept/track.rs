@@ -1,0 +1,157 @@
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::contents::WireContents;
+use crate::wire::discovery::fields::DiscoveryField;
+
+/// Texts that are remembered of each kind.
+const MAX_REMEMBERED: usize = 64;
+
+/// The beliefs of client and server about one type of a stream.
+#[derive(Default)]
+pub(super) struct Track {
+    /// Number of pushes.
+    pushes: u64,
+    /// The newest push that the client never sees: its number, nonce and fault.
+    withheld: Option<(u64, String, Arc<str>)>,
+    /// The nonces of the newest push and of the push before.
+    nonces: VecDeque<String>,
+    /// Texts that the client was told in place of others, newest last.
+    nonce_aliases: VecDeque<(String, String)>,
+    version_aliases: VecDeque<(String, String)>,
+    /// The newest request, as the client sent it.
+    last_request: Option<WireContents>,
+    /// Nonces that the client has answered.
+    answered: VecDeque<String>,
+    /// Answers to leave out, by nonce: of repeated pushes, and all.
+    repeated: VecDeque<(String, Arc<str>)>,
+    dropped_answers: VecDeque<(String, Arc<str>)>,
+    /// Answers to send with the nonce before.
+    stale_answers: VecDeque<(String, Arc<str>)>,
+}
+
+/// The fate of a request.
+pub(super) enum RequestFate {
+    /// The request is sent as it is.
+    Unchanged,
+    /// The request is sent with the texts that the server sent, which the client was not told.
+    Translated(bytes::Bytes),
+    /// The request is sent with these bytes, because of this fault.
+    Restated(bytes::Bytes, Arc<str>),
+    /// The request is not sent, because of this fault.
+    Dropped(Arc<str>),
+}
+
+fn remember<T>(list: &mut VecDeque<T>, item: T) {
+    list.push_back(item);
+    if list.len() > MAX_REMEMBERED {
+        list.pop_front();
+    }
+}
+
+fn take_by_nonce(list: &mut VecDeque<(String, Arc<str>)>, nonce: &str) -> Option<Arc<str>> {
+    let at = list.iter().position(|(of, _)| of == nonce)?;
+    list.remove(at).map(|(_, by)| by)
+}
+
+fn original<'a>(aliases: &'a VecDeque<(String, String)>, text: &'a str) -> &'a str {
+    let alias = aliases.iter().rev().find(|(told, _)| told == text);
+    alias.map_or(text, |(_, original)| original)
+}
+
+impl Track {
+    /// Notes a push that has arrived. Returns its number.
+    pub(super) fn pushed(&mut self, push: &WireContents) -> u64 {
+        self.pushes += 1;
+        remember(&mut self.nonces, push.nonce.clone());
+        self.pushes
+    }
+
+    /// Notes a push that the client never sees.
+    pub(super) fn withhold(&mut self, number: u64, push: &WireContents, by: &Arc<str>) {
+        if self.withheld.as_ref().is_none_or(|(other, _, _)| *other < number) {
+            self.withheld = Some((number, push.nonce.clone(), by.clone()));
+        }
+    }
+
+    /// Notes a push that was sent to the client.
+    pub(super) fn delivered(&mut self, number: u64) {
+        self.withheld.take_if(|(withheld, _, _)| *withheld < number);
+    }
+
+    /// Notes that the client was told other texts than the server sent.
+    pub(super) fn told(&mut self, sent: &WireContents, original: &WireContents) {
+        if sent.nonce != original.nonce {
+            remember(&mut self.nonce_aliases, (sent.nonce.clone(), original.nonce.clone()));
+        }
+        if sent.version != original.version {
+            remember(&mut self.version_aliases, (sent.version.clone(), original.version.clone()));
+        }
+    }
+
+    pub(super) fn repeat(&mut self, push: &WireContents, by: &Arc<str>) {
+        remember(&mut self.repeated, (push.nonce.clone(), by.clone()));
+    }
+
+    pub(super) fn drop_answer(&mut self, push: &WireContents, by: &Arc<str>) {
+        remember(&mut self.dropped_answers, (push.nonce.clone(), by.clone()));
+    }
+
+    pub(super) fn make_answer_stale(&mut self, push: &WireContents, by: &Arc<str>) {
+        remember(&mut self.stale_answers, (push.nonce.clone(), by.clone()));
+    }
+
+    pub(super) fn is_answered(&self, nonce: &str) -> bool {
+        self.answered.iter().any(|answered| answered == nonce)
+    }
+
+    /// Returns a NACK of a push in the name of the client; `None` before its first request.
+    pub(super) fn nack(&self, push: &WireContents, text: &str) -> Option<bytes::Bytes> {
+        Some(self.last_request.clone()?.into_nack(&push.nonce, text))
+    }
+
+    /// Returns the nonce before this one.
+    pub(super) fn nonce_before(&self, nonce: &str) -> Option<&str> {
+        let at = self.nonces.iter().rposition(|of| of == nonce)?;
+        self.nonces.get(at.checked_sub(1)?).map(String::as_str)
+    }
+
+    /// Decides about a request that is to be sent.
+    pub(super) fn request(&mut self, request: &WireContents) -> RequestFate {
+        let nonce = original(&self.nonce_aliases, &request.nonce).to_owned();
+        let is_first_answer = !nonce.is_empty() && !self.is_answered(&nonce);
+        let is_same = self.last_request.as_ref().is_some_and(|last| last.says_what(request));
+        if is_first_answer {
+            remember(&mut self.answered, nonce.clone());
+            if let Some(by) = take_by_nonce(&mut self.dropped_answers, &nonce) {
+                return RequestFate::Dropped(by);
+            }
+        } else if is_same && let Some(by) = take_by_nonce(&mut self.repeated, &nonce) {
+            return RequestFate::Dropped(by);
+        }
+        self.last_request = Some(request.clone());
+        let version = original(&self.version_aliases, &request.version);
+        let mut out = request.clone();
+        if version != request.version {
+            out.bytes = out.with(DiscoveryField::Version, version);
+        }
+        if is_first_answer && let Some(by) = take_by_nonce(&mut self.stale_answers, &nonce) {
+            let Some(before) = self.nonce_before(&nonce) else { return RequestFate::Unchanged };
+            return RequestFate::Restated(out.with(DiscoveryField::Nonce, before), by);
+        }
+        if let Some((_, withheld, by)) = &self.withheld
+            && !request.is_delta()
+            && !nonce.is_empty()
+            && nonce != *withheld
+        {
+            // The server ignores requests with an older nonce than the one it sent last.
+            return RequestFate::Restated(out.with(DiscoveryField::Nonce, withheld), by.clone());
+        }
+        if nonce != request.nonce || out.bytes != request.bytes {
+            let bytes =
+                if nonce == request.nonce { out.bytes } else { out.with(DiscoveryField::Nonce, &nonce) };
+            return RequestFate::Translated(bytes);
+        }
+        RequestFate::Unchanged
+    }
+}

@@ -1,0 +1,370 @@
+//! The effect of each frame.
+
+use bytes::Bytes;
+
+use super::super::frames::FrameHead;
+use super::super::literal::put_head;
+use super::super::{
+    ACK, CONTINUATION, DATA, END_STREAM, GOAWAY, HEADERS, Head, RST_STREAM, SETTINGS, WINDOW_UPDATE, index,
+    unpadded,
+};
+use super::blocks::{BlockForm, ReadBlock};
+use super::half::{DEFAULT_WINDOW, DataFrame, ParseState};
+use super::stream::{Assembled, HalfEnd, StreamState, Undecided};
+use super::{SpliceEvent, SplicedMessage, Splicer, Verdict, opposite};
+use crate::wire::event::Dir;
+
+/// `SETTINGS_INITIAL_WINDOW_SIZE`.
+const INITIAL_WINDOW_SIZE: u16 = 4;
+
+impl Splicer {
+    /// Handles a complete frame.
+    pub(super) fn whole(
+        &mut self,
+        dir: Dir,
+        head: FrameHead,
+        frame: &Bytes,
+    ) -> Result<Verdict, &'static str> {
+        match head.kind {
+            HEADERS | CONTINUATION => self.block_frame(dir, head, frame),
+            SETTINGS if head.flags & ACK == 0 => {
+                self.settings(dir, &frame[9..]);
+                Ok(Verdict::Pass)
+            }
+            RST_STREAM => Ok(self.reset_frame(dir, head, frame)),
+            GOAWAY if dir == Dir::Resp => Ok(self.go_away_frame(frame)),
+            WINDOW_UPDATE => self.window_update(dir, head, frame),
+            DATA => self.held_data(dir, head, frame),
+            _ => Ok(Verdict::Pass),
+        }
+    }
+
+    fn block_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
+        match self.halves[index(dir)].blocks.read(head, frame)? {
+            None => Ok(Verdict::Taken),
+            Some(block) => Ok(self.block(dir, block, frame)),
+        }
+    }
+
+    fn block(&mut self, dir: Dir, block: ReadBlock, frame: &Bytes) -> Verdict {
+        let (stream, ends) = (block.stream, block.ends_stream());
+        let is_new = dir == Dir::Req && stream > self.last_stream;
+        if is_new {
+            self.last_stream = stream;
+        }
+        let encoding = block.text(b"grpc-encoding");
+        match self.streams.get_mut(&stream) {
+            None if is_new && !ends => {
+                let fields = block.fields.iter().map(|(name, value)| {
+                    (String::from_utf8_lossy(name).into_owned(), String::from_utf8_lossy(value).into_owned())
+                });
+                let head = Head::new(fields.collect());
+                self.events.push_back(SpliceEvent::Opened { stream, head });
+            }
+            None => {}
+            Some(StreamState::Undecided(undecided)) if !ends => {
+                undecided.encodings[index(dir)] = encoding;
+                undecided.has_response_headers |= dir == Dir::Resp;
+            }
+            // No message of this direction can match.
+            Some(StreamState::Undecided(undecided)) if undecided.held[index(dir)].is_empty() => {
+                self.pass(stream);
+            }
+            Some(StreamState::Undecided(_)) => {
+                self.arm(stream);
+                return self.end_half(dir, stream, HalfEnd::Trailers(block), Some(frame));
+            }
+            Some(StreamState::Armed(_)) if ends => {
+                return self.end_half(dir, stream, HalfEnd::Trailers(block), Some(frame));
+            }
+            Some(StreamState::Armed(halves)) => {
+                let half = &mut halves[index(dir)];
+                (half.encoding, half.has_headers) = (encoding, true);
+            }
+            Some(StreamState::Ending | StreamState::Closed) => {
+                self.halves[index(dir)].blocks.recode();
+                if ends && dir == Dir::Req {
+                    self.end_of_ending(stream);
+                }
+                return Verdict::Taken;
+            }
+        }
+        self.send_block(dir, block, frame)
+    }
+
+    /// Sends a block that was just read. `frame` is its last frame.
+    pub(super) fn send_block(&mut self, dir: Dir, mut block: ReadBlock, frame: &Bytes) -> Verdict {
+        let half = &mut self.halves[index(dir)];
+        let frames = match half.blocks.form(&mut block) {
+            BlockForm::Unchanged if !half.is_stalled() => return Verdict::Pass,
+            BlockForm::Unchanged => frame.clone(),
+            BlockForm::Frames(frames) => frames,
+        };
+        half.send_in_order(block.stream, true, frames);
+        Verdict::Taken
+    }
+
+    /// Notes the settings of a peer, which limit the direction towards this peer.
+    fn settings(&mut self, dir: Dir, payload: &[u8]) {
+        let towards = opposite(dir);
+        for entry in payload.chunks_exact(6) {
+            let [a, b, value @ ..] = entry else { continue };
+            let Ok(value) = <[u8; 4]>::try_from(value) else { continue };
+            if u16::from_be_bytes([*a, *b]) != INITIAL_WINDOW_SIZE {
+                continue;
+            }
+            let size = i64::from(u32::from_be_bytes(value));
+            let change = size - std::mem::replace(&mut self.halves[index(towards)].initial_window, size);
+            for stream in self.streams.values_mut() {
+                if let StreamState::Armed(halves) = stream {
+                    halves[index(towards)].window += change;
+                }
+            }
+        }
+        self.send_pending(towards);
+        self.arm_long_requests();
+    }
+
+    /// Arms undecided streams whose first requests may never be complete otherwise.
+    ///
+    /// Their senders get no window back, and connections begin with little window.
+    fn arm_long_requests(&mut self) {
+        let window = self.halves[index(Dir::Req)].initial_window.min(DEFAULT_WINDOW);
+        let mut room = usize::try_from(window).unwrap_or(0);
+        let mut long = Vec::new();
+        for (stream, state) in &self.streams {
+            let StreamState::Undecided(undecided) = state else { continue };
+            match room.checked_sub(undecided.first.expected()) {
+                Some(left) => room = left,
+                None => long.push(*stream),
+            }
+        }
+        long.into_iter().for_each(|stream| self.arm(stream));
+    }
+
+    fn reset_frame(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Verdict {
+        let half = &mut self.halves[index(dir)];
+        match self.streams.remove(&head.stream) {
+            None if !half.is_stalled() => Verdict::Pass,
+            None => {
+                half.send_reset(head.stream, frame.clone());
+                Verdict::Taken
+            }
+            Some(StreamState::Undecided(undecided)) => {
+                // The frames would have passed before the reset.
+                self.replay_unchanged(*undecided);
+                let half = &mut self.halves[index(dir)];
+                if !half.is_stalled() {
+                    return Verdict::Pass;
+                }
+                half.send_reset(head.stream, frame.clone());
+                Verdict::Taken
+            }
+            Some(StreamState::Armed(mut halves)) => {
+                let response = &mut halves[index(Dir::Resp)];
+                if dir == Dir::Resp && response.end.is_some() {
+                    // The server wants no more of the request; the response is complete.
+                    response.reset = Some(frame.clone());
+                    halves[index(Dir::Req)].abandon();
+                    self.streams.insert(head.stream, StreamState::Armed(halves));
+                    return Verdict::Taken;
+                }
+                self.events.push_back(SpliceEvent::Ended { stream: head.stream });
+                Verdict::Pass
+            }
+            Some(StreamState::Ending) => Verdict::Pass,
+            Some(StreamState::Closed) => {
+                self.streams.insert(head.stream, StreamState::Closed);
+                Verdict::Taken
+            }
+        }
+    }
+
+    fn go_away_frame(&mut self, frame: &Bytes) -> Verdict {
+        let Some((limit, last)) = self.going_away.zip(frame[9..].first_chunk::<4>()) else {
+            return Verdict::Pass;
+        };
+        // The last stream of a later GOAWAY must not be higher (RFC 9113, "GOAWAY").
+        if u32::from_be_bytes(*last) <= limit {
+            return Verdict::Pass;
+        }
+        let changed = [&frame[..9], &limit.to_be_bytes(), &frame[13..]].concat();
+        self.halves[index(Dir::Resp)].push_frame(changed.into());
+        Verdict::Taken
+    }
+
+    fn window_update(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
+        let size = frame[9..].try_into().map_err(|_| "sent a WINDOW_UPDATE of a wrong length")?;
+        let size = u32::from_be_bytes(size) & 0x7fff_ffff;
+        let towards = opposite(dir);
+        if head.stream == 0 {
+            let left = self.halves[index(towards)].grant(size);
+            self.halves[index(towards)].send_stalled();
+            self.return_credit(towards);
+            self.send_pending(towards);
+            if left == size {
+                return Ok(Verdict::Pass);
+            }
+            if left > 0 {
+                self.halves[index(dir)].push_frame(window_update(0, left));
+            }
+            return Ok(Verdict::Taken);
+        }
+        match self.streams.get_mut(&head.stream) {
+            None => Ok(Verdict::Pass),
+            Some(StreamState::Undecided(undecided)) => {
+                undecided.bytes += frame.len();
+                undecided.held[index(dir)].push((head, frame.clone()));
+                Ok(Verdict::Taken)
+            }
+            Some(StreamState::Armed(halves)) => {
+                halves[index(towards)].window += i64::from(size);
+                self.send_pending_of(towards, head.stream);
+                Ok(Verdict::Taken)
+            }
+            Some(StreamState::Ending | StreamState::Closed) => Ok(Verdict::Taken),
+        }
+    }
+
+    /// Handles a DATA frame that was read completely: of an undecided stream, or without window.
+    fn held_data(&mut self, dir: Dir, head: FrameHead, frame: &Bytes) -> Result<Verdict, &'static str> {
+        let undecided = match self.streams.get_mut(&head.stream) {
+            Some(StreamState::Undecided(undecided)) => undecided,
+            None => {
+                self.halves[index(dir)].send_data(head, frame);
+                return Ok(Verdict::Taken);
+            }
+            // The stream was decided about while the frame arrived.
+            Some(_) => {
+                self.whole_data(dir, head, frame)?;
+                return Ok(Verdict::Taken);
+            }
+        };
+        undecided.bytes += frame.len();
+        undecided.held[index(dir)].push((head, frame.clone()));
+        if dir == Dir::Req {
+            let payload =
+                unpadded(&frame[9..], head.flags).ok_or("sent DATA with more padding than frame")?;
+            let mut payload = payload;
+            if let Some(first) = undecided.first.next(&mut payload, self.max_message_bytes)? {
+                let encoding = undecided.encodings[index(dir)].clone();
+                let message = spliced(head.stream, dir, encoding, first);
+                self.events.push_back(SpliceEvent::FirstRequest { message });
+            } else if head.flags & END_STREAM != 0 {
+                self.pass(head.stream);
+            } else {
+                self.arm_long_requests();
+            }
+        }
+        Ok(Verdict::Taken)
+    }
+
+    /// Reads a complete DATA frame of a stream that does not pass.
+    pub(super) fn whole_data(
+        &mut self,
+        dir: Dir,
+        head: FrameHead,
+        frame: &Bytes,
+    ) -> Result<(), &'static str> {
+        self.halves[index(dir)].credit += head.len as u32;
+        let payload = frame.slice(9..);
+        let bytes = unpadded(&payload, head.flags).ok_or("sent DATA with more padding than frame")?;
+        self.data(dir, head.stream, bytes, head.len)?;
+        if head.flags & END_STREAM != 0 {
+            self.data_ended(dir, head.stream);
+        }
+        Ok(())
+    }
+
+    /// The sender has ended a direction with DATA.
+    fn data_ended(&mut self, dir: Dir, stream: u32) {
+        match self.streams.get(&stream) {
+            Some(StreamState::Armed(_)) => {
+                self.end_half(dir, stream, HalfEnd::Data, None);
+            }
+            Some(StreamState::Ending) if dir == Dir::Req => self.end_of_ending(stream),
+            _ => {}
+        }
+    }
+
+    /// Lets the frames of a stream pass that were held.
+    pub(super) fn replay_unchanged(&mut self, undecided: Undecided) {
+        for (dir, held) in Dir::ALL.into_iter().zip(undecided.held) {
+            let half = &mut self.halves[index(dir)];
+            for (head, frame) in held {
+                match head.kind {
+                    DATA => half.send_data(head, &frame),
+                    _ => half.push_frame(frame),
+                }
+            }
+        }
+    }
+
+    /// Reads a part of a DATA frame whose bytes do not pass.
+    pub(super) fn data_part(&mut self, dir: Dir, mut frame: DataFrame) -> Result<(), &'static str> {
+        let half = &mut self.halves[index(dir)];
+        let (stream, before) = (frame.head.stream, frame.left);
+        let mut part = Bytes::new();
+        match frame.pad {
+            None if frame.left == 0 => return Err("sent padded DATA without a padding length"),
+            None => {
+                let pad = usize::from(half.take(1)[0]);
+                frame.left -= 1;
+                if pad > frame.left {
+                    return Err("sent DATA with more padding than frame");
+                }
+                frame.pad = Some(pad);
+            }
+            Some(pad) => {
+                let rest = half.rest().len();
+                part = half.take(rest.min(frame.left.saturating_sub(pad)));
+                frame.left -= part.len();
+                let padding = if frame.left <= pad { frame.left.min(rest - part.len()) } else { 0 };
+                half.take(padding);
+                frame.left -= padding;
+            }
+        }
+        let is_over = frame.left == 0;
+        half.state = if is_over { ParseState::Head } else { ParseState::Data(frame) };
+        // The sender was charged for padding too.
+        let charged = before - frame.left;
+        half.credit += charged as u32;
+        self.data(dir, stream, &part, charged)?;
+        if is_over && frame.head.flags & END_STREAM != 0 {
+            self.data_ended(dir, stream);
+        }
+        Ok(())
+    }
+
+    /// The client has ended its direction after the response was complete.
+    pub(super) fn end_of_ending(&mut self, stream: u32) {
+        if matches!(self.streams.get(&stream), Some(StreamState::Ending)) {
+            self.streams.remove(&stream);
+            self.halves[index(Dir::Req)].push_data(stream, END_STREAM, Bytes::new());
+        }
+    }
+}
+
+/// Returns a message for the caller.
+pub(super) fn spliced(
+    stream: u32,
+    dir: Dir,
+    encoding: Option<String>,
+    Assembled { is_compressed, bytes }: Assembled,
+) -> SplicedMessage {
+    let encoding = is_compressed.then(|| encoding.unwrap_or_else(|| "identity".to_owned()));
+    SplicedMessage { stream, dir, encoding, bytes: bytes.into() }
+}
+
+/// Returns a WINDOW_UPDATE frame.
+pub(super) fn window_update(stream: u32, bytes: u32) -> Bytes {
+    short_frame(WINDOW_UPDATE, stream, bytes)
+}
+
+/// Returns a frame whose payload is a number.
+pub(super) fn short_frame(kind: u8, stream: u32, value: u32) -> Bytes {
+    let mut out = Vec::with_capacity(13);
+    put_head(&mut out, 4, kind, 0, stream);
+    out.extend_from_slice(&value.to_be_bytes());
+    out.into()
+}

@@ -1,0 +1,337 @@
+//! Takes single messages out of an HTTP/2 connection and puts others in, between two peers.
+//!
+//! Frames of streams that are not armed pass as slices of the input. The messages of armed streams
+//! are handed to the caller, who sends them, others or none; flow control of these streams ends
+//! here on both sides (docs/decisions/0020-armed-taps.md).
+
+mod armed;
+mod blocks;
+mod frames;
+mod half;
+mod stream;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::frames::FrameHead;
+use super::{CONTINUATION, Changes, DATA, Head, PADDED, PREFACE, index, sender};
+use crate::wire::event::{Dir, Side};
+use blocks::Blocks;
+use half::{DataFrame, Half, ParseState};
+use stream::StreamState;
+
+/// Longest frame that is read completely, in bytes. DATA of armed streams is not.
+const MAX_WHOLE_BYTES: usize = 17 << 20;
+
+/// Bytes of responses that are kept until the first request of their stream is complete.
+const MAX_UNDECIDED_BYTES: usize = 32 << 10;
+
+/// An event on a spliced connection. `stream` is the HTTP/2 stream number.
+#[derive(Debug)]
+pub enum SpliceEvent {
+    /// A request began. Its stream passes unless the caller calls [`Splicer::arm`] or
+    /// [`Splicer::watch`] at once.
+    Opened {
+        /// HTTP/2 stream number.
+        stream: u32,
+        /// The head of the request.
+        head: Head,
+    },
+    /// The first message of a watched stream is complete. The caller calls [`Splicer::arm`] or
+    /// [`Splicer::pass`].
+    FirstRequest {
+        /// The message, which is handed over again if the stream is armed.
+        message: SplicedMessage,
+    },
+    /// A message of an armed stream is complete. The caller calls [`Splicer::settle`] after it has
+    /// sent the message, another one or none.
+    Message {
+        /// The message.
+        message: SplicedMessage,
+    },
+    /// An armed stream has ended. Its messages cannot be sent any more.
+    Ended {
+        /// HTTP/2 stream number.
+        stream: u32,
+    },
+}
+
+/// A gRPC message on the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SplicedMessage {
+    /// HTTP/2 stream number.
+    pub stream: u32,
+    /// Direction.
+    pub dir: Dir,
+    /// The encoding of compressed bytes, by name; `None` for bytes that are not compressed.
+    pub encoding: Option<String>,
+    /// The bytes, without the gRPC prefix.
+    pub bytes: Bytes,
+}
+
+/// A connection that cannot be spliced. Nothing that follows can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the {} {what}", .by.word())]
+pub struct SpliceError {
+    /// The side whose bytes cannot be followed.
+    pub by: Side,
+    /// The mistake, as the rest of a sentence.
+    pub what: &'static str,
+}
+
+/// Whether a frame that was read passes unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Pass,
+    Taken,
+}
+
+/// The way to read a frame.
+enum Route {
+    Pass,
+    Data,
+    Whole,
+}
+
+/// The state of one connection.
+pub struct Splicer {
+    halves: [Half; 2],
+    /// Streams that do not simply pass.
+    streams: BTreeMap<u32, StreamState>,
+    /// The highest stream number of a request.
+    last_stream: u32,
+    /// The last stream that the client may expect an answer on, after [`Splicer::go_away`].
+    going_away: Option<u32>,
+    events: VecDeque<SpliceEvent>,
+    max_message_bytes: usize,
+}
+
+/// Returns the opposite direction.
+fn opposite(dir: Dir) -> Dir {
+    match dir {
+        Dir::Req => Dir::Resp,
+        Dir::Resp => Dir::Req,
+    }
+}
+
+impl Splicer {
+    /// Creates the state of a new connection.
+    ///
+    /// `changes` apply to the headers of each request. A message on an armed stream may have up to
+    /// `max_message_bytes`.
+    pub fn new(changes: Option<Arc<Changes>>, max_message_bytes: usize) -> Splicer {
+        let requests = Half::new(ParseState::Preface(0), Blocks::new(changes));
+        let responses = Half::new(ParseState::Head, Blocks::new(None));
+        Splicer {
+            halves: [requests, responses],
+            streams: BTreeMap::new(),
+            last_stream: 0,
+            going_away: None,
+            events: VecDeque::new(),
+            max_message_bytes,
+        }
+    }
+
+    /// Gives the next bytes of one direction, after all before them were read by
+    /// [`Splicer::next_event`].
+    pub fn push(&mut self, dir: Dir, bytes: Bytes) {
+        self.halves[index(dir)].begin_input(bytes);
+    }
+
+    /// Reads bytes of one direction up to the next event. `None`: all bytes were read.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes cannot be followed.
+    pub fn next_event(&mut self, dir: Dir) -> Result<Option<SpliceEvent>, SpliceError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            if self.halves[index(dir)].rest().is_empty() {
+                self.halves[index(dir)].finish_input();
+                self.return_credit(dir);
+                return Ok(None);
+            }
+            self.step(dir).map_err(|what| SpliceError { by: sender(dir), what })?;
+        }
+    }
+
+    /// Takes the bytes to write to the receiver of this direction, in order.
+    pub fn take_output(&mut self, dir: Dir) -> Vec<Bytes> {
+        self.halves[index(dir)].take_output()
+    }
+
+    /// Returns the bytes of messages in memory.
+    pub fn buffered(&self) -> usize {
+        let armed = self.streams.values().map(|stream| match stream {
+            StreamState::Armed(halves) => halves.iter().map(|half| half.held_bytes()).sum(),
+            StreamState::Undecided(undecided) => undecided.bytes,
+            StreamState::Ending | StreamState::Closed => 0,
+        });
+        armed.sum()
+    }
+
+    /// Reads one part of the input.
+    fn step(&mut self, dir: Dir) -> Result<(), &'static str> {
+        let half = &mut self.halves[index(dir)];
+        let rest = half.rest().len();
+        match &mut half.state {
+            ParseState::Preface(seen) => {
+                let want = &PREFACE[*seen..];
+                let take = want.len().min(rest);
+                if half.input[half.at..half.at + take] != want[..take] {
+                    return Err("does not begin as HTTP/2 does");
+                }
+                *seen += take;
+                if *seen == PREFACE.len() {
+                    half.state = ParseState::Head;
+                }
+                half.pass(take);
+            }
+            ParseState::Passing(left) => {
+                let take = rest.min(*left);
+                *left -= take;
+                let is_over = *left == 0;
+                half.pass(take);
+                if is_over {
+                    half.frame_passed();
+                }
+            }
+            ParseState::Head => return self.head(dir),
+            ParseState::Data(frame) => {
+                let frame = *frame;
+                return self.data_part(dir, frame);
+            }
+            ParseState::Whole { head, raw } => {
+                let (head, missing) = (*head, 9 + head.len - raw.len());
+                let take = missing.min(rest);
+                let part = half.take(take);
+                let ParseState::Whole { raw, .. } = &mut half.state else { return Ok(()) };
+                raw.extend_from_slice(&part);
+                if take == missing {
+                    let frame = Bytes::from(std::mem::take(raw));
+                    half.state = ParseState::Head;
+                    if self.whole(dir, head, &frame)? == Verdict::Pass {
+                        self.halves[index(dir)].push_part(frame);
+                        self.halves[index(dir)].frame_passed();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the head of a frame, and what follows as far as the head decides about it.
+    fn head(&mut self, dir: Dir) -> Result<(), &'static str> {
+        let half = &mut self.halves[index(dir)];
+        let is_contiguous = half.have == 0 && half.rest().len() >= 9;
+        if is_contiguous {
+            half.start.copy_from_slice(&half.input[half.at..half.at + 9]);
+        } else {
+            let take = half.rest().len().min(9 - half.have);
+            let part = half.take(take);
+            half.start[half.have..half.have + take].copy_from_slice(&part);
+            half.have += take;
+            if half.have < 9 {
+                return Ok(());
+            }
+            half.have = 0;
+        }
+        let start = half.start;
+        let head = FrameHead::parse(start);
+        match self.route(dir, head)? {
+            Route::Pass => {
+                let half = &mut self.halves[index(dir)];
+                if is_contiguous {
+                    half.pass(9);
+                } else {
+                    half.push_part(Bytes::copy_from_slice(&start));
+                }
+                half.state = ParseState::Passing(head.len);
+                if head.len == 0 {
+                    half.frame_passed();
+                }
+            }
+            Route::Data => {
+                let half = &mut self.halves[index(dir)];
+                if is_contiguous {
+                    half.take(9);
+                }
+                let pad = (head.flags & PADDED == 0).then_some(0);
+                let frame = DataFrame { head, left: head.len, pad };
+                half.state = ParseState::Data(frame);
+                if head.len == 0 {
+                    return self.data_part(dir, frame);
+                }
+            }
+            Route::Whole if head.len > MAX_WHOLE_BYTES => return Err("sent a frame that is too long"),
+            Route::Whole => {
+                let half = &mut self.halves[index(dir)];
+                let len = 9 + head.len;
+                if is_contiguous && half.rest().len() >= len {
+                    let frame = half.input.slice(half.at..half.at + len);
+                    let verdict = self.whole(dir, head, &frame)?;
+                    let half = &mut self.halves[index(dir)];
+                    match verdict {
+                        Verdict::Pass => {
+                            half.pass(len);
+                            half.frame_passed();
+                        }
+                        Verdict::Taken => drop(half.take(len)),
+                    }
+                    return Ok(());
+                }
+                if is_contiguous {
+                    half.take(9);
+                }
+                half.state = ParseState::Whole { head, raw: start.to_vec() };
+                if head.len == 0 {
+                    half.state = ParseState::Head;
+                    let frame = Bytes::copy_from_slice(&start);
+                    if self.whole(dir, head, &frame)? == Verdict::Pass {
+                        self.halves[index(dir)].push_part(frame);
+                        self.halves[index(dir)].frame_passed();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Decides how to read a frame.
+    fn route(&mut self, dir: Dir, head: FrameHead) -> Result<Route, &'static str> {
+        let half = &mut self.halves[index(dir)];
+        if half.blocks.is_open() != (head.kind == CONTINUATION) {
+            return Err("interrupted a header block");
+        }
+        Ok(match head.kind {
+            DATA => match self.streams.get(&head.stream) {
+                None if half.can_pass(head.len) => Route::Pass,
+                None => Route::Whole,
+                Some(StreamState::Undecided(undecided)) => {
+                    let is_response = dir == Dir::Resp;
+                    if is_response && undecided.bytes + head.len + 9 > MAX_UNDECIDED_BYTES {
+                        self.arm(head.stream);
+                        return Ok(Route::Data);
+                    }
+                    Route::Whole
+                }
+                Some(_) => Route::Data,
+            },
+            super::PUSH_PROMISE => return Err("announced a push, which armed taps do not support"),
+            super::HEADERS
+            | CONTINUATION
+            | super::RST_STREAM
+            | super::SETTINGS
+            | super::GOAWAY
+            | super::WINDOW_UPDATE => Route::Whole,
+            _ => Route::Pass,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;
