@@ -22,11 +22,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// The facts that were printed.
 #[derive(Default)]
-pub(super) struct Changes {
+pub(super) struct PrintedFacts {
     seen: HashMap<String, String>,
 }
 
-impl Changes {
+impl PrintedFacts {
     /// Whether a fact is new, or has another value than before.
     pub(super) fn is_new(&mut self, fact: String, value: String) -> bool {
         self.seen.insert(fact, value.clone()) != Some(value)

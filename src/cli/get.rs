@@ -23,7 +23,7 @@ use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
 use crate::wire::text::{count, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
-use super::changes::Changes;
+use super::changes::PrintedFacts;
 use super::error::{CliError, Exit};
 use super::graphs::Graphs;
 use super::io::{Io, Style};
@@ -218,7 +218,7 @@ pub(super) struct Get<'a> {
     pub(super) graphs: Graphs<'a>,
     reasons: RefusalReasons<'a>,
     /// With `--watch`: the resources as they were printed last.
-    changes: Option<&'a RefCell<Changes>>,
+    changes: Option<&'a RefCell<PrintedFacts>>,
 }
 
 impl Get<'_> {

@@ -21,7 +21,7 @@ use crate::wire::text::{age, count, display_safe, plural, type_label};
 
 use super::args::SourceArgs;
 use super::args::{Format, Global, StatusArgs};
-use super::changes::Changes;
+use super::changes::PrintedFacts;
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::json_out::Objects;
@@ -73,7 +73,7 @@ fn watch(
         args.format = Format::Jsonl;
     }
     let source = args.source.clone();
-    let mut changes = Changes::default();
+    let mut changes = PrintedFacts::default();
     changes::watch(&source, global, io, &mut |facts, schema, io| {
         let picked = Picked::of(args.rows.streams.pick().as_ref(), facts)?;
         let mut status = Status::new((facts, facts.findings()), schema, picked, filter, None);
@@ -144,7 +144,7 @@ impl<'a> Status<'a> {
     }
 
     /// Removes what was printed before.
-    fn retain_changed(&mut self, changes: &mut Changes) {
+    fn retain_changed(&mut self, changes: &mut PrintedFacts) {
         let (store, clock) = (self.store, self.store.clock());
         self.matrix.rows.retain(|row| {
             let state = |fact: &Arc<SummaryFact>| (report::state_text(fact.state, &**fact, "x"), fact.since);

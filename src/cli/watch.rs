@@ -70,10 +70,8 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
             live::say_news(&running.shared, io);
             let trouble = running.shared.trouble();
             if trouble != reported && !global.quiet {
-                match (&trouble, &reported) {
-                    (Some(trouble), _) => io.say(&crate::wire::text::display_safe(trouble)),
-                    (None, _) => io.say("connected"),
-                }
+                let text = trouble.as_deref().unwrap_or("connected");
+                io.say(&crate::wire::text::display_safe(text));
             }
             reported = trouble;
             let met = until.as_ref().is_some_and(|until| until.is_met_by(&running));

@@ -175,7 +175,7 @@ fn number(word: &str) -> Option<f64> {
     let word = word.trim_start_matches(['+', '~']);
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(word.len());
     let (digits, rest) = word.split_at(end);
-    // Of an age in two units, the first one decides.
+    // The first unit of an age in two units decides.
     let unit = rest.split(|c: char| c.is_ascii_digit()).next().unwrap_or(rest);
     let value: f64 = digits.replace(',', "").parse().ok()?;
     let factor = match unit {

@@ -15,8 +15,8 @@ use super::values::*;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Screens")]
 pub struct ScreenFlags {
-    /// Colour theme; `default` has the terminal's own colours, and [themes.NAME] in config.toml adds
-    /// themes
+    /// Colour theme; `default` has the terminal's own colours, and [themes.NAME] in config.toml
+    /// adds themes
     #[arg(long, value_name = "THEME", default_value = "default")]
     #[arg(value_parser = PossibleValuesParser::new(Themes::BUILT_IN.map(|(name, _)| name)))]
     pub theme: String,

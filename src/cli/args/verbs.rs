@@ -102,7 +102,8 @@ pub struct LogArgs {
     /// Print only the last N matching rows, and with --follow those that come
     #[arg(short = 'n', long, value_name = "N")]
     pub tail: Option<usize>,
-    /// Print only rows of the last 5m (or 30s, 1h) of the recording, and with --follow those that come
+    /// Print only rows of the last 5m (or 30s, 1h) of the recording, and with --follow
+    /// those that come
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub since: Option<Duration>,
     /// Stay subscribed to the server, or follow the file, and print what comes

@@ -27,11 +27,11 @@ fn block(page: &str, id: &str) -> Value {
 fn page_has_verdict_problems_and_data() {
     let page = run(&["report", GATEWAY, "--output", "-"]).out;
     assert!(page.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"));
-    assert!(page.contains("3 problems</h1>") && page.contains("id=\"p3\""), "{page}");
+    assert!(page.contains("4 problems</h1>") && page.contains("id=\"p4\""), "{page}");
     assert!(page.contains("CDS NACK c2 keeps 41"), "the evidence is drawn");
     let data = block(&page, "data");
     let of = |kind: &str| data.as_array().unwrap().iter().filter(|of| of["object"] == kind).count();
-    assert_eq!((of("problem"), of("stream"), of("message")), (3, 2, 26));
+    assert_eq!((of("problem"), of("stream"), of("message")), (4, 2, 26));
     let rows = block(&page, "rows");
     assert_eq!(rows["rows"].as_array().unwrap().len(), 28, "26 messages, 2 starts of streams");
     assert_eq!(rows["left_out"], "");
@@ -167,7 +167,7 @@ fn writes_a_private_file_once() {
     let written = run(&["report", GATEWAY, "--output", path]);
     assert_eq!(written.exit, Exit::Yes);
     assert!(
-        written.err.starts_with("xdscope: 3 problems; ") && written.err.contains(path),
+        written.err.starts_with("xdscope: 4 problems; ") && written.err.contains(path),
         "{}",
         written.err
     );

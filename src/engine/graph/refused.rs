@@ -1,4 +1,4 @@
-//! Updates of a resource that the client does not use, or not yet: overlays on the version in force.
+//! Updates of a resource that the client does not use (yet): overlays on the version in force.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

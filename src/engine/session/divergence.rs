@@ -1,14 +1,11 @@
-//! Interventions of xdscope in a stream, and whether both sides agree again.
+//! The difference between what client and server believe, caused by xdscope.
 
 use std::sync::Arc;
 
 use super::outcome::SessionEvent;
-use super::{MessageKind, Outcome, Stream, Track};
-use crate::wire::event::{Dir, Seq, Time};
-use crate::wire::{Interference, InterventionFacts};
-
-/// Interventions of a stream that are kept.
-const MAX_INTERVENTIONS: usize = 4096;
+use super::{MessageKind, Outcome};
+use crate::wire::InterventionFacts;
+use crate::wire::event::{Seq, Time};
 
 /// Client and server believe different things about a type, because of xdscope.
 ///
@@ -22,14 +19,14 @@ pub struct Divergence {
     /// Number of interventions.
     pub count: u64,
     /// The newest message before the interventions ended.
-    after: Seq,
+    pub(super) after: Seq,
     /// Coming pushes that are part of the intervention.
-    altered: u8,
+    pub(super) altered: u8,
 }
 
 impl Divergence {
     /// Notes a message of the type. Returns whether both sides agree again.
-    fn settles(&mut self, outcome: &Outcome) -> bool {
+    pub(super) fn settles(&mut self, outcome: &Outcome) -> bool {
         match &outcome.what {
             SessionEvent::Response(_) if self.altered > 0 => {
                 self.altered -= 1;
@@ -43,142 +40,5 @@ impl Divergence {
             }
             _ => false,
         }
-    }
-}
-
-impl Track {
-    /// Ends the divergence once both sides agree again.
-    pub(super) fn note_agreement(&mut self, outcome: &Outcome) {
-        self.diverged.take_if(|diverged| diverged.settles(outcome));
-    }
-}
-
-impl Stream {
-    /// Notes an intervention after the message `after`. Returns the index of its track.
-    pub(super) fn intercepted(&mut self, facts: &InterventionFacts, after: Seq, at: Time) -> Option<usize> {
-        let facts = Arc::new(facts.clone());
-        if self.interventions.len() < MAX_INTERVENTIONS {
-            self.interventions.push(facts.clone());
-        }
-        let index = self.tracks.iter().position(|track| track.type_url == facts.type_url)?;
-        let track = self.tracks.get_mut(index)?;
-        let altered = match (facts.dir, facts.interference) {
-            (Dir::Resp, Interference::Changed) => 1,
-            (Dir::Resp, Interference::Duplicated) => 2,
-            _ => 0,
-        };
-        let before = track.diverged.take();
-        track.diverged = Some(Divergence {
-            since: before.as_ref().map_or(at, |before| before.since),
-            count: before.as_ref().map_or(0, |before| before.count) + 1,
-            altered: before.map_or(0, |before| before.altered).saturating_add(altered),
-            facts,
-            after,
-        });
-        Some(index)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::store::{Options, StateFact, Store};
-    use crate::wire::content::Catalog;
-    use crate::wire::discovery::encode::{RequestFields, ResponseFields};
-    use crate::wire::event::{Clock, StreamId};
-    use crate::wire::{Frame, FramePayload, Intervention, Message, MessageShape, Open};
-
-    const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
-    const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
-
-    struct Session(Store);
-
-    impl Session {
-        fn new() -> Session {
-            let clock = Clock { epoch: None, untimed: false };
-            let mut session = Session(Store::new(Catalog::in_memory(), clock, Options::default()));
-            session.handle(FramePayload::Open(Box::new(Open { method: ADS.into(), ..Open::default() })));
-            session.request("", "");
-            session
-        }
-
-        fn handle(&mut self, what: FramePayload) {
-            let at = self.0.now().after(std::time::Duration::from_millis(10));
-            self.0.handle(Frame { at, stream: StreamId(1), what });
-        }
-
-        fn message(&mut self, shape: MessageShape, bytes: &[u8]) {
-            let message = Message::parse(shape, bytes, self.0.catalog_mut());
-            self.handle(FramePayload::Message(Arc::new(message)));
-        }
-
-        fn request(&mut self, version_info: &str, response_nonce: &str) {
-            let fields =
-                RequestFields { version_info, type_url: CDS, response_nonce, ..RequestFields::default() };
-            self.message(MessageShape::SotwRequest, &fields.encode(false));
-        }
-
-        fn push(&mut self, version: &str, nonce: &str) {
-            let fields = ResponseFields { version, type_url: CDS, nonce, ..ResponseFields::default() };
-            self.message(MessageShape::SotwResponse, &fields.encode::<&[u8]>(false, []));
-        }
-
-        fn intercept(&mut self, interference: Interference, dir: Dir) {
-            let facts = InterventionFacts {
-                interference,
-                dir,
-                is_delta: false,
-                type_url: CDS.into(),
-                version: "2".into(),
-                nonce: "n2".into(),
-                by: "fault 1".into(),
-            };
-            let what = Intervention { facts, original: None, sent: None, sent_dir: dir };
-            self.handle(FramePayload::Intercepted(Box::new(what)));
-        }
-
-        fn state(&self) -> StateFact {
-            self.0.states().remove(0)
-        }
-
-        fn is_diverged(&self) -> bool {
-            self.state().diverged.is_some()
-        }
-    }
-
-    #[test]
-    fn ends_with_the_ack_of_a_later_push() {
-        let mut session = Session::new();
-        session.push("1", "n1");
-        session.request("1", "n1");
-        session.intercept(Interference::Dropped, Dir::Resp);
-        assert!(session.is_diverged());
-        session.request("1", "n1");
-        assert!(session.is_diverged(), "an answer to an earlier push says nothing");
-        session.push("3", "n3");
-        assert!(session.is_diverged());
-        session.request("3", "n3");
-        assert!(!session.is_diverged());
-    }
-
-    #[test]
-    fn changed_push_is_part_of_the_divergence() {
-        let mut session = Session::new();
-        session.intercept(Interference::Changed, Dir::Resp);
-        session.push("2", "n2");
-        session.request("2", "n2");
-        assert!(session.is_diverged(), "the client has other content than the server sent");
-        session.push("3", "n3");
-        session.request("3", "n3");
-        assert!(!session.is_diverged());
-    }
-
-    #[test]
-    fn intervention_is_a_row_without_a_number() {
-        let mut session = Session::new();
-        session.intercept(Interference::Dropped, Dir::Resp);
-        let row = session.0.row(session.0.rows() - 1).expect("a row");
-        assert_eq!((row.kind, row.n, &*row.nonce), (MessageKind::Intercepted, None, "n2"));
-        assert_eq!(row.type_url.as_str(), CDS);
     }
 }

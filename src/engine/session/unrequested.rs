@@ -5,12 +5,8 @@
 
 use std::time::Duration;
 
-use indexmap::IndexMap;
+use crate::wire::event::{Kind, Sym, Time};
 
-use crate::wire::content::UsedContent;
-use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
-
-use super::compare::mark_key;
 use super::names::SymSet;
 use super::stream::Stream;
 use super::track::Track;
@@ -18,47 +14,11 @@ use super::warming::{BatchState, MissingNeed, ResourceKey, WarmingName, WarmingV
 use super::warming_batches::WarmingBatch;
 use super::{Presence, named};
 
-/// Released names that are remembered; of more, the oldest are forgotten.
-const MAX_RELEASED: usize = 4096;
-
 /// Parts of the `user_agent_name` of clients that request the endpoints of their clusters.
 const FOLLOWING_AGENTS: [&str; 2] = ["envoy", "grpc"];
 
 /// The name under which the client of xdscope introduces itself: it may watch clusters only.
 const OWN_AGENT: &str = "xdscope";
-
-/// The names that a client has given up, with the newest request that did so.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ReleasedNames {
-    by_name: IndexMap<Sym, Seq, DenseHash>,
-    /// The newest request whose names are forgotten.
-    forgotten: Option<Seq>,
-}
-
-impl ReleasedNames {
-    pub(super) fn add(&mut self, name: Sym, n: Seq) {
-        if self.by_name.len() >= MAX_RELEASED {
-            self.forget();
-        }
-        self.by_name.insert(name, n);
-    }
-
-    /// Forgets the names, which may have been given up by any request until now.
-    fn forget(&mut self) {
-        self.forgotten = self.by_name.values().copied().max().max(self.forgotten);
-        self.by_name.clear();
-    }
-
-    /// Whether a request after message `n` may have given up the name.
-    fn may_have(&self, name: Sym, n: Seq) -> bool {
-        self.forgotten >= Some(n) || self.by_name.get(&name).is_some_and(|released| *released >= n)
-    }
-
-    /// Marks the names as used.
-    pub(super) fn mark(&self, used: &mut UsedContent) {
-        self.by_name.keys().for_each(|name| mark_key(used, *name));
-    }
-}
 
 impl WarmingView<'_> {
     /// Returns the clusters of a track whose endpoints the client has not requested within a limit,

@@ -403,8 +403,8 @@ impl NackFact {
         self.is_same_content(other) && self.message == other.message
     }
 
-    /// Returns a text that is equal for NACKs with one reason: the message, and on a delta stream the
-    /// refused names unless the message has one of them.
+    /// Returns a text that is equal for NACKs with one reason: the message, and on a delta stream
+    /// the refused names unless the message has one of them.
     pub fn reason(&self) -> String {
         let names = || self.resources.iter().map(|of| &*of.name);
         let is_named = names().any(|name| !name.is_empty() && self.message.contains(name));

@@ -104,8 +104,8 @@ impl Store {
         self.used_in_state(track, name, state)
     }
 
-    /// Returns the resource that the client uses under a name whose state is known: the client drops
-    /// a resource at the end of its time to live (docs/protocol.md#g-02).
+    /// Returns the resource that the client uses under a name whose state is known: the client
+    /// drops a resource at the end of its time to live (docs/protocol.md#g-02).
     pub(super) fn used_in_state(
         &self,
         track: &Track,

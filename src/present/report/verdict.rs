@@ -26,7 +26,7 @@ pub struct Census {
 
 /// One sentence about a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct VerdictLine {
     /// The sentence.
     pub text: String,
     /// The role of the sentence.
@@ -37,32 +37,32 @@ pub struct Verdict {
     pub more: usize,
 }
 
-impl Verdict {
-    fn new(text: impl Into<String>, role: Role) -> Verdict {
-        Verdict { text: text.into(), role, problem: None, more: 0 }
+impl VerdictLine {
+    fn new(text: impl Into<String>, role: Role) -> VerdictLine {
+        VerdictLine { text: text.into(), role, problem: None, more: 0 }
     }
 }
 
 /// Returns the verdict about a source. `problems` are all problems, the worst first.
-pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Time) -> Verdict {
+pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Time) -> VerdictLine {
     let wrong = problems.iter().filter(|fact| fact.is_wrong()).count();
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
         let text = headline(worst, clock);
-        return Verdict { text, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
+        return VerdictLine { text, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
         let text = format!("no problem; still in time: {}", headline(first, clock));
-        return Verdict { text, role: Role::Pending, problem: Some(at), more: pending().count() - 1 };
+        return VerdictLine { text, role: Role::Pending, problem: Some(at), more: pending().count() - 1 };
     }
     in_sync(problems.len(), census, clock, now)
 }
 
 /// `all 6 nodes in sync; last push 3s ago, 99% answered within 9ms`.
-fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> Verdict {
+fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> VerdictLine {
     let mut text = match (census.open, census.ended) {
         _ if census.is_file => "no problem in the resources".to_owned(),
-        (0, 0) => return Verdict::new("no stream yet", Role::Muted),
+        (0, 0) => return VerdictLine::new("no stream yet", Role::Muted),
         (0, ended) => format!("no problem; the streams of {} have ended", plural(ended as u64, "node")),
         (1, 0) => "1 node in sync".to_owned(),
         (open, 0) => format!("all {} nodes in sync", count(open as u64)),
@@ -81,7 +81,7 @@ fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> Verdict {
     if over > 0 {
         text.push_str(&format!("; {} over", plural(over as u64, "problem")));
     }
-    Verdict::new(text, Role::Ok)
+    VerdictLine::new(text, Role::Ok)
 }
 
 /// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42; 41 in force:

@@ -184,7 +184,7 @@ pub(super) fn check(model: &mut Model, data: &dyn Data) {
                 let beginning = (is_open && !term.is_pattern).then(|| read(&format!("{input}*")).ok());
                 filter = Some(beginning.flatten().flatten().or(applied));
             }
-            // What ends too early goes on with the next character.
+            // An expression that ends too early goes on with the next character.
             Err(why) if why.at >= input.trim_end().len() => hint = Some(why.reason),
             Err(why) => error = Some(why),
         }

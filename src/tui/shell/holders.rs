@@ -1,4 +1,4 @@
-//! Who has a resource: the clients that were sent it, with the version sent and the one in force.
+//! Clients that were sent a resource, with the version sent and the version in force.
 
 use crate::engine::store::ResourceFact;
 use crate::tui::data::Data;

@@ -57,7 +57,7 @@ impl Place {
         }
     }
 
-    /// What choosing the place shows.
+    /// Shown after the place is chosen.
     pub(super) fn doc(&self) -> String {
         match self {
             Place::Node { stream, .. } => format!("node: open its newest stream #{}", stream.0),
@@ -127,7 +127,7 @@ struct ReadName {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct NameSearch {
-    /// What is searched for, in lower case.
+    /// The text to search for, in lower case.
     wanted: String,
     /// Nodes, types, rules, states, fields, sessions.
     fixed: Vec<Place>,

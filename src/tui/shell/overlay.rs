@@ -9,13 +9,13 @@ use crate::wire::event::TypeUrl;
 
 use super::palette_lines::PaletteSearch;
 
-/// What is typed, and what is in force meanwhile.
+/// The typed text, and the filter in force meanwhile.
 #[derive(Clone, Debug)]
 pub struct FilterPrompt {
     pub input: String,
     /// The error of the input.
     pub error: Option<FilterError>,
-    /// What completes the input, or what was meant.
+    /// Completions of the input, or suggestions for a mistyped one.
     pub hint: Option<String>,
     /// The previous filter, for `Esc`.
     pub before: Option<AppliedFilter>,

@@ -27,7 +27,7 @@ pub(super) const ARGUMENT_COMMANDS: [ArgumentCommand; 4] = [
     with("set", "mouse on", "use the mouse, or leave it to the terminal (off)"),
 ];
 
-/// What a line of the palette does.
+/// The effect of a line of the palette.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum LineTarget {
     Command(Command),

@@ -23,7 +23,7 @@ pub struct Tour {
     is_hidden: bool,
     /// The current step.
     pub(super) at: usize,
-    /// What the user did in the step before.
+    /// The action of the user in the step before.
     done: Option<&'static str>,
     /// The current step in words.
     pub(super) words: Option<TourWords>,
@@ -34,28 +34,28 @@ pub struct Tour {
 pub(super) struct TourWords {
     /// `tour 3 of 12, done: a problem is chosen`.
     pub title: String,
-    /// What there is to see.
+    /// The sight of the step.
     pub see: String,
-    /// What to press.
+    /// The keys to press.
     pub press: String,
 }
 
 /// A step of the tour.
-struct Step {
+struct TourStep {
     /// The screen that the step is about.
     screen: ScreenId,
-    /// What there is to see, with facts of this moment; `None` while the facts are missing.
+    /// The sight, with facts of this moment; `None` while the facts are missing.
     see: fn(&Model, &dyn Data) -> Option<String>,
-    /// What the step waits for.
+    /// The event that the step waits for.
     waits: &'static str,
     press: &'static str,
     is_done: fn(&Model) -> bool,
-    /// What the user did.
+    /// The action of the user.
     done: &'static str,
 }
 
-const STEPS: [Step; 11] = [
-    Step {
+const STEPS: [TourStep; 11] = [
+    TourStep {
         screen: ScreenId::Overview,
         see: overview,
         waits: "in a moment the control plane pushes a cluster that edge-gw-1 refuses",
@@ -63,7 +63,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen != ScreenId::Overview || model.common.pane == Pane::Second,
         done: "a problem is chosen",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Overview,
         see: chosen_problem,
         waits: "choose a problem with }",
@@ -71,7 +71,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Nack,
         done: "the refusal is open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Nack,
         see: card,
         waits: "the card is being read",
@@ -79,7 +79,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Diff,
         done: "the change is open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Diff,
         see: change,
         waits: "choose a push with changes: [ and ] go to other versions",
@@ -87,7 +87,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Timeline && model.screens.timeline.is_ladder,
         done: "the messages are a ladder",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Timeline,
         see: messages,
         waits: "the first messages are about to come",
@@ -95,7 +95,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Timeline && model.common.filter.is_some(),
         done: "the list is narrowed",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Timeline,
         see: narrowed,
         waits: "/ and kind:nack and Enter",
@@ -103,7 +103,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Subscriptions,
         done: "the subscriptions are open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Subscriptions,
         see: missing,
         waits: "no name is missing at this moment",
@@ -111,7 +111,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Graph,
         done: "the graph is open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Graph,
         see: graph,
         waits: "the graph is being built",
@@ -119,7 +119,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Stream && model.screens.stream.lists_streams,
         done: "the streams are listed",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Stream,
         see: streams,
         waits: "a lists all streams of the client",
@@ -127,7 +127,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.screen == ScreenId::Resources,
         done: "the resource is open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Resources,
         see: resource,
         waits: "choose a resource with j and k",
@@ -135,7 +135,7 @@ const STEPS: [Step; 11] = [
         is_done: |model| model.common.has_cursor(),
         done: "the past is open",
     },
-    Step {
+    TourStep {
         screen: ScreenId::Resources,
         see: past,
         waits: ", goes back in time",

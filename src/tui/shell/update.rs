@@ -46,7 +46,7 @@ fn take_in(model: &mut Model, msg: Msg, data: &dyn Data) -> Vec<Effect> {
         Msg::Changed => vec![],
         Msg::Info(info) => {
             if info.notice.is_some() && info.notice != model.common.info.notice {
-                // What was said before the first facts came is kept.
+                // A notice from before the first facts is kept.
                 let is_first = model.common.info.source.is_empty();
                 let before = model.common.notice.take().filter(|_| is_first);
                 model.common.notice = match (before, info.notice.clone()) {

@@ -37,6 +37,8 @@ pub(crate) fn plain(text: impl Into<String>) -> Span {
 pub struct Canvas<'a> {
     pub buf: &'a mut Buffer,
     pub theme: Theme,
+    /// A list above the screen has the focus: the rows below show a bar alone.
+    pub is_covered: bool,
 }
 
 impl Canvas<'_> {
@@ -170,7 +172,7 @@ impl Canvas<'_> {
     pub fn cursor(&mut self, row: Rect, has_focus: bool) {
         let glyphs = self.glyphs();
         let first = Rect { width: row.width.min(1), ..row };
-        if has_focus {
+        if has_focus && !self.is_covered {
             self.text(first, glyphs.selected, Role::Name);
             self.select(row);
         } else {

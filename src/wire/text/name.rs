@@ -1,7 +1,7 @@
 //! Names cut by their structure, so that the part that tells them apart stays.
 
+use core::net::IpAddr;
 use std::borrow::Cow;
-use std::net::IpAddr;
 
 use super::cut::{Keep, cut, fits, width};
 

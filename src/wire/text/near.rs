@@ -24,7 +24,7 @@ pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>, most: 
     }
     let rank = |word: &'a str| {
         let candidate = word.to_lowercase();
-        // The number of edits is at least the difference of the lengths; long names are not compared.
+        // The difference of the lengths is the least number of edits: long names are not compared.
         let differs = candidate.chars().count().abs_diff(length);
         let edits = if differs <= MAX_EDITS { distance(&lower, &candidate) } else { differs };
         let contains = candidate.contains(&lower) || lower.contains(&candidate);

@@ -5,8 +5,8 @@ use crate::engine::session::PushFact;
 use crate::engine::session::claims::{Claims, ReconnectCounts};
 use crate::engine::session::globs::Globs;
 use crate::engine::session::names::SymMap;
+use crate::engine::session::released_names::ReleasedNames;
 use crate::engine::session::subscription::SubscribedNames;
-use crate::engine::session::unrequested::ReleasedNames;
 use crate::wire::content::UsedContent;
 use crate::wire::event::{Seq, Sym, Time, VersionInfo};
 

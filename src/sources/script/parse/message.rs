@@ -147,6 +147,9 @@ impl MessageFields<'_> {
                     let has_body = !matches!(out.http, Some(200 | 304));
                     if has_body && !lexer.at_end() && lexer.peek() == Some('"') {
                         out.http_text = lexer.word("the text of the response")?.text;
+                    } else if has_body {
+                        // The search for a text has skipped the space.
+                        continue;
                     }
                 }
                 "type" => self.type_field(lexer)?,

@@ -70,6 +70,8 @@ fn jump_to_change(screen: &mut DiffScreen, common: &mut Common, forward: bool) {
             screen.mark = Some(at);
             // With a row above, for context.
             screen.scroll = at.saturating_sub(1);
+            let number = screen.change_starts().take_while(|start| *start <= at).count();
+            common.say(format!("change {number} of {}", screen.change_starts().count()));
         }
         None => common.say(if forward { "no further change below" } else { "no further change above" }),
     }

@@ -256,7 +256,7 @@ fn row_key(node: &GraphNode) -> u64 {
     hasher.finish()
 }
 
-/// Whether all words are in a resource: `type:cds`, `name:reviews`, `state:nack`, or a part of them.
+/// Whether all words are in a resource: `type:cds`, `name:reviews`, `state:nack`, or parts of them.
 fn matches(node: &GraphNode, words: &[&str]) -> bool {
     let is_in = |text: &str, word: &str| {
         let (text, word) = (text.as_bytes(), word.as_bytes());

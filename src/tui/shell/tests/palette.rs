@@ -49,7 +49,9 @@ fn shows_what_each_line_is() {
     assert!(line(&shown, "▌  cart").contains("CDS resource: open it on stream #"), "{shown}");
     assert!(shown.contains("EDS resource"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":nack"));
-    assert!(line(&shown, "▌").contains("next-nack"), "commands come first: {shown}");
+    assert!(shown.contains("▌  nack                      rule: show its findings"), "an exact name: {shown}");
+    let (command, state) = (shown.find("next-nack"), shown.find("state: show the nodes in it"));
+    assert!(command < state, "commands come before other places: {shown}");
     assert!(line(&shown, "state: show the nodes in it").contains("nack"), "{shown}");
     let shown = drawn_text(&typed(&source.data(), ":ledg<tab>"));
     assert!(shown.contains(" :ledger"), "Tab completes: {shown}");

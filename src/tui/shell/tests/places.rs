@@ -1,4 +1,4 @@
-//! Where a problem leads to, and the time cursor beside it.
+//! Places that problems lead to, and the time cursor beside them.
 
 use std::sync::Arc;
 use std::time::Duration;

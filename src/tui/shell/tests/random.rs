@@ -146,7 +146,7 @@ impl Random {
     }
 }
 
-/// What was written to the terminal.
+/// The bytes written to the terminal.
 #[derive(Clone, Default)]
 struct Output(Rc<RefCell<Vec<u8>>>);
 

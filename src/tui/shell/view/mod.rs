@@ -24,7 +24,7 @@ use palette::PaletteLines;
 /// Draws the screen. Returns where the terminal's cursor belongs: on the selected row, or in a
 /// prompt.
 pub fn view(model: &Model, buf: &mut Buffer) -> Option<Position> {
-    let mut canvas = Canvas { buf, theme: model.common.theme };
+    let mut canvas = Canvas { buf, theme: model.common.theme, is_covered: false };
     let cursor = draw(model, &mut canvas);
     canvas.finish();
     cursor
@@ -47,7 +47,12 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         mark_found(model, canvas, layout.body);
         return footer::draw(model, canvas, &layout);
     }
+    canvas.is_covered = matches!(
+        model.overlays.last(),
+        Some(Overlay::Palette { .. } | Overlay::Sort { .. } | Overlay::Columns { .. })
+    );
     let cursor = model.active().view(&model.common, canvas, &layout);
+    canvas.is_covered = false;
     mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
         Some(Overlay::Palette { input, chosen, search, .. }) => {

@@ -72,12 +72,15 @@ fn problem_symbol(problem: &ProblemFact, glyphs: &Glyphs) -> &'static str {
     problem.state().map_or("!", |state| theme::state_mark(state, glyphs).symbol)
 }
 
+/// Spans of a tab: the name, the badge, and the end.
+const SPANS_OF_TAB: usize = 3;
+
 /// The screen whose tab is at a column of the line of tabs.
 pub(crate) fn tab_at(model: &Model, layout: &Layout, x: u16) -> Option<ScreenId> {
     let mut end = 0;
     let tabs = tabs(model, layout);
-    ScreenId::ALL.into_iter().zip(&tabs).find_map(|(screen, tab)| {
-        end += text::width(&tab.text);
+    ScreenId::ALL.into_iter().zip(tabs.chunks(SPANS_OF_TAB)).find_map(|(screen, tab)| {
+        end += tab.iter().map(|span| text::width(&span.text)).sum::<usize>();
         (usize::from(x) < end).then_some(screen)
     })
 }

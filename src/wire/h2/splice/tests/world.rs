@@ -304,6 +304,9 @@ struct Caller {
     log: Shared,
     /// Streams that pass: their bytes are not counted.
     passing: Vec<u32>,
+    /// Streams that are armed once their first request is complete. Their bytes pass if they end
+    /// before.
+    undecided: Vec<u32>,
 }
 
 impl Caller {
@@ -318,16 +321,23 @@ impl Caller {
                         self.passing.push(stream);
                         self.splicer.watch(stream);
                     }
-                    Stance::WatchThenArm => self.splicer.watch(stream),
+                    Stance::WatchThenArm => {
+                        self.undecided.push(stream);
+                        self.splicer.watch(stream);
+                    }
                 }
             }
             SpliceEvent::FirstRequest { message } if self.passing.contains(&message.stream) => {
                 self.splicer.pass(message.stream);
             }
-            SpliceEvent::FirstRequest { message } => self.splicer.arm(message.stream),
+            SpliceEvent::FirstRequest { message } => {
+                self.undecided.retain(|stream| *stream != message.stream);
+                self.splicer.arm(message.stream);
+            }
             SpliceEvent::Message { message } => {
                 // A first message that is too long to wait for arms its stream.
                 self.passing.retain(|stream| *stream != message.stream);
+                self.undecided.retain(|stream| *stream != message.stream);
                 let fate = self.fates[self.rng.below(self.fates.len() as u64) as usize];
                 let lane = self.lanes.entry((message.stream, message.dir)).or_default();
                 lane.push_back((message.clone(), fate));
@@ -388,7 +398,8 @@ async fn splice(
     log: Shared,
 ) -> (Both, Both) {
     let splicer = Splicer::new(None, 1 << 20);
-    let mut caller = Caller { splicer, rng, stances, fates, lanes: Lanes::new(), log, passing: Vec::new() };
+    let (lanes, passing, undecided) = (Lanes::new(), Vec::new(), Vec::new());
+    let mut caller = Caller { splicer, rng, stances, fates, lanes, log, passing, undecided };
     let (mut from_client, mut to_client) = tokio::io::split(client);
     let (mut from_server, mut to_server) = tokio::io::split(server);
     let (mut all_in, mut all_out) = (Both::default(), Both::default());
@@ -442,7 +453,7 @@ async fn splice(
     }
     assert_eq!(caller.splicer.buffered(), 0, "nothing is left");
     let mut log = caller.log.lock().expect("a log");
-    for stream in &caller.passing {
+    for stream in caller.passing.iter().chain(&caller.undecided) {
         for dir in Dir::ALL {
             if let Some(written) = log.written.get(&(*stream, dir)).cloned() {
                 log.sent.insert((*stream, dir), written);
