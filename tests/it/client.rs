@@ -378,7 +378,9 @@ fn client_leaves_responses_unanswered_on_request() {
         }
         // Two requests and their responses.
         wait_for("both pushes to be seen", || {
-            (watch.child.log().matches("push  version").count() >= 2).then_some(())
+            let log = watch.child.log();
+            (log.lines().filter(|line| line.contains("← ") && line.contains(" push ")).count() >= 2)
+                .then_some(())
         });
         let recording = watch.stop();
         let answered = |event: &Event| event.event == "request" && !event.nonce.is_empty();

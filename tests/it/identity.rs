@@ -306,13 +306,13 @@ fn rereads_tokens_and_never_records_them() {
     plane.wait_for(mark, "a new stream", |event| event.is_request(CLUSTER));
     child.interrupt();
     let seen = tap.stop();
-    let raw = seen.text("export", &["--to", "raw", "--keep-secrets"]);
+    let raw = seen.text("export", &["--to", "raw"]);
     for token in ["Bearer first-0123456789", "Bearer second-9876543210"] {
         let arrived = format!("\"authorization\":\"[redacted {} B]\"", token.len());
         assert!(raw.contains(&arrived), "{arrived}: {raw}");
     }
     let own = Recording { file: recording };
-    let raw = own.text("export", &["--to", "raw", "--keep-secrets"]);
+    let raw = own.text("export", &["--to", "raw"]);
     assert!(raw.contains("authorization") && raw.contains("[redacted]"), "{raw}");
     let kept = [
         String::from_utf8_lossy(&fs::read(&own.file).expect("the recording")).into_owned(),

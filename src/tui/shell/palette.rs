@@ -42,8 +42,20 @@ pub(super) fn choose(model: &mut Model, at: usize) {
     }
 }
 
+/// Searches more names before a line is used, so that the lines are those of the input.
+fn finish_search(model: &mut Model, data: &dyn Data) {
+    let mut searched = 0;
+    if let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.last_mut() {
+        while search.is_searching() && searched < MAX_NAMES_AT_ONCE {
+            searched += NameSearch::NAMES_PER_STEP;
+            search.step(input, chosen, data);
+        }
+    }
+}
+
 /// The name of the chosen line.
-pub(super) fn chosen_name(model: &Model) -> Option<String> {
+pub(super) fn chosen_name(model: &mut Model, data: &dyn Data) -> Option<String> {
+    finish_search(model, data);
     match model.overlays.last() {
         Some(Overlay::Palette { chosen, search, .. }) => {
             search.candidates.get(*chosen).map(|line| line.name.clone())
@@ -54,13 +66,7 @@ pub(super) fn chosen_name(model: &Model) -> Option<String> {
 
 /// Runs the line of the palette: a command with an argument, else the chosen line.
 pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
-    let mut searched = 0;
-    if let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.last_mut() {
-        while search.is_searching() && searched < MAX_NAMES_AT_ONCE {
-            searched += NameSearch::NAMES_PER_STEP;
-            search.step(input, chosen, data);
-        }
-    }
+    finish_search(model, data);
     let Some(Overlay::Palette { input, chosen, search, .. }) = model.overlays.pop() else { return vec![] };
     let line = search.candidates.into_iter().nth(chosen);
     let input = input.trim();

@@ -75,7 +75,7 @@ pub(super) fn edit(model: &mut Model, command: Command, data: &dyn Data) -> Vec<
             filter_prompt::complete(model, data);
         }
         Command::Complete => {
-            let name = palette::chosen_name(model);
+            let name = palette::chosen_name(model, data);
             if let (Some(name), Some(input)) = (name, input(model)) {
                 *input = name;
             }

@@ -52,7 +52,11 @@ impl SubscriptionsScreen {
             common.pane = Pane::Second;
             return Outcome::Done;
         }
-        let row = self.row().filter(|row| row.fact.is_some());
+        if self.row().is_some_and(|row| row.fact.is_none()) {
+            // A name that was never sent has no content: its request is the evidence.
+            return self.open_request();
+        }
+        let row = self.row();
         match (self.stream, self.selected.clone(), row) {
             (Some(stream), Some(type_url), Some(row)) => {
                 Outcome::Open(Destination::Resource { stream, type_url, name: row.name.clone() })

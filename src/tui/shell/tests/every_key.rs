@@ -36,8 +36,8 @@ pub(super) fn harness_key(key: &str) -> String {
     }
 }
 
-/// Commands that may leave a screen as it is: movements at an end, panes without another one, and
-/// Esc at the top.
+/// Commands that may leave a screen as it is: movements at an end, panes without another one or of
+/// the largest size, and Esc at the top.
 fn may_change_nothing(command: Command) -> bool {
     use Command::*;
     matches!(
@@ -59,6 +59,8 @@ fn may_change_nothing(command: Command) -> bool {
             | AllStreams
             | Redraw
             | Follow
+            | Grow
+            | Shrink
     ) || crate::tui::input::screen_id::ScreenId::ALL.iter().any(|screen| screen.command() == command)
 }
 

@@ -44,7 +44,6 @@ fn click_selects_a_row_and_a_second_click_opens_it() {
         ("3g", "LDS"),
         ("3gL", "LDS"),
         (":edge-gw-1<enter>4", "search"),
-        ("6", "CDS"),
         ("7", "ledger"),
         ("8", "EDS cart"),
         ("9", "route-unknown"),
