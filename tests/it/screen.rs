@@ -307,10 +307,10 @@ fn new_problem_is_announced() {
 
 #[test]
 fn signals_restore_terminal() {
-    for signal in ["TERM", "HUP", "INT"] {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 0)] {
         let mut terminal = Terminal::demo();
         terminal.signal(signal);
-        assert_eq!(terminal.end(), 0, "{signal}");
+        assert_eq!(terminal.end(), code, "{signal}");
         terminal.assert_restored();
         terminal.until("session kept: ");
     }
@@ -518,7 +518,7 @@ fn watch_opens_screens_and_explains_missing_responses() {
     terminal.until("LIVE");
     terminal.until("subscribed as a client");
     terminal.signal("TERM");
-    assert_eq!(terminal.end(), 0);
+    assert_eq!(terminal.end(), 143);
 }
 
 #[test]
@@ -548,7 +548,7 @@ fn keys_control_subscriptions_and_acks() {
     terminal.press("y");
     terminal.until("NACK #");
     terminal.signal("TERM");
-    assert_eq!(terminal.end(), 0);
+    assert_eq!(terminal.end(), 143);
 }
 
 #[test]
@@ -564,7 +564,7 @@ fn read_only_disables_client_keys() {
     terminal.until("this sends nothing");
     terminal.until("without --read-only");
     terminal.signal("TERM");
-    assert_eq!(terminal.end(), 0);
+    assert_eq!(terminal.end(), 143);
 }
 
 #[test]

@@ -294,8 +294,8 @@ stream 1 ads
     watch.args(["watch", &socket, "cds", "--no-tui", "--no-record", "--no-expand"]);
     let watch = Child::start(&mut watch, &folder.path().join("watch.log"));
     for (offered, then) in [
-        ("Enter sends CDS version 1 nonce a, 1 resource", "push  version 1"),
-        ("Enter sends CDS version 2 nonce b, 2 resources", "push  version 2"),
+        ("Enter sends CDS version 1 nonce a, 1 resource", "push           1"),
+        ("Enter sends CDS version 2 nonce b, 2 resources", "push           2"),
         ("Enter sends the end of the stream, NOT_FOUND", "NOT_FOUND no more"),
     ] {
         wait_for(offered, || serve.child.log().contains(offered).then_some(()));
