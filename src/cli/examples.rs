@@ -131,7 +131,7 @@ const EXAMPLES: [(&str, &[Example]); 25] = [
             ("xdscope export session.xdsrec --to script --output session.xds", "a session as text"),
             ("xdscope export session.xdsrec --to mermaid --node edge-gw-1", "the graph of a client"),
             (
-                "xdscope export session.xdsrec --to dir --node edge-gw-1 --output resources",
+                "xdscope export session.xdsrec --to dir --node edge-gw-1 --output exported",
                 "a file for each resource",
             ),
         ],

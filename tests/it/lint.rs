@@ -226,7 +226,8 @@ fn lint_of_envoy_by_files() {
     command.arg("watch").arg(&folder).args(["--no-tui", "--record"]).arg(&file);
     let child = Child::start(&mut command, &world.folder().join("watch.log"));
     let read = |versions: &[&str]| {
-        let all = || versions.iter().all(|version| child.log().contains(&format!("version {version}")));
+        let is_push = |line: &str, version| line.contains(" push ") && line.contains(&format!(" {version} "));
+        let all = || versions.iter().all(|version| child.log().lines().any(|line| is_push(line, version)));
         wait_for("the files to be read", || all().then_some(()));
     };
     read(&["l1", "e1", "c1"]);

@@ -264,7 +264,7 @@ fn tour_of_the_demo_follows_the_keys() {
         ("8", "from listeners to endpoints"),
         (":payments-v3-1c2a\ra", "ended: how long each lasted"),
         (":reviews\r", "tour, step 10 of 11"),
-        (",", "This was the tour"),
+        (",", "lists all keys, y copies"),
     ] {
         terminal.press(keys);
         terminal.until(text);
@@ -281,7 +281,7 @@ fn mouse_opens_tabs_and_is_given_back() {
     terminal.until("edge-gw-1");
     let is_used = |screen: &vt100::Screen| screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None;
     terminal.wait("the mouse", is_used);
-    terminal.press("\x1b[<0;16;2M\x1b[<0;16;2m");
+    terminal.press("\x1b[<0;16;3M\x1b[<0;16;3m");
     terminal.until("[2 Stream]");
     terminal.press(":set mouse off\r");
     terminal.wait("no mouse", |screen| !is_used(screen));
