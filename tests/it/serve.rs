@@ -89,7 +89,7 @@ fn after_a_chain(
 
 /// Waits for a line about this type and kind.
 fn says(serve: &Tap, of_type: &str, kind: &str) {
-    let is = |line: &str| line.contains(&format!("  {of_type}  ")) && line.contains(&format!(" {kind} "));
+    let is = |line: &str| line.contains(&format!(" {of_type}  ")) && line.contains(&format!(" {kind} "));
     wait_for(&format!("{kind} of {of_type}"), || serve.log().lines().any(is).then_some(()));
 }
 
