@@ -66,7 +66,11 @@ impl Seen {
         assert_eq!(self.code, Some(1), "{all}");
         let is_count = |line: &&str| line.ends_with(" problem") || line.ends_with(" problems");
         let first = self.status.lines().find(|line| !is_count(line)).unwrap_or_default();
-        let shown = self.overview.lines().find(|line| line.starts_with("│▌")).unwrap_or_default();
+        let shown = self
+            .overview
+            .lines()
+            .find(|line| line.starts_with("│▌") || line.starts_with("│ ! "))
+            .unwrap_or_default();
         for word in in_status {
             assert!(first.contains(word), "status lacks {word:?}: {all}");
         }
