@@ -164,7 +164,7 @@ fn script(test: &str, variant: Variant) {
     let recorded = responses(&first);
     let serve = Tap::serve(world.folder(), &first.file, &["--mode", "script", "--speed", "max"]);
     let envoy = world.envoy("edge", variant, serve.address());
-    let sent = || serve.log().lines().filter(|line| line.contains("  ←  ")).count();
+    let sent = || serve.log().lines().filter(|line| line.contains(" ← ")).count();
     wait_for("all responses", || (sent() == recorded.len()).then_some(()));
     says(&serve, "CDS", "NACK");
     drop(envoy);
