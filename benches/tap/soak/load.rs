@@ -45,7 +45,7 @@ const LARGE_PUSHES: usize = 3;
 /// The header that says what a stream is for.
 const ROLE: &str = "x-soak";
 
-/// What the ends did.
+/// Counts of both ends of the load.
 #[derive(Default)]
 pub struct Counts {
     /// Messages that arrived, in both directions.
