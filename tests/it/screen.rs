@@ -370,7 +370,7 @@ fn random_keys_and_sizes_match_full_repaint() {
         // Closes all overlays, then resizes there and back immediately.
         let is_whole = |screen: &vt100::Screen| {
             let rows: Vec<String> = screen.rows(0, 100).collect();
-            rows[0].contains("REPLAY") && rows[1].contains("[3 Timeline]") && rows[29].contains(": command")
+            rows[0].contains("REPLAY") && rows[2].contains("[3 Timeline]") && rows[29].contains(": command")
         };
         terminal.resize(100, 30);
         terminal.escape_to("3", is_whole);

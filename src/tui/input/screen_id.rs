@@ -126,7 +126,9 @@ impl ScreenId {
         let words = || words.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 2);
         let matches = |screen: ScreenId| {
             let text = screen.search_words().to_lowercase();
-            words().filter(|word| text.contains(word)).count()
+            let begins =
+                |word: &str| text.split(|c: char| !c.is_alphanumeric()).any(|of| of.starts_with(word));
+            words().filter(|word| begins(word)).count()
         };
         let found = ScreenId::ALL.into_iter().map(|screen| (matches(screen), screen));
         let found = found.filter(|(n, _)| *n > 0 && n * 2 > words().count());

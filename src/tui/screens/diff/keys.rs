@@ -33,6 +33,11 @@ pub(super) fn update(
         Command::Order => {
             screen.is_strict_order = !screen.is_strict_order;
             screen.scroll_to_top();
+            common.say(if screen.is_strict_order {
+                "the order of items counts as a change"
+            } else {
+                "the order of keyed items does not count"
+            });
         }
         Command::AllLines => {
             screen.shows_all_lines = !screen.shows_all_lines;
