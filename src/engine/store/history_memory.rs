@@ -9,8 +9,8 @@ use crate::wire::event::StreamId;
 use super::history::History;
 use super::line::{Names, Remark, Which};
 
-/// Rows that are kept, whatever their memory.
-const MIN_ROWS: usize = 4096;
+/// Rows that are kept, whatever their memory. Each row keeps up to 34 MB of contents.
+const MIN_ROWS: usize = 1;
 
 impl History {
     /// Drops the oldest rows until the history takes at most `budget` bytes. Returns whether any

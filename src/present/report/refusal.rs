@@ -17,8 +17,11 @@ pub const REFUSED_STATES: [(&str, &str); 6] = [
         "in a refused push, not named, 41 in force",
         "the NACK names others; the client used nothing of the push",
     ),
-    ("in a refused push, not named, in use", "the NACK names others; the client uses this resource"),
-    ("in a refused push, not named, may be in use", "the NACK names others; clients differ in what they use"),
+    ("in a refused push, not named, accepted", "the NACK names others; the client takes this resource"),
+    (
+        "in a refused push, not named, may be accepted",
+        "the NACK names others; clients differ in what they take",
+    ),
     (
         "removed by a refused push, 41 in force",
         "the refused push removes the resource, and the client keeps it",
@@ -39,7 +42,7 @@ pub struct RefusedState {
     /// `NACK`, `removal refused` or `in a refused push, not named`; `NACK (guess)` if the refused
     /// push is a guess.
     pub what: &'static str,
-    /// `41 in force`, `none in force`, `in use`.
+    /// `41 in force`, `none in force`, `accepted`.
     pub in_force: String,
     /// How the text looks.
     pub role: Role,
@@ -63,12 +66,12 @@ impl RefusedState {
         };
         let refused = Some(&*refusal.version).filter(|_| !refusal.is_removal);
         let in_force = match (in_force.map(version), refusal.is_named, refusal.rest) {
-            (_, false, RestUse::Used) => "in use".to_owned(),
+            (_, false, RestUse::Used) => "accepted".to_owned(),
             (Some(good), false, RestUse::Unknown) => match refused {
                 Some(refused) if !refused.is_empty() => format!("{good} or {refused} in force"),
                 _ => format!("{good} may be in force"),
             },
-            (None, false, RestUse::Unknown) => "may be in use".to_owned(),
+            (None, false, RestUse::Unknown) => "may be accepted".to_owned(),
             (Some(good), _, _) => format!("{good} in force"),
             (None, _, _) => "none in force".to_owned(),
         };

@@ -60,7 +60,10 @@ fn shows_what_is_in_force_and_all_broken_constraints() {
     let pay = shown("cds/pay", 160, 40);
     assert!(pay.contains("in a refused push, not named, 1 in force"), "{pay}");
     let admin = shown("lds/admin", 160, 40);
-    assert!(admin.contains("in a refused push, not named, in use") && admin.contains("in force"), "{admin}");
+    assert!(
+        admin.contains("in a refused push, not named, accepted") && admin.contains("in force"),
+        "{admin}"
+    );
     assert!(admin.contains("9 resources, 3 refused"), "{admin}");
     assert_snapshot!("refused", shown("cds/bad", 100, 30));
 }
@@ -440,12 +443,14 @@ fn marks_unanswered_warming_and_kept_resources() {
     let resent = ScriptedStore::of(include_str!("../../../../tests/fixtures/lint/delta-irv-resent.good.xds"));
     let warming = ScriptedStore::of(include_str!("../../../../examples/warming.xds"));
     let refused = ScriptedStore::of(include_str!("../../../../tests/fixtures/tui/refused.xds"));
+    let gateway = ScriptedStore::gateway();
     let cases = [
         (&vhds, "", "rc/y", "1", "» sent"),
         (&resent, "]", " a ", "2", "» sent"),
         (&warming, "", "reviews", "", "⋯ warming"),
         (&refused, "", " cart ", "1", "! keeps 1"),
         (&refused, "", " pay ", "2", "! keeps 1"),
+        (&gateway, "", "ledger-v2", "42", "⋯ warming"),
     ];
     for (source, keys, name, version, state) in cases {
         let shown = screen(&source.data(), &format!("{keys}4"), 120, 40);

@@ -49,7 +49,8 @@ pub(super) fn summary(screen: &ResourcesScreen, common: &Common) -> String {
 fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
     match (report::RefusedState::of(fact), fact.is_used_from_refused_push()) {
         (Some(_), _) if fact.refused => return span(format!("{} NACK", glyphs.bad), Role::Bad),
-        (Some(_), true) => return span(format!("{} in use", glyphs.ok), Role::Ok),
+        (Some(_), true) if is_warming => return span(format!("{} warming", glyphs.wait), Role::Warn),
+        (Some(_), true) => return span(format!("{} accepted", glyphs.ok), Role::Ok),
         (Some(state), false) if fact.in_force.is_some() => {
             let good = fact.in_force.as_ref().map_or("", |known| &known.version);
             let is_known = fact.refusal.as_ref().is_some_and(|refusal| refusal.rest == RestUse::NotUsed);

@@ -80,6 +80,13 @@ impl Traffic {
         values.map(|value| SparkValue { value, role: measure.role() }).collect()
     }
 
+    /// The columns that the cells fill, of an area with labels that is `width` columns wide.
+    fn drawn_width(&self, width: u16) -> u16 {
+        let (cells, width) = (self.cells.len().max(1), chart_width(width));
+        let drawn = (usize::from(width) / cells).max(1) * cells;
+        u16::try_from(drawn).unwrap_or(width)
+    }
+
     fn sum(&self) -> Tally {
         let mut sum = Tally::default();
         self.cells.iter().flatten().for_each(|tally| sum.merge(tally));
@@ -190,7 +197,7 @@ fn line(canvas: &mut Canvas, area: Rect, traffic: &Traffic, measure: Measure) {
     } else {
         chart::sparkline(canvas, chart, &traffic.values(measure));
     }
-    let x = chart.right() + 2;
+    let x = chart.x + traffic.drawn_width(area.width) + 2;
     let scale = Rect { x, width: area.right().saturating_sub(x), ..last };
     canvas.text(scale, &traffic.scale(measure), Role::Muted);
 }
@@ -210,7 +217,7 @@ fn axis(canvas: &mut Canvas, area: Rect, traffic: &Traffic) {
     if area.is_empty() {
         return;
     }
-    let width = (usize::from(chart_width(area.width)) / traffic.cells.len()).max(1) * traffic.cells.len();
+    let width = usize::from(traffic.drawn_width(area.width));
     let (from, to) = (format!("-{}", age(traffic.span)), "now");
     let dashes = width.saturating_sub(text::width(&from) + to.len() + 2);
     let rule = canvas.glyphs().rule.repeat(dashes);
