@@ -72,7 +72,8 @@ fn shell(folder: &Path, command: &str) -> Command {
     let path = std::env::var("PATH").unwrap_or_default();
     let mut shell = Command::new("sh");
     shell
-        .args(["-c", &format!("exec {command}")])
+        // A test run in the background passes an ignored SIGINT on.
+        .args(["-c", &format!("exec env --default-signal=INT {command}")])
         .current_dir(folder)
         .env("PATH", format!("{}:{path}", bin.parent().expect("a folder").display()))
         .env("XDG_STATE_HOME", folder)

@@ -110,7 +110,7 @@ fn run_envoy_lifecycle(test: &str, variant: Variant) {
     let mark = plane.mark();
     plane.close_streams(14, "scripted");
     plane.wait_for(mark, "a new stream's CDS request", |e| e.is_request(CLUSTER));
-    assert!(tap.log().contains("TLSv1.2 with the client, TLSv1.3 with the server"), "{}", tap.log());
+    assert!(tap.says("TLSv1.2 with the client, TLSv1.3 with the server"), "{}", tap.log());
     let recording = tap.stop();
 
     let messages = recording.messages();

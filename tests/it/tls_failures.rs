@@ -13,7 +13,7 @@ use crate::support::{
     bootstrap::Variant,
     certs::{Ca, ServerTls},
     control_plane::{ControlPlane, Flags},
-    tap::{Recording, Tap},
+    tap::{Recording, Tap, has_words},
     wait::wait_for,
     world::World,
 };
@@ -117,10 +117,10 @@ impl Case {
 
 /// Asserts that the tap reports `words` in its output and in its recording.
 fn assert_reported(tap: Tap, words: &str) -> Recording {
-    wait_for(&format!("`{words}` among the tap's lines"), || tap.log().contains(words).then_some(()));
+    wait_for(&format!("`{words}` among the tap's lines"), || tap.says(words).then_some(()));
     let recording = tap.stop();
     let log = recording.text("log", &[]);
-    assert!(log.contains(words), "{log}");
+    assert!(has_words(&log, words), "{log}");
     recording
 }
 

@@ -62,6 +62,12 @@ pub struct Tap {
     pub recording: PathBuf,
 }
 
+/// Whether a text has these words in this order, on one line or on several.
+pub fn has_words(text: &str, words: &str) -> bool {
+    let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    joined(text).contains(&joined(words))
+}
+
 impl Tap {
     /// Starts a tap in front of `upstream`, recording into `folder`.
     pub fn start(folder: &Path, upstream: SocketAddr, args: &[&str]) -> Self {
@@ -96,6 +102,11 @@ impl Tap {
     /// Returns the output so far: a line for each event.
     pub fn log(&self) -> String {
         self.child.log()
+    }
+
+    /// Whether the output has these words, on one line or on several.
+    pub fn says(&self, words: &str) -> bool {
+        has_words(&self.log(), words)
     }
 
     /// Returns the highest memory of the process so far, in bytes.
