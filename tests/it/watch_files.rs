@@ -63,9 +63,13 @@ fn rules(recording: &Recording) -> Vec<String> {
     findings.iter().filter_map(|finding| finding["rule"].as_str()).map(str::to_owned).collect()
 }
 
-/// The columns KIND and VER of a row about a push.
+/// The columns KIND and VER of a row.
+fn row(kind: &str, version: &str) -> String {
+    format!("{kind:<15}{version}")
+}
+
 fn push(version: &str) -> String {
-    format!("push{}{version}", " ".repeat(11))
+    row("push", version)
 }
 
 #[test]
@@ -108,7 +112,7 @@ fn rejects_unreadable_files() {
     watch.wait_for("rejected: not a DiscoveryResponse: JSON: ");
     watch.wait_for("what was in force stays so");
     fs::write(&path, &whole).expect("a file");
-    watch.wait_for(&push("2"));
+    watch.wait_for(&row("resend", "2"));
     fs::remove_file(&path).expect("a file to remove");
     watch.wait_for("is gone; what was in force stays so");
     let recording = watch.stop();
