@@ -47,7 +47,7 @@ const EXAMPLES: [(&str, &[Example]); 25] = [
         "wait",
         &[
             ("xdscope wait cp.mesh:15010 synced --plaintext --timeout 10s", "for CI"),
-            ("xdscope wait session.xdsrec 'type:cds name:reviews version:41'", "a version of a resource"),
+            ("xdscope wait session.xdsrec 'type:cds name:cart version:42'", "a version of a resource"),
         ],
     ),
     (

@@ -106,12 +106,19 @@ impl Condition {
 
 pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let condition = Condition::read(&args.condition, io)?;
+    let text = args.condition.as_str();
     if offline::is_server(&args.source.source) {
-        return on_server(args, &condition, global, io);
+        on_server(args, &condition, global, io)?;
+    } else {
+        let goal = Goal { condition: &condition, text, nodes: args.nodes, timeout: args.timeout };
+        if !goal.on_recording(&args.source, global, io)? {
+            return Err(never(args, None));
+        }
     }
-    let (condition, text) = (&condition, args.condition.as_str());
-    let goal = Goal { condition, text, nodes: args.nodes, timeout: args.timeout };
-    if goal.on_recording(&args.source, global, io)? { Ok(Exit::Yes) } else { Err(never(args, None)) }
+    if !global.quiet {
+        io.say(&format!("condition met: {text}"));
+    }
+    Ok(Exit::Yes)
 }
 
 /// A condition with its limits.
@@ -181,7 +188,7 @@ fn on_server(
     condition: &Condition,
     global: &Global,
     io: &mut Io<'_>,
-) -> Result<Exit, CliError> {
+) -> Result<(), CliError> {
     if args.nodes.is_some() {
         return Err(one_node());
     }
@@ -203,7 +210,7 @@ fn on_server(
             return Err(super::client::refused(&refused));
         }
         if condition.is_met_by(&running) {
-            return Ok(Exit::Yes);
+            return Ok(());
         }
         if waiting.is_over() {
             // Without a stream this is an error of the connection, with another exit code.

@@ -85,7 +85,8 @@ fn shell(folder: &Path, command: &str) -> Command {
 fn is_live(command: &str) -> bool {
     let runs =
         ["demo", "tap", "serve", "watch"].iter().any(|verb| command.starts_with(&format!("xdscope {verb}")));
-    let ends = ["--rewrite-bootstrap", "--list", "--until"].iter().any(|flag| command.contains(flag));
+    let ends = ["--rewrite-bootstrap", "--list", "--until"];
+    let ends = command.split(' ').any(|word| ends.contains(&word));
     let follows = [" --watch", " -f "].iter().any(|flag| command.contains(flag));
     follows || (runs && !ends)
 }
