@@ -29,6 +29,7 @@ mod export_graph;
 mod export_md;
 mod export_resources;
 mod faults;
+mod folders;
 mod frame_writer;
 mod get;
 mod graphs;

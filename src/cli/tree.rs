@@ -17,6 +17,7 @@ use crate::wire::event::{ApiVersion, Kind, Seq, TypeUrl};
 use crate::wire::text::{display_safe, shown_name, type_label};
 
 use super::error::CliError;
+use super::folders::{Item, folders};
 use super::get::Get;
 use super::io::Style;
 use super::words::resource_state;
@@ -51,9 +52,7 @@ pub(super) fn write(get: &Get<'_>, style: Style, out: &mut dyn Write) -> Result<
         for of_type in stream.chunk_by(|a, b| a.type_url == b.type_url) {
             let Some(first) = of_type.first() else { continue };
             writeln!(out, "{}  {}", type_label(first.type_url.as_str()), of_type.len())?;
-            for (i, fact) in of_type.iter().enumerate() {
-                tree.resource(fact, i + 1 == of_type.len(), out)?;
-            }
+            tree.items(&folders(of_type), "", out)?;
         }
     }
     Ok(printed)
@@ -70,13 +69,36 @@ struct Tree<'a> {
 }
 
 impl Tree<'_> {
+    /// Writes folders and resources. `lead` is the beginning of each line.
+    fn items(&self, items: &[Item<'_>], lead: &str, out: &mut dyn Write) -> Result<(), CliError> {
+        for (i, item) in items.iter().enumerate() {
+            let is_last = i + 1 == items.len();
+            match item {
+                Item::Folder(name, below) => {
+                    let fork = if is_last { self.branches.last } else { self.branches.fork };
+                    writeln!(out, "{lead}{fork}{}", display_safe(name))?;
+                    let lead = format!("{lead}{}", if is_last { "   " } else { self.branches.through });
+                    self.items(below, &lead, out)?;
+                }
+                Item::Resource(name, fact) => self.resource((name, fact), is_last, lead, out)?,
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a resource, and below it the resources that it refers to.
-    fn resource(&self, fact: &ResourceFact, last: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    fn resource(
+        &self,
+        (name, fact): (&str, &ResourceFact),
+        last: bool,
+        lead: &str,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let Tree { get, branches, .. } = *self;
         let version = fact.version.as_deref().unwrap_or("-");
         let state = self.with_consequences(fact);
-        let line = format!("{}  {version}  {state}", shown_name(&fact.name));
-        writeln!(out, "{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
+        let line = format!("{}  {version}  {state}", shown_name(name));
+        writeln!(out, "{lead}{}{}", if last { branches.last } else { branches.fork }, display_safe(&line))?;
         // Refused and unanswered content are overlays on the content in use.
         let content = self.node(fact).map_or_else(|| fact.content_in_use(), |node| node.content);
         let used = ResourceFact { content, ..fact.clone() };
@@ -89,7 +111,7 @@ impl Tree<'_> {
         let links = links.iter().flatten().map(|link| self.link_line(fact, link));
         let lines: Vec<String> = entries.chain(links).collect();
         let update = self.update(fact);
-        let lead = if last { "   " } else { branches.through };
+        let lead = format!("{lead}{}", if last { "   " } else { branches.through });
         let is_last = |at: usize| at + 1 == update.len() + lines.len();
         for (at, line) in update.iter().chain(&lines).enumerate() {
             let fork = if is_last(at) { branches.last } else { branches.fork };

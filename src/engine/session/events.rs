@@ -78,11 +78,16 @@ pub enum EventKind {
     /// The node differs from the one before on the stream. The names are the fields that differ
     /// (docs/protocol.md#e-06).
     NodeChanged,
+    /// A glob has new members. The names are the glob and the members (docs/protocol.md#k-19).
+    MembersAdded,
+    /// Members of a glob were removed. The names are the glob and the members
+    /// (docs/protocol.md#k-19).
+    MembersRemoved,
 }
 
 impl EventKind {
     /// The words of all kinds.
-    pub const WORDS: [&'static str; 15] = [
+    pub const WORDS: [&'static str; 17] = [
         "wildcard_entered",
         "wildcard_dropped",
         "phantom_unsubscription",
@@ -98,6 +103,8 @@ impl EventKind {
         "type_order",
         "failover",
         "node_changed",
+        "members_added",
+        "members_removed",
     ];
 
     /// The word in the JSON contract.
@@ -118,6 +125,8 @@ impl EventKind {
             order,
             failover,
             node,
+            members_added,
+            members_removed,
         ] = EventKind::WORDS;
         match self {
             EventKind::WildcardEntered(_) => entered,
@@ -135,12 +144,21 @@ impl EventKind {
             EventKind::TypeOrder => order,
             EventKind::Failover => failover,
             EventKind::NodeChanged => node,
+            EventKind::MembersAdded => members_added,
+            EventKind::MembersRemoved => members_removed,
         }
     }
 
-    /// Whether each pair of names is an event of its own.
-    fn is_pair(self) -> bool {
-        matches!(self, EventKind::AliasResolved | EventKind::ControlPlaneChanged | EventKind::Failover)
+    /// Whether names that are added together are an event of their own.
+    fn is_own(self) -> bool {
+        matches!(
+            self,
+            EventKind::AliasResolved
+                | EventKind::ControlPlaneChanged
+                | EventKind::Failover
+                | EventKind::MembersAdded
+                | EventKind::MembersRemoved
+        )
     }
 
     fn put(self, put: &mut Put) {
@@ -172,6 +190,8 @@ impl EventKind {
                 ttl(put, to);
             }
             EventKind::PendingReclassification => put.number(14),
+            EventKind::MembersAdded => put.number(15),
+            EventKind::MembersRemoved => put.number(16),
         }
     }
 
@@ -193,6 +213,8 @@ impl EventKind {
             12 => EventKind::NodeChanged,
             13 => EventKind::TtlSet { to: ttl(take)? },
             14 => EventKind::PendingReclassification,
+            15 => EventKind::MembersAdded,
+            16 => EventKind::MembersRemoved,
             _ => return None,
         })
     }
@@ -248,9 +270,9 @@ impl EventList {
         self.add_all(kind, &[name]);
     }
 
-    /// Adds names to the event of the kind, or one event with a pair of names.
+    /// Adds names to the event of the kind, or one event with these names.
     pub(crate) fn add_all(&mut self, kind: EventKind, names: &[Sym]) {
-        let known = self.0.iter().position(|entry| entry.kind == kind && !kind.is_pair());
+        let known = self.0.iter().position(|entry| entry.kind == kind && !kind.is_own());
         let at = known.unwrap_or(self.0.len());
         if at == self.0.len() && at < MAX_EVENTS {
             self.0.push(EventEntry { kind, names: Vec::new(), count: 0 });

@@ -1,10 +1,15 @@
+//! Glob collections, and their members.
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::Sym;
 
+use super::events::EventKind;
+use super::resource_set::Change;
 use super::xdstp::{is_glob, respelled};
+use super::{Context, Track};
 
 /// The subscribed glob collections of a track, found by the paths above a name.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +67,33 @@ impl Globs {
         let above = path.rmatch_indices('/').map(|(at, _)| path.split_at(at + 1));
         let globs = above.filter(|(_, rest)| is_member(rest)).map(|(dir, _)| format!("{dir}*{parameters}"));
         globs.filter_map(|url| self.by_url.get(url.as_str()).copied()).collect()
+    }
+}
+
+impl Track {
+    /// Records which members of subscribed globs a response adds and removes
+    /// (docs/protocol.md#k-19).
+    pub(in crate::engine::session) fn note_members(&self, ctx: &mut Context<'_>, change: &Change) {
+        if self.subscription.globs.is_empty() {
+            return;
+        }
+        for (kind, names) in
+            [(EventKind::MembersAdded, &change.added), (EventKind::MembersRemoved, &change.removed)]
+        {
+            // The glob and its members; globs in the order of their first members.
+            let mut events: Vec<Vec<Sym>> = Vec::new();
+            let mut places: HashMap<Sym, usize> = HashMap::new();
+            for name in names {
+                for glob in self.subscription.globs.of(ctx.catalog, *name) {
+                    let at = *places.entry(glob).or_insert(events.len());
+                    if at == events.len() {
+                        events.push(vec![glob]);
+                    }
+                    events.get_mut(at).into_iter().for_each(|event| event.push(*name));
+                }
+            }
+            events.iter().for_each(|names| ctx.events.add_all(kind, names));
+        }
     }
 }
 

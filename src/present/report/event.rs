@@ -36,6 +36,8 @@ pub fn event(event: &MessageEvent) -> String {
         EventKind::ControlPlaneChanged => format!("control plane changed from {first} to {second}"),
         EventKind::NodeChanged => format!("node changed: {}", list()),
         EventKind::Failover => format!("failover from {first} to {second}"),
+        EventKind::MembersAdded => members(event, "new in"),
+        EventKind::MembersRemoved => members(event, "gone from"),
         EventKind::TypeOrder => {
             let labels: Vec<String> = event.names.iter().map(|url| type_label(url)).collect();
             format!("sent in the order {}", labels.join(", "))
@@ -71,6 +73,14 @@ fn listed(event: &MessageEvent) -> String {
         0 => kept,
         more => format!("{kept} and {} more", count(more)),
     }
+}
+
+/// Members of a glob that came or went: `new in xdstp://a/T/m/*: b, c`.
+fn members(event: &MessageEvent, what: &str) -> String {
+    let Some((glob, members)) = event.names.split_first() else { return what.to_owned() };
+    let count = event.count.saturating_sub(1);
+    let members = MessageEvent { kind: event.kind, names: members.to_vec(), count };
+    format!("{what} {}: {}", shown_name(glob), listed(&members))
 }
 
 fn was(count: u64) -> &'static str {

@@ -78,6 +78,7 @@ impl Track {
             self.apply_resources(ctx, push, incoming, scope);
         let kind = response_kind(push, scope, &change, &hollow);
         self.delivered(ctx, push.resources, &change);
+        self.note_members(ctx, &change);
         self.classify(ctx.catalog, push);
         self.subscription.wildcard_owed = None;
         self.count_carried(kept, scope, change.removed.len());
