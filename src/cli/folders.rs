@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use crate::engine::store::ResourceFact;
 
 /// A line of a tree.
-#[derive(Debug, PartialEq)]
 pub(super) enum Item<'a> {
     /// A common beginning of several names, up to a `/`.
     Folder(String, Vec<Item<'a>>),
@@ -75,7 +74,6 @@ fn item<'a>(folder: &str, group: &[Named<'a>], depth: usize) -> Item<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::cli::tests::run;
 
     fn tree(names: &str) -> String {
