@@ -280,7 +280,7 @@ fn unknown_flag(text: &str, flag: &str, verb: &clap::Command, all: &clap::Comman
         words.push_str(&format!("; verbs that have it: {}", verbs.join(", ")));
     }
     for tip in text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: ")) {
-        words.push_str(&format!("\n  {tip}"));
+        words.push_str(&format!("\n  tip: {tip}"));
     }
     CliError::usage(words)
 }

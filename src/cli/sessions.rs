@@ -142,7 +142,7 @@ fn list(args: &SessionsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, C
     // The newest first: a session that was written to last may have begun before others.
     sessions.sort_by_cached_key(|session| {
         let begun = SessionRow::of(session).begun();
-        std::cmp::Reverse((begun, session.name.clone()))
+        std::cmp::Reverse((begun, session.modified, session.name.clone()))
     });
     let most = if args.tail == 0 { sessions.len() } else { args.tail.min(sessions.len()) };
     let shown = sessions.get(..most).unwrap_or_default();

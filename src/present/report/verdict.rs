@@ -126,7 +126,7 @@ fn short_headline(fact: &ProblemFact, clock: &Clock) -> String {
 }
 
 /// Returns an error text without the words of Envoy that say only that a constraint is broken.
-fn shortest_error(text: &str) -> String {
+pub fn shortest_error(text: &str) -> String {
     let text = brief_error(text);
     let text = text.strip_prefix("cluster(s) ").or(text.strip_prefix("listener(s) ")).unwrap_or(&text);
     let text = text.replace("Proto constraint validation failed ", "");

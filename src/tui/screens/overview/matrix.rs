@@ -5,6 +5,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
+use crate::engine::filter::RowKind;
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::screens::shared::traffic;
@@ -40,8 +41,11 @@ pub(super) fn draw(
     let has_focus = common.pane == Pane::Main;
     let below = screen.table.rows.len().saturating_sub(screen.top + rows.len());
     draw_titles(screen, canvas, inner, &plan, (has_focus, below));
-    if rows.is_empty() && common.filter.is_some() && !is_folded {
-        let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
+    if let Some(filter) = common.filter.as_ref().filter(|_| rows.is_empty() && !is_folded) {
+        let text = match filter.filter.check(RowKind::States) {
+            Err(error) => format!("{}; Esc clears the filter", error.reason),
+            Ok(()) => format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64)),
+        };
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
     }
     let mut cursor = None;

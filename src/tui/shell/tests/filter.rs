@@ -154,7 +154,7 @@ fn filters_by_content_on_every_list() {
 fn says_that_a_filter_does_not_fit_the_rows() {
     let source = ScriptedStore::gateway();
     let shown = drawn_text(&typed(&source.data(), "/kind:nack<enter>"));
-    assert!(shown.contains("(`kind` does not apply to states)"), "{shown}");
+    assert!(shown.contains("`kind` does not apply to states; Esc clears the filter"), "{shown}");
     assert!(drawn_text(&typed(&source.data(), "3/kind:nack<enter>")).contains("(Esc clears)"));
 }
 

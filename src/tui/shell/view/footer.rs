@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use ratatui::layout::{Position, Rect};
 
 use crate::present::report::Role;
+use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
 use crate::tui::input::context::Context;
 use crate::tui::input::keymap;
@@ -89,7 +90,7 @@ impl Importance {
 
     /// Whether the key stays on a narrow terminal.
     fn stays(self) -> bool {
-        !matches!(self, Importance::Screen | Importance::Other | Importance::Time)
+        !matches!(self, Importance::Screen | Importance::Client | Importance::Other | Importance::Time)
     }
 }
 
@@ -100,7 +101,9 @@ fn works(model: &Model, command: Command) -> bool {
     let has_rows = model.screens.overview.table.streams > 0 || !common.problems.is_empty();
     match command {
         Command::Reconnect => common.info.client && !has_cursor,
-        command if command.is_client_action() => common.info.client && !has_cursor && has_rows,
+        command if command.is_client_action() => {
+            common.info.client && !has_cursor && common.info.mode != Mode::Disconnected
+        }
         Command::Record => has_rows && !has_cursor && common.info.recording.is_some(),
         Command::NextProblem => common.problem_count() > 0,
         Command::Palette | Command::Help | Command::Quit | Command::Copy => true,
@@ -110,7 +113,7 @@ fn works(model: &Model, command: Command) -> bool {
 }
 
 /// Draws the keys that work here, the most important ones first. Without room, leaves out those of
-/// time and panes, then the last ones of the screen.
+/// time and panes, then the last ones of the screen: help and quit stay.
 fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
     let has_screen = model.overlays.is_empty();
@@ -135,8 +138,7 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {
         let least = items.iter().rposition(|(importance, _, _)| !importance.stays());
-        // Overlays have few keys, and the last one closes them.
-        items.remove(if has_screen { least.unwrap_or(items.len() - 1) } else { items.len() - 4 });
+        items.remove(least.filter(|_| has_screen).unwrap_or(items.len() - 4));
     }
     let line: StyledLine = items
         .into_iter()

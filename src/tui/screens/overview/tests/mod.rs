@@ -354,7 +354,7 @@ fn filter_and_type_narrow_the_list_of_problems() {
 fn filter_hides_no_state_of_a_row_that_matches() {
     let data = story();
     let states = |shown: &str| {
-        let row = shown.lines().find(|line| line.contains(" edge-gw-1 ")).expect("a row").to_owned();
+        let row = shown.lines().find(|line| line.starts_with("▌ edge-gw-1 ")).expect("a row").to_owned();
         ["✗ NACK", "∅ 1/119"].map(|state| row.contains(state))
     };
     let shown = screen(&data, "/type:lds<enter>", 120, 36);
