@@ -270,7 +270,8 @@ fn without_help_tip(text: &str) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// The error of a flag that the verb does not have, with the tips, and the verbs that have the flag.
+/// The error of a flag that the verb does not have, with the tips, and the verbs that have the
+/// flag.
 fn unknown_flag(text: &str, flag: &str, verb: &clap::Command, all: &clap::Command) -> CliError {
     let long = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
     let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));

@@ -137,8 +137,8 @@ pub(super) enum WaitEnd {
     Complete,
 }
 
-/// Whether nothing more comes to a file: a recording was closed or has lost its writer, another file
-/// was not written to for some time.
+/// Whether nothing more comes to a file: a recording was closed or has lost its writer, another
+/// file was not written to for some time.
 fn is_complete(source: &Source, path: &Path) -> bool {
     match source.format {
         SourceFormat::Recording => {

@@ -114,11 +114,13 @@ fn short_headline(fact: &ProblemFact, clock: &Clock) -> String {
             format!("{client} refused {label} {}{times}: {}", refused.version, shortest_error(quote))
         }
         (Problem::Failing(failing), _) => {
-            let times =
-                if failing.count > 1 { format!(", {} times", count(failing.count)) } else { String::new() };
+            let what = match failing.count {
+                1 => "the stream failed".to_owned(),
+                times => format!("streams fail, {} times", count(times)),
+            };
             match end_words(&failing.end) {
                 why if why.is_empty() => headline(fact, clock),
-                why => format!("{client}: streams fail{times}: {why}"),
+                why => format!("{client}: {what}: {why}"),
             }
         }
         _ => headline(fact, clock),

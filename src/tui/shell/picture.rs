@@ -61,7 +61,7 @@ fn send(feed: &dyn Feed, model: &mut Model, message: Msg) -> Vec<Effect> {
         effects.extend(update(model, message, data));
         while search(model, data) {}
         effects.extend(update(model, Msg::Changed, data));
-        // What was found may have to be looked up further: a graph is first built, then read.
+        // A search may begin another one: a graph is first built, then its references are read.
         for _ in 0..MAX_SETTLINGS {
             if !model.is_searching() {
                 break;

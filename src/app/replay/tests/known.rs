@@ -1,8 +1,9 @@
-//! What is known at the time cursor.
+//! Facts at the time cursor.
 
 use super::*;
 
-/// Findings of several streams that become one problem, and a stream that is rejected again and again.
+/// Findings of several streams that become one problem, and a stream that is rejected again and
+/// again.
 fn recurring() -> String {
     let mut text = String::from("node flapping\n");
     for n in 1..=4 {

@@ -154,7 +154,7 @@ impl DiffScreen {
         let against = self.push.as_ref().and_then(|push| push.against);
         let found = match (against, self.base) {
             (Some(n), _) => before.rfind(|(_, old)| old.n <= n),
-            // Content that was only sent again is compared with its version before: nothing differs.
+            // Content that was only sent again is compared with the version before: no change.
             (None, Base::Previous) => before.rfind(|(_, old)| old.content != version.content).or_else(|| {
                 let at = new.checked_sub(1)?;
                 Some((at, self.versions.get(at)?))
@@ -181,7 +181,7 @@ impl DiffScreen {
                 None => Compared::default(),
             });
         }
-        // Of one side, two columns would leave one empty.
+        // Two columns of one side would leave one column empty.
         let has_columns = has_columns && !self.compared.one_sided;
         self.rows = rows(&self.compared, has_columns, shows_all_lines);
         self.mark = None;

@@ -69,8 +69,8 @@ pub(super) fn summary(screen: &NackScreen) -> String {
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
-/// The words of an empty list: how many refusals other streams and types have, and the keys that lead
-/// there.
+/// The words of an empty list: how many refusals other streams and types have, and the keys that
+/// lead there.
 fn nothing_refused(screen: &NackScreen, common: &Common) -> String {
     if common.scope == Scope::default() {
         return "nothing was refused: every answer so far is an ACK".to_owned();

@@ -156,8 +156,8 @@ impl OverviewScreen {
     }
 }
 
-/// Chooses the nearest problem of the list if the chosen one is not in the list. An empty list loses
-/// the focus.
+/// Chooses the nearest problem of the list if the chosen one is not in the list. An empty list
+/// loses the focus.
 fn keep_chosen_in_list(common: &mut Common) {
     let (listed, at) = (common.problems_listed(), common.problem_index());
     if common.pane != Pane::Second || common.is_full_screen || listed.contains(&at) {

@@ -158,8 +158,8 @@ impl NodeTable {
         };
         let matched = self.all_states.iter().filter(|_| is_narrowed).filter(is_match);
         let matched: HashSet<_> = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
-        // A filter chooses rows. The cells of a row show the states of all types, also of those that do
-        // not match: an empty cell would say that the type is not in use.
+        // A filter chooses rows. The cells of a row show the states of all types, also of those
+        // that do not match: an empty cell would say that the type is not in use.
         let (streams, cells) = (self.all_streams.clone(), self.all_states.clone());
         let Rows { types: all_types, mut rows } = Rows::build(streams, cells, &self.marks);
         let nodes = rows.len();

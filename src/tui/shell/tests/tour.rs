@@ -100,7 +100,7 @@ fn tour_counts_only_what_the_user_did() {
     type_keys(&mut model, &source.data(), ":flapping<enter>6");
     let shown = drawn_text(&model);
     assert!(shown.contains("nothing was refused") && !shown.contains("the refusal is open"), "{shown}");
-    // Of messages in scope, only those are counted.
+    // Only messages in scope are counted.
     let mut model = toured(100, 40);
     type_keys(&mut model, &source.data(), "}6d3t");
     let shown = drawn_text(&model);
