@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::engine::filter::ContentLookup;
 use crate::engine::store::{MessageFact, Store};
 use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
@@ -48,6 +49,10 @@ impl BodyRenderer for Decoded {
         };
         let text = text.unwrap_or_else(|| schema::to_yaml(&tree(FieldNames::Original)));
         text.lines().take(limit).map(|line| display_safe(line).into_owned()).collect()
+    }
+
+    fn lookup<'a>(&'a self, store: &'a Store) -> Box<dyn ContentLookup + 'a> {
+        Box::new(bodies::Contents { store, schema: &self.0 })
     }
 
     fn schema(&self) -> &Schema {

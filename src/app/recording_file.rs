@@ -115,7 +115,7 @@ pub(super) fn lock(file: &File) -> io::Result<()> {
 }
 
 /// Returns whether a process writes this recording.
-pub(super) fn is_in_use(path: &Path) -> bool {
+pub fn is_in_use(path: &Path) -> bool {
     let locked = File::open(path).map(|file| file.try_lock_shared());
     matches!(locked, Ok(Err(TryLockError::WouldBlock)))
 }

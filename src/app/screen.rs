@@ -53,7 +53,7 @@ impl RunInfo {
         let server = self.source.split_once(' ').map_or("SERVER", |(_, server)| server);
         let doctor = format!("Try   xdscope doctor {server}");
         [
-            "The control plane is not there",
+            "Cannot reach the control plane",
             "",
             why,
             "",

@@ -28,8 +28,11 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let (store, folded) = source::store_at(&args.source, &args.until, global, io)?;
     let schema = folded.schema;
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
+    let continued: BTreeSet<StreamId> = picked.streams.iter().filter_map(|of| of.reconnect_of).collect();
+    // A client that has reconnected is one client.
+    let newest = picked.streams.iter().filter(|stream| !continued.contains(&stream.stream));
     let clients: BTreeSet<Vec<StreamId>> =
-        picked.streams.iter().map(|stream| graph::streams_of(&store, stream.stream)).collect();
+        newest.map(|stream| graph::streams_of(&store, stream.stream)).collect();
     // Leave out streams that ended: they say nothing about what the client has now.
     let clients: Vec<&Vec<StreamId>> = clients
         .iter()
@@ -43,8 +46,10 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             0 => "no streams".to_owned(),
             n => format!("a graph shows one client, and the source has {}", plural(n as u64, "client")),
         });
-        let next = names.into_iter().take(5);
-        return Err(CliError { next: next.map(|name| select::flag(&name)).collect(), ..error });
+        let more = names.len().saturating_sub(select::MAX_LISTED_NODES);
+        let more = (more > 0).then(|| format!("{more} more: xdscope status {}", args.source.source));
+        let next = names.iter().take(select::MAX_LISTED_NODES).map(|name| select::flag(name)).chain(more);
+        return Err(CliError { next: next.collect(), ..error });
     };
     let graph = Graph::of(&store, &schema, streams);
     let node = picked.streams.iter().find(|stream| streams.contains(&stream.stream));
@@ -100,5 +105,16 @@ mod tests {
     fn graph_shows_moment_of_until() {
         let output = run(&["export", GATEWAY, "--to", "dot", "--stream", "#1", "--until", "+30s"]);
         assert!(output.out.contains("fraud-check") && !output.out.contains("warming"), "{}", output.out);
+    }
+
+    #[test]
+    fn counts_a_client_that_has_reconnected_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("again.xds");
+        let text = "node a\nstream 1 ads\n+0s 1 > cds\n+1s 1 close status=14 \"gone\"\n\
+                    stream 2 ads\n+2s 2 > cds\nnode b\nstream 3 ads\n+3s 3 > cds\n";
+        std::fs::write(&file, text).unwrap();
+        let output = run(&["export", file.to_str().unwrap(), "--to", "dot"]);
+        assert!(output.err.contains("the source has 2 clients"), "{}", output.err);
     }
 }

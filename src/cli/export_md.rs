@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use crate::app::analysis::{self, Analysis};
 use crate::engine::nack::{nack_groups, nack_report};
-use crate::engine::problems::{ProblemFact, problems};
-use crate::engine::store::{MessageFact, Store, StreamFact};
+use crate::engine::problems::{Problem, ProblemFact, ProblemKind, problems};
+use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use crate::present::body_comparison::BodyComparison;
 use crate::present::{node, report};
 use crate::schema::Schema;
@@ -32,6 +32,8 @@ use super::{offline, output_file, source};
 const MAX_SCRIPT_BYTES: usize = 48_000;
 /// Lines of a comparison.
 const MAX_DIFF_LINES: usize = 60;
+/// Parts of a session that are tried to find the fewest messages.
+const MAX_TRIES: usize = 96;
 /// Messages of the table, the last ones.
 const MAX_MESSAGES: usize = 16;
 
@@ -58,7 +60,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
         };
         return Err(CliError::new(Exit::No, what).next(format!("xdscope status {name}")));
     };
-    let identity = Identity::of(&problem, &facts);
+    let identity = Identity::of(&problem);
     let mut text = BugReport { problem: &problem, facts: &facts, schema: &schema, form }.text();
     let streams = streams_of_client(&problem, &facts);
     let catalog = facts.into_parts().0.into_catalog();
@@ -81,10 +83,12 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     io.flush()?;
     if !global.quiet {
         let place = report::problem_place(&problem);
-        let messages = reproduction.map_or("no script".to_owned(), |of| plural(of.messages, "message"));
-        let to =
-            args.output.as_ref().map(|path| format!(" written to {}", path.display())).unwrap_or_default();
-        io.say(&display_safe(&format!("problem {number} of {}: {place}, {messages}{to}", wrong.len())));
+        let script = match reproduction {
+            Some(found) => format!("with a script of {}", plural(found.messages, "message")),
+            None => "without a script: no part of the session shows the problem again".to_owned(),
+        };
+        let to = args.output.as_ref().map(|path| format!("{}: ", path.display())).unwrap_or_default();
+        io.say(&display_safe(&format!("{to}problem {number} of {}, {place}, {script}", wrong.len())));
     }
     Ok(Exit::Yes)
 }
@@ -134,9 +138,20 @@ struct Identity {
 }
 
 impl Identity {
-    fn of(problem: &ProblemFact, store: &Store) -> Identity {
+    fn of(problem: &ProblemFact) -> Identity {
         let mut sentence = String::new();
-        for c in report::problem(problem, &store.clock()).chars() {
+        // The script has no dates, so that its times are written in another form.
+        let clock = Clock { epoch: None, untimed: true };
+        let words = report::problem(problem, &clock);
+        let words = match problem.kind {
+            // A broken rule is the same one if fewer resources break the rule, on fewer streams.
+            ProblemKind::Rule(_) => {
+                let first = words.split("; ").next().unwrap_or(&words);
+                first.rsplit_once(", on ").map_or(first, |(first, _)| first)
+            }
+            _ => &words,
+        };
+        for c in words.chars() {
             let is_figure = c.is_ascii_digit() || matches!(c, '+' | ':' | '.');
             match is_figure {
                 true if sentence.ends_with('0') => {}
@@ -193,10 +208,47 @@ impl SessionParts<'_> {
         let parts: [&FrameFilter<'_>; 5] = [&evidence, &of_type, &of_stream, &of_client, &all];
         let last = parts.len() - 1;
         parts.iter().enumerate().find_map(|(at, part)| {
-            let found = self.script(part, at == last)?;
-            let shown = self.problems_of(&found.script)?;
-            shown.contains(wanted).then_some(found)
+            let found = self.script(part, at == last).filter(|found| self.shows(found, wanted))?;
+            Some(self.without_superfluous(found, part, wanted))
         })
+    }
+
+    /// Whether a script shows the problem.
+    fn shows(&self, found: &Reproduction, wanted: &Identity) -> bool {
+        self.problems_of(&found.script).is_some_and(|shown| shown.contains(wanted))
+    }
+
+    /// Leaves out messages of a part, first many at once, while the rest shows the problem.
+    fn without_superfluous(
+        &self,
+        found: Reproduction,
+        part: &FrameFilter<'_>,
+        wanted: &Identity,
+    ) -> Reproduction {
+        let mut n = Seq(0);
+        let messages = self.frames.iter().filter(|frame| sources::is_message(frame));
+        let mut kept: Vec<Seq> = messages
+            .filter_map(|frame| {
+                n.0 += 1;
+                part(frame, n).then_some(n)
+            })
+            .collect();
+        let (mut best, mut tries, mut chunk) = (found, MAX_TRIES, kept.len() / 2);
+        while chunk > 0 {
+            let mut from = 0;
+            while from < kept.len() && tries > 0 {
+                tries -= 1;
+                let mut fewer = kept.clone();
+                fewer.drain(from..(from + chunk).min(kept.len()));
+                let script = self.script(&|_, n| fewer.binary_search(&n).is_ok(), false);
+                match script.filter(|script| self.shows(script, wanted)) {
+                    Some(script) => (kept, best) = (fewer, script),
+                    None => from += chunk,
+                }
+            }
+            chunk /= 2;
+        }
+        best
     }
 
     fn script(&self, keep: &FrameFilter<'_>, is_whole: bool) -> Option<Reproduction> {
@@ -229,7 +281,7 @@ impl SessionParts<'_> {
         let facts = fold(catalog, clock, &frames, end, self.timers, self.schema);
         let found = problems(&facts, facts.findings());
         let found = found.iter().filter(|problem| problem.is_wrong());
-        Some(found.map(|problem| Identity::of(problem, &facts)).collect())
+        Some(found.map(Identity::of).collect())
     }
 }
 
@@ -329,11 +381,20 @@ impl BugReport<'_> {
     /// Adds the evidence, as `log` prints it.
     fn messages(&self, out: &mut String) {
         let store: &Store = self.facts;
-        let mut numbers = self.problem.messages.clone();
-        numbers.sort_unstable();
-        let first = numbers.len().saturating_sub(MAX_MESSAGES);
-        let row = |n: &Seq| store.row(store.row_of(*n)?);
-        let facts: Vec<MessageFact> = numbers.iter().skip(first).filter_map(row).collect();
+        let mut rows: Vec<usize> = self.problem.messages.iter().filter_map(|n| store.row_of(*n)).collect();
+        // The evidence of streams that fail is how they end.
+        if let Problem::Failing(_) = self.problem.problem {
+            let streams = streams_of_client(self.problem, store);
+            let is_close = |row: &usize| {
+                let line = store.line(*row);
+                line.is_some_and(|line| line.kind == MessageKind::Close && streams.contains(&line.stream))
+            };
+            rows.extend((store.first_row()..store.rows()).filter(is_close));
+        }
+        rows.sort_unstable();
+        rows.dedup();
+        let first = rows.len().saturating_sub(MAX_MESSAGES);
+        let facts: Vec<MessageFact> = rows.into_iter().skip(first).filter_map(|row| store.row(row)).collect();
         if facts.is_empty() {
             return;
         }

@@ -265,6 +265,28 @@ fn without_far_tips(text: &str) -> String {
     out
 }
 
+/// Removes clap's line about `--help`, which the next step names in full.
+fn without_help_tip(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("For more information")).collect();
+    lines.join("\n").trim_end().to_owned()
+}
+
+/// The error of a flag that the verb does not have, with the tips, and the verbs that have the
+/// flag.
+fn unknown_flag(text: &str, flag: &str, verb: &clap::Command, all: &clap::Command) -> CliError {
+    let long = flag.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let has = |command: &&clap::Command| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let verbs: Vec<&str> = all.get_subcommands().filter(has).map(clap::Command::get_name).collect();
+    let mut words = format!("unknown flag --{long} of `{}`", verb.get_name());
+    if !verbs.is_empty() {
+        words.push_str(&format!("; verbs that have it: {}", verbs.join(", ")));
+    }
+    for tip in text.lines().filter_map(|line| line.trim_start().strip_prefix("tip: ")) {
+        words.push_str(&format!("\n  tip: {tip}"));
+    }
+    CliError::usage(words)
+}
+
 /// Edits up to which a flag resembles another one.
 const MAX_EDITS: usize = 2;
 
@@ -291,7 +313,20 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
         }
         _ => {}
     }
-    let usage = CliError::usage(text.trim_start_matches("error: ").trim_end());
+    let mut usage = CliError::usage(without_help_tip(text.trim_start_matches("error: ")));
+    let mut command = command_line::command();
+    command.build();
+    let verb = command_line::verb_of(&command, args);
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && flag.starts_with("--")
+    {
+        usage = unknown_flag(&text, flag, &verb, &command);
+    }
+    let usage = usage.next(match verb.get_name() {
+        "xdscope" => "xdscope --help".to_owned(),
+        name => format!("xdscope {name} --help"),
+    });
     // A value that was not typed came from the environment.
     let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))

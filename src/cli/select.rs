@@ -58,11 +58,21 @@ impl Picked {
     }
 }
 
+/// Most nodes that an error lists.
+pub(super) const MAX_LISTED_NODES: usize = 5;
+
+/// The flags that select the first nodes, and the number of the others.
+fn listed_nodes(nodes: &BTreeSet<String>) -> Vec<String> {
+    let first = nodes.iter().take(MAX_LISTED_NODES).map(|node| format!("--node {node}"));
+    let more = nodes.len().saturating_sub(MAX_LISTED_NODES);
+    first.chain((more > 0).then(|| format!("{more} more: xdscope status SOURCE"))).collect()
+}
+
 /// The error of a node that the source does not have, with those that resemble it, or else some.
 fn unknown_node(wanted: &str, nodes: &BTreeSet<String>) -> CliError {
     let near = suggest::near(wanted, nodes.iter().map(String::as_str));
     let next: Vec<String> = match near.is_empty() {
-        true => nodes.iter().take(5).map(|node| format!("--node {node}")).collect(),
+        true => listed_nodes(nodes),
         false => near.into_iter().map(|node| format!("--node {node}")).collect(),
     };
     let what = if nodes.is_empty() { ": no client of this source has stated its node" } else { "" };

@@ -44,7 +44,18 @@ pub(super) fn path_of(session: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
 /// Returns the session that was written last; `None` without one.
 pub(super) fn last(io: &Io<'_>) -> Option<PathBuf> {
     let sessions = session_dir::list(&io.state_dir()?).ok()?;
-    sessions.into_iter().next().map(|session| session.path)
+    let first_with_content = sessions.iter().find(|session| !is_empty(session));
+    first_with_content.or(sessions.first()).map(|session| session.path.clone())
+}
+
+/// Most bytes after the header of a session without a message.
+const MAX_EMPTY_BYTES: u64 = 64;
+
+/// Whether a session has no message, and nothing writes to it.
+fn is_empty(session: &KeptSession) -> bool {
+    let header = std::fs::File::open(&session.path).ok();
+    let header = header.and_then(|file| Header::read(&mut BufReader::new(file)).ok());
+    header.is_some_and(|(_, end)| session.bytes <= end + MAX_EMPTY_BYTES) && !session.is_in_use()
 }
 
 /// Lists the sessions of the state folder, the last one first.
@@ -60,7 +71,7 @@ fn kept(io: &Io<'_>) -> Result<Vec<KeptSession>, CliError> {
 fn find<'a>(wanted: &str, sessions: &'a [KeptSession]) -> Result<&'a KeptSession, CliError> {
     let bare = wanted.strip_suffix(".xdsrec").unwrap_or(wanted);
     let found = match wanted {
-        LAST => sessions.first(),
+        LAST => sessions.iter().find(|session| !is_empty(session)).or(sessions.first()),
         _ => sessions.iter().find(|session| session.name == bare || session.path == Path::new(wanted)),
     };
     found.ok_or_else(|| {
@@ -127,7 +138,12 @@ impl<'a> SessionRow<'a> {
 }
 
 fn list(args: &SessionsArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
-    let sessions = kept(io)?;
+    let mut sessions = kept(io)?;
+    // The newest first: a session that was written to last may have begun before others.
+    sessions.sort_by_cached_key(|session| {
+        let begun = SessionRow::of(session).begun();
+        std::cmp::Reverse((begun, session.modified, session.name.clone()))
+    });
     let most = if args.tail == 0 { sessions.len() } else { args.tail.min(sessions.len()) };
     let shown = sessions.get(..most).unwrap_or_default();
     let (style, zone) = (io.style(global), io.zone.clone());

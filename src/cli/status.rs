@@ -293,7 +293,7 @@ fn synced(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result<bool, C
     }
     let condition = wait::Condition::Synced;
     let goal = wait::Goal { condition: &condition, text: "synced", nodes: args.nodes, timeout };
-    let met = goal.on_recording(&args.source, global, io)?;
+    let met = goal.on_recording(&args.source, global, io)? == wait::WaitEnd::Met;
     if !met && !global.quiet {
         let nodes = args
             .nodes

@@ -1,13 +1,16 @@
 //! `wait`: blocks until a condition holds, for scripts and CI.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::app::client::{Progress, Running};
+use crate::app::recording_file;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::problems::{ProblemFact, problems};
 use crate::engine::store::{ResourceState, Store, TypeState};
-use crate::sources::{self, Limit};
+use crate::sources::record::NOT_CLOSED;
+use crate::sources::{self, Limit, Source, SourceFormat};
 use crate::wire::event::StreamId;
 
 use super::args::{Global, SourceArgs, WaitArgs};
@@ -18,6 +21,8 @@ use super::{offline, select, source};
 
 /// Pause between two readings of a growing file, as a multiple of the time of the last reading.
 const PAUSE_FACTOR: u32 = 4;
+/// Time without a change after which a file that is no recording is complete.
+const COMPLETE_AFTER: Duration = Duration::from_secs(10);
 
 /// A condition to wait for.
 pub(super) enum Condition {
@@ -111,14 +116,48 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
         on_server(args, &condition, global, io)?;
     } else {
         let goal = Goal { condition: &condition, text, nodes: args.nodes, timeout: args.timeout };
-        if !goal.on_recording(&args.source, global, io)? {
-            return Err(never(args, None));
+        match goal.on_recording(&args.source, global, io)? {
+            WaitEnd::Met => {}
+            WaitEnd::TimedOut => return Err(never(args, None)),
+            WaitEnd::Complete => return Err(incomplete(args)),
         }
     }
     if !global.quiet {
         io.say(&format!("condition met: {text}"));
     }
     Ok(Exit::Yes)
+}
+
+/// The error of a condition that does not hold at the end of a complete source.
+fn incomplete(args: &WaitArgs) -> CliError {
+    let text = format!("`{}` does not hold at the end of {}", args.condition, args.source.source);
+    let text = format!("{text}, which is complete: no more messages come");
+    CliError::new(Exit::Never, text).next(format!("xdscope status {} -o wide", args.source.source))
+}
+
+/// How a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WaitEnd {
+    Met,
+    TimedOut,
+    /// The source ends before the condition holds, and nothing writes to it.
+    Complete,
+}
+
+/// Whether nothing more comes to a file: a recording was closed or has lost its writer, another
+/// file was not written to for some time.
+fn is_complete(source: &Source, path: &Path) -> bool {
+    match source.format {
+        SourceFormat::Recording => {
+            let is_open = source.loaded.notices.iter().any(|notice| notice.contains(NOT_CLOSED));
+            path.is_file() && !(is_open && recording_file::is_in_use(path))
+        }
+        _ => {
+            let file = std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file);
+            let idle = file.and_then(|file| file.modified().ok()?.elapsed().ok());
+            idle.is_some_and(|idle| idle >= COMPLETE_AFTER)
+        }
+    }
 }
 
 /// A condition with its limits.
@@ -134,13 +173,13 @@ pub(super) struct Goal<'a> {
 impl Goal<'_> {
     /// Reads a source each time it has grown, until the condition holds.
     ///
-    /// Returns false on a timeout.
+    /// Returns at once at the end of a complete file.
     pub(super) fn on_recording(
         &self,
         source: &SourceArgs,
         global: &Global,
         io: &mut Io<'_>,
-    ) -> Result<bool, CliError> {
+    ) -> Result<WaitEnd, CliError> {
         let mut waiting = Waiting::until(self.timeout, self.text);
         let quiet = Global { quiet: true, ..global.clone() };
         let path = if source.source == "-" { None } else { Some(offline::find(&source.source, io)?) };
@@ -152,9 +191,13 @@ impl Goal<'_> {
             let mut empty = None;
             match read {
                 Ok(read) => {
+                    let is_complete = path.as_deref().is_some_and(|path| is_complete(&read, path));
                     let store = sources::replay(read, offline::options(&source.timers), &Limit::All).0;
                     if self.condition.is_met(&store, self.nodes) {
-                        return Ok(true);
+                        return Ok(WaitEnd::Met);
+                    }
+                    if is_complete {
+                        return Ok(WaitEnd::Complete);
                     }
                 }
                 // A recording that has just begun may be empty for a while.
@@ -166,7 +209,7 @@ impl Goal<'_> {
             let paused = Instant::now();
             loop {
                 if waiting.is_over() || path.is_none() {
-                    return empty.map_or(Ok(false), Err);
+                    return empty.map_or(Ok(WaitEnd::TimedOut), Err);
                 }
                 waiting.look(&Progress { open: true, ..Progress::default() }, &source.source, global, io);
                 if size() != size_read && paused.elapsed() >= pause {

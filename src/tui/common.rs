@@ -299,6 +299,11 @@ impl Common {
         self.problem.at.unwrap_or(0).min(self.problems.len().saturating_sub(1))
     }
 
+    /// The user has chosen a problem.
+    pub fn has_chosen_problem(&self) -> bool {
+        self.problem.at.is_some()
+    }
+
     /// The chosen problem.
     pub fn chosen_problem(&self) -> Option<&ProblemFact> {
         self.problems.get(self.problem_index())

@@ -180,7 +180,7 @@ fn signals_give_the_exit_codes_that_shells_expect() {
         ("xdscope log session.xdsrec --follow", "TERM", 143),
         ("xdscope status session.xdsrec --watch", "INT", 130),
         ("xdscope get session.xdsrec cds -w", "TERM", 143),
-        ("xdscope wait session.xdsrec synced", "INT", 130),
+        ("xdscope wait 127.0.0.1:1 synced", "INT", 130),
     ] {
         let mut call = shell(folder, command);
         let mut child =

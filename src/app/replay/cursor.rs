@@ -379,13 +379,16 @@ impl CursorBuilder {
     }
 
     pub(super) fn take(&mut self, frame: Frame) {
-        self.looks.until(&mut self.store, frame.at);
+        self.looks.until(&mut self.store, self.frames.count, frame.at);
         self.frames.push(&frame);
+        let (at, is_end) = (frame.at, matches!(frame.what, FramePayload::End(_)));
         let entries = match &frame.what {
             FramePayload::Message(message) => message.resources().map_or(0, |list| list.len()),
             _ => 0,
         };
         self.store.handle(frame);
+        let position = Position { frames: self.frames.count, now: self.store.now().max(at) };
+        self.looks.after(&self.store, position, is_end);
         let work = 1 + entries / Checkpoints::ENTRIES;
         self.checkpoints.pass(self.frames.count, work, || self.store.checkpoint());
     }
@@ -415,8 +418,9 @@ impl CursorBuilder {
 
     fn end(mut self, end: Time) -> (Cursor, OverdueSampler) {
         let end = self.store.now().max(end);
-        self.looks.until(&mut self.store, end);
+        self.looks.until(&mut self.store, self.frames.count, end);
         self.store.advance(end);
+        self.looks.after(&self.store, Position { frames: self.frames.count, now: end }, false);
         // Positions before the first one from which all messages are held cannot be reached.
         self.keep_checkpoints(self.store.dropped());
         let CursorBuilder { store, frames, checkpoints, looks } = self;

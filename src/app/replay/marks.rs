@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::app::analysis::Analysis;
-use crate::engine::lint::Severity;
-use crate::engine::problems::{ProblemFact, ProblemKind, problems as list_problems};
+use crate::engine::lint::{Finding, Severity};
+use crate::engine::problems::{Problem, ProblemFact, ProblemKind, problems as list_problems};
 use crate::engine::session::MessageKind;
 use crate::engine::store::{Options, Store, TypeState};
 use crate::present::report;
 use crate::tui::{ReachedProblem, ReplayMark, Sign};
-use crate::wire::event::{Clock, Seq, Time};
+use crate::wire::event::{Clock, Seq, StreamId, Time, TypeUrl};
 use crate::wire::text::type_label;
 
 use super::cursor::{Cursor, Position};
@@ -28,7 +28,58 @@ pub struct OverdueSampler {
     next: Option<Time>,
     step: u64,
     left: u32,
-    late: BTreeMap<Time, ReachedProblem>,
+    late: BTreeMap<Time, ProblemSubject>,
+    /// When each finding was made, in the order of the findings.
+    found: Vec<Position>,
+    /// Number of streams that have ended.
+    ends: u32,
+    /// Problems of streams that have ended, and when each was seen first.
+    ended: Vec<(ProblemSubject, Position)>,
+}
+
+/// The parts of a problem that tell it from others while the cursor moves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ProblemSubject {
+    kind: ProblemKind,
+    stream: StreamId,
+    node: Option<Arc<str>>,
+    type_url: TypeUrl,
+    rule: Option<&'static str>,
+}
+
+impl ProblemSubject {
+    fn of(problem: &ProblemFact) -> ProblemSubject {
+        let rule = match &problem.problem {
+            Problem::Broken(broken) => Some(broken.rule.id),
+            _ => None,
+        };
+        let (node, type_url) = (problem.node.clone(), problem.type_url.clone());
+        ProblemSubject { kind: problem.kind, stream: problem.stream, node, type_url, rule }
+    }
+
+    /// Returns whether both are about one client and type.
+    fn is_of_same_client(&self, other: &ProblemSubject) -> bool {
+        let is_same_node = self.node.is_some() && self.node == other.node;
+        self.type_url == other.type_url && (self.stream == other.stream || is_same_node)
+    }
+
+    /// Returns whether both are one problem. The stream of a client that reconnects changes.
+    fn is_same(&self, other: &ProblemSubject) -> bool {
+        (self.kind, self.rule) == (other.kind, other.rule) && self.is_of_same_client(other)
+    }
+
+    /// Returns the problem as it is at the position of a cursor, in words.
+    fn at(&self, cursor: &Cursor) -> Option<ReachedProblem> {
+        let problems = list_problems(cursor.store(), cursor.findings());
+        let subjects: Vec<ProblemSubject> = problems.iter().map(ProblemSubject::of).collect();
+        let same = subjects.iter().position(|subject| self.is_same(subject));
+        let is_state = |subject: &ProblemSubject| {
+            matches!((self.kind, subject.kind), (ProblemKind::State(_), ProblemKind::State(_)))
+                && self.is_of_same_client(subject)
+        };
+        let at = same.or_else(|| subjects.iter().position(is_state))?;
+        Some(reached(problems.get(at)?, cursor.store()))
+    }
 }
 
 impl OverdueSampler {
@@ -36,15 +87,25 @@ impl OverdueSampler {
         let limit = options.stale_after.min(options.resource_timeout) / SAMPLES_PER_LIMIT;
         let step = u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX).max(1);
         let next = (!clock.untimed).then_some(Time(step));
-        OverdueSampler { options: *options, next, step, left: MAX_SAMPLES, late: BTreeMap::new() }
+        OverdueSampler {
+            options: *options,
+            next,
+            step,
+            left: MAX_SAMPLES,
+            late: BTreeMap::new(),
+            found: Vec::new(),
+            ends: 0,
+            ended: Vec::new(),
+        }
     }
 
-    /// Checks up to the time of the next frame.
-    pub(super) fn until(&mut self, store: &mut Analysis, then: Time) {
+    /// Checks up to the time of the next frame. `frames` were handled before.
+    pub(super) fn until(&mut self, store: &mut Analysis, frames: usize, then: Time) {
         while let Some(next) = self.next.filter(|next| *next <= then) {
             store.advance(next);
+            self.found.resize(store.findings().len(), Position { frames, now: next });
             for (at, problem) in overdue(store, &self.options) {
-                self.late.entry(at).or_insert_with(|| reached(&problem, store));
+                self.late.entry(at).or_insert_with(|| ProblemSubject::of(&problem));
             }
             self.left -= 1;
             if self.left == 0 {
@@ -53,6 +114,44 @@ impl OverdueSampler {
             }
             self.next = next.0.checked_add(self.step).map(Time);
         }
+    }
+}
+
+impl OverdueSampler {
+    /// Takes in what became known with the frame before `at`. `is_end`: the frame ended a stream.
+    pub(super) fn after(&mut self, store: &Analysis, at: Position, is_end: bool) {
+        self.found.resize(store.findings().len(), at);
+        self.ends += u32::from(is_end);
+        // Not after each of very many ends: all streams are examined for each.
+        if !is_end || !self.ends.is_multiple_of((self.ends / MAX_SAMPLES).max(1)) {
+            return;
+        }
+        let failing = store.failing_streams().into_iter().map(|failing| {
+            let address = failing.peer.as_deref().or(failing.server.as_deref()).map(Into::into);
+            let (kind, node) = (ProblemKind::Failing, failing.node.clone().or(address));
+            ProblemSubject { kind, stream: failing.stream, node, type_url: TypeUrl::default(), rule: None }
+        });
+        let owed = store.owed_at_end().into_iter().map(|owed| {
+            let (kind, node) = (ProblemKind::Owed, owed.node.clone());
+            ProblemSubject { kind, stream: owed.stream, node, type_url: owed.type_url, rule: None }
+        });
+        for subject in failing.chain(owed).collect::<Vec<_>>() {
+            if !self.ended.iter().any(|(known, _)| known.is_same(&subject)) {
+                self.ended.push((subject, at));
+            }
+        }
+    }
+
+    /// Returns the first position at which a problem that is no state is known.
+    fn known_from(&self, problem: &ProblemFact, findings: &[Finding]) -> Option<Position> {
+        let subject = ProblemSubject::of(problem);
+        if let ProblemKind::Rule(_) = problem.kind {
+            let counts = |at: &&usize| findings.get(**at).is_some_and(|of| of.severity > Severity::Info);
+            let found = problem.findings.iter().filter(counts).filter_map(|at| self.found.get(*at));
+            return found.min().copied();
+        }
+        let seen = self.ended.iter().find(|(known, _)| known.is_same(&subject));
+        seen.map(|(_, position)| *position)
     }
 }
 
@@ -92,7 +191,7 @@ struct ProblemMark {
     position: Position,
     is_nack: bool,
     /// `None` for a NACK, which the message at the position tells.
-    problem: Option<ReachedProblem>,
+    subject: Option<ProblemSubject>,
 }
 
 impl Marks {
@@ -102,15 +201,13 @@ impl Marks {
         let nacks = all.iter().filter(|mark| mark.sign == Sign::Nack);
         let nack = |mark: &ReplayMark| {
             let position = cursor.of_message(Seq(mark.n))?;
-            Some(ProblemMark { position, is_nack: true, problem: None })
+            Some(ProblemMark { position, is_nack: true, subject: None })
         };
         let mut problems: Vec<ProblemMark> = nacks.filter_map(nack).collect();
-        for (at, problem) in looks.late {
-            problems.push(ProblemMark {
-                position: cursor.of_time(at),
-                is_nack: false,
-                problem: Some(problem),
-            });
+        for (at, subject) in &looks.late {
+            let (position, subject) = (cursor.of_time(*at), Some(subject.clone()));
+            problems.push(ProblemMark { position, is_nack: false, subject });
+            let at = *at;
             all.push(ReplayMark { at, n: cursor.messages_until(at), sign: Sign::Late });
         }
         for finding in cursor.findings().iter().filter(|finding| finding.severity > Severity::Info) {
@@ -118,14 +215,14 @@ impl Marks {
             all.push(ReplayMark { at: finding.first, n, sign: Sign::Finding });
         }
         for problem in list_problems(cursor.store(), cursor.findings()) {
-            let reached = reached(&problem, cursor.store());
-            let message = match problem.kind {
-                ProblemKind::State(_) => continue,
-                ProblemKind::Rule(_) => problem.at.and_then(|n| cursor.of_message(n)),
-                _ => None,
-            };
-            let position = message.unwrap_or_else(|| cursor.of_time(problem.since));
-            problems.push(ProblemMark { position, is_nack: false, problem: Some(reached) });
+            if let ProblemKind::State(_) = problem.kind {
+                continue;
+            }
+            let known = looks.known_from(&problem, cursor.findings());
+            let known = known.filter(|position| *position >= cursor.start());
+            let position = known.unwrap_or_else(|| cursor.of_time(problem.since));
+            let subject = Some(ProblemSubject::of(&problem));
+            problems.push(ProblemMark { position, is_nack: false, subject });
         }
         problems.sort_by_key(|mark| (mark.position, mark.is_nack));
         problems.dedup_by_key(|mark| (mark.position, mark.is_nack));
@@ -133,10 +230,13 @@ impl Marks {
         Marks { all: all.into(), problems }
     }
 
-    /// Returns the problem at the position of a cursor.
+    /// Returns the problem at the position of a cursor, as far as it is known there.
     pub(super) fn at(&self, cursor: &Cursor) -> Option<ReachedProblem> {
         let mark = self.problems.iter().find(|mark| mark.position == cursor.position())?;
-        mark.problem.clone().or_else(|| nack_at(cursor.store(), cursor.store().messages()))
+        match &mark.subject {
+            Some(subject) => subject.at(cursor),
+            None => nack_at(cursor.store(), cursor.store().messages()),
+        }
     }
 
     /// Returns the position of the nearest problem after or before `from`.

@@ -29,6 +29,7 @@ use crate::wire::content::{Catalog, MemoryBodies};
 use crate::wire::event::{Seq, Time};
 use crate::wire::text::plural;
 
+mod known;
 mod memory;
 mod opening;
 

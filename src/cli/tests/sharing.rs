@@ -202,3 +202,54 @@ fn completions_offer_names_of_the_source() {
     assert!(candidates("nosuch", &["stat"]).is_empty());
     assert!(fish(&["status", "no-such.xdsrec", "--node", ""]).is_empty());
 }
+
+#[test]
+fn bug_report_about_ended_streams_lists_how_they_ended() {
+    let script = "node flapping\nstream 1 ads\n+0s 1 > cds\n+1s 1 close status=14 \"gone\"\n\
+                  stream 2 ads\n+2s 2 > cds\n+3s 2 close status=14 \"gone\"\n\
+                  node other\nstream 3 ads\n+4s 3 > cds\n+5s 3 < cds v=1 n=a [a]\n+6s 3 > cds v=1 n=a\n";
+    let environment = Environment { stdin: Box::new(Cursor::new(script)), ..Environment::default() };
+    let output = environment.run(&["export", "-", "--to", "md"]);
+    let messages = output.out.split("## Reproduce").next().unwrap_or_default();
+    assert_eq!(messages.matches(" close  UNAVAILABLE gone").count(), 2, "{}", output.out);
+    let script = script_of(&output.out);
+    assert!(!script.contains("other") || !script.contains("< cds"), "messages of another client: {script}");
+    assert!(output.err.contains("problem 1 of 1, flapping, with a script of 2 messages"), "{}", output.err);
+}
+
+/// A recording has dates and its script has none: the times are written in another form.
+#[test]
+fn bug_report_about_a_dated_source_has_a_script() {
+    let dated = |line: &str| {
+        let mut event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["t"] = (event["t"].as_f64().unwrap() + 1_772_459_520.0).into();
+        format!("{event}\n")
+    };
+    let raw: String = run(&["export", GATEWAY, "--to", "raw"]).out.lines().map(dated).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dated.jsonl");
+    std::fs::write(&path, raw).unwrap();
+    let output = run(&["export", path.to_str().unwrap(), "--to", "md", "--node", "edge-gw-1"]);
+    assert!(output.out.contains("2 times since 13:52:40"), "{}", output.out);
+    assert!(output.err.contains("with a script of "), "{}", output.err);
+    assert_eq!(script_of(&output.out).matches(" nack=").count(), 2, "{}", output.out);
+}
+
+#[test]
+fn empty_sessions_are_not_the_last_one() {
+    let dir = two_sessions();
+    // The header alone: its length is in the file.
+    let bytes = std::fs::read(dir.path().join("xdscope/session-20260302-150000.xdsrec")).unwrap();
+    let length = u32::from_le_bytes(bytes[10..14].try_into().unwrap()) as usize;
+    std::fs::write(dir.path().join("xdscope/before.xdsrec"), &bytes[..18 + length]).unwrap();
+    let output = at(dir.path()).run(&["replay"]);
+    assert!(output.err.contains("opening the last session, session-20260302-150000"), "{}", output.err);
+}
+
+#[test]
+fn picture_of_the_graph_is_complete() {
+    for fixture in [TOUR, GATEWAY] {
+        let text = run(&["picture", fixture, "--screen", "graph", "--size", "100x30"]).out;
+        assert!(!text.contains("looking up") && !text.contains("reading resources"), "{text}");
+    }
+}

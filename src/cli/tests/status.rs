@@ -216,3 +216,24 @@ fn client_that_answers_while_it_warms_withholds_nothing() {
     assert!(output.out.contains("needed by cluster x, which warms"), "{}", output.out);
     assert!(!output.out.contains("withholds"), "{}", output.out);
 }
+
+/// A complete file is answered at once, whatever the timeout.
+#[test]
+fn wait_does_not_wait_for_a_complete_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tour.xdsrec");
+    let path = file.to_str().unwrap();
+    assert_eq!(run(&["export", TOUR, "--to", "xdsrec", "--output", path]).exit, Exit::Yes);
+    let started = std::time::Instant::now();
+    let output = run(&["wait", path, "synced", "--timeout", "60s"]);
+    assert!(started.elapsed() < std::time::Duration::from_secs(30), "{:?}", started.elapsed());
+    assert_eq!(output.exit, Exit::Never, "{}", output.err);
+    assert!(output.err.contains("which is complete: no more messages come"), "{}", output.err);
+    // A script that is being written may grow.
+    let script = folder.path().join("tour.xds");
+    std::fs::copy(TOUR, &script).unwrap();
+    let now = std::fs::File::options().append(true).open(&script).unwrap();
+    now.set_modified(std::time::SystemTime::now()).unwrap();
+    let output = run(&["wait", script.to_str().unwrap(), "synced", "--timeout", "50ms"]);
+    assert!(output.err.contains("timed out"), "{}", output.err);
+}

@@ -143,3 +143,32 @@ fn reads_a_bounded_number_of_files_below_a_folder() {
     assert!(output.out.contains("CDS"), "{}", output.out);
     assert!(output.err.contains("looked at the first 20,000 files and folders"), "{}", output.err);
 }
+
+/// Errors of the parser name the next step like all others.
+#[test]
+fn unknown_flags_and_values_suggest_a_next_step() {
+    let mut shown = String::new();
+    for args in [
+        &["status", TOUR, "--since", "5m"][..],
+        &["status", TOUR, "--theme", "nope"],
+        &["picture", TOUR, "--theme", "nope"],
+        &["picture", TOUR, "--size", "20x5"],
+        &["export", TOUR, "--to", "nope"],
+        &["log", TOUR, "--filtr", "type:cds"],
+    ] {
+        let text = show(args);
+        assert!(text.contains("  next   xdscope "), "{text}");
+        shown.push_str(&format!("$ xdscope {}\n{text}", args.join(" ")));
+    }
+    insta::assert_snapshot!(shown);
+}
+
+#[test]
+fn lists_of_nodes_say_how_many_more_there_are() {
+    let text: String = (1..=7).map(|n| format!("node n{n}\nstream {n} ads\n+{n}s {n} > cds\n")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("seven.xds");
+    std::fs::write(&file, text).unwrap();
+    let output = run(&["status", file.to_str().unwrap(), "--node", "nosuch"]);
+    assert!(output.err.contains("--node n5") && output.err.contains("2 more: "), "{}", output.err);
+}

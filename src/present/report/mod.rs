@@ -46,7 +46,7 @@ pub use state::{
     CLOSED, RESOURCE_STATES, STATES, UNREADABLE, age_from, is_problem, listed_names, names, resource_count,
     severity, state_text, state_word, subscribed,
 };
-pub use verdict::{Census, VerdictLine, brief_error, problem_lives, problem_reason, verdict};
+pub use verdict::{Census, VerdictLine, brief_error, problem_lives, problem_reason, shortest_error, verdict};
 pub use warming::{gap_duration, traffic_gap, warming, warming_needs};
 
 /// The role of a piece of text; the theme decides how a role looks.

@@ -29,6 +29,8 @@ pub struct Census {
 pub struct VerdictLine {
     /// The sentence.
     pub text: String,
+    /// The sentence for narrow terminals: a refusal with its reason, without the times.
+    pub short: String,
     /// The role of the sentence.
     pub role: Role,
     /// The index of the problem that the sentence is about.
@@ -39,7 +41,8 @@ pub struct VerdictLine {
 
 impl VerdictLine {
     fn new(text: impl Into<String>, role: Role) -> VerdictLine {
-        VerdictLine { text: text.into(), role, problem: None, more: 0 }
+        let text = text.into();
+        VerdictLine { short: text.clone(), text, role, problem: None, more: 0 }
     }
 }
 
@@ -47,13 +50,14 @@ impl VerdictLine {
 pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Time) -> VerdictLine {
     let wrong = problems.iter().filter(|fact| fact.is_wrong()).count();
     if let Some((at, worst)) = problems.iter().enumerate().find(|(_, fact)| fact.is_wrong()) {
-        let text = headline(worst, clock);
-        return VerdictLine { text, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
+        let (text, short) = (headline(worst, clock), short_headline(worst, clock));
+        return VerdictLine { text, short, role: problem_word(worst).1, problem: Some(at), more: wrong - 1 };
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
         let text = format!("no problem; still in time: {}", headline(first, clock));
-        return VerdictLine { text, role: Role::Pending, problem: Some(at), more: pending().count() - 1 };
+        let more = pending().count() - 1;
+        return VerdictLine { short: text.clone(), text, role: Role::Pending, problem: Some(at), more };
     }
     in_sync(problems.len(), census, clock, now)
 }
@@ -96,6 +100,45 @@ fn headline(fact: &ProblemFact, clock: &Clock) -> String {
         text.push_str(&format!(": {}", brief_error(quote)));
     }
     text
+}
+
+/// Returns a problem as a sentence that has its reason in the first columns: `edge-gw-1 refused CDS
+/// 42 (4x): reviews: ConnectTimeout: value must be greater than 0s`.
+fn short_headline(fact: &ProblemFact, clock: &Clock) -> String {
+    let client = problem_client(fact);
+    match (&fact.problem, fact.quote()) {
+        (Problem::Refused(refused), Some(quote)) => {
+            let times =
+                if refused.times > 1 { format!(" ({}×)", count(refused.times)) } else { String::new() };
+            let label = type_label(fact.type_url.as_str());
+            format!("{client} refused {label} {}{times}: {}", refused.version, shortest_error(quote))
+        }
+        (Problem::Failing(failing), _) => {
+            let what = match failing.count {
+                1 => "the stream failed".to_owned(),
+                times => format!("streams fail, {} times", count(times)),
+            };
+            match end_words(&failing.end) {
+                why if why.is_empty() => headline(fact, clock),
+                why => format!("{client}: {what}: {why}"),
+            }
+        }
+        _ => headline(fact, clock),
+    }
+}
+
+/// Returns an error text without the words of Envoy that say only that a constraint is broken.
+pub fn shortest_error(text: &str) -> String {
+    let text = brief_error(text);
+    let text = text.strip_prefix("cluster(s) ").or(text.strip_prefix("listener(s) ")).unwrap_or(&text);
+    let text = text.replace("Proto constraint validation failed ", "");
+    match text.split_once("ValidationError.") {
+        Some((head, rest)) => {
+            let head = head.rsplit_once('(').map_or(head, |(head, _)| head);
+            format!("{head}{}", rest.strip_suffix(')').unwrap_or(rest))
+        }
+        None => text,
+    }
 }
 
 /// Returns an error text in one line, without the words that every such text begins with.

@@ -2,6 +2,8 @@ mod blob_ids;
 mod dropped;
 mod session;
 
+pub use session::NOT_CLOSED;
+
 use crate::wire::Oversized;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;

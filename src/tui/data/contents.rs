@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::constraints::BrokenConstraints;
+use crate::engine::filter::ContentLookup;
 use crate::engine::nack::{self, NackReport};
 use crate::engine::store::{MessageFact, NackFact, ResourceFact, Store, StreamFact, SummaryFact, Versions};
 use crate::engine::structured::{StructuredFact, StructuredNames};
@@ -28,6 +29,8 @@ pub trait BodyRenderer {
     fn json(&self, store: &Store, fact: &MessageFact) -> String;
     /// The first `limit` lines of a resource's content.
     fn content(&self, store: &Store, id: BlobId, format: BodyFormat, limit: usize) -> Vec<String>;
+    /// The decoded contents of a store, for the `has:` and `field:` terms of filters.
+    fn lookup<'a>(&'a self, store: &'a Store) -> Box<dyn ContentLookup + 'a>;
     fn schema(&self) -> &Schema;
 }
 
@@ -85,7 +88,8 @@ impl<'a> Contents<'a> {
         names: &[Arc<str>],
         applied: &AppliedFilter,
     ) -> Vec<usize> {
-        self.store.pick(stream, url, names, |fact| self.matches(applied, fact))
+        let contents = self.bodies.lookup(self.store);
+        self.store.pick(stream, url, names, |fact| applied.filter.resource_with(fact, self.store, &*contents))
     }
     pub fn now(&self) -> Time {
         self.store.now()
@@ -107,9 +111,6 @@ impl<'a> Contents<'a> {
         let streams = self.store.streams_of_client(fact.stream);
         let names = StructuredNames::new(self.store, self.bodies.schema(), streams);
         names.searching(MAX_SEARCHED_CONTENTS).of(fact)
-    }
-    pub fn matches(&self, applied: &AppliedFilter, fact: &ResourceFact) -> bool {
-        applied.filter.resource(fact, self.store)
     }
     /// Looks for older contents of a resource in up to `rows` more rows.
     pub fn more_versions(

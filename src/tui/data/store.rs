@@ -86,7 +86,7 @@ impl Data for StoreData<'_> {
         self.bodies.json(self.store, fact)
     }
     fn row_matches(&self, applied: &AppliedFilter, fact: &MessageFact) -> bool {
-        applied.filter.message(fact, self.store)
+        applied.filter.message_with(fact, self.store, &*self.bodies.lookup(self.store))
     }
     fn state_matches(&self, applied: &AppliedFilter, fact: &StateFact) -> bool {
         applied.filter.state(fact, self.store)

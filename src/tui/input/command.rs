@@ -20,6 +20,15 @@ macro_rules! commands {
             pub fn is_client_action(self) -> bool {
                 matches!(self, Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect)
             }
+            /// Commands of the time cursor that the footer shows.
+            pub const TIME: [Command; 6] = [
+                Command::Pause,
+                Command::StepBack,
+                Command::StepOn,
+                Command::Faster,
+                Command::Start,
+                Command::End,
+            ];
             /// One line for help and palette.
             pub fn doc(self) -> &'static str {
                 match self { $(Command::$variant => $doc),* }

@@ -131,6 +131,11 @@ impl Keymap {
         self.0.iter().filter(move |binding| binding.context == context)
     }
 
+    /// Whether a key is bound on one screen or more.
+    pub fn is_bound_on_a_screen(&self, key: &str) -> bool {
+        self.0.iter().any(|binding| binding.context.is_screen() && binding.key == key)
+    }
+
     /// The first key of a command, for the palette.
     pub fn key_of(&self, command: Command) -> Option<&'static str> {
         self.0.iter().find(|binding| binding.command == command).map(|binding| binding.key)

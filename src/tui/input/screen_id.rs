@@ -1,5 +1,7 @@
 //! The screens: number, title, the command that opens each, and the words that lead to it.
 
+use crate::engine::filter::RowKind;
+
 use super::command::Command;
 
 /// One of the nine screens.
@@ -113,6 +115,16 @@ impl ScreenId {
     /// The command that opens the screen.
     pub fn command(self) -> Command {
         self.info().command
+    }
+
+    /// The kind of the rows that a filter narrows; `None` if the screen is not a list of one kind.
+    pub fn row_kind(self) -> Option<RowKind> {
+        match self {
+            ScreenId::Overview => Some(RowKind::States),
+            ScreenId::Timeline => Some(RowKind::Messages),
+            ScreenId::Resources => Some(RowKind::Resources),
+            _ => None,
+        }
     }
 
     /// Words of users and of logs that this screen answers.

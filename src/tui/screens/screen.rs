@@ -50,6 +50,11 @@ pub trait Screen {
         0
     }
 
+    /// Whether a command of the footer has something to act on.
+    fn has_target(&self, _command: Command, _common: &Common) -> bool {
+        true
+    }
+
     /// A footer label that depends on the state.
     fn label(&self, _command: Command) -> Option<&'static str> {
         None

@@ -67,7 +67,13 @@ pub(super) fn goto(model: &mut Model, data: &dyn Data, target: &str) -> Vec<Effe
         None => None,
     };
     match to {
-        Some(seek) if has_cursor => return replay::seek(model, data, seek),
+        Some(seek) if has_cursor => {
+            let effects = replay::seek(model, data, seek);
+            if target.starts_with('+') {
+                model.say(format!("{target} from the start of the recording"));
+            }
+            return effects;
+        }
         Some(Seek::Message(n)) if data.row_of(n).is_some() => go_to_message(model, data, n),
         Some(Seek::Time(at)) => {
             let rows = model.common.rows(data);

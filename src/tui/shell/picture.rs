@@ -15,6 +15,9 @@ use super::settle::search;
 use super::update::update;
 use super::view::view;
 
+/// Searches that one message may begin, one after another.
+const MAX_SETTLINGS: usize = 1_000;
+
 /// The content of a picture.
 pub struct PictureOptions {
     pub screen: ScreenId,
@@ -58,6 +61,14 @@ fn send(feed: &dyn Feed, model: &mut Model, message: Msg) -> Vec<Effect> {
         effects.extend(update(model, message, data));
         while search(model, data) {}
         effects.extend(update(model, Msg::Changed, data));
+        // A search may begin another one: a graph is first built, then its references are read.
+        for _ in 0..MAX_SETTLINGS {
+            if !model.is_searching() {
+                break;
+            }
+            while search(model, data) {}
+            effects.extend(update(model, Msg::Changed, data));
+        }
     });
     effects
 }

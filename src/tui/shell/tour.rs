@@ -8,12 +8,18 @@ use crate::present::report;
 use crate::tui::common::Pane;
 use crate::tui::data::Data;
 use crate::tui::input::screen_id::ScreenId;
-use crate::wire::text::{count, plural};
+use crate::wire::text::{count, display_safe, plural, wrap};
 
 use super::model::Model;
 
-/// Lines of the tour, with its title.
-const TOUR_LINES: u16 = 5;
+/// The most lines of the tour, with its title.
+const MAX_TOUR_LINES: u16 = 5;
+/// The lines of the tour before its words are known.
+const MIN_TOUR_LINES: u16 = 3;
+/// The most lines of a sight, and of the keys to press.
+pub(super) const MAX_TEXT_LINES: usize = 2;
+/// Columns beside a sight and the keys to press.
+pub(super) const LABEL_WIDTH: usize = 10;
 /// Lines of the screen that the tour must leave.
 const MIN_BODY_LINES: u16 = 12;
 
@@ -40,6 +46,23 @@ pub(super) struct TourWords {
     pub press: String,
 }
 
+impl TourWords {
+    /// The lines of the tour on a terminal of this width, with its title.
+    fn lines(&self, width: u16) -> u16 {
+        let room = usize::from(width).saturating_sub(LABEL_WIDTH + 1);
+        let lines = |text: &str| wrap(&display_safe(text), room).len().clamp(1, MAX_TEXT_LINES);
+        u16::try_from(1 + lines(&self.see) + lines(&self.press)).unwrap_or(MAX_TOUR_LINES)
+    }
+}
+
+/// Another screen on the way to the end of a step.
+struct WayScreen {
+    screen: ScreenId,
+    /// The sight, as in a step.
+    see: fn(&Model, &dyn Data) -> Option<String>,
+    press: &'static str,
+}
+
 /// A step of the tour.
 struct TourStep {
     /// The screen that the step is about.
@@ -49,6 +72,7 @@ struct TourStep {
     /// The event that the step waits for.
     waits: &'static str,
     press: &'static str,
+    way: &'static [WayScreen],
     is_done: fn(&Model) -> bool,
     /// The action of the user.
     done: &'static str,
@@ -60,7 +84,8 @@ const STEPS: [TourStep; 11] = [
         see: overview,
         waits: "in a moment the control plane pushes a cluster that edge-gw-1 refuses",
         press: "} chooses the next problem of the list, { the one before",
-        is_done: |model| model.screen != ScreenId::Overview || model.common.pane == Pane::Second,
+        way: &[],
+        is_done: |model| model.common.has_chosen_problem() || has_refusal_open(model),
         done: "a problem is chosen",
     },
     TourStep {
@@ -68,7 +93,8 @@ const STEPS: [TourStep; 11] = [
         see: chosen_problem,
         waits: "choose a problem with }",
         press: "} until the NACK of edge-gw-1 is chosen, then Enter opens its evidence (6 does so too)",
-        is_done: |model| model.screen == ScreenId::Nack,
+        way: &[],
+        is_done: has_refusal_open,
         done: "the refusal is open",
     },
     TourStep {
@@ -76,6 +102,7 @@ const STEPS: [TourStep; 11] = [
         see: card,
         waits: "the card is being read",
         press: "d shows what the refused push changed",
+        way: &[],
         is_done: |model| model.screen == ScreenId::Diff,
         done: "the change is open",
     },
@@ -84,6 +111,11 @@ const STEPS: [TourStep; 11] = [
         see: change,
         waits: "choose a push with changes: [ and ] go to other versions",
         press: "3 shows the messages, L draws them as a ladder between client and server",
+        way: &[WayScreen {
+            screen: ScreenId::Timeline,
+            see: messages,
+            press: "L draws the messages as a ladder between client and server",
+        }],
         is_done: |model| model.screen == ScreenId::Timeline && model.screens.timeline.is_ladder,
         done: "the messages are a ladder",
     },
@@ -92,6 +124,7 @@ const STEPS: [TourStep; 11] = [
         see: messages,
         waits: "the first messages are about to come",
         press: "/ and kind:nack and Enter: only the refusals (Tab completes, Up recalls, Esc takes it off)",
+        way: &[],
         is_done: |model| model.screen == ScreenId::Timeline && model.common.filter.is_some(),
         done: "the list is narrowed",
     },
@@ -100,6 +133,7 @@ const STEPS: [TourStep; 11] = [
         see: narrowed,
         waits: "/ and kind:nack and Enter",
         press: "Esc takes the filter off; then 7 shows which names never came",
+        way: &[],
         is_done: |model| model.screen == ScreenId::Subscriptions,
         done: "the subscriptions are open",
     },
@@ -108,6 +142,7 @@ const STEPS: [TourStep; 11] = [
         see: missing,
         waits: "no name is missing at this moment",
         press: "8 shows how resources hang together",
+        way: &[],
         is_done: |model| model.screen == ScreenId::Graph,
         done: "the graph is open",
     },
@@ -116,6 +151,18 @@ const STEPS: [TourStep; 11] = [
         see: graph,
         waits: "the graph is being built",
         press: "1, then } to a FAILING problem and Enter: all streams of that client (2 and a do so too)",
+        way: &[
+            WayScreen {
+                screen: ScreenId::Overview,
+                see: problems,
+                press: "} to a FAILING problem, then Enter: all streams of that client",
+            },
+            WayScreen {
+                screen: ScreenId::Stream,
+                see: one_stream,
+                press: "a lists all streams of the client",
+            },
+        ],
         is_done: |model| model.screen == ScreenId::Stream && model.screens.stream.lists_streams,
         done: "the streams are listed",
     },
@@ -124,6 +171,7 @@ const STEPS: [TourStep; 11] = [
         see: streams,
         waits: "a lists all streams of the client",
         press: ": and reviews and Enter goes there by name: commands, nodes, types, resources, rules",
+        way: &[],
         is_done: |model| model.screen == ScreenId::Resources,
         done: "the resource is open",
     },
@@ -132,6 +180,7 @@ const STEPS: [TourStep; 11] = [
         see: resource,
         waits: "choose a resource with j and k",
         press: ", goes one message back in time, on every screen; f returns to now",
+        way: &[],
         is_done: |model| model.common.has_cursor(),
         done: "the past is open",
     },
@@ -140,6 +189,7 @@ const STEPS: [TourStep; 11] = [
         see: past,
         waits: ", goes back in time",
         press: "? lists all keys, y copies (yc: the command for a colleague); q ends the demo",
+        way: &[],
         is_done: |_| false,
         done: "",
     },
@@ -150,8 +200,9 @@ pub(super) fn make_room(model: &mut Model) {
     model.common.tour_lines = 0;
     let body = model.common.layout().map_or(0, |layout| layout.body.height);
     let is_shown = model.common.info.has_tour && !model.tour.is_hidden;
-    if is_shown && body >= MIN_BODY_LINES + TOUR_LINES {
-        model.common.tour_lines = TOUR_LINES;
+    if is_shown && body >= MIN_BODY_LINES + MAX_TOUR_LINES {
+        let words = model.tour.words.as_ref();
+        model.common.tour_lines = words.map_or(MIN_TOUR_LINES, |words| words.lines(model.common.size.0));
     }
 }
 
@@ -176,8 +227,11 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     }
     let Some(step) = STEPS.get(model.tour.at) else { return };
     let is_there = model.screen == step.screen || model.common.has_cursor();
-    let (see, press) = match (step.see)(model, data).filter(|_| is_there) {
-        Some(see) => (see, step.press.to_owned()),
+    let way = step.way.iter().find(|way| way.screen == model.screen && !is_there);
+    let on_way = way.and_then(|way| Some(((way.see)(model, data)?, way.press.to_owned())));
+    let there = (step.see)(model, data).filter(|_| is_there).map(|see| (see, step.press.to_owned()));
+    let (see, press) = match there.or(on_way) {
+        Some(words) => words,
         None if is_there => (format!("(not yet: {})", step.waits), step.press.to_owned()),
         None => {
             let (number, title) = (step.screen.number(), step.screen.title());
@@ -189,7 +243,15 @@ pub(super) fn settle(model: &mut Model, data: &dyn Data) {
     };
     let done = model.tour.done.map(|done| format!("; done: {done}")).unwrap_or_default();
     let title = format!("tour, step {} of {}{done}", model.tour.at + 1, STEPS.len());
-    model.tour.words = Some(TourWords { title, see, press });
+    let words = TourWords { title, see, press };
+    // The screen has been settled for the words before; the next change of the facts mends that.
+    model.common.tour_lines = words.lines(model.common.size.0);
+    model.tour.words = Some(words);
+}
+
+/// The card of a refusal is shown.
+fn has_refusal_open(model: &Model) -> bool {
+    model.screen == ScreenId::Nack && model.screens.nack.has_refusal()
 }
 
 fn refused(model: &Model) -> Option<&ProblemFact> {
@@ -242,9 +304,22 @@ fn change(model: &Model, _data: &dyn Data) -> Option<String> {
 }
 
 fn messages(model: &Model, data: &dyn Data) -> Option<String> {
-    let rows = data.rows().checked_sub(data.first_row()).filter(|rows| *rows > 0)?;
-    let view = if model.screens.timeline.is_ladder { "An arrow for each" } else { "A row for each" };
-    Some(format!("{view} of {} events: pushes, answers under their push, with latency.", count(rows as u64)))
+    let all = data.rows().checked_sub(data.first_row()).filter(|rows| *rows > 0)? as u64;
+    let timeline = &model.screens.timeline;
+    let view = if timeline.is_ladder { "An arrow for each" } else { "A row for each" };
+    let events = match timeline.index.len() as u64 {
+        shown if shown < all => format!("{} of {} events, those in scope", count(shown), count(all)),
+        _ => format!("{} events", count(all)),
+    };
+    Some(format!("{view} of {events}: pushes, answers under their push, with latency."))
+}
+
+fn problems(model: &Model, _data: &dyn Data) -> Option<String> {
+    Some(format!("{}, the worst first.", report::problem_count(&model.common.problems)))
+}
+
+fn one_stream(_model: &Model, _data: &dyn Data) -> Option<String> {
+    Some("The types of one stream: what was offered, and what is in force.".to_owned())
 }
 
 fn narrowed(model: &Model, _data: &dyn Data) -> Option<String> {

@@ -4,7 +4,9 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::tui::data::{Data, Info};
 use crate::tui::input::command::Command;
+use crate::tui::input::context::Context;
 use crate::tui::input::keymap;
+use crate::tui::input::screen_id::ScreenId;
 
 use super::effect::{Effect, Msg};
 use super::model::Model;
@@ -123,6 +125,27 @@ fn press(model: &mut Model, key: KeyEvent, data: &dyn Data) -> Vec<Effect> {
             model.overlays.pop();
             vec![]
         }
+        (None, None) => {
+            say_where_it_works(model, &name);
+            vec![]
+        }
         (None, _) => vec![],
     }
+}
+
+/// Says on which screens a key works that does nothing here. Keys without a command do nothing.
+fn say_where_it_works(model: &mut Model, key: &str) {
+    let bound = |screen: ScreenId| {
+        let mut bindings = model.keys.of(Context::Screen(screen));
+        bindings.find(|binding| binding.key == key).map(|binding| (screen, binding.command))
+    };
+    let found: Vec<(ScreenId, Command)> = ScreenId::ALL.into_iter().filter_map(bound).collect();
+    let Some((_, command)) = found.first() else { return };
+    let numbers: Vec<String> = found.iter().map(|(screen, _)| screen.number().to_string()).collect();
+    let screens = match numbers.split_last() {
+        Some((last, [])) => format!("screen {last}"),
+        Some((last, others)) => format!("screens {} and {last}", others.join(", ")),
+        None => return,
+    };
+    model.common.say(format!("{key} ({}) works on {screens}", command.label()));
 }

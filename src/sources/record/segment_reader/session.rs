@@ -7,6 +7,9 @@ use super::{MIN_BLOB_LIMIT, SegmentReader, secs, time};
 use crate::wire::event::Time;
 use crate::wire::text::plural;
 
+/// The beginning of the notice that a recording was not closed: more messages may come.
+pub const NOT_CLOSED: &str = "not closed";
+
 impl SegmentReader {
     /// Names the file in its notices.
     pub(in crate::sources::record) fn set_name(&mut self, name: String) {
@@ -61,7 +64,7 @@ impl SegmentReader {
                 self.notices.push(format!("{text}; {read}"));
             }
             None if !self.finished && !self.has_too_much_content && self.damage.is_none() => {
-                self.notices.push(format!("not closed: xdscope was killed or is still recording; {read}"));
+                self.notices.push(format!("{NOT_CLOSED}: xdscope was killed or is still recording; {read}"));
             }
             None => {}
         }

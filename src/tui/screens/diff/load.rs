@@ -154,7 +154,11 @@ impl DiffScreen {
         let against = self.push.as_ref().and_then(|push| push.against);
         let found = match (against, self.base) {
             (Some(n), _) => before.rfind(|(_, old)| old.n <= n),
-            (None, Base::Previous) => before.rfind(|(_, old)| old.content != version.content),
+            // Content that was only sent again is compared with the version before: no change.
+            (None, Base::Previous) => before.rfind(|(_, old)| old.content != version.content).or_else(|| {
+                let at = new.checked_sub(1)?;
+                Some((at, self.versions.get(at)?))
+            }),
             (None, Base::InForce) => before.rfind(|(_, old)| old.verdict == Verdict::Accepted),
             (None, Base::First) => before.next(),
         };
@@ -177,6 +181,8 @@ impl DiffScreen {
                 None => Compared::default(),
             });
         }
+        // Two columns of one side would leave one column empty.
+        let has_columns = has_columns && !self.compared.one_sided;
         self.rows = rows(&self.compared, has_columns, shows_all_lines);
         self.mark = None;
         self.key = key;

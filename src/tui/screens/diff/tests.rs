@@ -5,6 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 
 use crate::engine::diff::Op;
+use crate::engine::filter::{ContentLookup, NoContent};
 use crate::engine::store::{MessageFact, Options, Store};
 use crate::schema::Schema;
 use crate::sources::{SchemaCodec, script};
@@ -34,6 +35,9 @@ impl BodyRenderer for NoBodies {
     }
     fn content(&self, _: &Store, _: BlobId, _: BodyFormat, _: usize) -> Vec<String> {
         Vec::new()
+    }
+    fn lookup<'a>(&'a self, _: &'a Store) -> Box<dyn ContentLookup + 'a> {
+        Box::new(NoContent)
     }
     fn schema(&self) -> &Schema {
         &self.0
@@ -374,4 +378,23 @@ fn kept_resource_has_versions_of_the_earlier_stream() {
     let total = source.store.rows();
     screen.compare_resource(&source.data(), total, target, None);
     assert_eq!(screen.versions.len(), 1, "the version of stream 1");
+}
+
+/// Content that was only sent again, in a response with another version.
+#[test]
+fn resent_content_is_not_new() {
+    let script = "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [same changes~1]\n\
+                  +2s 1 > cds v=1 n=a\n+3s 1 < cds v=2 n=b [same changes~2]\n+4s 1 > cds v=2 n=b\n";
+    let source = SteppedStore::of(script);
+    let shown = screen_in(ASCII, &source.data(), ":diff cds/same<enter>", 100, 30);
+    assert!(shown.contains("the content is the same, byte for byte"), "{shown}");
+    assert!(shown.contains("@1 (accepted) -> @2") && !shown.contains("nothing ->"), "{shown}");
+}
+
+/// One side is drawn over the whole width, not beside an empty column.
+#[test]
+fn first_content_takes_the_whole_width() {
+    let source = SteppedStore::of(SCRIPT);
+    let shown = screen_in(ASCII, &source.data(), ":diff cds/ledger<enter>", 200, 60);
+    assert!(shown.lines().any(|line| line.starts_with("  + name: ledger")), "{shown}");
 }

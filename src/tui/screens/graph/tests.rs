@@ -201,3 +201,14 @@ fn says_that_nothing_is_there_although_it_was_asked_for() {
     let shown = screen(&ScriptedStore::of(text).data(), "8", 120, 30);
     assert!(shown.contains(" 2 resources   "), "{shown}");
 }
+
+/// The words of the summary add up to the number of the chain.
+#[test]
+fn counts_of_resources_that_are_not_ready_agree() {
+    let source = ScriptedStore::gateway();
+    let shown = screen(&source.data(), ":edge-gw-1<enter>8", 100, 30);
+    let summary = shown.lines().nth(3).unwrap_or_default();
+    let (_, words) = summary.split_once(" resources, ").expect("counts");
+    let counts: u64 = words.split(", ").filter_map(|part| part.split(' ').next()?.parse::<u64>().ok()).sum();
+    assert!(counts > 0 && shown.contains(&format!("   {counts} not ready")), "{shown}");
+}

@@ -29,17 +29,27 @@ pub(super) fn summary(screen: &GraphScreen) -> String {
     if screen.is_reading() {
         return format!("looking up references, {}%", screen.percent());
     }
-    let count =
-        |test: fn(&NodeState) -> bool| screen.graph.problems().filter(|node| test(&node.state)).count();
-    let dangling = count(|state| matches!(state, NodeState::Dangling));
-    let warming = count(|state| matches!(state, NodeState::Warming { .. }));
     let mut out = plural(screen.graph.count_all(), "resource");
-    for (n, word) in [(dangling, "dangling"), (warming, "warming")] {
-        if n > 0 {
-            out.push_str(&format!(", {n} {word}"));
-        }
+    for (n, word) in not_ready(screen) {
+        out.push_str(&format!(", {n} {word}"));
     }
     out
+}
+
+/// The number of resources that are not ready, by the word of their state.
+fn not_ready(screen: &GraphScreen) -> Vec<(usize, &'static str)> {
+    const WORDS: [&str; 6] = ["dangling", "refused", "missing", "warming", "waiting", "other"];
+    let word = |node: &GraphNode| match &node.state {
+        NodeState::Dangling => "dangling",
+        NodeState::Refused { .. } | NodeState::RefusedPush { .. } => "refused",
+        NodeState::Missing { .. } => "missing",
+        NodeState::Warming { .. } => "warming",
+        NodeState::Waiting { .. } => "waiting",
+        _ => "other",
+    };
+    let words: Vec<&str> = screen.graph.problems().map(word).collect();
+    let counted = WORDS.map(|word| (words.iter().filter(|of| **of == word).count(), word));
+    counted.into_iter().filter(|(n, _)| *n > 0).collect()
 }
 
 /// `1 listener → 1 route → 119 clusters → 118 endpoints   2 not ready`.

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use crate::engine::nack::{NackGroup, NackSource, groups_of_states};
 use crate::engine::store::{NackFact, RefusedBy, RefusedVersion, StateFact};
-use crate::tui::common::Common;
-use crate::tui::data::Data;
+use crate::tui::common::Scope;
+use crate::tui::data::{AppliedFilter, Data};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 
 /// The identity of a group.
@@ -42,10 +42,10 @@ impl NackSource for ScreenFacts<'_> {
 }
 
 /// The groups in scope that match the filter: open ones first, then newest first.
-pub(super) fn all_groups(common: &Common, data: &dyn Data) -> Vec<NackGroup> {
+pub(super) fn groups_in(scope: &Scope, filter: Option<&AppliedFilter>, data: &dyn Data) -> Vec<NackGroup> {
     let is_shown = |state: &&StateFact| {
-        common.scope.has(state.stream, &state.type_url)
-            && common.filter.as_ref().is_none_or(|applied| data.state_matches(applied, state))
+        scope.has(state.stream, &state.type_url)
+            && filter.is_none_or(|applied| data.state_matches(applied, state))
     };
     groups_of_states(refused_states(data).iter().filter(is_shown), &ScreenFacts(data))
 }

@@ -29,7 +29,7 @@ use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
 use crate::wire::event::{Seq, StreamId, TypeUrl};
 
-use groups::{GroupKey, all_groups};
+use groups::{GroupKey, groups_in};
 
 /// The facts that a card depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,8 @@ struct CardKey {
 #[derive(Clone, Debug, Default)]
 pub struct NackScreen {
     groups: Vec<NackGroup>,
+    /// Number of refusals in all scopes, while none is in scope.
+    elsewhere: usize,
     selected: Option<GroupKey>,
     top: usize,
     /// Lines scrolled in the card.
@@ -67,6 +69,11 @@ impl NackScreen {
     fn position(&self) -> Option<usize> {
         let selected = self.selected.as_ref()?;
         self.groups.iter().position(|group| GroupKey::of(group).as_ref() == Some(selected))
+    }
+
+    /// There is a refusal in scope.
+    pub fn has_refusal(&self) -> bool {
+        !self.groups.is_empty()
     }
 
     pub fn group(&self) -> Option<&NackGroup> {
@@ -187,7 +194,11 @@ impl Screen for NackScreen {
 
     fn settle(&mut self, common: &mut Common, data: &dyn Data, layout: &Layout) {
         if common.paused.is_none() || self.groups.is_empty() {
-            self.groups = all_groups(common, data);
+            self.groups = groups_in(&common.scope, common.filter.as_ref(), data);
+            self.elsewhere = match self.groups.is_empty() && common.scope != Scope::default() {
+                true => groups_in(&Scope::default(), None, data).len(),
+                false => 0,
+            };
         }
         if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
             let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
@@ -247,6 +258,10 @@ impl Screen for NackScreen {
         let rows = self.groups.iter().take(MAX_COPIED_ROWS);
         let rows = rows.map(|group| texts(&view::nack_row(common, group))).collect();
         Some(TextTable { titles: self.columns(common), rows })
+    }
+
+    fn has_target(&self, command: Command, _common: &Common) -> bool {
+        !self.groups.is_empty() || !matches!(command, Command::Open | Command::Diff | Command::NextPane)
     }
 
     fn badge(&self, common: &Common) -> usize {

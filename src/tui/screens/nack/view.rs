@@ -69,6 +69,29 @@ pub(super) fn summary(screen: &NackScreen) -> String {
     format!("{all} in {}, {} open", plural(streams.len() as u64, "stream"), count(open))
 }
 
+/// The words of an empty list: how many refusals other streams and types have, and the keys that
+/// lead there.
+fn nothing_refused(screen: &NackScreen, common: &Common) -> String {
+    if common.scope == Scope::default() {
+        return "nothing was refused: every answer so far is an ACK".to_owned();
+    }
+    match (screen.elsewhere, common.scope.type_url.is_some()) {
+        (0, _) => "nothing was refused, in this scope or elsewhere".to_owned(),
+        (n, true) => {
+            let others = plural(n as u64, "refusal");
+            format!(
+                "nothing was refused in this scope; {others} elsewhere: T shows all types, 1 all nodes, }} the next problem"
+            )
+        }
+        (n, false) => {
+            let others = plural(n as u64, "refusal");
+            format!(
+                "nothing was refused on this stream; {others} elsewhere: 1 shows all nodes, }} the next problem"
+            )
+        }
+    }
+}
+
 pub(super) fn draw(
     screen: &NackScreen,
     common: &Common,
@@ -77,13 +100,14 @@ pub(super) fn draw(
 ) -> Option<Position> {
     if screen.groups.is_empty() {
         let text = match common.filter {
-            Some(_) => "   no refusal matches; Esc clears the filter",
-            None if common.scope != Scope::default() => {
-                "   nothing was refused in this scope; 1 shows all streams, T all types"
-            }
-            None => "   nothing was refused: every answer so far is an ACK",
+            Some(_) => "no refusal matches; Esc clears the filter".to_owned(),
+            None => nothing_refused(screen, common),
         };
-        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
+        let area = layout::split(layout.body, 1).1;
+        let lines = wrap(&text, usize::from(area.width).saturating_sub(6)).into_iter();
+        let lines: Vec<StyledLine> =
+            lines.map(|line| vec![span(format!("   {line}"), Role::Muted)]).collect();
+        canvas.lines(area, &lines, 0);
         return None;
     }
     let (list, card) = parts(screen, common, layout);

@@ -54,9 +54,8 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
         (TypeState::Synced, _) => return marked(format!("{} {age}", mark.symbol), mark.role, Role::Muted),
         (TypeState::Closed, _) => {
             let last = cell.last_state.unwrap_or(cell.state);
-            let symbol = theme::state_mark(last, glyphs).symbol;
             let word = if report::is_problem(last) { report::state_word(last).0 } else { "" };
-            return span(format!("{symbol} {word}"), Role::Muted);
+            return span(format!("{} {word}", mark.symbol), Role::Muted);
         }
         (TypeState::Miss, false) if cell.overdue > 0 && cell.overdue <= cell.names => {
             format!("{} {}/{}", mark.symbol, count(cell.overdue), count(cell.names))

@@ -5,6 +5,7 @@ use std::ops::Range;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Modifier;
 
+use crate::engine::filter::RowKind;
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
 use crate::tui::screens::shared::traffic;
@@ -13,7 +14,7 @@ use crate::tui::widgets::chart;
 use crate::tui::widgets::layout;
 use crate::tui::widgets::table::title_role;
 use crate::tui::widgets::theme;
-use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left};
+use crate::wire::text::{Keep, age, count, cut, cut_name, display_safe, pad, pad_left, plural};
 
 use super::cells;
 use super::plan::{ANSWER_WIDTH, Plan, plan, states, type_title};
@@ -38,9 +39,13 @@ pub(super) fn draw(
     let inner = Rect { x: area.x + LEFT, width: area.width.saturating_sub(LEFT), ..area };
     let plan = plan(screen, common, &rows, usize::from(inner.width));
     let has_focus = common.pane == Pane::Main;
-    draw_titles(screen, canvas, inner, &plan, has_focus);
-    if rows.is_empty() && common.filter.is_some() && !is_folded {
-        let text = format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64));
+    let below = screen.table.rows.len().saturating_sub(screen.top + rows.len());
+    draw_titles(screen, canvas, inner, &plan, (has_focus, below));
+    if let Some(filter) = common.filter.as_ref().filter(|_| rows.is_empty() && !is_folded) {
+        let text = match filter.filter.check(RowKind::States) {
+            Err(error) => format!("{}; Esc clears the filter", error.reason),
+            Ok(()) => format!("0 of {} match; Esc clears the filter", count(screen.table.nodes as u64)),
+        };
         canvas.text(layout::split(inner, 1).1, &text, Role::Muted);
     }
     let mut cursor = None;
@@ -148,8 +153,14 @@ fn draw_counts(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect) -> Rect
     layout::split(area, 1).1
 }
 
-/// Draws the titles, and the number of types that do not fit.
-fn draw_titles(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect, plan: &Plan, has_focus: bool) {
+/// Draws the titles, and the number of types and of nodes that do not fit.
+fn draw_titles(
+    screen: &OverviewScreen,
+    canvas: &mut Canvas,
+    area: Rect,
+    plan: &Plan,
+    (has_focus, below): (bool, usize),
+) {
     let title = |title: String, width: usize| span(pad(&title, width + 1), title_role(has_focus));
     let mut line = vec![title("NODE".to_owned(), plan.node)];
     for (at, width) in plan.types.iter().enumerate() {
@@ -166,13 +177,17 @@ fn draw_titles(screen: &OverviewScreen, canvas: &mut Canvas, area: Rect, plan: &
     }
     line.push(title("REASON".to_owned(), plan.reason.saturating_sub(1)));
     canvas.line(area, &line);
-    let more = match plan.hidden {
-        (0, 0) => return,
-        (0, n) => format!("{} {n} more", canvas.glyphs().to),
-        (n, 0) => format!("{n} before"),
-        (l, r) => format!("{l} before, {r} more"),
+    let types = match plan.hidden {
+        (0, 0) => None,
+        (0, n) => Some(format!("{} {n} more", canvas.glyphs().to)),
+        (n, 0) => Some(format!("{n} before")),
+        (l, r) => Some(format!("{l} before, {r} more")),
     };
-    canvas.right(area, &format!(" {more}"), Role::Warn);
+    let rows = (below > 0).then(|| format!("{} below", plural(below as u64, "node")));
+    let more = types.into_iter().chain(rows).collect::<Vec<_>>().join("  ");
+    if !more.is_empty() {
+        canvas.right(area, &format!(" {more}"), Role::Warn);
+    }
 }
 
 /// Underlines the columns of a cell in the selected row.

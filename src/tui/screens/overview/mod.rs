@@ -156,6 +156,20 @@ impl OverviewScreen {
     }
 }
 
+/// Chooses the nearest problem of the list if the chosen one is not in the list. An empty list
+/// loses the focus.
+fn keep_chosen_in_list(common: &mut Common) {
+    let (listed, at) = (common.problems_listed(), common.problem_index());
+    if common.pane != Pane::Second || common.is_full_screen || listed.contains(&at) {
+        return;
+    }
+    match listed.iter().min_by_key(|index| index.abs_diff(at)) {
+        Some(index) => common.choose_problem(*index),
+        None if common.problems.is_empty() => {}
+        None => common.pane = Pane::Main,
+    }
+}
+
 impl Screen for OverviewScreen {
     fn update(&mut self, command: Command, common: &mut Common, data: &dyn Data) -> Outcome {
         if let Some(by) = movement(command, common.page()) {
@@ -190,6 +204,7 @@ impl Screen for OverviewScreen {
         self.table.settle(data, common.filter.as_ref(), key, common.refresh, &common.worst);
         self.sort_by_column(common, data);
         common.listed_problems = self.table.matching(&common.problems);
+        keep_chosen_in_list(common);
         let chrome = view::node_lines(self, common) - self.table.rows.len();
         let areas = self.areas(common, layout);
         let height = usize::from(areas.nodes.height).saturating_sub(chrome);

@@ -122,6 +122,16 @@ fn chosen_problem(screen: &OverviewScreen, common: &Common) -> Option<usize> {
     }
 }
 
+/// The words of an empty list, with the key that leads to problems out of its scope.
+fn no_problem(common: &Common) -> String {
+    let all = common.problems.len();
+    let key = if common.filter.is_some() { "Esc clears the filter" } else { "T shows all types" };
+    match all {
+        0 => " none".to_owned(),
+        _ => format!(" none in this scope, {} in all; {key}", text::count(all as u64)),
+    }
+}
+
 /// Draws the list. Returns the position of the selected problem if the list has the focus.
 pub(super) fn draw(
     screen: &OverviewScreen,
@@ -133,8 +143,7 @@ pub(super) fn draw(
     let listed = common.problems_listed().len();
     if listed == 0 {
         let list = canvas.pane(area, "problems and waits", "", false, is_framed);
-        let none = if common.problems.is_empty() { " none" } else { " none in this scope" };
-        canvas.text(list, none, Role::Muted);
+        canvas.text(list, &no_problem(common), Role::Muted);
         return None;
     }
     let heading = match listed < common.problems.len() {
@@ -202,7 +211,11 @@ pub(super) fn detail_lines(
     add("since", &since);
     add("blame", problem.blame.word());
     let messages = problem.messages.iter().take(MAX_SHOWN_MESSAGES);
-    add("messages", &messages.map(|n| format!("#{}", n.0)).collect::<Vec<_>>().join(" "));
+    let mut messages = messages.map(|n| format!("#{}", n.0)).collect::<Vec<_>>().join(" ");
+    if let more @ 1.. = problem.messages.len().saturating_sub(MAX_SHOWN_MESSAGES) {
+        messages.push_str(&format!(" +{} more", text::count(more as u64)));
+    }
+    add("messages", &messages);
     add("rules", &rules.join(", "));
     add("more", &report::next_step(problem, &common.info.rerun));
     if let Some(quote) = problem.quote() {

@@ -151,27 +151,32 @@ impl NodeTable {
         key: TableKey,
         worst: &WorstProblems,
     ) {
-        let cells = &self.all_states;
-        let shown = |cell: &&Arc<SummaryFact>| {
-            key.type_url.as_ref().is_none_or(|only| cell.type_url == *only)
-                && filter.is_none_or(|applied| data.cell_matches(applied, cell))
-        };
-        let cells: Vec<Arc<SummaryFact>> = cells.iter().filter(shown).cloned().collect();
+        let is_in_scope = |url: &TypeUrl| key.type_url.as_ref().is_none_or(|only| url == only);
         let is_narrowed = filter.is_some() || key.type_url.is_some();
-        let matched = cells.iter().filter(|_| is_narrowed);
-        let matched = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
+        let is_match = |cell: &&Arc<SummaryFact>| {
+            is_in_scope(&cell.type_url) && filter.is_none_or(|applied| data.cell_matches(applied, cell))
+        };
+        let matched = self.all_states.iter().filter(|_| is_narrowed).filter(is_match);
+        let matched: HashSet<_> = matched.map(|cell| (cell.stream, cell.type_url.clone())).collect();
+        // A filter chooses rows. The cells of a row show the states of all types, also of those
+        // that do not match: an empty cell would say that the type is not in use.
+        let (streams, cells) = (self.all_streams.clone(), self.all_states.clone());
+        let Rows { types: all_types, mut rows } = Rows::build(streams, cells, &self.marks);
+        let nodes = rows.len();
+        if filter.is_some() {
+            let streams: HashSet<StreamId> = matched.iter().map(|(stream, _)| *stream).collect();
+            let has_match = |cell: &Arc<SummaryFact>| matched.contains(&(cell.stream, cell.type_url.clone()));
+            rows.retain(|row| {
+                row.streams.iter().any(|stream| streams.contains(&stream.stream))
+                    || row.cells.iter().flatten().any(has_match)
+            });
+        }
         self.matched = is_narrowed.then_some(matched);
-        let (streams, cells) = (&self.all_streams, cells);
-        let Rows { types: all_types, mut rows } = Rows::build(streams.clone(), cells, &self.marks);
-        let is_kept: Vec<bool> =
-            all_types.iter().map(|url| !key.hidden.contains(&type_label(url.as_str()))).collect();
+        let is_hidden = |url: &TypeUrl| key.hidden.contains(&type_label(url.as_str()));
+        let is_kept: Vec<bool> = all_types.iter().map(|url| is_in_scope(url) && !is_hidden(url)).collect();
         let mut types = all_types.clone();
         keep_marked(&mut types, &is_kept);
         rows.iter_mut().for_each(|row| keep_marked(&mut row.cells, &is_kept));
-        let nodes = rows.len();
-        if filter.is_some() {
-            rows.retain(|row| row.cells.iter().any(Option::is_some));
-        }
         let mut counts: Vec<(TypeState, usize)> = Vec::new();
         for row in &rows {
             match counts.iter_mut().find(|(state, _)| *state == row.worst) {

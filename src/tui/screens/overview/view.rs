@@ -4,12 +4,13 @@ use ratatui::layout::{Position, Rect};
 
 use crate::present::report::{Role, Row};
 use crate::tui::common::{Common, Pane};
+use crate::tui::data::Mode;
 use crate::tui::screens::shared::{message_rows, traffic};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::table;
 use crate::tui::widgets::text::field;
-use crate::wire::text::{self, plural};
+use crate::wire::text::{self, plural, wrap};
 
 use super::state::OverviewScreen;
 use super::{matrix, node, problems};
@@ -130,7 +131,15 @@ fn empty(common: &Common, canvas: &mut Canvas, area: Rect) {
     } else {
         common.info.empty.clone()
     };
-    let lines: Vec<StyledLine> = lines.into_iter().map(|line| vec![plain(format!("   {line}"))]).collect();
+    let is_cut_off = common.info.mode == Mode::Disconnected;
+    let retry = (common.info.client && is_cut_off).then(|| "      R! connects again now".to_owned());
+    let room = usize::from(area.width).saturating_sub(6);
+    let wrapped = |line: String| {
+        let indent = line.len() - line.trim_start().len();
+        let parts = wrap(line.trim_start(), room.saturating_sub(indent));
+        parts.into_iter().map(move |part| vec![plain(format!("   {}{part}", " ".repeat(indent)))])
+    };
+    let lines: Vec<StyledLine> = lines.into_iter().chain(retry).flat_map(wrapped).collect();
     let (_, area) = layout::split(area, 1);
     canvas.lines(area, &lines, 0);
 }
@@ -171,8 +180,8 @@ const MIN_NEWEST_LINES: u16 = 6;
 /// The lines of the charts in a body of this height.
 fn chart_lines(height: u16) -> u16 {
     match height {
-        0..20 => 0,
-        20..25 => 2,
+        0..22 => 0,
+        22..25 => 2,
         25..34 => 5,
         34..46 => 8,
         _ => 11,

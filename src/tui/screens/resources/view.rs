@@ -134,7 +134,10 @@ fn tree(screen: &ResourcesScreen, common: &Common, canvas: &mut Canvas, area: Re
                 let fold = if *open { glyphs.open } else { glyphs.folded };
                 let mut line = vec![
                     span(format!(" {fold} {}", type_label(place.type_url.as_str())), Role::Title),
-                    plain(format!("  {}", count(list.len() as u64))),
+                    plain(match common.filter.is_some() {
+                        true => format!("  {} of {}", count(list.len() as u64), count(list.total() as u64)),
+                        false => format!("  {}", count(list.len() as u64)),
+                    }),
                 ];
                 if list.fact.refused > 0 {
                     line.push(span(format!("  {} {}", glyphs.bad, count(list.fact.refused)), Role::Bad));

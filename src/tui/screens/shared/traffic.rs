@@ -97,12 +97,19 @@ impl Traffic {
     fn scale(&self, measure: Measure) -> String {
         let most = self.values(measure).iter().filter_map(|of| of.value).max().unwrap_or(0);
         match measure {
+            Measure::Pushes | Measure::Bytes if most == 0 => format!("none in {}", age(self.span)),
+            Measure::Slowest if !has_answers(&self.sum()) => "no answer".to_owned(),
             Measure::Pushes => format!("max {} in {}", count(most), age(self.cell)),
             Measure::Nacks => format!("{} in {}", count(self.sum().nacks.into()), age(self.span)),
             Measure::Bytes => format!("max {}/s", size(most)),
             Measure::Slowest => format!("max {}", latency(Duration::from_micros(most))),
         }
     }
+}
+
+/// There is an answer to a push.
+fn has_answers(sum: &Tally) -> bool {
+    sum.latencies.iter().any(|answers| *answers > 0)
 }
 
 /// Columns of the charts in an area, without the histogram beside them.
@@ -251,6 +258,10 @@ fn classes_line(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f6
         return;
     }
     canvas.text(area, " answers", Role::Muted);
+    if !has_answers(sum) {
+        canvas.text(Rect { x: area.x + LABEL_WIDTH, ..area }.intersection(area), "none", Role::Muted);
+        return;
+    }
     let classes = classes(sum);
     let (first, bars) = (5, u16::try_from(classes.len()).unwrap_or(0) * 3);
     let x = area.x + LABEL_WIDTH;
@@ -267,6 +278,10 @@ fn classes_line(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f6
 /// Draws the histogram with a title.
 fn histogram(canvas: &mut Canvas, area: Rect, sum: &Tally, ack_ms: Option<(f64, f64)>) {
     let (title, rest) = layout::split(area, 1);
-    canvas.line(title, &[span("time to ACK or NACK, up to   ", Role::Muted), plain(percentiles(ack_ms))]);
+    if !has_answers(sum) {
+        canvas.text(title, "time to ACK or NACK: no answer", Role::Muted);
+        return;
+    }
+    canvas.line(title, &[span("time to ACK or NACK:  ", Role::Muted), plain(percentiles(ack_ms))]);
     chart::histogram(canvas, rest, &classes(sum));
 }

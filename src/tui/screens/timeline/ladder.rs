@@ -95,7 +95,9 @@ fn line(common: &Common, shown: &TimelineRow, lane: usize) -> StyledLine {
 /// The remark beside the lanes.
 fn remark(fact: &LineFact, glyphs: &Glyphs) -> String {
     match (fact.kind, &fact.error) {
-        (MessageKind::Nack, Some((_, message))) => format!("{} {message}", glyphs.bad),
+        (MessageKind::Nack, Some((_, message))) => {
+            format!("{} {}", glyphs.bad, report::shortest_error(message))
+        }
         (MessageKind::Nack, None) => format!("{} by version alone", glyphs.bad),
         (MessageKind::Ack, _) => glyphs.ok.to_owned(),
         (MessageKind::Resend, _) => "! same content again".to_owned(),

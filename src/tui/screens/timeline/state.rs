@@ -13,6 +13,8 @@ use crate::tui::widgets::list::scroll;
 
 /// Rows examined in one step of a search.
 const ROWS_PER_STEP: usize = 256;
+/// Rows examined in one step of a search that decodes their contents.
+const DECODED_ROWS_PER_STEP: usize = 8;
 /// Lines of a body that are searched.
 const MAX_SEARCHED_LINES: usize = 200_000;
 /// A silence from which on the ladder shows a gap.
@@ -131,7 +133,9 @@ impl TimelineScreen {
             self.index = if all { RowIndex::all(rows.clone()) } else { RowIndex::at(anchor.min(total)) };
             self.search_key = Some(key);
         }
-        self.index.extend(rows, ROWS_PER_STEP, |row| {
+        let needs_content = filter.is_some_and(|applied| applied.filter.needs_content());
+        let slice = if needs_content { DECODED_ROWS_PER_STEP } else { ROWS_PER_STEP };
+        self.index.extend(rows, slice, |row| {
             let in_scope =
                 || data.place_of(row).is_some_and(|(stream, type_url)| scope.has(stream, &type_url));
             let matches = |applied| data.row(row).is_some_and(|fact| data.row_matches(applied, &fact));

@@ -130,6 +130,11 @@ fn unbound_keys_do_nothing() {
             let mut model = before.clone();
             let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
             assert_eq!(update(&mut model, Msg::Key(key), &source.data()), [], "{c}");
+            // A key of other screens says where it works.
+            let is_bound = before.keys.is_bound_on_a_screen(&c.to_string());
+            let notice = model.common.notice.take();
+            assert_eq!(notice.is_some(), is_bound, "{c} on {screen}: {notice:?}");
+            assert!(notice.is_none_or(|notice| notice.contains(" works on screen")), "{c} on {screen}");
             assert_eq!(drawn_text(&model), drawn_text(&before), "{c} on {screen}");
         }
     }

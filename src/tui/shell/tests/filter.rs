@@ -133,3 +133,44 @@ fn search_in_a_text_goes_along_while_it_is_typed() {
     type_keys(&mut model, &source.data(), "/next match<enter>/<up>");
     assert!(drawn_text(&model).contains(" / next match"), "{}", drawn_text(&model));
 }
+
+#[test]
+fn filters_by_content_on_every_list() {
+    let source = ScriptedStore::gateway();
+    let filter = "/has:eds_cluster_config<enter>";
+    let timeline = typed(&source.data(), &format!("3{filter}"));
+    let pushes = rows(&timeline);
+    assert!((1..rows(&typed(&source.data(), "3"))).contains(&pushes), "{pushes}");
+    let field = typed(&source.data(), "3/field:connect_timeout=0s<enter>");
+    assert_eq!(rows(&field), 2, "the refused push, sent twice");
+    for keys in [format!("4{filter}"), ":Cluster.eds_cluster_config<enter>".to_owned()] {
+        let shown = drawn_text(&typed(&source.data(), &keys));
+        assert!(line(&shown, "CDS  ").contains(" of "), "{keys}\n{shown}");
+        assert!(!shown.contains("CDS  0 of") && shown.contains("LDS  0 of 1"), "{keys}\n{shown}");
+    }
+}
+
+#[test]
+fn says_that_a_filter_does_not_fit_the_rows() {
+    let source = ScriptedStore::gateway();
+    let shown = drawn_text(&typed(&source.data(), "/kind:nack<enter>"));
+    assert!(shown.contains("`kind` does not apply to states; Esc clears the filter"), "{shown}");
+    assert!(drawn_text(&typed(&source.data(), "3/kind:nack<enter>")).contains("(Esc clears)"));
+}
+
+/// The hint is shortened before the expression is.
+#[test]
+fn scope_line_shows_how_a_filter_ends() {
+    let source = ScriptedStore::gateway();
+    for (width, height) in [(80, 24), (100, 30)] {
+        for filter in
+            ["rev", "type:cds name:reviews version:42", "node:edge-gw-1 type:cds | kind:nack !name:cart"]
+        {
+            let mut model = model(width, height, PLAIN);
+            type_keys(&mut model, &source.data(), &format!("3/{filter}<enter>"));
+            let shown = drawn_text(&model);
+            let scope = shown.lines().nth(3).unwrap_or_default();
+            assert!(scope.contains("(Esc clears)") || scope.contains("(Esc)"), "{scope}");
+        }
+    }
+}

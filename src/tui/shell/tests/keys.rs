@@ -1,11 +1,15 @@
 //! Keys that act on every screen.
 
+use crate::tui::data::Info;
 use crate::tui::shell::effect::{Effect, Msg};
 use crate::tui::shell::settle::search;
 use crate::tui::shell::update::{update, update_all};
-use crate::tui::tests::story::{at, story};
+use crate::tui::tests::script::ScriptedStore;
+use crate::tui::tests::story::{at, info, story};
 use crate::tui::tests::{PLAIN, drawn_text, keys, model, screen, type_keys, typed};
 use crate::wire::event::Seq;
+
+use super::places::{PROBLEMS, bar, replayed};
 
 #[test]
 fn paused_screen_does_not_change() {
@@ -111,4 +115,57 @@ fn starts_and_ends_a_named_recording() {
     (model.common.info.named, model.common.info.recording) = (None, None);
     assert_eq!(type_keys(&mut model, &data, "r"), []);
     assert!(model.common.notice.is_some_and(|why| why.contains("--no-record")));
+}
+
+/// The keys of the screen come before those of time, and no key is shown that cannot work.
+#[test]
+fn footer_of_a_replay_shows_the_keys_of_the_screen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for screen in ["1", "2", "3", "4", "5", "7", "8", "9"] {
+        for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+            let mut model = model(width, height, PLAIN);
+            model.common.info = Info { bar: Some(bar()), ..info() };
+            type_keys(&mut model, &source.data(), screen);
+            let footer = drawn_text(&model).lines().last().unwrap_or_default().to_owned();
+            let at = |key: &str| footer.find(key).unwrap_or_else(|| panic!("{screen}: no {key} in {footer}"));
+            let places = [" Enter ", " } ", " / ", " : ", " ? ", " q "].map(at);
+            assert!(places.is_sorted(), "{screen}: {footer}");
+            assert!(!footer.contains(" r record"), "{screen}: {footer}");
+            assert!(footer.find(" Space ").is_none_or(|time| time > places[5]), "{screen}: {footer}");
+        }
+    }
+}
+
+#[test]
+fn footer_leaves_out_keys_without_a_target() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = typed(&source.data(), ":flapping<enter>6");
+    let shown = drawn_text(&model);
+    let footer = shown.lines().last().unwrap_or_default();
+    assert!(!footer.contains("Enter open") && !footer.contains("d diff"), "{footer}");
+    assert!(shown.contains("1 refusal elsewhere: 1 shows all nodes"), "{shown}");
+    type_keys(&mut model, &source.data(), "16");
+    let footer = drawn_text(&model).lines().last().unwrap_or_default().to_owned();
+    assert!(footer.contains("Enter open") && footer.contains("d diff"), "{footer}");
+}
+
+#[test]
+fn keys_of_other_screens_say_where_they_work() {
+    let source = ScriptedStore::of(PROBLEMS);
+    for (keys, says) in [
+        ("2D", "D (diff marked) works on screens 1, 3 and 4"),
+        ("7d", "d (diff) works on screens 1, 2, 3, 4 and 6"),
+        ("1v", "v (format) works on screens 3 and 4"),
+        ("3x", "x (explain) works on screen 9"),
+    ] {
+        let model = typed(&source.data(), keys);
+        assert_eq!(model.common.notice.as_deref(), Some(says), "{keys}");
+    }
+}
+
+#[test]
+fn time_from_the_start_is_said() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let model = replayed(&source, ":goto +30s<enter>");
+    assert_eq!(model.common.notice.as_deref(), Some("+30s from the start of the recording"));
 }

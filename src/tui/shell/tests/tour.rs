@@ -30,7 +30,8 @@ fn tour_goes_on_as_the_user_does_what_it_says() {
     at("}", 2, "problem 1 of");
     at("6", 3, "the resource at fault (reviews)");
     at("d", 4, "the first is connect_timeout");
-    at("3", 4, "the tour goes on at screen 5 Diff");
+    at("3", 4, "A row for each of 47 events");
+    at("", 4, "L draws the messages as a ladder");
     at("L", 5, "An arrow for each of");
     at("/kind:nack<enter>", 6, "1 message match kind:nack");
     at("<esc>7", 7, "server owes");
@@ -84,4 +85,38 @@ fn quitting_the_demo_asks_nothing_on_any_screen() {
     let mut model = toured(100, 30);
     assert_eq!(type_keys(&mut model, &source.data(), "3^c"), [Effect::Quit]);
     assert_eq!(model.screen, ScreenId::Timeline);
+}
+
+#[test]
+fn tour_counts_only_what_the_user_did() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = toured(100, 30);
+    type_keys(&mut model, &source.data(), "2");
+    let shown = drawn_text(&model);
+    assert!(
+        shown.contains("tour, step 1 of 11") && !shown.contains("done:"),
+        "no problem is chosen: {shown}"
+    );
+    type_keys(&mut model, &source.data(), ":flapping<enter>6");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("nothing was refused") && !shown.contains("the refusal is open"), "{shown}");
+    // Only messages in scope are counted.
+    let mut model = toured(100, 40);
+    type_keys(&mut model, &source.data(), "}6d3t");
+    let shown = drawn_text(&model);
+    let listed = model.screens.timeline.index.len();
+    assert!(listed < 47 && shown.contains(&format!("each of {listed} of 47 events")), "{listed}: {shown}");
+}
+
+#[test]
+fn tour_leaves_all_nodes_of_the_demo_on_the_screen() {
+    let source = ScriptedStore::of(PROBLEMS);
+    let mut model = toured(100, 30);
+    type_keys(&mut model, &source.data(), "");
+    let shown = drawn_text(&model);
+    assert!(shown.contains("tour, step 1"), "{shown}");
+    let nodes = model.screens.overview.table.rows.iter().take(6).map(|row| row.name.clone());
+    for node in nodes {
+        assert!(shown.lines().skip(4).take(7).any(|line| line.contains(&node)), "{node}\n{shown}");
+    }
 }

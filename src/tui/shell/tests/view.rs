@@ -224,3 +224,24 @@ fn draws_long_texts_in_time() {
         }
     }
 }
+
+#[test]
+fn help_says_how_it_goes_on_and_how_the_mouse_is_used() {
+    let data = story();
+    let shown = screen(&data, "?", 80, 24);
+    assert!(shown.lines().nth(3).is_some_and(|line| line.contains(" lines below, j")), "{shown}");
+    let end = screen(&data, "?G", 80, 24);
+    assert!(!end.contains("lines below"), "{end}");
+    assert!(screen(&data, "?", 200, 200).contains(":set mouse on"));
+}
+
+/// On narrow terminals the verdict leaves out the times, not the reason.
+#[test]
+fn verdict_keeps_the_reason_on_narrow_terminals() {
+    let source = ScriptedStore::gateway();
+    for (width, height) in [(80, 24), (100, 30)] {
+        let shown = screen(&source.data(), "", width, height);
+        let verdict = shown.lines().nth(1).unwrap_or_default();
+        assert!(verdict.contains("refused CDS 42 (2×): reviews: ConnectTimeout: value"), "{verdict}");
+    }
+}

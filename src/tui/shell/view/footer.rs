@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use ratatui::layout::{Position, Rect};
 
 use crate::present::report::Role;
+use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
+use crate::tui::input::context::Context;
 use crate::tui::input::keymap;
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
@@ -58,33 +60,89 @@ fn notice(canvas: &mut Canvas, area: Rect, notice: &str) {
     }
 }
 
-/// Draws the keys that work here. Without room, leaves out those in the middle: help and quit stay.
+/// The importance of a key in the footer: the most important ones come first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Importance {
+    Open,
+    Screen,
+    Problem,
+    Filter,
+    Client,
+    Shell,
+    Other,
+    Time,
+}
+
+impl Importance {
+    fn of(context: Context, command: Command) -> Importance {
+        match (context, command) {
+            (_, Command::Open) => Importance::Open,
+            (_, Command::NextProblem) => Importance::Problem,
+            (_, Command::Filter) => Importance::Filter,
+            (_, Command::Palette | Command::Help | Command::Quit) => Importance::Shell,
+            (_, Command::Record) => Importance::Other,
+            (Context::Replay, _) => Importance::Time,
+            (Context::Screen(_), _) => Importance::Screen,
+            (_, command) if command.is_client_action() => Importance::Client,
+            _ => Importance::Other,
+        }
+    }
+
+    /// Whether the key stays on a narrow terminal.
+    fn stays(self) -> bool {
+        !matches!(self, Importance::Screen | Importance::Client | Importance::Other | Importance::Time)
+    }
+}
+
+/// Whether a key of the footer has something to act on.
+fn works(model: &Model, command: Command) -> bool {
+    let common = &model.common;
+    let has_cursor = common.info.bar.is_some();
+    let has_rows = model.screens.overview.table.streams > 0 || !common.problems.is_empty();
+    match command {
+        Command::Reconnect => common.info.client && !has_cursor,
+        command if command.is_client_action() => {
+            common.info.client && !has_cursor && common.info.mode != Mode::Disconnected
+        }
+        Command::Record => has_rows && !has_cursor && common.info.recording.is_some(),
+        Command::NextProblem => common.problem_count() > 0,
+        Command::Palette | Command::Help | Command::Quit | Command::Copy => true,
+        _ if has_cursor && Command::TIME.contains(&command) => true,
+        command => has_rows && model.active().has_target(command, common),
+    }
+}
+
+/// Draws the keys that work here, the most important ones first. Without room, leaves out those of
+/// time and panes, then the last ones of the screen: help and quit stay.
 fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut named = HashSet::new();
-    let is_client = model.common.info.client && model.common.info.bar.is_none();
-    let wide = area.width >= 100;
-    let mut items: Vec<(String, &str)> = model
-        .contexts()
-        .into_iter()
-        .flat_map(|context| model.keys.of(context))
+    let has_screen = model.overlays.is_empty();
+    let bindings = model.contexts().into_iter().flat_map(|context| model.keys.of(context));
+    let shown = bindings
         .filter(|binding| named.insert(binding.key) && binding.footer)
-        .filter(|binding| is_client || !binding.command.is_client_action())
-        .filter(|binding| wide || binding.command != Command::Record)
+        .filter(|binding| !has_screen || works(model, binding.command));
+    let mut items: Vec<(Importance, String, &str)> = shown
         .map(|binding| {
             let key = keymap::shown_key(binding.key, canvas.glyphs());
             let key = if binding.command.is_client_action() { format!("{key}!") } else { key.to_owned() };
-            (key, label(model, binding.command))
+            let importance = match has_screen {
+                true => Importance::of(binding.context, binding.command),
+                false => Importance::Other,
+            };
+            (importance, key, label(model, binding.command))
         })
         .collect();
-    let width = |items: &[(String, &str)]| {
-        items.iter().map(|(key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
+    items.sort_by_key(|(importance, _, _)| *importance);
+    let width = |items: &[(Importance, String, &str)]| {
+        items.iter().map(|(_, key, label)| text::width(key) + text::width(label) + 3).sum::<usize>()
     };
     while width(&items) > usize::from(area.width) && items.len() > 3 {
-        items.remove(items.len() - 4);
+        let least = items.iter().rposition(|(importance, _, _)| !importance.stays());
+        items.remove(least.filter(|_| has_screen).unwrap_or(items.len() - 4));
     }
     let line: StyledLine = items
         .into_iter()
-        .flat_map(|(key, label)| [span(format!(" {key}"), Role::Key), plain(format!(" {label} "))])
+        .flat_map(|(_, key, label)| [span(format!(" {key}"), Role::Key), plain(format!(" {label} "))])
         .collect();
     canvas.line(area, &line);
 }

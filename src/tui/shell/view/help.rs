@@ -12,7 +12,7 @@ use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::plain_lines;
 use crate::tui::widgets::theme;
-use crate::wire::text::{pad, wrap};
+use crate::wire::text::{pad, plural, wrap};
 
 const FILTER: [&str; 6] = [
     "type:cds node:edge* kind:nack lat>100ms",
@@ -103,6 +103,15 @@ fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
         lines.push(vec![span("  only as a client (watch), at its live end", Role::Muted)]);
     }
     lines.push(vec![]);
+    let mouse = match model.has_mouse {
+        true => " Mouse: click selects, again opens, wheel scrolls; :set mouse off",
+        false => " Mouse: off, so that text can be selected; :set mouse on",
+    };
+    lines.extend(
+        wrap(mouse.trim(), width.saturating_sub(3))
+            .into_iter()
+            .map(|line| vec![span(format!(" {line}"), Role::Muted)]),
+    );
     let zone = model.common.zone.iana_name().unwrap_or("local time");
     lines.push(vec![span(format!(" Times are in {zone}."), Role::Muted)]);
     lines
@@ -149,8 +158,13 @@ fn columns(layout: &Layout) -> (Rect, Rect) {
 
 pub(crate) fn draw(model: &Model, canvas: &mut Canvas, layout: &Layout, scroll: usize) {
     let title = format!("help: {}", model.screen.title());
-    canvas.heading(layout.head[3], &title, "generated from the key map", true);
-    let scroll = scroll.min(last_scroll(model));
+    let last = last_scroll(model);
+    let scroll = scroll.min(last);
+    let remark = match last - scroll {
+        0 => "generated from the key map".to_owned(),
+        below => format!("{} below, j", plural(below as u64, "line")),
+    };
+    canvas.heading(layout.head[3], &title, &remark, true);
     let (first, second) = columns(layout);
     let (mut left, right) =
         (screen_keys(model, usize::from(first.width)), shell_keys(model, usize::from(second.width)));

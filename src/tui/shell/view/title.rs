@@ -42,6 +42,13 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
         None if verdict.role == Role::Ok => glyphs.ok,
         None => "-",
     };
+    if common.info.mode == Mode::Disconnected
+        && common.problem_count() == 0
+        && let Some(why) = &common.info.notice
+    {
+        (symbol, verdict.text, verdict.role) = ("!", text::display_safe(why).into_owned(), Role::Bad);
+        verdict.short.clone_from(&verdict.text);
+    }
     if common.info.is_opening() {
         let read = common.info.read_percent.map(|percent| format!(": {percent}%")).unwrap_or_default();
         symbol = glyphs.reading;
@@ -59,7 +66,9 @@ fn verdict(model: &Model, canvas: &mut Canvas, area: Rect) {
     let key = if common.problem_count() > 0 { key } else { "" };
     let used = u16::try_from(text::width(&right) + text::width(key) + 2).unwrap_or(area.width);
     let room = Rect { width: area.width.saturating_sub(used), ..area };
-    let text = if common.theme.ascii { verdict.text.replace('×', "x") } else { verdict.text };
+    let fits = text::width(&verdict.text) + 4 <= usize::from(room.width);
+    let text = if fits || common.info.is_opening() { verdict.text } else { verdict.short };
+    let text = if common.theme.ascii { text.replace('×', "x") } else { text };
     // Green is quiet.
     let role = if verdict.role == Role::Ok { Role::Muted } else { verdict.role };
     canvas.line(room, &[plain(" "), span(symbol, verdict.role), plain(" "), span(text, role)]);
@@ -166,6 +175,9 @@ fn mode(model: &Model) -> StyledLine {
     right
 }
 
+/// Columns that the name of a node keeps beside a long filter.
+const MIN_NODE_WIDTH: usize = 12;
+
 /// Stream, type and filter, and the key that ends each.
 fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
     let glyphs = model.common.theme.glyphs();
@@ -187,12 +199,25 @@ fn scope(model: &Model, layout: &Layout, room: usize) -> StyledLine {
     ];
     if let Some(filter) = &model.common.filter {
         end.push(span("  filter ", Role::Muted));
-        end.push(span(filter.text.as_str(), Role::Warn));
-        end.push(span("  (Esc clears)", Role::Muted));
+        let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
+        let node = text::width(&stream).min(MIN_NODE_WIDTH);
+        let left = room.saturating_sub(used + text::width(word) + node);
+        let misfit = model.screen.row_kind().and_then(|rows| filter.filter.check(rows).err());
+        let (hint, short, role) = match misfit {
+            Some(error) => (format!("  ({})", error.reason), "  (not here)", Role::Bad),
+            None => ("  (Esc clears)".to_owned(), "  (Esc)", Role::Muted),
+        };
+        let fits = text::width(&filter.text) + text::width(&hint) <= left;
+        let hint = if fits { hint } else { short.to_owned() };
+        let cells = left.saturating_sub(text::width(&hint)).max(8);
+        let expression = text::cut(&filter.text, cells, text::Keep::Head, glyphs.cut);
+        end.push(span(expression.into_owned(), Role::Warn));
+        end.push(span(hint, role));
     }
     let used: usize = end.iter().map(|span| text::width(&span.text)).sum();
     // The node is shortened, so that a type or a filter in force can be seen.
-    let stream = text::cut_name(&stream, room.saturating_sub(used + text::width(word)).max(12), glyphs.cut);
+    let cells = room.saturating_sub(used + text::width(word)).max(MIN_NODE_WIDTH);
+    let stream = text::cut_name(&stream, cells, glyphs.cut);
     let mut line = vec![span(word, Role::Muted), plain(stream.into_owned())];
     line.extend(end);
     line

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 
 use crate::present::report::Role;
 use crate::tui::shell::model::Model;
+use crate::tui::shell::tour::{LABEL_WIDTH, MAX_TEXT_LINES};
 use crate::tui::widgets::canvas::{Canvas, StyledLine, span};
 use crate::tui::widgets::layout::{Layout, split};
 use crate::wire::text::{display_safe, wrap};
@@ -16,15 +17,15 @@ pub(super) fn draw(model: &Model, canvas: &mut Canvas, _layout: &Layout) {
     }
     let (title, rest) = split(area, 1);
     canvas.rule(title, &words.title, ":tour hides it");
-    let mut lines = labelled(" you see  ", &words.see, rest, Role::Plain, 2);
-    lines.extend(labelled(" press    ", &words.press, rest, Role::Key, 2));
+    let mut lines = labelled(" you see  ", &words.see, rest, Role::Plain);
+    lines.extend(labelled(" press    ", &words.press, rest, Role::Key));
     canvas.lines(rest, &lines, 0);
 }
 
-/// A label and a text, wrapped to at most `most` lines.
-fn labelled(label: &str, text: &str, area: Rect, role: Role, most: usize) -> Vec<StyledLine> {
-    let room = usize::from(area.width).saturating_sub(label.len() + 1);
-    let lines = wrap(&display_safe(text), room).into_iter().take(most).enumerate();
+/// A label and a text, wrapped to at most [`MAX_TEXT_LINES`] lines.
+fn labelled(label: &str, text: &str, area: Rect, role: Role) -> Vec<StyledLine> {
+    let room = usize::from(area.width).saturating_sub(LABEL_WIDTH + 1);
+    let lines = wrap(&display_safe(text), room).into_iter().take(MAX_TEXT_LINES).enumerate();
     let lines = lines.map(|(at, line)| {
         let label = if at == 0 { label.to_owned() } else { " ".repeat(label.len()) };
         vec![span(label, Role::Muted), span(line, role)]

@@ -7,8 +7,9 @@ use std::time::Duration;
 use insta::assert_snapshot;
 
 use crate::engine::store::TypeState;
+use crate::present::report::Row;
 use crate::tui::common::Pane;
-use crate::tui::data::{Info, TapFigures};
+use crate::tui::data::{Info, Mode, TapFigures};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::stream::tests::states::state;
 use crate::tui::shell::effect::Msg;
@@ -20,7 +21,7 @@ use crate::tui::tests::{
     ASCII, PLAIN, assert_snapshots, drawn_text, keys, line, model, screen, screen_in, type_keys, typed,
 };
 use crate::tui::widgets::theme::Theme;
-use crate::wire::event::{Time, Variant};
+use crate::wire::event::{Seq, Time, Variant};
 
 #[test]
 fn overview() {
@@ -346,4 +347,85 @@ fn filter_and_type_narrow_the_list_of_problems() {
     assert!(!listed.is_empty() && listed.len() < all && listed.iter().all(is_cds), "{listed:?} of {all}");
     let shown = drawn_text(&model);
     assert!(shown.contains(&format!("{} of {all} in scope", listed.len())), "{shown}");
+}
+
+/// Hidden is not absent: a filter chooses rows, and their cells stay.
+#[test]
+fn filter_hides_no_state_of_a_row_that_matches() {
+    let data = story();
+    let states = |shown: &str| {
+        let row = shown.lines().find(|line| line.starts_with("▌ edge-gw-1 ")).expect("a row").to_owned();
+        ["✗ NACK", "∅ 1/119"].map(|state| row.contains(state))
+    };
+    let shown = screen(&data, "/type:lds<enter>", 120, 36);
+    assert_eq!(states(&shown), [true, true], "{shown}");
+    assert!(!line(&shown, "CDS   ").contains("idle"), "{shown}");
+    // A type in scope leaves out the columns of others, and says so where their problems would be.
+    let source = ScriptedStore::of(REFUSED);
+    let shown = screen(&source.data(), "/node:edge<enter>", 100, 30);
+    assert!(shown.contains("✗ NACK"), "{shown}");
+}
+
+#[test]
+fn empty_list_of_problems_counts_those_out_of_scope() {
+    let source = ScriptedStore::gateway();
+    let mut model = typed(&source.data(), "}}");
+    // The first type is LDS, which has no problem.
+    type_keys(&mut model, &source.data(), "t");
+    let shown = drawn_text(&model);
+    let all = model.common.problems.len();
+    assert!(shown.contains(&format!("none in this scope, {all} in all; T shows all types")), "{shown}");
+    assert_eq!(model.common.pane, Pane::Main, "an empty list has no focus");
+    let selected = model.screens.overview.row().map(Row::full_name).expect("a node");
+    assert!(shown.contains(&format!("selected: {selected}")), "{shown}");
+}
+
+#[test]
+fn closed_node_is_not_drawn_as_healthy() {
+    let source = ScriptedStore::of(
+        "node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n+2s 1 > cds v=1 n=a\n\
+         +3s 1 close\n",
+    );
+    for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+        let shown = screen(&source.data(), "", width, height);
+        let row = line(&shown, "▌ edge");
+        assert!(row.contains('#') && !row.contains('✓'), "{shown}");
+    }
+}
+
+#[test]
+fn unreachable_server_is_named_with_its_reason() {
+    let why = "cannot reach 127.0.0.1:18009: Connection refused (os error 111) (attempt 3, next in 1.1s)";
+    let lines = ["Cannot reach the control plane", "", why, "", "Try   xdscope doctor 127.0.0.1:18009"];
+    let mut model = model(80, 24, PLAIN);
+    let empty = lines.map(str::to_owned).to_vec();
+    let notice = Some(why.to_owned());
+    model.common.info =
+        Info { mode: Mode::Disconnected, client: true, notice, empty, recording: None, ..info() };
+    type_keys(&mut model, &empty_story(), "j");
+    let shown = drawn_text(&model);
+    let verdict = shown.lines().nth(1).unwrap_or_default();
+    assert!(verdict.starts_with(" ! cannot reach 127.0.0.1:18009: Connection refused"), "{shown}");
+    assert!(shown.contains("next in 1.1s)") && shown.contains("R! connects again now"), "{shown}");
+    let footer = shown.lines().last().unwrap_or_default();
+    assert!(footer.contains("R! reconnect") && footer.contains("q quit"), "{footer}");
+    for useless in ["s sort", "Enter open", "/ filter", "} next", "S! "] {
+        assert!(!footer.contains(useless), "{footer}");
+    }
+}
+
+#[test]
+fn counts_messages_of_a_problem_that_are_not_listed() {
+    let mut data = story();
+    data.problems[0].messages = (1..12).map(Seq).collect();
+    let shown = screen(&data, "}", 100, 40);
+    assert!(line(&shown, "messages #1 ").ends_with("#8 +3 more"), "{shown}");
+}
+
+#[test]
+fn says_how_many_nodes_are_below() {
+    let data = with_nodes(20);
+    let shown = screen(&data, "", 100, 30);
+    let title = line(&shown, "REASON");
+    assert!(title.contains("nodes below"), "{title}");
 }

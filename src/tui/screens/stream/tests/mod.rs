@@ -6,6 +6,7 @@ use insta::assert_snapshot;
 
 use crate::engine::store::TypeState;
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::story::{empty_story, story};
 use crate::tui::tests::{assert_snapshots, screen, type_keys, typed};
 use crate::wire::event::Seq;
@@ -42,4 +43,13 @@ fn enter_opens_type_and_messages_and_esc_returns() {
     assert_eq!(model.screen, ScreenId::Stream);
     type_keys(&mut model, &data, "<esc>");
     assert_eq!((model.screen, model.common.scope.stream), (ScreenId::Overview, None));
+}
+
+/// No number is stated about answers that never came.
+#[test]
+fn charts_of_a_stream_without_answers_say_so() {
+    let source = ScriptedStore::of("node edge\nstream 1 ads\n+0s 1 > cds\n+1s 1 < cds v=1 n=a [c]\n");
+    let shown = screen(&source.data(), "2", 200, 60);
+    assert!(shown.contains("time to ACK or NACK: no answer"), "{shown}");
+    assert!(shown.contains("slowest") && !shown.contains("max 0.0ms"), "{shown}");
 }
