@@ -9,18 +9,31 @@ use crate::wire::event::StreamId;
 use super::history::History;
 use super::line::{Names, Remark, Which};
 
-/// Rows that are kept, whatever their memory. Each row keeps up to 34 MB of contents.
-const MIN_ROWS: usize = 1;
+/// Small rows that are kept, whatever their memory.
+const MIN_ROWS: usize = 4096;
+
+/// Bytes of messages that are kept, whatever the budget.
+const MIN_BYTES: u64 = 16 << 20;
 
 impl History {
-    /// Drops the oldest rows until the history takes at most `budget` bytes. Returns whether any
-    /// row was dropped.
+    /// Drops the oldest rows until the history takes at most `budget` bytes, and its messages at most
+    /// half of what the store may take. Returns whether any row was dropped.
     pub(super) fn drop_rows(&mut self, budget: usize, catalog: &Catalog) -> bool {
         let before = self.first;
-        while self.size() > budget && self.rows.len() > MIN_ROWS {
+        let most = (self.budget() as u64 / 2).max(MIN_BYTES);
+        let mut bytes: u64 = self.rows.iter().map(|row| u64::from(row.bytes)).sum();
+        loop {
+            let is_long = self.size() > budget && self.rows.len() > MIN_ROWS;
+            let is_large = bytes > most && self.rows.len() > 1;
+            if !is_long && !is_large {
+                break;
+            }
             // Messages and lines are stored in blocks: drop the rows of one block at a time.
-            let rows = (self.rows.len() / 64).clamp(1, self.rows.len() - MIN_ROWS);
-            (0..rows).for_each(|_| self.drop_row(catalog));
+            let rows = if is_long { (self.rows.len() / 64).clamp(1, self.rows.len() - MIN_ROWS) } else { 1 };
+            for _ in 0..rows {
+                bytes -= self.rows.front().map_or(0, |row| u64::from(row.bytes));
+                self.drop_row(catalog);
+            }
             while self.messages.forget_before(self.first_seq as u32) {}
             while self.lines.forget_before(self.first_seq as u32) {}
         }
