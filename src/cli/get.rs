@@ -20,7 +20,7 @@ use crate::sources::{
     bodies::{self, Contents},
 };
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, size, type_label};
+use crate::wire::text::{count, shell_word, size, type_label};
 
 use super::args::{Format, GetArgs, Global, SourceArgs, StreamPick};
 use super::changes::PrintedFacts;
@@ -109,7 +109,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         io.flush()?;
         io.say(if filter.is_empty() { "no resources" } else { "no resource matches" });
     }
-    Ok(Exit::Yes)
+    Ok(if get.is_any_missing() { Exit::Never } else { Exit::Yes })
 }
 
 /// Returns the states of the selected streams.
@@ -167,7 +167,7 @@ fn watch(
 fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetArgs) -> Result<(), CliError> {
     for what in whats {
         let of_type: Vec<&StateFact> = states.iter().filter(|state| what.is_type(&state.type_url)).collect();
-        let source = &args.source.source;
+        let source = shell_word(&args.source.source);
         if of_type.is_empty() && what.kind.is_none() {
             let known: BTreeSet<String> =
                 states.iter().map(|state| json::type_word(&state.type_url).to_owned()).collect();
@@ -232,6 +232,17 @@ impl Get<'_> {
             None | Some(Format::Table | Format::Text) if self.whats.is_empty() => self.counts(style, out),
             output => self.table(output == Some(Format::Wide), style, out),
         }
+    }
+
+    /// Whether the server has sent a resource that WHAT names to none of the clients in time.
+    fn is_any_missing(&self) -> bool {
+        let facts = |what: &GetTarget| {
+            let states = self.states.iter().filter(|state| what.is_type(&state.type_url));
+            let resources = states.flat_map(|state| self.store.resources(state.stream, &state.type_url));
+            resources.filter(|fact| what.is(fact)).collect::<Vec<_>>()
+        };
+        let named = self.whats.iter().filter(|what| what.name.is_some());
+        named.map(facts).any(|facts| !facts.is_empty() && facts.iter().all(ResourceFact::is_missing))
     }
 
     /// Whether a resource has changed since it was printed.

@@ -11,7 +11,7 @@ use crate::engine::problems::{self, ProblemFact};
 use crate::engine::store::{Store, StreamFact};
 use crate::present::report;
 use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, shell_word};
 
 use super::args::StreamPick;
 use super::error::CliError;
@@ -114,7 +114,10 @@ pub(super) fn say_problems(
     let Some(worst) = problems.first().filter(|problem| problem.is_wrong()) else { return };
     let (word, _) = report::problem_word(worst);
     let (count, place) = (report::problem_count(&problems), report::problem_place(worst));
-    io.say(&display_safe(&format!("{count}, the worst: {place} {word}; xdscope status {source}")));
+    io.say(&display_safe(&format!(
+        "{count}, the worst: {place} {word}; xdscope status {}",
+        shell_word(source)
+    )));
 }
 
 /// Returns the node id of a stream, if the client sent one.

@@ -14,9 +14,7 @@ pub(super) fn state_cell(fact: &SummaryFact, now: Time, untimed: bool, style: St
     let (_, role) = report::state_word(fact.state);
     let mut text = report::state_text(fact.state, fact, style.pick("×", "x"));
     if fact.state != TypeState::Idle && !untimed {
-        let newest = fact.last_nack.map(|(_, at)| at);
-        let from = report::age_from(fact.state, fact.since, newest);
-        text = format!("{text} {}", age(now.since(from)));
+        text = format!("{text} {}", age(now.since(fact.since)));
     }
     Cell::role(text, role)
 }
@@ -51,6 +49,9 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     let word = if fact.is_ignored() { "ignored" } else { fact.state.word() };
     if let Some(refused) = report::RefusedState::of(fact) {
         return (refused.text(), refused.role);
+    }
+    if let Some(sent) = report::sent_after_refusal(fact) {
+        return (sent, Role::Pending);
     }
     if fact.is_missing() {
         return ("missing".to_owned(), Role::Warn);

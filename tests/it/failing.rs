@@ -134,10 +134,10 @@ fn expired_token() {
     seen.assert_first(
         &[
             "FAILING",
-            "server rejects the stream: 5 times",
+            "server ends the stream with an error: 5 times",
             "UNAUTHENTICATED token expired; last request CDS #",
         ],
-        &["FAILING", "server rejects the stream: 5 times"],
+        &["FAILING", "server ends the stream with an error: 5 times"],
     );
 }
 
@@ -162,15 +162,15 @@ fn idle_timeout_names_its_period() {
     let silence = Duration::from_secs(6);
     let server = Faulty::start(vec![Fault::Ends(silence, Ending::Reset(Reason::INTERNAL_ERROR)); 50]);
     let seen = tapped(server.address, 4, PAUSE, silence * 2);
-    seen.assert_found(&["4 × 6", "after the last message", "INTERNAL_ERROR"]);
+    seen.assert_found(&["4 times, each 6", "after the last message", "INTERNAL_ERROR"]);
     seen.assert_first(
         &[
             "FAILING",
-            "server cuts off each stream: 4 × 6",
+            "server cuts off each stream: 4 times, each 6",
             "after the last message",
             "RST_STREAM INTERNAL_ERROR; last request CDS #",
         ],
-        &["FAILING", "server cuts off each stream: 4 × 6"],
+        &["FAILING", "server cuts off each stream: 4 times, each 6"],
     );
 }
 

@@ -7,7 +7,7 @@ use crate::engine::store::Store;
 use crate::sources::{BoundedCatalog, FrameSink, Limit};
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Dir, Method, Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, shell_word};
 use crate::wire::{Frame, FramePayload as Frames, Message};
 
 use super::super::args::StreamPick;
@@ -45,15 +45,21 @@ pub(super) fn pick<'a>(
         };
         let mut next: Vec<String> = Vec::new();
         for version in known.iter().rev().filter(|version| version.content.is_some()) {
-            let command = format!("xdscope diff {source} {} {}", what.text, version.version);
+            let command = format!(
+                "xdscope diff {} {} {}",
+                shell_word(source),
+                shell_word(&what.text),
+                shell_word(&version.version)
+            );
             if next.len() < 5 && !next.contains(&command) && known.len() > 1 {
                 next.push(command);
             }
         }
         if next.is_empty() {
             next.push(format!(
-                "xdscope log {source} --filter 'name:{}'",
-                what.name.as_deref().unwrap_or("*")
+                "xdscope log {} --filter {}",
+                shell_word(source),
+                shell_word(&format!("name:{}", what.name.as_deref().unwrap_or("*")))
             ));
         }
         CliError { next, ..CliError::new(Exit::Never, message) }

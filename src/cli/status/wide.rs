@@ -63,7 +63,7 @@ impl Status<'_> {
         for (state, diff) in self.with_applied() {
             let mut notes = self.notes(state, problems);
             notes.extend(lives.get(&state.stream).cloned());
-            let mut cells = self.wide_cells(state, &notes.join(": "), style);
+            let mut cells = self.wide_cells(state, &notes.join("; "), style);
             if self.applied.is_some() {
                 cells.insert(APPLIED_COLUMN, diff.map_or(Cell::role("-", Role::Muted), applied_cell));
             }
@@ -78,11 +78,10 @@ impl Status<'_> {
             .iter()
             .filter(|problem| problem.stream == state.stream && problem.type_url == state.type_url);
         let mut notes: Vec<String> = of_state
-            .flat_map(|problem| {
+            .map(|problem| {
                 let sentence = report::problem(problem, &self.store.clock());
-                [Some(sentence), problem.quote().map(|quote| quote.to_string())]
+                problem.quote().map_or(sentence.clone(), |quote| format!("{sentence}: {quote}"))
             })
-            .flatten()
             .collect();
         notes.extend(state.diverged.as_ref().map(report::diverged));
         let answers = report::missing_answers_of(self.store, self.schema, state);
@@ -103,7 +102,6 @@ impl Status<'_> {
         let text = |text: &Option<Arc<str>>| Cell::new(text.as_deref().unwrap_or("-"));
         let (_, role) = report::state_word(state.state);
         let word = report::state_text(state.state, state, style.pick("×", "x"));
-        let from = report::age_from(state.state, state.since, state.nacks.last().map(|nack| nack.at));
         let ack = |of: fn((f64, f64)) -> f64| {
             let time = state.ack_ms.and_then(|ms| Duration::try_from_secs_f64(of(ms) / 1e3).ok());
             Cell::new(time.map_or("-".into(), latency))
@@ -126,7 +124,7 @@ impl Status<'_> {
             Cell::new(if self.store.clock().untimed {
                 "-".into()
             } else {
-                age(self.store.now().since(from))
+                age(self.store.now().since(state.since))
             }),
             Cell::new(if style.ascii { notes.replace('×', "x") } else { notes.to_owned() }),
         ]

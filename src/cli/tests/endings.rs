@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::objects;
-use crate::engine::lint::lasting_rules;
+use crate::engine::lint::{content_rules, lasting_rules};
 
 /// The ways in which a finding can end. Each rule has a line for each way.
 const WAYS: [&str; 7] =
@@ -96,6 +96,35 @@ fn findings_end_in_each_way_that_mends_them_and_not_before() {
             if !is_right || !WAYS.contains(name) {
                 wrong.push(format!("{rule}: {word} {name}"));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// docs/protocol.md#e-43, docs/protocol.md#k-12 and others
+#[test]
+fn findings_about_contents_end_with_an_accepted_message_without_the_fault() {
+    let text = std::fs::read_to_string("tests/fixtures/lint/corrected.txt").unwrap();
+    let sections = sections(&text);
+    let listed: BTreeSet<&str> = sections.iter().map(|section| section.rule).collect();
+    assert_eq!(listed, content_rules().collect(), "rules in tests/fixtures/lint/corrected.txt");
+    let mut wrong = Vec::new();
+    for Section { rule, start, ways } in &sections {
+        if lasts(rule, start) != Some(true) {
+            wrong.push(format!("{rule}: no finding lasts after the first lines"));
+        }
+        for Way { name, word, lines } in ways {
+            let after = |count: usize| lasts(rule, &[&start[..], &lines[..count]].concat());
+            let is_right = match *word {
+                "ends" => after(lines.len()) == Some(false) && after(lines.len() - 1) == Some(true),
+                _ => after(lines.len()) == Some(true),
+            };
+            if !is_right {
+                wrong.push(format!("{rule}: {word} {name}"));
+            }
+        }
+        if !ways.iter().any(|way| way.word == "ends") {
+            wrong.push(format!("{rule} has no line that ends a finding"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

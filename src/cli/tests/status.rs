@@ -118,7 +118,7 @@ fn missing_resource_and_cluster_that_warms_for_it_are_one_problem() {
 #[test]
 fn resource_stays_refused_after_ack_of_later_response() {
     let output = run(&["status", "tests/fixtures/cli/still-refused.xds"]);
-    let text = "REFUSED  n1 CDS  30s  client still refuses CDS b 2 (#4), though it accepted a later response; 1 in force: b bad";
+    let text = "REFUSED  n1 CDS  30s  client still refuses CDS b 2 (#4), though it accepted a later response; version 1 in force: b bad";
     assert!(output.out.starts_with("1 problem\n") && output.out.contains(text), "{}", output.out);
     assert_eq!(output.exit, Exit::No);
 }

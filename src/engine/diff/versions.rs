@@ -44,6 +44,8 @@ pub struct ResourceVersion {
     pub content: Option<BlobId>,
     /// How many times the server sent the version in a row.
     pub times: u32,
+    /// How many times the client refused the version in a row.
+    pub refusals: u32,
     /// The newest response with this version. `verdict` is the answer to this response.
     pub last: Seq,
     /// The answer to the newest response.
@@ -115,6 +117,7 @@ fn add_verdict(out: &mut [ResourceVersion], request: &LineFact) {
     };
     if let Some(version) = out.iter_mut().rev().find(|version| Some(version.last) == request.answers) {
         version.verdict = verdict;
+        version.refusals = if verdict == Verdict::Refused { version.refusals + 1 } else { 0 };
     }
 }
 
@@ -134,6 +137,7 @@ fn add_sent(
             before.verdict = Verdict::Open;
         }
         None => out.push(ResourceVersion {
+            refusals: 0,
             n,
             at: response.at,
             stream: response.stream,

@@ -47,6 +47,7 @@ fn nack() -> MessageFact {
 
 fn state() -> StateFact {
     StateFact {
+        is_settled_later: false,
         stream: StreamId(1),
         node: Some(Arc::from("edge-gw-1")),
         variant: Variant::Ads,
@@ -86,6 +87,7 @@ fn state() -> StateFact {
 
 fn resource() -> ResourceFact {
     ResourceFact {
+        earlier_refusal: None,
         stream: StreamId(1),
         node: None,
         type_url: TypeUrl::from("type.googleapis.com/acme.v1.Widget"),

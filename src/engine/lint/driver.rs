@@ -229,7 +229,11 @@ impl Lint {
                     ctx.settle_traffic_gaps(track);
                 }
                 SessionEvent::Response(outcome) => {
-                    let scan = ResponseScan::new(ctx.catalog(), track, message, &mut ctx.state.clean_list);
+                    let clean = &mut ctx.state.clean_list;
+                    let mut scan = ResponseScan::new(ctx.store.catalog(), track, message, clean);
+                    if !ctx.stream.has_ttl() {
+                        scan.unread_ttl = std::mem::take(&mut scan.ttl);
+                    }
                     let Some(response) = ResponseContext::new(track, outcome, message, &scan) else { return };
                     checks.check_names(ctx, Blame::Server, &delivered_names(ctx, &response));
                     checks.response.iter().for_each(|check| check(ctx, &response));

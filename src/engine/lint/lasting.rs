@@ -12,9 +12,9 @@ use super::finding::FindingDraft;
 use super::rule::{Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{
-    DroppedStreams, MessageKind, RequestOutcome, SymSet, Track, is_needed, key, mark_key,
+    DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
 };
-use crate::wire::content::{Catalog, UsedContent};
+use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{Kind, Seq, Sym, Time, Variant};
 
 /// Lasting findings that are followed.
@@ -41,6 +41,14 @@ pub(super) enum LastingState {
     Requested,
     /// The client has given no verdict on a response.
     NoVerdict(Seq),
+    /// The contents break a rule, until the client has accepted others in their place. A rule about
+    /// a response as a whole has none.
+    Content {
+        /// The newest message that broke the rule.
+        seq: Seq,
+        /// The contents, by the names of their resources.
+        contents: SymMap<BlobId>,
+    },
     /// A rule was broken once, until a message of the same side keeps the rule.
     BrokenOnce {
         /// The message that broke the rule.
@@ -115,29 +123,32 @@ impl LastingState {
     fn is_nameless(&self) -> bool {
         matches!(
             self,
-            LastingState::UnusedFile | LastingState::NoVerdict(_) | LastingState::BrokenOnce { .. }
+            LastingState::UnusedFile
+                | LastingState::NoVerdict(_)
+                | LastingState::BrokenOnce { .. }
+                | LastingState::Content { .. }
         )
     }
 }
 
 /// A finding about a state that may end.
 #[derive(Clone, Debug)]
-struct Followed {
-    finding: usize,
+pub(super) struct Followed {
+    pub(super) finding: usize,
     /// Indices of the stream and the track.
-    place: (usize, usize),
+    pub(super) place: (usize, usize),
     /// The node id of the client.
-    client: Arc<str>,
-    state: LastingState,
-    since: Time,
+    pub(super) client: Arc<str>,
+    pub(super) state: LastingState,
+    pub(super) since: Time,
     /// The text once the state is over, with `{}` for its duration; the default text without one.
-    past: Option<String>,
+    pub(super) past: Option<String>,
     /// The names for which the state lasts.
-    names: SymSet,
+    pub(super) names: SymSet,
     /// Whether the server sent the resources of all other names.
-    has_come: bool,
+    pub(super) has_come: bool,
     /// Whether the client gave up a name.
-    is_given_up: bool,
+    pub(super) is_given_up: bool,
 }
 
 /// Findings about states that may end.
@@ -156,13 +167,26 @@ impl LastingFindings {
     fn may_concern(&self, stream: usize, kind: Option<Kind>) -> bool {
         let is_concerned = |of: &Followed| {
             of.place.0 == stream
+                || matches!(of.state, LastingState::Content { .. })
                 || (is_needed(kind) && of.state.needs().is_some())
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
     }
 
-    fn follow(&mut self, followed: Followed) {
+    fn recount(&mut self) {
+        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+    }
+
+    /// Takes out what is followed of a finding.
+    pub(super) fn take_finding(&mut self, finding: usize) -> Option<Followed> {
+        let at = self.followed.iter().position(|of| of.finding == finding)?;
+        let followed = self.followed.swap_remove(at);
+        self.recount();
+        Some(followed)
+    }
+
+    pub(super) fn follow(&mut self, followed: Followed) {
         let names = followed.names.len();
         if self.followed.len() < MAX_FOLLOWED && self.names + names <= MAX_NAMES {
             self.names += names;
@@ -173,12 +197,12 @@ impl LastingFindings {
     /// Follows a finding no longer.
     fn drop_finding(&mut self, finding: usize) {
         self.followed.retain(|followed| followed.finding != finding);
-        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+        self.recount();
     }
 
     /// Takes out the findings for which the function returns true, and those of them that no other
     /// state keeps open.
-    fn take_over(&mut self, mut is_over: impl FnMut(&mut Followed) -> bool) -> Vec<Followed> {
+    pub(super) fn take_over(&mut self, mut is_over: impl FnMut(&mut Followed) -> bool) -> Vec<Followed> {
         let mut over = Vec::new();
         for mut followed in std::mem::take(&mut self.followed) {
             match is_over(&mut followed) {
@@ -186,7 +210,7 @@ impl LastingFindings {
                 false => self.followed.push(followed),
             }
         }
-        self.names = self.followed.iter().map(|followed| followed.names.len()).sum();
+        self.recount();
         over.retain(|over| self.followed.iter().all(|other| other.finding != over.finding));
         over
     }
@@ -196,6 +220,12 @@ impl LastingFindings {
         for followed in &self.followed {
             followed.names.iter().for_each(|name| mark_key(used, *name));
             followed.state.needs().into_iter().flatten().for_each(|name| mark_key(used, *name));
+            if let LastingState::Content { contents, .. } = &followed.state {
+                contents.iter().for_each(|(name, id)| {
+                    mark_key(used, *name);
+                    used.blob(*id);
+                });
+            }
         }
     }
 
@@ -290,6 +320,8 @@ impl RuleContext<'_> {
             if outcome.kind == MessageKind::Ack {
                 self.settle_broken_once(CorrectMessage::Ack, outcome.answers);
             }
+            // A name that the client gives up has no content in use any more.
+            self.settle_contents(request.track, request.track.verdicts.newest_accepted);
             let mut names = outcome.removed.clone();
             // A name is classified if the client subscribes to it again.
             names.extend(&outcome.added);
@@ -326,6 +358,8 @@ impl RuleContext<'_> {
             }
             let mut names = mentioned(self.catalog(), response);
             let is_file = self.stream.variant() == Some(Variant::File);
+            let is_valid = is_file && response.track.verdicts.open_nack().is_none();
+            self.settle_contents(response.track, self.seq.filter(|_| is_valid));
             names.extend(is_file.then_some(Sym::EMPTY));
             self.settle_lasting(response.track, &names);
         }
@@ -338,7 +372,9 @@ impl RuleContext<'_> {
             return;
         }
         // The client has no resources after the end of the stream either.
-        let lasts = |followed: &Followed| matches!(followed.state, LastingState::Emptied(_));
+        let lasts = |followed: &Followed| {
+            matches!(followed.state, LastingState::Emptied(_) | LastingState::Content { .. })
+        };
         let over =
             self.source_state.lasting.take_over(|followed| followed.place.0 == stream && !lasts(followed));
         over.into_iter().for_each(|over| self.end_lasting(&over, "the stream ended after {}"));

@@ -14,6 +14,7 @@ mod catalog;
 mod check;
 mod client;
 mod content_changes;
+mod contents;
 mod context;
 #[cfg(test)]
 mod cost_tests;
@@ -44,6 +45,8 @@ use crate::engine::session::locators as structured;
 
 pub use bootstrap::Bootstrap;
 pub use catalog::{rule, rules};
+#[cfg(test)]
+pub(crate) use contents::content_rules;
 pub use driver::Lint;
 pub use finding::{Blame, Finding};
 #[cfg(test)]

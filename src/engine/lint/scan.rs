@@ -26,6 +26,8 @@ pub(super) struct ResponseScan {
     pub(super) misnamed: Vec<(Sym, Sym)>,
     /// Entries with a TTL.
     pub(super) ttl: Vec<BlobId>,
+    /// Entries with a TTL on a stream whose transport version has no TTL.
+    pub(super) unread_ttl: Vec<BlobId>,
     /// SotW: entries wrapped in `Resource`.
     pub(super) wrapped: Vec<Sym>,
     /// Entries with aliases.

@@ -126,7 +126,8 @@ fn groups_of(source: &impl NackSource, state: &StateFact) -> Vec<NackGroup> {
     let runs = state.nacks.chunk_by(NackFact::is_repeat_of);
     let is_delta = state.variant.is_delta();
     let is_of_type = !is_delta && state.open_nack.is_some();
-    let has_refused = !is_of_type && state.refused + state.refused_unnamed > 0;
+    let is_refusing = state.open_nack.is_some() || !state.standing_nacks.is_empty();
+    let has_refused = !is_of_type && is_refusing;
     let refused = if has_refused { source.refused(state) } else { HashMap::new() };
     let group = |run: &[NackFact]| {
         let last = run.last();

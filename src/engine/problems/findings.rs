@@ -39,6 +39,9 @@ const WARMING_STUCK: &str = "warming-stuck";
 /// The rule about resources that were requested with other context parameters.
 const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
 
+/// The rule about names that begin like structured names and do not have their form.
+const MALFORMED: &str = "xdstp-malformed";
+
 /// Names that a type waits for to compare with those of a finding.
 const MAX_COMPARED_NAMES: usize = 4096;
 
@@ -236,7 +239,7 @@ impl Causes {
         if let Some(at) = self.missed_by(problems, finding) {
             return Some(at);
         }
-        if finding.names.is_empty() {
+        if finding.names.is_empty() || is_made_up(finding) {
             return None;
         }
         let waiting = self.waiting.get(&(finding.stream, finding.type_url.clone())).copied();
@@ -308,6 +311,31 @@ impl Causes {
                 self.waiting.get(&(carrier.id, owed.type_url.clone())).copied()
             })
         })
+    }
+}
+
+/// Whether a finding is about malformed names that the client has made up: no server has such
+/// resources, so that the server does not owe them.
+fn is_made_up(finding: &Finding) -> bool {
+    finding.rule.id == MALFORMED && finding.blame == Blame::Client
+}
+
+/// The malformed names that clients have made up, by stream and type.
+pub(super) struct MadeUpNames<'a>(HashMap<(StreamId, &'a TypeUrl), HashSet<&'a str>>);
+
+impl<'a> MadeUpNames<'a> {
+    pub(super) fn new(findings: &'a [Finding]) -> MadeUpNames<'a> {
+        let mut names: HashMap<_, HashSet<&str>> = HashMap::new();
+        for finding in findings.iter().filter(|finding| is_made_up(finding)) {
+            let of_type = names.entry((finding.stream, &finding.type_url)).or_default();
+            of_type.extend(finding.names.iter().map(|name| &**name));
+        }
+        MadeUpNames(names)
+    }
+
+    /// Whether a client has made up the name that it requests.
+    pub(super) fn has(&self, stream: StreamId, type_url: &TypeUrl, name: &str) -> bool {
+        self.0.get(&(stream, type_url)).is_some_and(|names| names.contains(name))
     }
 }
 

@@ -33,7 +33,12 @@ pub(super) fn refused(store: &Store, stream: &Stream, track: &Track) -> Vec<Prob
     let standing = Standing::new(store, track, Some(newest.n));
     let reasons = by_reason(track.verdicts.nacks.iter().rev().take(times));
     let stands = |nacks: &[&NackFact]| standing.runs_among(nacks) > 0;
-    let (reasons, over): (Vec<_>, Vec<_>) = reasons.into_iter().partition(|nacks| stands(nacks));
+    let (mut reasons, mut over): (Vec<_>, Vec<_>) = reasons.into_iter().partition(|nacks| stands(nacks));
+    if let [only] = &mut reasons[..] {
+        // The refusal lasts since the first NACK after the last ACK (docs/protocol.md#e-26).
+        only.extend(std::mem::take(&mut over).into_iter().flatten());
+        only.sort_unstable_by_key(|nack| std::cmp::Reverse(nack.n));
+    }
     // The other NACKs are over, refuse the content on earlier streams, or are forgotten.
     let listed: usize = reasons.iter().chain(&over).map(Vec::len).sum();
     let unlisted = times - listed;

@@ -222,7 +222,7 @@ impl Engine {
         ended.filter(|other| other.closed.as_ref().is_some_and(|(at, _)| *at <= stream.opened))
     }
 
-    fn session_of(&self, stream: &Stream) -> Option<&Session> {
+    pub(super) fn session_of(&self, stream: &Stream) -> Option<&Session> {
         self.sessions.get(&stream.session?)
     }
 
@@ -418,8 +418,8 @@ impl Engine {
         let Some(stream) = self.streams.get(index) else { return };
         let first = stream.tracks.get(track).is_some_and(|track| track.traffic.requests == 0);
         let plane_before = self.plane_before(index, message);
-        let is_first = dir == Dir::Req && first;
-        let prior = if is_first { self.take_prior(catalog, index, &type_url, at) } else { None };
+        let prior =
+            if dir == Dir::Req && first { self.take_prior(catalog, index, &type_url, at) } else { None };
         let compare = self.semantics.as_deref().map(|semantics| Compare { semantics, is_replay: is_known });
         let star = catalog.intern("*");
         let node = message.error_detail().and_then(|_| self.streams.get(index)?.node.clone());
@@ -434,12 +434,12 @@ impl Engine {
             at,
             seq,
             timed: self.timed,
+            has_ttl: self.streams.get(index).is_none_or(Stream::has_ttl),
             resource_timeout: self.resource_timeout,
             events: EventList::default(),
         };
         let Some(stream) = self.streams.get_mut(index) else { return };
-        let from_file = stream.variant() == Some(Variant::File);
-        let track_index = track;
+        let (from_file, track_index) = (stream.variant() == Some(Variant::File), track);
         let Some(track) = stream.tracks.get_mut(track) else { return };
         let changed_by = track.subscription.changed_by;
         outcome.what = match &message.body {

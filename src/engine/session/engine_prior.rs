@@ -14,6 +14,7 @@ use super::resource_set::{Presence, ResourceEntry};
 use super::responses::{Response, Status};
 use super::stream::Stream;
 use super::track::Track;
+use super::visits;
 
 /// Longest time between the ends of streams that end for one reason.
 const MAX_JOINT_END: Duration = Duration::from_secs(1);
@@ -27,6 +28,20 @@ pub(super) fn is_beside(stream: &Stream, other: &Stream) -> bool {
 }
 
 impl Engine {
+    /// Returns the tracks of a type on streams of the session after a stream, the oldest first.
+    pub(crate) fn later_tracks<'a>(
+        &'a self,
+        stream: &Stream,
+        type_url: &'a TypeUrl,
+    ) -> impl Iterator<Item = (&'a Stream, &'a Track)> {
+        let index = self.index(stream.id).unwrap_or_default();
+        let all = self.session_of(stream).map_or(&[][..], |session| &session.all);
+        let place = all.partition_point(|other| *other <= index);
+        let later = all.get(place..).unwrap_or_default().iter().inspect(|_| visits::count());
+        let later = later.filter_map(|other| self.streams().get(*other));
+        later.filter_map(|stream| Some((stream, stream.find(type_url)?)))
+    }
+
     /// Returns what the client had of a type at the end of its newest earlier stream with the type,
     /// and records that this stream takes over.
     pub(super) fn take_prior(

@@ -319,6 +319,8 @@ pub(crate) struct Failures {
     attempts: HashMap<AttemptKey, FailedAttempts>,
     /// Indices of the open streams.
     open: BTreeSet<usize>,
+    /// Indices of closed streams whose client refused something at their end.
+    refusing: BTreeSet<usize>,
 }
 
 impl Failures {
@@ -335,11 +337,18 @@ impl Failures {
             ends.healthy > 0 || newest.iter().flatten().any(|index| kept.contains(index))
         });
         self.attempts.retain(|_, attempts| kept.contains(&attempts.newest));
+        self.refusing.retain(|index| kept.contains(index));
     }
 
     /// Indices of the open streams, in order of their openings.
     pub(crate) fn open_streams(&self) -> impl Iterator<Item = usize> {
         self.open.iter().copied()
+    }
+
+    /// Indices of closed streams whose client refused something at their end, in order of their
+    /// openings.
+    pub(crate) fn refusing_streams(&self) -> impl Iterator<Item = usize> {
+        self.refusing.iter().copied()
     }
 
     pub(crate) fn clients(&self) -> impl Iterator<Item = (&StreamKey, &StreamEnds)> {
@@ -385,6 +394,9 @@ impl Failures {
         }
         if !is_counted(stream) {
             return;
+        }
+        if stream.tracks.iter().any(|track| track.verdicts.refusal().is_some()) {
+            self.refusing.insert(index);
         }
         if stream.has_response {
             // The node may have become known after the first response.

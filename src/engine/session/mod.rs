@@ -92,7 +92,8 @@ pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, can_warm, is_needed};
 pub(crate) use xdstp::{
-    Name, glob_matches, is_glob, is_structured, named, resource_type, respelled, with_other_context,
+    Name, glob_matches, is_glob, is_malformed, is_structured, named, resource_type, respelled,
+    with_other_context,
 };
 
 use std::sync::Arc;
@@ -126,6 +127,8 @@ pub(crate) struct Context<'a> {
     at: Time,
     seq: Seq,
     timed: bool,
+    /// Whether entries can have a time to live.
+    has_ttl: bool,
     /// Time after which a requested resource counts as missing.
     resource_timeout: Option<Duration>,
     /// The events of the message.

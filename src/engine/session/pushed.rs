@@ -71,8 +71,13 @@ impl PushedVersion {
 impl fmt::Display for PushedVersion {
     /// Writes `42`, `b 2 and 1 other` or `removal of b`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown =
-            |version: &str| if version.is_empty() { "(no version)".into() } else { version.to_owned() };
+        let shown = |version: &str| match version {
+            "" => "(no version)".to_owned(),
+            // A version can look like a word of the sentence.
+            "none" | "removal" => format!("\"{version}\""),
+            version if version.contains(' ') => format!("\"{version}\""),
+            version => version.to_owned(),
+        };
         let more = match self {
             PushedVersion::Whole(version) => return f.write_str(&shown(version)),
             PushedVersion::Empty => return f.write_str("(no resources)"),

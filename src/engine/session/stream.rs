@@ -326,6 +326,11 @@ impl Stream {
         sides.filter_map(|(side, pings)| pings.keepalive(side)).max_by_key(|keepalive| keepalive.every)
     }
 
+    /// Whether entries can have a time to live: `Resource` of v2 has none (docs/protocol.md#l-19).
+    pub(crate) fn has_ttl(&self) -> bool {
+        self.method.as_ref().is_none_or(|method| method.transport != ApiVersion::V2)
+    }
+
     /// The tracks that have a state, in order of their first messages.
     pub(crate) fn tracks_shown(&self) -> impl Iterator<Item = &Track> {
         self.tracks.iter().filter(|track| self.shows(track))

@@ -12,6 +12,21 @@ pub(crate) fn is_structured(name: &str) -> bool {
     name.starts_with("xdstp:")
 }
 
+/// Whether the name begins like an `xdstp:` name, and does not have its form
+/// (docs/protocol.md#k-02).
+pub(crate) fn is_malformed(name: &str) -> bool {
+    is_structured(name) && (Name::parse(name).is_none() || has_bad_escape(name))
+}
+
+/// Whether a percent sign is not followed by two hexadecimal digits.
+fn has_bad_escape(name: &str) -> bool {
+    let is_hex = |digit: Option<char>| digit.is_some_and(|digit| digit.is_ascii_hexdigit());
+    name.split('%').skip(1).any(|rest| {
+        let mut digits = rest.chars();
+        !(is_hex(digits.next()) && is_hex(digits.next()))
+    })
+}
+
 /// Splits a name without its directives into path and context parameters.
 fn split(name: &str) -> (&str, &str) {
     let name = name.split_once('#').map_or(name, |(name, _)| name);

@@ -105,7 +105,7 @@ impl StateFact {
     /// is the last one of the type if `is_newest`.
     pub fn is_refusing(&self, nacks: &[NackFact], is_newest: bool) -> bool {
         let stands = |nack: &NackFact| self.standing_nacks.contains(&nack.n);
-        (is_newest && self.open_nack.is_some()) || nacks.iter().any(stands)
+        !self.is_settled_later && ((is_newest && self.open_nack.is_some()) || nacks.iter().any(stands))
     }
 
     /// Whether a later version was accepted after the refusal.
@@ -214,6 +214,8 @@ pub struct StateFact {
     pub open_nack: Option<Seq>,
     /// NACKs since the last ACK of a later response.
     pub open_nacks: u64,
+    /// Whether the stream has closed, and a later stream of the client has settled the refusal.
+    pub is_settled_later: bool,
     /// Median and 99th percentile of the time from response to verdict, in milliseconds.
     pub ack_ms: Option<(f64, f64)>,
     /// Number of responses.
@@ -368,6 +370,8 @@ pub struct ResourceFact {
     pub refused: bool,
     /// The refused push with the newest content, or with the removal, of the resource.
     pub refusal: Option<RefusalFact>,
+    /// The refused push before the newest content, which the client has not answered yet.
+    pub earlier_refusal: Option<Box<RefusalFact>>,
     /// The content in force. `None` if the client uses nothing yet, or if that is not known.
     pub in_force: Option<InForceFact>,
     /// Whether the newest content cannot be decoded as its type.

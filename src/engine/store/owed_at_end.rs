@@ -100,6 +100,40 @@ impl Store {
         })
     }
 
+    /// Returns the types of closed streams whose content the client still refuses: no later stream
+    /// of the client has settled the refusal (docs/protocol.md#e-21).
+    pub(crate) fn refused_at_end(&self) -> Vec<(&Stream, &Track)> {
+        let streams = self.engine.failures().refusing_streams();
+        let streams: Vec<&Stream> = streams.filter_map(|index| self.engine.streams().get(index)).collect();
+        if streams.is_empty() {
+            return Vec::new();
+        }
+        let servers = self.servers();
+        let is_replaced = |stream: &Stream| {
+            let closed = stream.closed.as_ref().map_or(stream.opened, |(at, _)| *at);
+            servers.has_replaced(&self.catalog, stream, closed)
+        };
+        let is_open = |(stream, track): &(&Stream, &Track)| {
+            track.verdicts.refusal().is_some() && !self.is_settled_later(stream, track)
+        };
+        let tracks = streams.into_iter().filter(|stream| !is_replaced(stream));
+        tracks
+            .flat_map(|stream| stream.tracks_shown().map(move |track| (stream, track)))
+            .filter(is_open)
+            .collect()
+    }
+
+    /// Whether a later stream of the client has settled what the client refused on a closed one:
+    /// with a verdict about the type, or because the server owes nothing of the type.
+    pub(super) fn is_settled_later(&self, stream: &Stream, track: &Track) -> bool {
+        let is_settled = |(later, of): (&Stream, &Track)| {
+            let state = || of.condition(later.clock(self.now), self.limits).state;
+            of.traffic.requests > 0
+                && (of.verdicts.last_at.is_some() || matches!(state(), TypeState::Synced | TypeState::Idle))
+        };
+        track.replaced.is_some() && self.engine.later_tracks(stream, &track.type_url).any(is_settled)
+    }
+
     /// Returns what the server owes to warming resources, and whether the client withheld its
     /// verdict until then. Missing resources are debts of their own.
     fn warming_owed(&self, stream: &Stream, track: &Track) -> Option<(Option<OwedAtEnd>, bool)> {

@@ -162,7 +162,7 @@ impl Store {
             overdue: owed.overdue,
             names: track.subscribed.names.len() as u64,
             resources: track.in_use(&self.catalog, self.now, self.limits),
-            refused: track.refused.named() as u64,
+            refused: track.refused_newest(&self.catalog) as u64,
             refused_unnamed: track.refused.unnamed() as u64,
         }
     }
@@ -202,13 +202,14 @@ impl Store {
             absent,
             resources: track.in_use(&self.catalog, self.now, self.limits),
             newest_accepted: track.verdicts.newest_accepted,
-            refused: track.refused.named() as u64,
+            refused: track.refused_newest(&self.catalog) as u64,
             refused_unnamed: track.refused.unnamed() as u64,
             nacks: track.verdicts.nacks.iter().cloned().collect(),
             standing_nacks: self.standing_nacks(track),
             nack_count: track.verdicts.nack_count,
             open_nack: track.verdicts.open_nack().map(|open| open.n),
             open_nacks: track.verdicts.refusal().map_or(0, |open| open.times),
+            is_settled_later: stream.closed.is_some() && self.is_settled_later(stream, track),
             ack_ms: if self.clock.untimed { None } else { track.latencies() },
             pushes: track.traffic.pushes,
             bytes: track.traffic.bytes,
@@ -370,7 +371,10 @@ impl Store {
             None => track.carried.claimed_version.filter(|_| state == ResourceState::Kept),
         };
         let accepted = track.accepted.get(&self.catalog, name).filter(ResourceEntry::is_present);
-        let refusal = self.refusal_fact(track, name);
+        let (refusal, earlier_refusal) = match track.is_refusal_superseded(name, slot) {
+            true => (None, self.refusal_fact(track, name).map(Box::new)),
+            false => (self.refusal_fact(track, name), None),
+        };
         let in_force = self.used_in_state(track, name, state);
         let in_force = in_force.map(|entry| self.in_force_fact(&entry));
         let has_content = in_force.as_ref().is_some_and(|known| known.content == content);
@@ -392,6 +396,7 @@ impl Store {
             is_unanswered: is_pending && refusal.is_none() && !has_content,
             is_unreadable: slot.and_then(|slot| slot.blob).is_some_and(|id| self.catalog.is_unreadable(id)),
             refusal,
+            earlier_refusal,
             in_force,
             absent_by,
             unclassified: track.subscription.unclassified.get(&name).map(|(at, seq)| (*seq, *at)),

@@ -492,7 +492,7 @@ pub fn resource(fact: &ResourceFact, clock: &Clock) -> Value {
     out.put("state", fact.state.word());
     out.put("refused", fact.refused);
     out.put("in_force", fact.in_force.as_ref().map(|known| &*known.version));
-    if let Some(refusal) = &fact.refusal {
+    if let Some(refusal) = fact.refusal.as_ref().or(fact.earlier_refusal.as_deref()) {
         out.put(
             "refusal",
             json!({

@@ -79,10 +79,8 @@ fn line(
                 report::state_text(fact.state, &**fact, "×")
             });
             if fact.state != TypeState::Idle && !untimed {
-                let newest = fact.last_nack.map(|(_, at)| at);
-                let from = report::age_from(fact.state, fact.since, newest);
                 html.raw(" ");
-                html.element("span", &[("class", "muted")], &age(store.now().since(from)));
+                html.element("span", &[("class", "muted")], &age(store.now().since(fact.since)));
             }
             html.raw("</td>");
         }

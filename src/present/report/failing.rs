@@ -20,6 +20,10 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
             format!("{who} failed a poll, and answered no later one")
         }
         StreamFailure::Rejected if fact.is_graceful => format!("{who} ends the stream before a response"),
+        // Some of the streams were answered before.
+        StreamFailure::Rejected if fact.rejected > 0 && fact.rejected < fact.count => {
+            format!("{who} ends the stream with an error")
+        }
         StreamFailure::Rejected => format!("{who} rejects the stream"),
         StreamFailure::Lost => format!("{who} ended the stream, and no later stream was answered"),
         StreamFailure::Cut => format!("{who} cuts off each stream"),
@@ -30,7 +34,7 @@ pub fn failing_stream(fact: &FailingStream, clock: &Clock) -> String {
         text.push_str(&format!(": {} times since {}", count(fact.count), time_of_day(fact.first, clock)));
         text.push_str(&pace(fact));
         if fact.rejected > 0 && fact.rejected < fact.count {
-            text.push_str(&format!(", {} before a response", count(fact.rejected)));
+            text.push_str(&format!(", {} of them before a response", count(fact.rejected)));
         }
     }
     text.push_str(&ends(fact));
@@ -99,15 +103,17 @@ fn ends(fact: &FailingStream) -> String {
     text
 }
 
-/// `4 × 300s after the last message`.
+/// `4 times, each 300s after the last message`.
 fn cut_point(fact: &FailingStream) -> String {
     let times = count(fact.count);
     match (fact.cut_idle, fact.cut_age) {
-        (Some(idle), Some(age)) => {
-            format!("{times} × {} after the last message, at an age of {}", period(idle), period(age))
-        }
-        (Some(idle), None) => format!("{times} × {} after the last message", period(idle)),
-        (None, Some(age)) => format!("{times} × at an age of {}", period(age)),
+        (Some(idle), Some(age)) => format!(
+            "{times} times, each {} after the last message and at an age of {}",
+            period(idle),
+            period(age)
+        ),
+        (Some(idle), None) => format!("{times} times, each {} after the last message", period(idle)),
+        (None, Some(age)) => format!("{times} times, each at an age of {}", period(age)),
         (None, None) => format!("{times} times"),
     }
 }

@@ -2,18 +2,21 @@
 
 use jiff::tz::TimeZone;
 
-use crate::engine::lint::{Blame, Severity};
+use crate::engine::lint::{Blame, Finding, Severity};
 use crate::engine::problems::{
     OwedResources, Problem, ProblemFact, ProblemKind, RefusedPush, RefusedResources, UnappliedResources,
     Urgency, WarmingResources, count_wrong,
 };
 use crate::engine::store::{ClientMark, PushedVersion, RequestSpan, UnreachablePeer, WarmingUser};
-use crate::wire::event::{Clock, Kind, Time};
-use crate::wire::text::{age, count, period, plural, shown_name, time_of_day_secs, type_label};
+use crate::wire::event::{ApiVersion, Clock, Kind, Time};
+use crate::wire::text::{age, count, period, plural, shell_word, shown_name, time_of_day_secs, type_label};
 
 use super::{
     Role, client_mark, failing_stream, finding, intervention, listed_names, owed_at_end, state_word,
 };
+
+/// The word for a file whose last update is not valid.
+const REJECTED: &str = "REJECTED";
 
 /// Words of problems that are not states, and what they mean.
 pub const PROBLEM_WORDS: [(&str, &str); 9] = [
@@ -24,9 +27,12 @@ pub const PROBLEM_WORDS: [(&str, &str); 9] = [
     ("ERROR", "a rule of severity error was broken"),
     ("WARN", "a rule of severity warn was broken"),
     ("APPLIED", "for a file: read and valid, as no client acknowledges a file"),
-    ("REJECTED", "for a file: the last update is not valid, and the content before stays in force"),
+    (REJECTED, "for a file: the last update is not valid, and the content before stays in force"),
     ("over", "a rule was broken, and the consequence has ended"),
 ];
+
+/// The rule about names that begin like structured names and do not have their form.
+const MALFORMED: &str = "xdstp-malformed";
 
 /// Marks after findings and states, and what they mean.
 pub const MARKS: [(&str, &str); 2] = [
@@ -39,6 +45,9 @@ pub const MARKS: [(&str, &str); 2] = [
 
 /// Returns the word of a problem, and its role: `NACK`, `FAILING`, `ERROR`.
 pub fn problem_word(fact: &ProblemFact) -> (&'static str, Role) {
+    if matches!(&fact.problem, Problem::Refused(refused) if refused.is_file) {
+        return (REJECTED, problem_kind_word(fact.kind, fact.urgency).1);
+    }
     problem_kind_word(fact.kind, fact.urgency)
 }
 
@@ -79,7 +88,7 @@ pub fn problem_place(fact: &ProblemFact) -> String {
 /// Returns one sentence that says who owes what to whom, or which rule was broken:
 /// `server owes EDS ledger-v2, asked twice (#489 #491)`.
 pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
-    let label = label(fact.type_url.as_str());
+    let label = type_label(fact.type_url.as_str());
     let mut text = match &fact.problem {
         Problem::Refused(refused) => refused_push(&label, refused, fact, clock),
         Problem::StillRefused(refused) => still_refused(&label, refused),
@@ -95,11 +104,14 @@ pub fn problem(fact: &ProblemFact, clock: &Clock) -> String {
             )
         }
         Problem::Warming(warming) => warming_resources(warming),
-        Problem::Owed(owed) => owed_resources(&label, owed),
+        Problem::Owed(owed) => owed_resources(&label, owed, fact.blame),
         Problem::Unreachable(peer) => unreachable_peer(peer, clock),
         Problem::Failing(failing) => failing_stream(failing, clock),
         Problem::OwedAtEnd(owed) => owed_at_end(owed),
         Problem::NotApplied(unapplied) => unapplied_resources(&label, unapplied),
+        Problem::Broken(broken) if broken.rule.id == MALFORMED && fact.blame == Blame::Client => {
+            malformed_names(broken)
+        }
         Problem::Broken(broken) => broken_rule(fact.blame, &finding(broken, "×")),
     };
     if matches!(fact.kind, ProblemKind::Rule(_)) && fact.streams > 1 {
@@ -138,22 +150,45 @@ pub fn problem_count(problems: &[ProblemFact]) -> String {
 
 /// Returns the command that shows more about a problem of `source`.
 pub fn next_step(fact: &ProblemFact, source: &str) -> String {
+    let source = shell_word(source);
     let node = format!("--stream '#{}'", fact.stream.0);
-    let label = type_label(fact.type_url.as_str()).to_lowercase();
+    let log_of_type = || {
+        let word = match Kind::of_type_url(fact.type_url.as_str()) {
+            Some((kind, _)) => kind.label().to_lowercase(),
+            None => fact.type_url.as_str().to_owned(),
+        };
+        format!("xdscope log {source} {node} --filter {}", shell_word(&format!("type:{word}")))
+    };
     match &fact.problem {
+        // No client refuses a file, and nobody names the resources of a wildcard.
+        Problem::Refused(refused) if refused.is_file => log_of_type(),
+        Problem::Owed(owed) if owed.names.is_empty() => log_of_type(),
         Problem::Refused(_) | Problem::StillRefused(_) => {
             format!("xdscope log {source} {node} --filter 'kind:nack' --body")
         }
-        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) | Problem::NotApplied(_) => {
-            format!("xdscope log {source} {node} --filter 'type:{label}'")
-        }
+        Problem::Unanswered { .. } | Problem::OwedAtEnd(_) | Problem::NotApplied(_) => log_of_type(),
         Problem::Warming(_) => format!("xdscope get {source} {node} -o tree"),
-        Problem::Owed(_) => format!("xdscope get {source} {label} {node} --subscriptions"),
-        Problem::Unreachable(peer) if !peer.is_client => format!("xdscope doctor {}", peer.address),
+        Problem::Owed(_) => {
+            let word = match Kind::of_type_url(fact.type_url.as_str()) {
+                Some((kind, ApiVersion::V3)) => kind.label().to_lowercase(),
+                _ => shell_word(fact.type_url.as_str()),
+            };
+            format!("xdscope get {source} {word} {node} --subscriptions")
+        }
+        Problem::Unreachable(peer) if !peer.is_client => {
+            format!("xdscope doctor {}", shell_word(&peer.address))
+        }
         Problem::Unreachable(_) => format!("xdscope log {source}"),
         Problem::Failing(_) => format!("xdscope log {source} {node}"),
         Problem::Broken(broken) => format!("xdscope explain {}", broken.rule.id),
     }
+}
+
+/// `client asked for names not in the form xdstp://AUTHORITY/TYPE/ID: xdstp://a, xdstp://b`.
+fn malformed_names(broken: &Finding) -> String {
+    let names = super::names(&broken.names, 3);
+    let what = if broken.names.len() == 1 { "a name" } else { "names" };
+    format!("client asked for {what} {}: {names}", broken.text)
 }
 
 /// `server: reviews: sent again without a change ×3`.
@@ -168,13 +203,13 @@ fn broken_rule(blame: Blame, text: &str) -> String {
     }
 }
 
-/// `client refused CDS 42, 3 times since 14:01:58, every 10s; pushed again; 41 in force`.
+/// `client refused CDS 42, 3 times since 14:01:58, every 10s; pushed again; version 41 in force`.
 ///
-/// For a file `file: CDS 42 refused; 41 in force`.
+/// For a file `file: CDS 42 rejected; version 41 in force`.
 fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &Clock) -> String {
     let what = format!("{label} {}", refused.version);
     let mut text = match refused.is_file {
-        true => format!("file: {what} refused"),
+        true => format!("file: {what} rejected"),
         false => format!("client refused {what}"),
     };
     if refused.is_guess {
@@ -194,6 +229,9 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
             text.push_str(&format!(", every {}", period(every)));
         }
     }
+    if fact.closed.is_some() {
+        text.push_str(" before the stream closed");
+    }
     match refused.unanswered {
         Some(n) => text.push_str(&format!("; pushed again, not answered yet (#{})", n.0)),
         None if refused.is_resent => text.push_str("; pushed again"),
@@ -201,16 +239,13 @@ fn refused_push(label: &str, refused: &RefusedPush, fact: &ProblemFact, clock: &
     }
     match &refused.in_force {
         None if refused.version == PushedVersion::Empty || !refused.knows_in_force => {}
-        Some(version) => text.push_str(&format!("; {} in force", shown(version))),
+        Some(version) => text.push_str(&format!("; {}", in_force(version))),
         None => text.push_str("; none in force"),
-    }
-    if fact.closed.is_some() {
-        text.push_str("; the stream has closed since");
     }
     text
 }
 
-/// `client still refuses EDS b 2 (#5), though it accepted a later response; 1 in force`.
+/// `client still refuses EDS b 2 (#5), though it accepted a later response; version 1 in force`.
 fn still_refused(label: &str, refused: &RefusedResources) -> String {
     let RefusedResources { first, response, is_guess, .. } = refused;
     let name = shown_name(&first.name);
@@ -227,7 +262,7 @@ fn still_refused(label: &str, refused: &RefusedResources) -> String {
     }
     text.push_str(", though it accepted a later response");
     match &first.in_force {
-        Some(version) => text.push_str(&format!("; {} in force", shown(version))),
+        Some(version) => text.push_str(&format!("; {}", in_force(version))),
         None => text.push_str("; none in force"),
     }
     text
@@ -247,8 +282,10 @@ fn warming_resources(warming: &WarmingResources) -> String {
 }
 
 /// `server owes EDS ledger-v2, asked twice (#489 #491)`.
-fn owed_resources(label: &str, owed: &OwedResources) -> String {
-    let mut text = format!("server owes {label} ");
+fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
+    // The server cannot send what a name in error stands for.
+    let is_asked = blame == Blame::Client;
+    let mut text = format!("{} {label} ", if is_asked { "client asked for" } else { "server owes" });
     match &owed.names[..] {
         [] if owed.is_guess => text.push_str("for the wildcard (guess)"),
         [] => text.push_str("for the wildcard"),
@@ -258,6 +295,7 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
         Some(span) if owed.has_older => {
             text.push_str(&format!(": the client stated another version in #{}", span.first.0));
         }
+        _ if is_asked => {}
         Some(span) => text.push_str(&format!(", asked {}", asked_times(span))),
         None if owed.is_first && owed.unreadable.is_none() => text.push_str(", nothing sent yet"),
         None => {}
@@ -273,7 +311,11 @@ fn owed_resources(label: &str, owed: &OwedResources) -> String {
     }
     if let Some(broken) = &owed.broken {
         let is_only = owed.more == 0 && owed.names == broken.names;
-        let sentence = if is_only { broken.text.clone() } else { finding(broken, "×") };
+        let sentence = match is_only {
+            true if broken.rule.id == MALFORMED => format!("the name is {}", broken.text),
+            true => broken.text.clone(),
+            false => finding(broken, "×"),
+        };
         text.push_str(&format!("; {}", broken_rule(broken.blame, &sentence)));
         text.extend(broken.at.map(|at| format!(" (#{})", at.0)));
     }
@@ -331,10 +373,11 @@ pub(super) fn time_of_day(at: Time, clock: &Clock) -> String {
     }
 }
 
-fn label(type_url: &str) -> String {
-    match Kind::of_type_url(type_url) {
-        Some((kind, _)) => kind.label().to_owned(),
-        None => type_url.rsplit(['/', '.']).next().unwrap_or(type_url).to_owned(),
+/// `version 41 in force`.
+fn in_force(version: &str) -> String {
+    match version {
+        "" => "(no version) in force".to_owned(),
+        version => format!("version {version} in force"),
     }
 }
 

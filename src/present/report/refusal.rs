@@ -11,7 +11,7 @@ use super::Role;
 const MAX_REASON_WIDTH: usize = 160;
 
 /// States of resources in refused pushes, and what they mean.
-pub const REFUSED_STATES: [(&str, &str); 6] = [
+pub const REFUSED_STATES: [(&str, &str); 7] = [
     ("NACK, 41 in force", "the NACK names the resource, or names none; the client keeps version 41"),
     (
         "in a refused push, not named, 41 in force",
@@ -26,6 +26,7 @@ pub const REFUSED_STATES: [(&str, &str); 6] = [
         "removed by a refused push, 41 in force",
         "the refused push removes the resource, and the client keeps it",
     ),
+    ("sent (42 refused, 41 in force)", "the client refused 42, and has not answered the content sent since"),
     ("keeps 41, not used", "the same on the screens: version 41 stays in force, or nothing is"),
 ];
 
@@ -58,6 +59,8 @@ impl RefusedState {
     /// Returns the state of a resource by its refusal and the version in force.
     pub fn new(refusal: &RefusalFact, in_force: Option<&str>) -> RefusedState {
         let (what, role) = match (refusal.is_named, refusal.is_removal, refusal.rest) {
+            // A file has no NACK of its own.
+            (true, _, _) if refusal.nack == refusal.push => ("REJECTED", Role::Bad),
             (true, _, _) if refusal.is_guess => ("NACK (guess)", Role::Bad),
             (true, _, _) => ("NACK", Role::Bad),
             (false, true, _) => ("removed by a refused push", Role::Warn),
@@ -82,6 +85,19 @@ impl RefusedState {
     pub fn text(&self) -> String {
         format!("{}, {}", self.what, self.in_force)
     }
+}
+
+/// Returns `sent (42 refused, 41 in force)`: the state of a resource whose newest content has no
+/// answer, and whose content before was refused.
+pub fn sent_after_refusal(fact: &ResourceFact) -> Option<String> {
+    let refusal = fact.earlier_refusal.as_ref()?;
+    let refused = match refusal.is_removal {
+        true => "removal",
+        false if refusal.version.is_empty() => "an earlier version",
+        false => &refusal.version,
+    };
+    let in_force = fact.in_force.as_ref().map_or("none", |known| version(&known.version));
+    Some(format!("sent ({refused} refused, {in_force} in force)"))
 }
 
 fn version(text: &str) -> &str {

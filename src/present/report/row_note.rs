@@ -1,7 +1,7 @@
 //! Remarks on rows of the timeline.
 
 use crate::engine::store::{Divergence, EndFact, NonceNote, NonceReadings, ResponseNote, RowNote};
-use crate::wire::event::Dir;
+use crate::wire::event::{Dir, Side};
 use crate::wire::text::{plural, shown_name, type_label};
 use crate::wire::{Interference, InterventionFacts};
 
@@ -54,7 +54,9 @@ fn ending(end: &EndFact) -> String {
     parts.extend(end.code.map(|code| code.to_string()));
     parts.extend(end.message.clone().filter(|message| !message.is_empty()));
     parts.extend(end.reset.map(|reset| format!("reset {reset}")));
-    parts.extend(end.by.map(|by| format!("by the {}", by.word())));
+    // The note may name the side.
+    let is_named = |by: &Side| end.note.as_deref().is_some_and(|note| note.contains(by.word()));
+    parts.extend(end.by.filter(|by| !is_named(by)).map(|by| format!("by the {}", by.word())));
     parts.extend(end.note.clone());
     parts.join(" ")
 }

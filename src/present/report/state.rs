@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use crate::engine::session::is_glob;
 use crate::engine::store::{ResourceState, StateFact, SummaryFact, TypeState, Wildcard};
-use crate::wire::event::{Time, Variant};
+use crate::wire::event::Variant;
 use crate::wire::text::{count, plural, shown_name};
 
 use super::Role;
@@ -130,11 +130,6 @@ pub fn state_text(state: TypeState, counts: impl Into<Counts>, times: &str) -> S
     }
 }
 
-/// Returns the start of the age of a state: the newest NACK for refused types.
-pub fn age_from(state: TypeState, since: Time, newest_nack: Option<Time>) -> Time {
-    newest_nack.filter(|_| state == TypeState::Nack).unwrap_or(since)
-}
-
 /// Returns the subscription in words: `* (legacy)`, `2 names`, `* and 2 names`,
 /// `1 name and 3 globs`, `2 names, wildcard unknown`.
 pub fn subscribed(fact: &StateFact) -> String {
@@ -185,18 +180,5 @@ pub fn listed_names<T: AsRef<str>>(names: &[T], more: u64) -> String {
     match more {
         0 => shown,
         more => format!("{shown} and {} more", count(more)),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_age_of_nack_from_newest_repeat() {
-        let (since, nack) = (Time(1), Some(Time(9)));
-        assert_eq!(age_from(TypeState::Nack, since, nack), Time(9));
-        assert_eq!(age_from(TypeState::Synced, since, nack), since, "one that is settled does not count");
-        assert_eq!(age_from(TypeState::Nack, since, None), since);
     }
 }

@@ -55,7 +55,7 @@ pub fn verdict(problems: &[ProblemFact], census: &Census, clock: &Clock, now: Ti
     }
     let pending = || problems.iter().enumerate().filter(|(_, fact)| fact.urgency == Urgency::Pending);
     if let Some((at, first)) = pending().next() {
-        let text = format!("no problem; still in time: {}", headline(first, clock));
+        let text = format!("no problem; {}, still in time", headline(first, clock));
         let more = pending().count() - 1;
         return VerdictLine { short: text.clone(), text, role: Role::Pending, problem: Some(at), more };
     }
@@ -88,8 +88,8 @@ fn in_sync(over: usize, census: &Census, clock: &Clock, now: Time) -> VerdictLin
     VerdictLine::new(text, Role::Ok)
 }
 
-/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42; 41 in force:
-/// reviews: connect_timeout …`.
+/// Returns a problem as a sentence about its client: `edge-gw-1 refused CDS 42; version 41 in
+/// force: reviews: connect_timeout …`.
 fn headline(fact: &ProblemFact, clock: &Clock) -> String {
     let (client, sentence) = (problem_client(fact), problem(fact, clock));
     let mut text = match sentence.strip_prefix("client ") {
@@ -155,6 +155,7 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
     let label = type_label(fact.type_url.as_str());
     let more = |more: usize| if more > 0 { format!(" +{}", count(more as u64)) } else { String::new() };
     let text = match &fact.problem {
+        Problem::Refused(refused) if refused.is_file => format!("{label} {} rejected", refused.version),
         Problem::Refused(refused) => format!("{label} {} refused", refused.version),
         Problem::StillRefused(refused) => {
             format!("{label} {} still refused{}", shown_name(&refused.first.name), more(refused.first.more))

@@ -2,9 +2,9 @@
 
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
-use crate::tui::widgets::text::shell_word;
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
+use crate::wire::text::shell_word;
 
 use super::effect::Effect;
 use super::model::Model;

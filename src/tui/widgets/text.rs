@@ -48,16 +48,6 @@ pub(crate) fn plain_row(cells: &StyledLine) -> String {
     words.map(|word| text::display_safe(word).into_owned()).collect::<Vec<_>>().join("  ")
 }
 
-/// A word, quoted for a shell if needed.
-pub(crate) fn shell_word(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -70,12 +60,5 @@ mod tests {
         assert_eq!(head.len(), MAX_TEXT_BYTES);
         assert_eq!(more.as_deref(), Some("(66 kB more: v on screen 3 shows the message)"));
         assert_eq!(field("a", &long, Role::Plain, 66).len(), MAX_TEXT_BYTES / 2 / 64 + 1);
-    }
-
-    #[test]
-    fn quotes_words_for_a_shell() {
-        assert_eq!(shell_word("cp.mesh:15010"), "cp.mesh:15010");
-        assert_eq!(shell_word("kind:nack lat>1s"), "'kind:nack lat>1s'");
-        assert_eq!(shell_word("it's"), r"'it'\''s'");
     }
 }

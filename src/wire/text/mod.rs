@@ -8,6 +8,7 @@ mod hex;
 mod name;
 pub mod near;
 mod safe;
+mod shell;
 mod time;
 mod unit;
 
@@ -15,5 +16,6 @@ pub use cut::{Keep, cut, pad, pad_left, width, wrap, wrap_parts};
 pub use hex::hex;
 pub use name::cut_name;
 pub use safe::{display_safe, json_safe, must_escape, shown_name};
+pub use shell::shell_word;
 pub use time::{time_of_day, time_of_day_secs};
 pub use unit::{age, count, latency, period, plural, short_age, size, type_label};

@@ -43,6 +43,6 @@ fn check(ctx: &mut RuleContext<'_>) {
     let Some(overdue) = OverdueName::gather(overdue) else { return };
     let text = format!("not delivered within {}s", ctx.options.timers.exist.as_secs());
     let found = FindingDraft::new(Blame::Server, text, &overdue.names);
-    let found = FindingDraft { evidence: &overdue.requests, guess: true, ..found };
+    let found = FindingDraft { evidence: &overdue.requests, ..found };
     ctx.report_lasting(&RULE, found, overdue.lasting());
 }

@@ -138,13 +138,15 @@ fn text(failing: &FailingStream, tense: Tense) -> String {
     let mut text = match (failing.failure, failing.cut_idle, failing.cut_age) {
         (StreamFailure::Cut, Some(idle), Some(age)) => {
             let (idle, age) = (period(idle), period(age));
-            format!("streams are cut off {times} × {idle} after the last message, at an age of {age}")
+            format!(
+                "streams are cut off {times} times, each {idle} after the last message and at an age of {age}"
+            )
         }
         (StreamFailure::Cut, Some(idle), None) => {
-            format!("streams are cut off {times} × {} after the last message", period(idle))
+            format!("streams are cut off {times} times, each {} after the last message", period(idle))
         }
         (StreamFailure::Cut, None, Some(age)) => {
-            format!("streams are cut off {times} × at an age of {}", period(age))
+            format!("streams are cut off {times} times, each at an age of {}", period(age))
         }
         (StreamFailure::Cut, None, None) if failing.is_polling => format!("{times} polls in a row fail"),
         (StreamFailure::Cut, None, None) => format!("{times} streams in a row are cut off"),

@@ -20,8 +20,6 @@ pub(super) static RULE: Rule =
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Response(ttl)];
 
-use crate::wire::event::ApiVersion;
-
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unknown = message.unknown_fields();
     if unknown.is_empty() {
@@ -37,13 +35,12 @@ fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
 
 /// Reports TTLs on the v2 transport: docs/protocol.md#l-19
 fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let transport = ctx.stream.method.as_ref().map(|method| method.transport);
-    if response.scan.ttl.is_empty() || transport != Some(ApiVersion::V2) {
+    if response.scan.unread_ttl.is_empty() {
         return;
     }
     let catalog = ctx.catalog();
     let names: Vec<_> =
-        response.scan.ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
+        response.scan.unread_ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
     ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
 }

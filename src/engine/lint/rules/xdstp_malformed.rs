@@ -1,7 +1,8 @@
 //! A name begins like a structured name but does not have its form.
 //!
 //! Why: `xdstp://AUTHORITY/TYPE/ID` needs a type and an id. Clients and servers reject names that
-//! they cannot read.
+//! they cannot read. A percent sign begins an encoded character, so that two hexadecimal digits
+//! follow.
 //!
 //! Example:
 //! ```text
@@ -20,7 +21,7 @@ pub(super) static RULE: Rule =
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 
 use super::super::structured_names::{is_given, is_repeated};
-use crate::engine::session::{Name, is_structured};
+use crate::engine::session::is_malformed;
 use crate::wire::event::Sym;
 
 fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
@@ -28,19 +29,19 @@ fn check_request(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     let is_given = |name: &Sym| is_given(ctx, request.track.kind, *name);
     let (given, chosen): (Vec<Sym>, Vec<Sym>) = names.into_iter().partition(is_given);
     report(ctx, Blame::Client, "", &chosen);
-    report(ctx, Blame::Server, "; a resource of the server refers to the name", &given);
+    report(ctx, Blame::Server, ", and a resource of the server refers to it", &given);
 }
 
 fn check_response(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let catalog = ctx.catalog();
-    let names = bad_names(ctx, response.scan.structured.iter().map(|id| catalog.entry(*id).name));
+    let sent = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
+    let names = bad_names(ctx, sent.chain(response.view.removed.iter().copied()));
     let names: Vec<Sym> = names.into_iter().filter(|name| !is_repeated(ctx, response, *name)).collect();
     report(ctx, Blame::Server, "", &names);
 }
 
 fn bad_names(ctx: &RuleContext<'_>, names: impl Iterator<Item = Sym>) -> Vec<Sym> {
-    let bad = |text: &str| is_structured(text) && Name::parse(text).is_none();
-    names.filter(|name| bad(ctx.text(*name))).collect()
+    names.filter(|name| is_malformed(ctx.text(*name))).collect()
 }
 
 fn report(ctx: &mut RuleContext<'_>, blame: Blame, remark: &str, names: &[Sym]) {

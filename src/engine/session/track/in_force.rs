@@ -60,6 +60,31 @@ impl Track {
         named
     }
 
+    /// Whether the newest content of a resource differs from the one that the client has refused,
+    /// and the client has not answered the newest one yet.
+    pub(crate) fn is_refusal_superseded(&self, name: Sym, slot: Option<&ResourceEntry>) -> bool {
+        let Some(slot) = slot.filter(|slot| self.responses.is_pending(slot.order)) else { return false };
+        let is_older = |refusal: Refusal| refusal.order < slot.order && refusal.blob != slot.blob;
+        let removal = self.refused.removal(name).is_none_or(|of| slot.is_present() && of.order < slot.order);
+        let content = self.refused.get(name).is_none_or(is_older);
+        let is_refused = self.refused.contains(name) || self.refused.removal(name).is_some();
+        is_refused && removal && content
+    }
+
+    /// Returns the number of resources whose newest content the client refuses, in NACKs that name
+    /// them or name none.
+    pub(crate) fn refused_newest(&self, catalog: &Catalog) -> usize {
+        let named = self.refused.named();
+        if named == 0 || self.responses.pending().next().is_none() {
+            return named;
+        }
+        let is_superseded = |name: &Sym| {
+            let is_named = self.refused.get(*name).is_some_and(|refusal| refusal.is_named);
+            is_named && self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref())
+        };
+        named - self.refused.names().filter(is_superseded).count()
+    }
+
     /// SotW: returns the names in responses that the client has refused since it accepted one, if
     /// it has another version than they have.
     ///
@@ -97,7 +122,9 @@ impl Track {
                     && !self.is_ignored(catalog, *name, &slot)
             })
         };
-        let is_unused = |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name);
+        let is_open = |name: &Sym| self.is_refusal_superseded(*name, self.sent.get(catalog, *name).as_ref());
+        let is_unused =
+            |name: &Sym| self.in_force(catalog, *name).is_none() && is_counted(name) && !is_open(name);
         let unused = self.refused.names().filter(is_unused).count() as u64;
         // A glob collection whose members changed has no entry of its own any more, unless the
         // client waits for it.

@@ -370,7 +370,7 @@ impl Track {
         removed: &mut Vec<Sym>,
     ) -> Option<(Sym, Hollow)> {
         let entry = ctx.catalog.entry(id);
-        let (name, version, ttl) = (entry.name, entry.version, entry.ttl);
+        let (name, version, ttl) = (entry.name, entry.version, entry.ttl.filter(|_| ctx.has_ttl));
         if name == Sym::EMPTY {
             return None;
         }
@@ -507,7 +507,7 @@ impl Track {
             }
             let name = key(ctx.catalog, *id);
             let entry = ctx.catalog.entry(*id);
-            let ttl = entry.ttl;
+            let ttl = entry.ttl.filter(|_| ctx.has_ttl);
             let aliases: Vec<Sym> = entry.aliases.to_vec();
             if ttl.is_some() || !self.deadlines.is_empty() {
                 self.set_deadline(ctx, name, ttl, false);

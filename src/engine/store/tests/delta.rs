@@ -43,7 +43,7 @@ fn tracks_delta_session() {
          expect resource 1 cds wb present version=2 acked_version=1 refused=true
          expect resource 1 cds wc present version=1 acked_version=1
          < n=4 [wb~3@3]
-         expect resource 1 cds wb present version=3 acked_version=1 refused=true
+         expect resource 1 cds wb present version=3 acked_version=1 refused=false
          > n=4
          expect resource 1 cds wb present version=3 acked_version=3 refused=false");
 }

@@ -239,7 +239,9 @@ fn names_the_silence_before_cuts() {
     assert_eq!(fact.cut_age, None);
     let text = sentence(&fact);
     assert!(
-        text.starts_with("server cuts off each stream: 4 × 300s after the last message: RST_STREAM"),
+        text.starts_with(
+            "server cuts off each stream: 4 times, each 300s after the last message: RST_STREAM"
+        ),
         "{text}"
     );
 }

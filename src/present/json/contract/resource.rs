@@ -27,7 +27,7 @@ pub(super) const RESOURCE: &[Field] = &[
         Maybe,
         "refusal",
         Object(REFUSED_PUSH),
-        "the refused push with the newest content, or with the removal",
+        "the refused push with the newest content or with the removal, or before content without an answer",
     ),
     field(Maybe, "absent_by", words!(AbsentBy), "source of the absence"),
     field(

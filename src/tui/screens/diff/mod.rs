@@ -22,8 +22,9 @@ use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text::{plain_lines, shell_word};
+use crate::tui::widgets::text::plain_lines;
 use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::text::shell_word;
 use crate::wire::text::{display_safe, plural};
 
 pub(crate) use state::{DiffRow, DiffScreen, DiffTarget};

@@ -79,14 +79,22 @@ pub(super) fn title(screen: &DiffScreen, common: &Common) -> String {
         let own =
             |other: &&ResourceVersion| other.stream == version.stream && other.verdict == Verdict::Accepted;
         let in_force = screen.versions.iter().rev().find(own).is_some_and(|last| std::ptr::eq(last, version));
+        let again = match version.refusals {
+            1 => "rejected, sent again".to_owned(),
+            n => format!("rejected {n}×, sent again"),
+        };
         let verdict = match version.verdict {
             _ if version.content.is_none() => "removed",
             Verdict::Accepted if in_force => "in force",
             Verdict::Accepted => "accepted",
             Verdict::Refused => "rejected",
+            Verdict::Open if version.refusals > 0 => &again,
             Verdict::Open => "not answered",
         };
-        let times = if version.times > 1 { format!(", sent {}×", version.times) } else { String::new() };
+        // `sent again` says so already.
+        let is_told = std::ptr::eq(verdict, again.as_str());
+        let times =
+            if version.times > 1 && !is_told { format!(", sent {}×", version.times) } else { String::new() };
         let node = if two { screen.nodes.get(&version.stream) } else { None };
         let node = node.map_or(String::new(), |node| format!("{} ", display_safe(node)));
         format!("{node}@{} ({verdict}{times})", version.version)

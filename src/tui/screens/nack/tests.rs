@@ -150,7 +150,7 @@ fn card_agrees_with_the_problem() {
     // The removal of a resource is refused.
     let (problem, card) =
         shown("delta cds\n> sub=[*]\n< n=1 [a@1 b@1]\n> n=1\n< n=2 rm=[a]\n> n=2 nack=\"in use\"\n");
-    assert!(problem.contains("client refused CDS removal of a; 1 in force"), "{problem}");
+    assert!(problem.contains("client refused CDS removal of a; version 1 in force"), "{problem}");
     assert!(line(&card, "▌ n1 ").contains("removal of a"), "{card}");
     assert!(line(&card, "▌ n1 ").contains(" a@1 "), "{card}");
     assert!(line(&card, "effect").contains("cluster a keeps taking requests with version 1"), "{card}");

@@ -67,7 +67,7 @@ pub(super) fn brief_state(common: &Common, cell: Option<&SummaryFact>, with_age:
 }
 
 fn age(common: &Common, cell: &SummaryFact) -> String {
-    common.short_age(report::age_from(cell.state, cell.since, cell.last_nack.map(|(_, at)| at)))
+    common.short_age(cell.since)
 }
 
 /// The stream of a node: variant and age, or how often streams have ended.

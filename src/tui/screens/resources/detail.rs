@@ -287,6 +287,7 @@ impl ResourceDetail {
             let text = format!("{} (push #{}, NACK #{})", state.text(), refusal.push.0, refusal.nack.0);
             self.remarks.push((text, state.role));
         }
+        self.remarks.extend(report::sent_after_refusal(fact).map(|text| (text, Role::Pending)));
         if content.is_some() && content == fact.content {
             let texts = report::broken_constraint_sentences(&contents.broken_constraints(fact)).into_iter();
             self.remarks.extend(texts.map(|text| (text, Role::Warn)));

@@ -20,7 +20,6 @@ use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, Comparable, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
-use crate::tui::widgets::text;
 use crate::wire::event::{StreamId, TypeUrl};
 use crate::wire::text::display_safe;
 
@@ -155,7 +154,11 @@ impl Screen for ResourcesScreen {
     }
 
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
-        let path = self.tree.selected.as_ref().map(|path| format!(" {}", text::shell_word(&path.word())));
+        let path = self
+            .tree
+            .selected
+            .as_ref()
+            .map(|path| format!(" {}", crate::wire::text::shell_word(&path.word())));
         let path = path.unwrap_or_default();
         let form = if path.contains('/') { "yaml" } else { "tree" };
         CommandLine::complete(format!("xdscope get {source}{path} -o {form}{}", common.stream_flag()))

@@ -89,8 +89,7 @@ pub(super) fn stream_row(common: &Common, state: &StateFact, recent: Span) -> Ve
 fn state_span(common: &Common, state: &StateFact) -> Span {
     let glyphs = common.theme.glyphs();
     let theme::StateMark { symbol, role, .. } = theme::state_mark(state.state, glyphs);
-    let newest = state.nacks.last().map(|nack| nack.at);
-    let age = pad(&common.age(report::age_from(state.state, state.since, newest)), AGE_WIDTH);
+    let age = pad(&common.age(state.since), AGE_WIDTH);
     let words = report::state_text(state.state, state, glyphs.times);
     let text = match (state.state, state.last_state) {
         (TypeState::Idle, _) => format!("{symbol} {words}"),

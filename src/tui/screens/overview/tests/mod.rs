@@ -41,7 +41,7 @@ fn every_word_of_a_problem_can_be_read() {
         let mut model = model(width, height, PLAIN);
         type_keys(&mut model, &source.data(), "}");
         let shown = drawn_text(&model);
-        for part in ["client refused CDS 42; 41 in force", "blame", "problem 1 of 1: edge CDS NACK"] {
+        for part in ["client refused CDS 42; version 41 in force", "blame", "problem 1 of 1: edge CDS NACK"] {
             assert!(shown.contains(part), "{width}x{height} {part}\n{shown}");
         }
         assert!(shown.contains("\\ full screen") && !shown.contains("end-of-the-error"), "{shown}");
@@ -270,7 +270,7 @@ fn unreachable_server_is_a_problem_without_a_node() {
 fn shows_problems_that_a_stream_closed_with() {
     let source = ScriptedStore::of(&format!("{REFUSED}+5s 1 close status=14 \"gone\"\n"));
     let shown = screen(&source.data(), "", 100, 30);
-    assert!(line(&shown, "the stream has closed since").contains("NACK"), "{shown}");
+    assert!(line(&shown, "before the stream closed").contains("NACK"), "{shown}");
     assert!(line(&shown, "server ended the stream").contains("FAILING"), "{shown}");
     assert!(line(&shown, "edge  ").contains("✗ NACK") && shown.contains("UNAVAILABLE gone"), "{shown}");
     assert!(shown.contains("! 2 problems ") && !shown.contains("\n none"), "{shown}");

@@ -37,6 +37,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         nack_count: 0,
         open_nack: None,
         open_nacks: 0,
+        is_settled_later: false,
         ack_ms: Some((4.2, 180.0)),
         pushes: 3,
         bytes: 30_000,
