@@ -492,6 +492,7 @@ impl Engine {
         response: &ResponseOutcome,
         when: (Seq, Time),
     ) {
+        let has_redirects = self.has_structured_names();
         let Some(track) = self.streams.get_mut(index).and_then(|stream| stream.tracks.get_mut(track)) else {
             return;
         };
@@ -501,6 +502,9 @@ impl Engine {
         }
         if let Some(semantics) = self.semantics.as_deref().filter(|_| passes_needs_on(kind)) {
             track.read_needs(catalog, (&self.needs, semantics), response);
+        }
+        if has_redirects && is_needed(kind) {
+            track.read_redirects(catalog, &self.needs, response);
         }
         // An updated listener that has all that it needs does not wait for what comes later.
         if is_needed(kind) || kind == Some(Kind::Lds) {

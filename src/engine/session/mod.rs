@@ -92,7 +92,8 @@ pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
 pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, can_warm, is_needed};
 pub(crate) use xdstp::{
-    Name, glob_matches, is_glob, is_structured, named, resource_type, respelled, with_other_context,
+    Name, canonical_name, glob_matches, is_glob, is_structured, named, resource_type, respelled,
+    with_other_context,
 };
 
 use std::sync::Arc;

@@ -19,12 +19,15 @@ use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
-use super::{DynSemantics, ResponseOutcome, locators};
+use super::locators::{self, LOCATOR, Locator};
+use super::{DynSemantics, ResponseOutcome, is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
 /// Contents whose needs are kept.
 const MAX_CONTENTS: usize = 1 << 17;
+/// Redirects in a row that are followed.
+const MAX_HOPS: usize = 8;
 /// Routes of scopes that a listener waits for, as far as they are listed.
 const MAX_SCOPE_ROUTES: usize = 16;
 /// Virtual hosts of a client up to which their names are compared with those of routes.
@@ -45,8 +48,8 @@ pub(crate) struct ResourceKey {
 #[derive(Clone, Debug, Default)]
 struct ContentNeeds {
     keys: Arc<[ResourceKey]>,
-    /// Whether the client gets its endpoints from the stream of the content itself.
-    has_endpoints_on_ads: bool,
+    /// Those of the resources that the client gets from the stream of the content itself.
+    on_ads: Arc<[ResourceKey]>,
 }
 
 /// The resources that each content waits for, by payload.
@@ -99,6 +102,7 @@ impl Needs {
         let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         known.retain(|payload, _| used.has_blob(*payload));
         known.shrink_to_fit();
+        // The resources on ADS are among all of them.
         known.values().flat_map(|needs| needs.keys.iter()).for_each(|need| used.name(need.name));
     }
 
@@ -129,8 +133,7 @@ impl Needs {
             return known.keys;
         }
         let any = catalog.bytes(payload).unwrap_or_default();
-        let mut needs: Vec<ResourceKey> = Vec::new();
-        let mut has_endpoints_on_ads = false;
+        let (mut needs, mut on_ads): (Vec<ResourceKey>, Vec<ResourceKey>) = Default::default();
         let references = match kind {
             Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
             // Few routes have virtual hosts to discover, and routes are many and large.
@@ -140,24 +143,42 @@ impl Needs {
         for found in references {
             let is_file = found.source == Some(SourceKind::Path);
             let is_ads = matches!(found.source, Some(SourceKind::Ads | SourceKind::Own));
-            has_endpoints_on_ads |= found.kind == Kind::Eds && is_ads && found.cluster.is_none();
             // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
             // a whole, and virtual hosts by the name of their routes.
             let is_named = !found.name.ends_with('*') || matches!(found.kind, Kind::Srds | Kind::Vhds);
             if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
-                let need = ResourceKey { kind: found.kind, name: catalog.intern(&found.name) };
+                let name = catalog.intern(without_directives(&found.name));
+                let need = ResourceKey { kind: found.kind, name };
+                if is_ads && found.cluster.is_none() && !on_ads.contains(&need) {
+                    on_ads.push(need);
+                }
                 if !needs.contains(&need) {
                     needs.push(need);
                 }
             }
         }
         let keys: Arc<[ResourceKey]> = needs.into();
+        self.learn(payload, ContentNeeds { keys: keys.clone(), on_ads: on_ads.into() });
+        keys
+    }
+
+    /// Reads the target of a redirect: those that need the redirected resource wait for the target
+    /// (docs/protocol.md#k-27).
+    fn read_redirect(&self, catalog: &mut Catalog, kind: Kind, payload: BlobId) {
+        let any = catalog.bytes(payload).unwrap_or_default();
+        let Some(target) = Locator::read(locators::value(&any)).map(|locator| locator.target()) else {
+            return;
+        };
+        let key = ResourceKey { kind, name: catalog.intern(&target) };
+        self.learn(payload, ContentNeeds { keys: Arc::new([key]), on_ads: Arc::default() });
+    }
+
+    fn learn(&self, payload: BlobId, needs: ContentNeeds) {
         let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_CONTENTS {
             known.clear();
         }
-        known.insert(payload, ContentNeeds { keys: keys.clone(), has_endpoints_on_ads });
-        keys
+        known.insert(payload, needs);
     }
 
     fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
@@ -169,13 +190,17 @@ impl Needs {
         payload.and_then(|payload| self.get(payload)).unwrap_or_default()
     }
 
-    /// Returns the name of the endpoints of a cluster that the client gets from the stream of the
-    /// cluster itself.
-    pub(super) fn endpoints_on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> Option<Sym> {
+    /// Returns the endpoints of a cluster, or the routes of a listener, that the client gets from the
+    /// stream of the resource itself.
+    pub(super) fn on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> Option<ResourceKey> {
         let needs = self.of_entry(catalog, entry);
-        let mut keys = needs.keys.iter().filter(|_| needs.has_endpoints_on_ads);
-        keys.find(|key| key.kind == Kind::Eds).map(|key| key.name)
+        needs.on_ads.iter().find(|key| matches!(key.kind, Kind::Eds | Kind::Rds)).copied()
     }
+}
+
+/// Returns a name without its directives (docs/protocol.md#k-06).
+fn without_directives(name: &str) -> &str {
+    if is_structured(name) { name.split('#').next().unwrap_or_default() } else { name }
 }
 
 /// Whether a field of a resource is set: a message, or a number other than zero.
@@ -209,6 +234,8 @@ pub(crate) struct MissingNeed {
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
+    /// The client asks for the resource on another stream than that of the warming one.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -224,8 +251,16 @@ pub(crate) struct WarmingView<'a> {
 impl MissingNeed {
     /// A resource that the client does not have, and that nobody owes.
     pub(super) fn new(key: ResourceKey, since: Time) -> MissingNeed {
-        let (is_resend, is_owed, is_unrequested) = (false, false, false);
-        MissingNeed { key, since, asked: None, is_resend, is_owed, absent: None, is_unrequested }
+        MissingNeed {
+            key,
+            since,
+            asked: None,
+            is_resend: false,
+            is_owed: false,
+            absent: None,
+            is_unrequested: false,
+            is_elsewhere: false,
+        }
     }
 }
 
@@ -304,8 +339,8 @@ impl WarmingView<'_> {
                 for name in batch.names() {
                     let blob = track.sent.get(self.catalog, *name).and_then(|slot| slot.blob);
                     let needs = self.needs.of(self.catalog, blob);
-                    endpoints
-                        .extend(needs.iter().filter(|need| need.kind == Kind::Eds).map(|need| need.name));
+                    let needs = needs.iter().filter(|need| need.kind == Kind::Eds);
+                    endpoints.extend(needs.map(|need| self.resolve(*need).name));
                 }
             }
         }
@@ -318,8 +353,10 @@ impl WarmingView<'_> {
         };
         // A client that requests the endpoints of a new cluster uses the cluster, even if the
         // response was refused for another one.
-        let is_refused = track.refused.contains(name);
-        if is_refused && track.accepted.is_present(self.catalog, name) {
+        let refusal = track.refused.get(name);
+        let is_refused = refusal.is_some();
+        let is_certain = refusal.is_some_and(|refusal| refusal.is_certain);
+        if is_certain || (is_refused && track.accepted.is_present(self.catalog, name)) {
             return BatchState::Over;
         }
         let (mut missing, mut is_over) = (Vec::new(), true);
@@ -329,6 +366,7 @@ impl WarmingView<'_> {
             NeedState::Missing(need) => missing.push(need),
         };
         let mut add_route = |route: ResourceKey, is_refused: bool| {
+            let route = self.resolve(route);
             add(self.need_state(route, batch, is_refused));
             self.hosts_of(route, batch).into_iter().for_each(|hosts| add(self.hosts_state(hosts, batch)));
         };
@@ -341,7 +379,7 @@ impl WarmingView<'_> {
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
-        let refusal = track.refused.get(name).filter(|refusal| refusal.is_named);
+        let refusal = refusal.filter(|refusal| refusal.is_named);
         let is_early = |need: &MissingNeed| need.asked < refusal.map(|refusal| refusal.nack);
         if refusal.is_some() && missing.iter().all(is_early) {
             return BatchState::Over;
@@ -414,12 +452,12 @@ impl WarmingView<'_> {
         }
         let request = |track: &Track| {
             let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            Some((asked, track.traffic.began))
+            Some((asked, track.traffic.began, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at)) => {
+            Some((asked, at, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, ..MissingNeed::new(key, since) })
+                NeedState::Missing(MissingNeed { asked, is_elsewhere, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -434,15 +472,58 @@ impl WarmingView<'_> {
             let owed = track.subscription.wildcard_owed;
             let is_owed = owed.is_some() || !track.waiting.is_empty();
             let at = owed.map_or(track.traffic.began, |(at, _)| at);
-            Some((owed.map(|(_, n)| n).or(track.traffic.last_request)?, at, is_owed))
+            let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;
+            Some((asked, at, is_owed, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed)) => {
+            Some((asked, at, is_owed, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, is_owed, ..MissingNeed::new(key, since) })
+                let need = MissingNeed::new(key, since);
+                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
             }
             None => NeedState::Unasked,
         }
+    }
+
+    /// Returns the resource that a reference leads to: under the spelling of the messages, behind an
+    /// alias, and at the end of redirects (docs/protocol.md#k-08, docs/protocol.md#f-30,
+    /// docs/protocol.md#k-27).
+    pub(super) fn resolve(&self, reference: ResourceKey) -> ResourceKey {
+        let mut key = reference;
+        for _ in 0..MAX_HOPS {
+            let text = self.catalog.text(key.name);
+            if is_structured(text) {
+                key.name = named(self.catalog, text).unwrap_or(key.name);
+            }
+            let mut names = self.tracks_of(key.kind).map(|track| track.canonical(self.catalog, key.name));
+            if let Some(name) = names.find(|name| *name != key.name) {
+                key.name = name;
+            }
+            match self.target_of(key) {
+                Some(target) => key = target,
+                None => break,
+            }
+        }
+        key
+    }
+
+    /// Returns the target of a redirect that the client has under a name.
+    fn target_of(&self, key: ResourceKey) -> Option<ResourceKey> {
+        if !is_structured(self.catalog.text(key.name)) {
+            return None;
+        }
+        self.tracks_of(key.kind).find_map(|track| {
+            let slot = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
+            let type_url = self.catalog.text(self.catalog.entry(slot.blob?).type_url);
+            let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
+            target?.first().copied()
+        })
+    }
+
+    /// Whether a track is not of the stream whose resources warm.
+    fn is_elsewhere(&self, track: &Track) -> bool {
+        let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
+        !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
@@ -451,7 +532,10 @@ impl WarmingView<'_> {
         }
         let of_kind = || self.tracks_of(key.kind);
         let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
+        // A redirect that leads to itself brings no resource.
+        let is_loop = self.target_of(key).is_some();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
+            _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             // Endpoints and secrets that do not exist let a cluster go on without them. Envoy
             // ignores that routes and filters do not exist, and keeps routes that were removed.
@@ -466,15 +550,20 @@ impl WarmingView<'_> {
             if is_met(track, &slot) {
                 return NeedState::Met;
             }
-            is_resend |= slot.is_present();
+            is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
             if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
                 absent = track.responses.get(slot.order).map(|response| response.seq);
             }
         }
-        let Some(covering) = of_kind().find(|track| track.covers(self.catalog, key.name, None)) else {
-            return NeedState::Unasked;
+        let covers = |track: &&Track| {
+            let slot = track.sent.get(self.catalog, key.name);
+            track.covers(self.catalog, key.name, slot.as_ref())
         };
+        let Some(covering) = of_kind().find(covers) else { return NeedState::Unasked };
         let request = covering.waiting.get(key.name);
+        if request.is_some_and(|request| request.is_served) {
+            return NeedState::Met;
+        }
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
@@ -483,7 +572,8 @@ impl WarmingView<'_> {
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
         let need = MissingNeed::new(key, since);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, ..need })
+        let is_elsewhere = self.is_elsewhere(covering);
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
@@ -522,6 +612,20 @@ impl Track {
             let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
             if let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) {
                 needs.read(catalog, semantics, self.kind, payload);
+            }
+        }
+    }
+
+    /// Reads the targets of the redirects in a response (docs/protocol.md#k-27).
+    pub(super) fn read_redirects(&self, catalog: &mut Catalog, needs: &Needs, outcome: &ResponseOutcome) {
+        let Some(kind) = self.kind else { return };
+        for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
+            let Some(blob) = self.sent.get(catalog, *name).and_then(|slot| slot.blob) else { continue };
+            let entry = catalog.entry(blob);
+            if let Some(payload) = entry.payload
+                && catalog.text(entry.type_url) == LOCATOR
+            {
+                needs.read_redirect(catalog, kind, payload);
             }
         }
     }
