@@ -123,7 +123,8 @@ impl Graph {
             }
             pointed = Some(verdict.at);
         }
-        let removed = versions(self.nodes.get(cluster)?).into_iter().find(|version| version.content.is_none());
+        let removed =
+            versions(self.nodes.get(cluster)?).into_iter().find(|version| version.content.is_none());
         let pointed = pointed?;
         Some(removed.map_or(pointed, |removed| removed.at.max(pointed)))
     }

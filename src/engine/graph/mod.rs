@@ -323,8 +323,8 @@ impl Graph {
             .unwrap_or_else(|| self.add_bare(link.kind, &link.name, NodeState::NotAsked))
     }
 
-    /// Returns the id of the resource that a reference names: in another spelling of its name, or by
-    /// an alias.
+    /// Returns the id of the resource that a reference names, maybe in another spelling or by an
+    /// alias.
     pub fn find_referenced(&self, kind: Kind, name: &str) -> Option<NodeId> {
         let by_alias = || self.by_alias.get(&(kind, Arc::from(name))).copied();
         self.find(kind, name).or_else(|| self.spelled(kind, name)).or_else(by_alias)

@@ -74,12 +74,7 @@ impl<'a> RuleContext<'a> {
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
     /// cluster from the route, so the route comes first. A cluster that the client refuses, and
     /// does not have, counts as sent unless `is_in_use`.
-    pub(super) fn unknown_clusters(
-        &self,
-        track: &Track,
-        names: &[Sym],
-        is_in_use: bool,
-    ) -> UnknownClusters {
+    pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
         if !self.knows_all_of(&[Kind::Cds]) || !clusters.iter().any(is_wildcard) {

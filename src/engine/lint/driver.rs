@@ -156,8 +156,9 @@ impl Lint {
 
     /// Remembers the references of a content.
     ///
-    /// A structured name is stored in canonical form, without its directives: `docs/protocol.md#k-08`.
-    /// An alternative among them is a reference of its own: `docs/protocol.md#k-29`.
+    /// A structured name is stored in canonical form, without its directives
+    /// (`docs/protocol.md#k-08`). An alternative among them is a reference of its own:
+    /// `docs/protocol.md#k-29`.
     fn note_content(&mut self, catalog: &mut Catalog, payload: BlobId, references: Vec<Reference>) {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;

@@ -216,7 +216,12 @@ impl ReferenceGraphs {
     }
 
     /// Returns the time at which the child lost its last reference.
-    pub(super) fn released(&self, catalog: &Catalog, client: &str, (kind, name): (Kind, Sym)) -> Option<Time> {
+    pub(super) fn released(
+        &self,
+        catalog: &Catalog,
+        client: &str,
+        (kind, name): (Kind, Sym),
+    ) -> Option<Time> {
         let child = (kind, canonical_name(catalog, name));
         self.clients.get(client)?.released.get(&child).copied()
     }

@@ -60,7 +60,8 @@ impl RuleContext<'_> {
         let routes = || ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind));
         let are_known = !routes().any(|(_, track)| is_open(track));
         let graphs = &self.source_state.graphs;
-        let is_routed_to = |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
+        let is_routed_to =
+            |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
             let mut note = "no route points to it any more after";

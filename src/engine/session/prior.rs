@@ -46,8 +46,8 @@ impl Prior {
         self.deadlines.get(&name).is_some_and(|deadline| *deadline <= now)
     }
 
-    /// Whether a stream that starts now goes on with the waits of this one: the client has come back
-    /// at once.
+    /// Whether a stream that starts now goes on with the waits of this one: the client has come
+    /// back at once.
     pub(super) fn is_continued(&self, ctx: &Context<'_>) -> bool {
         let limit = ctx.resource_timeout.unwrap_or_default();
         ctx.timed && self.ended.is_some_and(|ended| ctx.at.since(ended) <= limit)

@@ -9,9 +9,10 @@ use std::time::Duration;
 use crate::wire::event::{Kind, Sym, Time};
 
 use super::names::SymSet;
+use super::needs::is_needed;
 use super::stream::Stream;
 use super::track::Track;
-use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView, is_needed};
+use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView};
 use super::warming_batches::WarmingBatch;
 use super::{Presence, named};
 

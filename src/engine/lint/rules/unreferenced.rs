@@ -70,7 +70,9 @@ fn due(ctx: &mut RuleContext<'_>) {
         let since = match graphs.is_used(catalog, &client, child) {
             None => return,
             Some(true) => at,
-            Some(false) => graphs.released(catalog, &client, child).map_or(since, |released| released.max(since)),
+            Some(false) => {
+                graphs.released(catalog, &client, child).map_or(since, |released| released.max(since))
+            }
         };
         if at.since(since) >= UNREFERENCED_LIMIT {
             names.push(name);

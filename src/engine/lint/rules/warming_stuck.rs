@@ -101,7 +101,8 @@ fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a Warming
         (LastingState::Warming(needs), None, format!("{wait} for {what}{note}{order}"), past)
     };
     let severity = is_uncertain.then_some(Severity::Info);
-    let found = FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
+    let found =
+        FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
     ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
 }
 
