@@ -164,7 +164,7 @@ impl Tree<'_> {
         let graph = self.graph;
         let kind = Kind::of_type_url(fact.type_url.as_str()).map(|(kind, _)| kind);
         let route = kind.and_then(|kind| graph.find(kind, &fact.name));
-        let cluster = graph.find(link.kind, &link.name);
+        let cluster = graph.find_referenced(link.kind, &link.name);
         let is_gap = |gap: &&TrafficGap| Some(gap.route) == route && Some(gap.cluster) == cluster;
         let gap = graph.gaps.iter().find(is_gap);
         gap.map(|gap| format!(", {}", report::gap_duration(gap, self.get.now()))).unwrap_or_default()
@@ -216,7 +216,7 @@ fn known(get: &Get<'_>, graph: &Graph, user: &ResourceFact, url: &TypeUrl, link:
     }
     // The client may have another stream for the type.
     let on_other = || {
-        let node = graph.find(link.kind, &link.name).and_then(|id| graph.get(id))?;
+        let node = graph.find_referenced(link.kind, &link.name).and_then(|id| graph.get(id))?;
         get.store.resource(node.stream?, node.type_url.as_ref()?, &node.name)
     };
     match get.store.resource(user.stream, url, &link.name).or_else(on_other) {

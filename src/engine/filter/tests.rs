@@ -63,6 +63,7 @@ fn state() -> StateFact {
         pending: vec![],
         wildcard: Wildcard::None,
         names: arcs(&["ledger-v2"]),
+        named_resources: 0,
         effective: None,
         missing: arcs(&["ledger-v2"]),
         overdue: 0,

@@ -142,6 +142,7 @@ impl Graph {
             let Some(node) = self.nodes.pop() else { return true };
             self.by_name.remove(&(node.kind, node.name));
             self.by_spelling.clear();
+            self.by_alias.clear();
         }
         self.nodes.is_empty()
     }

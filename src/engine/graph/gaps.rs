@@ -43,7 +43,7 @@ impl Graph {
             let routes = node.users.iter().filter(|user| self.routes_in_force(**user, cluster));
             for route in routes.copied() {
                 let is_dated = gaps.len() < MAX_DATED_GAPS;
-                let mut start = || self.start_of_gap((store, known, rows), route, node, &mut unread);
+                let mut start = || self.start_of_gap((store, known, rows), route, cluster, &mut unread);
                 let since = if is_dated { start() } else { None };
                 gaps.push(TrafficGap { route, cluster, since });
             }
@@ -97,7 +97,7 @@ impl Graph {
         &self,
         (store, known, rows): (&Store, &References, usize),
         route: NodeId,
-        cluster: &GraphNode,
+        cluster: NodeId,
         unread: &mut Vec<BlobId>,
     ) -> Option<Time> {
         let versions = |node: &GraphNode| {
@@ -107,7 +107,9 @@ impl Graph {
             }
             found.versions
         };
-        let is_cluster = |link: &Link| link.kind == Kind::Cds && link.name == *cluster.name;
+        let is_cluster = |link: &Link| {
+            link.kind == Kind::Cds && self.find_referenced(link.kind, &link.name) == Some(cluster)
+        };
         let mut pointed = None;
         for version in versions(self.nodes.get(route)?) {
             let verdict = version.verdict.filter(|verdict| verdict.verdict == Verdict::Accepted);
@@ -121,7 +123,8 @@ impl Graph {
             }
             pointed = Some(verdict.at);
         }
-        let removed = versions(cluster).into_iter().find(|version| version.content.is_none());
+        let removed =
+            versions(self.nodes.get(cluster)?).into_iter().find(|version| version.content.is_none());
         let pointed = pointed?;
         Some(removed.map_or(pointed, |removed| removed.at.max(pointed)))
     }

@@ -94,7 +94,7 @@ impl Graph {
     /// Returns the node of the entry that a reference selects, if the client has the list.
     fn selected_entry(&mut self, link: &Link, list: &str, known: &References) -> Option<NodeId> {
         let entry = selected_entry(&link.name)?;
-        let list = self.find_in_any_spelling(link.kind, list)?;
+        let list = self.find_referenced(link.kind, list)?;
         let node = self.nodes.get(list).filter(|node| is_collection(&node.name))?;
         known.0.get(&node.content.filter(|_| node.state.is_present())?)?;
         let name = entry_name(&node.name, &entry);
@@ -103,7 +103,7 @@ impl Graph {
 
     /// Returns the inline entry that an `xdstp` name selects in a list that the client has.
     pub fn entry(&self, kind: Kind, uri: &str) -> Option<&GraphNode> {
-        let list = self.get(self.find_in_any_spelling(kind, uri.split_once('#')?.0)?)?;
+        let list = self.get(self.find_referenced(kind, uri.split_once('#')?.0)?)?;
         self.get(self.find(kind, &entry_name(&list.name, &selected_entry(uri)?))?)
     }
 }

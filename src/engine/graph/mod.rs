@@ -152,6 +152,8 @@ pub struct Graph {
     by_name: HashMap<(Kind, Arc<str>), NodeId>,
     /// Nodes by the canonical form of their structured names, if it differs.
     by_spelling: HashMap<(Kind, Arc<str>), NodeId>,
+    /// Nodes by their aliases (docs/protocol.md#f-30).
+    by_alias: HashMap<(Kind, Arc<str>), NodeId>,
     /// Routes in force to clusters that the client cannot use.
     pub gaps: Vec<TrafficGap>,
     /// Contents that are not in the cache. The graph lacks their edges and certificates.
@@ -227,6 +229,7 @@ impl Graph {
         let Some((kind, _)) = Kind::of_type_url(fact.type_url.as_str()) else { return };
         // The client works with an update that warms, although it may withhold its verdict.
         let warms = fact.refusal.is_none() && self.warming.contains_key(&(kind, fact.name.clone()));
+        let aliases = fact.aliases.clone();
         let node = GraphNode {
             kind,
             state: NodeState::of(&fact, requested),
@@ -250,6 +253,10 @@ impl Graph {
         };
         self.sent.insert(kind);
         let key = (kind, node.name.clone());
+        if node.state.is_present() {
+            let id = self.by_name.get(&key).copied().unwrap_or(self.nodes.len());
+            self.by_alias.extend(aliases.into_iter().map(|alias| ((kind, alias), id)));
+        }
         match self.by_name.get(&key).and_then(|id| self.nodes.get_mut(*id)) {
             // Among several streams, prefer one on which the resource is present.
             Some(other) if !other.state.is_present() && node.state.is_present() => *other = node,
@@ -312,12 +319,15 @@ impl Graph {
     }
 
     fn find_or_add(&mut self, link: &Link) -> NodeId {
-        self.find_in_any_spelling(link.kind, &link.name)
+        self.find_referenced(link.kind, &link.name)
             .unwrap_or_else(|| self.add_bare(link.kind, &link.name, NodeState::NotAsked))
     }
 
-    fn find_in_any_spelling(&self, kind: Kind, name: &str) -> Option<NodeId> {
-        self.find(kind, name).or_else(|| self.spelled(kind, name))
+    /// Returns the id of the resource that a reference names, maybe in another spelling or by an
+    /// alias.
+    pub fn find_referenced(&self, kind: Kind, name: &str) -> Option<NodeId> {
+        let by_alias = || self.by_alias.get(&(kind, Arc::from(name))).copied();
+        self.find(kind, name).or_else(|| self.spelled(kind, name)).or_else(by_alias)
     }
 
     /// Adds a resource that no stream has.

@@ -10,6 +10,17 @@ use crate::engine::session::{SymSet, Track, key};
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Sym};
 
+/// Clusters that the resources of a client refer to and that the client does not have.
+#[derive(Debug, Default)]
+pub(super) struct UnknownClusters {
+    /// The names of the clusters, sorted.
+    pub(super) names: Vec<Sym>,
+    /// The resources that refer to them.
+    pub(super) users: Vec<Sym>,
+    /// The streams that carry clusters.
+    pub(super) streams: Vec<usize>,
+}
+
 impl<'a> RuleContext<'a> {
     /// Returns the node id of the client. A stream without a node is a client of its own.
     pub(super) fn client(&self) -> Arc<str> {
@@ -37,6 +48,17 @@ impl<'a> RuleContext<'a> {
         refs.collect()
     }
 
+    /// Whether a resource of the client refers to a resource of the track, by its name or by an
+    /// alias (docs/protocol.md#f-30); `None` while that is unknown.
+    pub(super) fn is_referenced(&self, track: &Track, name: Sym) -> Option<bool> {
+        let (catalog, client, kind) = (self.catalog(), self.client(), track.kind?);
+        let blob = track.sent.get(catalog, name).and_then(|slot| slot.blob);
+        let aliases = blob.map_or(&[][..], |blob| catalog.entry(blob).aliases);
+        let names = std::iter::once(name).chain(aliases.iter().copied());
+        let is_used = |name| self.source_state.graphs.is_used(catalog, &client, (kind, name));
+        names.map(is_used).reduce(|known, used| Some(known? || used?)).flatten()
+    }
+
     /// Whether all resources of these types that the client was sent are known.
     pub(super) fn knows_all_of(&self, kinds: &[Kind]) -> bool {
         let is_delta = |stream: usize| {
@@ -47,42 +69,44 @@ impl<'a> RuleContext<'a> {
         tracks.all(|(stream, track)| track.knows_all_resources(is_delta(stream)))
     }
 
-    /// Returns the clusters that the resources refer to and that the client does not have, and the
-    /// streams that carry clusters.
+    /// Returns the clusters that the resources refer to and that the client does not have.
     ///
     /// Only for clients with a wildcard subscription to clusters: others learn the name of a
     /// cluster from the route, so the route comes first. A cluster that the client refuses, and
     /// does not have, counts as sent unless `is_in_use`.
-    pub(super) fn unknown_clusters(
-        &self,
-        track: &Track,
-        names: &[Sym],
-        is_in_use: bool,
-    ) -> (Vec<Sym>, Vec<usize>) {
+    pub(super) fn unknown_clusters(&self, track: &Track, names: &[Sym], is_in_use: bool) -> UnknownClusters {
         let clusters = self.tracks_of(Kind::Cds);
         let is_wildcard = |(_, track): &(usize, &Track)| track.subscribed.is_wildcard();
         if !self.knows_all_of(&[Kind::Cds]) || !clusters.iter().any(is_wildcard) {
-            return (Vec::new(), Vec::new());
+            return UnknownClusters::default();
         }
         let catalog = self.catalog();
         let is_unused = |track: &Track, name: Sym| {
             is_in_use && track.refused.contains(name) && track.in_force(catalog, name).is_none()
         };
-        let has = |track: &Track, name: Sym| track.sent.is_present(catalog, name) && !is_unused(track, name);
+        let has = |track: &Track, name: Sym| {
+            let name = track.canonical(catalog, name);
+            track.sent.is_present(catalog, name) && !is_unused(track, name)
+        };
         let is_present = |name: Sym| clusters.iter().any(|(_, track)| has(track, name));
         // `order-lds-before-cds` covers clusters that were not sent before their listener.
         let is_told = |name: Sym| {
-            let is_sent = || clusters.iter().any(|(_, track)| track.sent.is_present(catalog, name));
+            let is_here = |track: &Track| track.sent.is_present(catalog, track.canonical(catalog, name));
+            let is_sent = || clusters.iter().any(|(_, track)| is_here(track));
             is_in_use && track.kind == Some(Kind::Lds) && !is_sent()
         };
-        let mut unknown = Vec::new();
-        for (_, refs) in self.references_of(track, names) {
-            let named = refs.iter().filter(|to| to.kind == Kind::Cds).map(|to| to.name);
-            unknown.extend(named.filter(|name| !is_present(*name) && !is_told(*name)));
+        let mut unknown = UnknownClusters::default();
+        for (user, refs) in self.references_of(track, names) {
+            let named = refs.iter().filter(|to| to.kind == Kind::Cds);
+            let named = named.map(|to| catalog.first_spelling(to.name));
+            let known = unknown.names.len();
+            unknown.names.extend(named.filter(|name| !is_present(*name) && !is_told(*name)));
+            unknown.users.extend((unknown.names.len() > known).then_some(user));
         }
-        unknown.sort_unstable();
-        unknown.dedup();
-        (unknown, clusters.into_iter().map(|(stream, _)| stream).collect())
+        unknown.names.sort_unstable();
+        unknown.names.dedup();
+        unknown.streams = clusters.into_iter().map(|(stream, _)| stream).collect();
+        unknown
     }
 
     /// Returns the clusters of a refused response that the client does not have, although routes
@@ -107,7 +131,8 @@ impl<'a> RuleContext<'a> {
             for (_, slot) in slots.filter(|(_, slot)| slot.is_present()) {
                 let refs = slot.blob.and_then(|id| self.source_state.graphs.refs(catalog, id));
                 let refs = refs.iter().flat_map(|refs| refs.iter());
-                let clusters = refs.filter(|to| to.kind == Kind::Cds).map(|to| to.name);
+                let clusters = refs.filter(|to| to.kind == Kind::Cds);
+                let clusters = clusters.map(|to| catalog.first_spelling(to.name));
                 found.extend(clusters.filter(|name| missing.contains(name)));
             }
         }

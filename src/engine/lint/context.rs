@@ -218,8 +218,8 @@ impl<'a> RuleContext<'a> {
 
     /// Whether the server has given a name to the client: a resource of the server refers to it.
     pub(super) fn is_given(&self, kind: Option<Kind>, name: Sym) -> bool {
-        let is_used =
-            |kind: Kind| self.source_state.graphs.is_used(&self.client(), (kind, name)) == Some(true);
+        let graphs = &self.source_state.graphs;
+        let is_used = |kind: Kind| graphs.is_used(self.catalog(), &self.client(), (kind, name)) == Some(true);
         let canonical = Name::parse(self.text(name)).map(|name| name.canonical());
         let is_target = |canonical: String| self.state.targets.iter().any(|target| target.name == canonical);
         kind.is_some_and(is_used) || canonical.is_some_and(is_target)

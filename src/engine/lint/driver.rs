@@ -15,7 +15,7 @@ use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
 use super::structured_names::{delivered_names, requested_names};
-use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed};
+use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed, respelled};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, Time, Variant};
@@ -156,14 +156,17 @@ impl Lint {
 
     /// Remembers the references of a content.
     ///
-    /// A structured name is stored without its directives, and an alternative among them is a
-    /// reference of its own: `docs/protocol.md#k-29`.
+    /// A structured name is stored in canonical form, without its directives
+    /// (`docs/protocol.md#k-08`). An alternative among them is a reference of its own:
+    /// `docs/protocol.md#k-29`.
     fn note_content(&mut self, catalog: &mut Catalog, payload: BlobId, references: Vec<Reference>) {
         let mut refs = Vec::with_capacity(references.len());
         let own = catalog.entry(payload).name;
         for Reference { kind, name, source, .. } in references {
             let mut add = |name: &str| {
                 // A resource and its reference often have one name, as clusters and endpoints do.
+                let canonical = respelled(name);
+                let name = canonical.as_deref().unwrap_or(name);
                 let name = if catalog.text(own) == name { own } else { catalog.intern(name) };
                 refs.push(ResourceRef { kind, name, source });
             };
@@ -262,13 +265,18 @@ impl Lint {
         if !is_news || !(is_needed(kind) || can_warm(kind)) {
             return;
         }
-        let at = position.at.after(self.options.timers.warm);
+        // Resources may warm since the stream before.
+        let due = |since: Option<Time>| {
+            let since = since.map_or(position.at, |since| since.min(position.at));
+            since.after(self.options.timers.warm).max(position.at)
+        };
         for kind in [Kind::Cds, Kind::Lds] {
             for (index, stream) in store.engine().open_of_kind(position.stream, kind) {
                 let tracks = stream.tracks.iter().enumerate();
                 let tracks =
                     tracks.filter(|(_, track)| track.kind == Some(kind) && !track.warming.is_empty());
-                for (track, _) in tracks {
+                for (track, of) in tracks {
+                    let at = due(of.warming.oldest());
                     if self.streams.entry(index).or_default().arm_track(track, Alarm::Warming, at) {
                         let due = Due { at, stream: index, track: Some(track), alarm: Alarm::Warming };
                         self.alarms.set(due);

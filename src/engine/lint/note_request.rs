@@ -6,7 +6,7 @@ use super::alarm::{Alarm, Due};
 use super::context::RuleContext;
 use super::exchange::RequestContext;
 use super::state::{MAX_NAMES, MAX_REJECTED, MAX_RESPONSES, TrackState};
-use crate::engine::session::{MessageKind, RequestClass, Wildcard, can_warm};
+use crate::engine::session::{MessageKind, RequestClass, Track, Wildcard, can_warm};
 use crate::wire::event::Sym;
 
 /// The time in which a new stream states its subscriptions.
@@ -56,7 +56,7 @@ impl RuleContext<'_> {
         if request.delta().is_some() {
             self.note_delta_request(request);
         } else if !outcome.added.is_empty() {
-            self.arm_waiting();
+            self.arm_waiting(track);
         }
     }
 
@@ -105,7 +105,7 @@ impl RuleContext<'_> {
             self.arm(Alarm::Reclassify, self.at.after(self.options.timers.answer));
         }
         if !body.subscribe.is_empty() || !body.locators_subscribe.is_empty() {
-            self.arm_waiting();
+            self.arm_waiting(track);
         }
     }
 
@@ -118,9 +118,13 @@ impl RuleContext<'_> {
         }
     }
 
-    fn arm_waiting(&mut self) {
-        self.arm(Alarm::Waiting, self.at.after(self.options.timers.answer));
-        self.arm(Alarm::Missing, self.at.after(self.options.timers.exist));
+    /// Sets the timers of names that the client waits for, maybe since the stream before.
+    fn arm_waiting(&mut self, track: &Track) {
+        let (at, timers) = (self.at, self.options.timers);
+        let since = track.waiting.oldest().filter(|_| track.traffic.requests == 1);
+        let since = since.map_or(at, |since| since.min(at));
+        self.arm(Alarm::Waiting, since.after(timers.answer).max(at));
+        self.arm(Alarm::Missing, since.after(timers.exist).max(at));
     }
 }
 

@@ -5,12 +5,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::engine::session::DroppedStreams;
+use crate::engine::session::{DroppedStreams, canonical_name};
 use crate::schema::links::SourceKind;
 use crate::wire::content::{BlobId, Catalog, UsedContent};
 use crate::wire::event::{DenseHash, Kind, Sym, Time};
 
-/// A reference to a resource, and its stated source: `docs/protocol.md#i-06`.
+/// A reference to a resource by its canonical name, and its stated source:
+/// `docs/protocol.md#i-06`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResourceRef {
     pub(super) kind: Kind,
@@ -183,31 +184,45 @@ impl ReferenceGraphs {
         self.refs.get(&catalog.entry(entry).payload?).cloned()
     }
 
-    /// Whether a resource of the client refers to the child; `None` while that is unknown.
-    pub(super) fn is_used(&self, client: &str, child: (Kind, Sym)) -> Option<bool> {
+    /// Whether a resource of the client refers to the child, in any spelling of its name; `None`
+    /// while that is unknown.
+    pub(super) fn is_used(&self, catalog: &Catalog, client: &str, (kind, name): (Kind, Sym)) -> Option<bool> {
         (!self.full).then(|| {
             let graph = self.clients.get(client);
-            graph.is_some_and(|graph| graph.users.contains_key(&child))
+            graph.is_some_and(|graph| graph.users.contains_key(&(kind, canonical_name(catalog, name))))
         })
     }
 
     /// Whether a route or a listener of the client refers to the cluster; `None` while that is
     /// unknown.
-    pub(super) fn is_routed_to(&self, client: &str, cluster: Sym) -> Option<bool> {
+    pub(super) fn is_routed_to(&self, catalog: &Catalog, client: &str, cluster: Sym) -> Option<bool> {
+        let cluster = canonical_name(catalog, cluster);
         let users = self.clients.get(client).and_then(|graph| graph.users.get(&(Kind::Cds, cluster)));
         (!self.full).then(|| users.is_some_and(|users| users.routes > 0))
     }
 
     /// Returns the source of the child that all its references state. `None` if they differ or
     /// state none.
-    pub(super) fn source_of(&self, client: &str, child: (Kind, Sym)) -> Option<SourceKind> {
+    pub(super) fn source_of(
+        &self,
+        catalog: &Catalog,
+        client: &str,
+        (kind, name): (Kind, Sym),
+    ) -> Option<SourceKind> {
+        let child = (kind, canonical_name(catalog, name));
         let users = self.clients.get(client)?.users.get(&child)?;
         let found = SourceKind::ALL.iter().zip(users.sources).find(|(_, count)| *count == users.all);
         found.map(|(source, _)| *source)
     }
 
     /// Returns the time at which the child lost its last reference.
-    pub(super) fn released(&self, client: &str, child: (Kind, Sym)) -> Option<Time> {
+    pub(super) fn released(
+        &self,
+        catalog: &Catalog,
+        client: &str,
+        (kind, name): (Kind, Sym),
+    ) -> Option<Time> {
+        let child = (kind, canonical_name(catalog, name));
         self.clients.get(client)?.released.get(&child).copied()
     }
 

@@ -60,7 +60,8 @@ impl RuleContext<'_> {
         let routes = || ROUTE_KINDS.iter().flat_map(|kind| self.tracks_of(*kind));
         let are_known = !routes().any(|(_, track)| is_open(track));
         let graphs = &self.source_state.graphs;
-        let is_routed_to = |name: Sym| !are_known || graphs.is_routed_to(client, name) != Some(false);
+        let is_routed_to =
+            |name: Sym| !are_known || graphs.is_routed_to(catalog, client, name) != Some(false);
         let mut ended: Vec<Ended> = Vec::new();
         open.retain_mut(|window| {
             let mut note = "no route points to it any more after";
@@ -92,6 +93,7 @@ impl RuleContext<'_> {
 
 /// Whether the client has the cluster, and no removal is on the way.
 fn has(catalog: &Catalog, track: &Track, name: Sym) -> bool {
+    let name = track.canonical(catalog, name);
     let is_kept = || track.refused.removal(name).is_some();
     track.in_force(catalog, name).is_some() && (track.sent.is_present(catalog, name) || is_kept())
 }

@@ -121,6 +121,11 @@ impl NackScope {
         self.named.is_empty() || self.named.contains(name)
     }
 
+    /// Whether the NACK names any resource.
+    pub fn names_any(&self) -> bool {
+        !self.named.is_empty()
+    }
+
     /// Returns whether the client uses the resources that the NACK is not about.
     pub fn rest(&self) -> RestUse {
         self.rest

@@ -148,10 +148,13 @@ fn owed(store: &Store, stream: &Stream, track: &Track, made_up: &MadeUpNames<'_>
 /// Returns the problems of resources that warm for more than missing resources, which are problems
 /// of their own: those for which the server owes something, and those for which the client does.
 fn warming(store: &Store, stream: &Stream, track: &Track) -> [Option<ProblemFact>; 2] {
-    let mut warming = store.warming_of_track(stream, track);
-    warming.retain(|fact| !fact.is_told_by_needs());
-    let (of_client, of_server) = warming.into_iter().partition(WarmingFact::is_owed_by_client);
     let limits = Limits { store };
+    let mut of_server = store.warming_of_track(stream, track);
+    of_server.retain(|fact| !fact.is_told_by_needs() && !fact.is_owed_by_client());
+    // The client has time to request what its resources refer to.
+    let limit = store.limits().resource_timeout;
+    let of_client = limit.map(|limit| store.unrequested_of_track(stream, track, (store.now(), limit)));
+    let of_client = of_client.unwrap_or_default();
     let problem = |mut warming: Vec<WarmingFact>, blame| {
         let more = warming.len().checked_sub(1)?;
         let first = warming.swap_remove(0);

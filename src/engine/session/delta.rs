@@ -221,6 +221,9 @@ impl Track {
         if ctx.specials.structured {
             fresh.iter().for_each(|name| self.subscription.globs.insert(ctx.catalog, *name));
         }
+        let mut prior = prior;
+        let continued = prior.as_mut().filter(|prior| prior.is_continued(ctx));
+        let waiting = continued.map(|prior| std::mem::take(&mut prior.waiting)).unwrap_or_default();
         self.carry_aliases(ctx.catalog, request, prior.as_ref());
         self.note_claims(ctx, request, prior.as_ref());
         if !claims.is_empty() {
@@ -244,7 +247,7 @@ impl Track {
         }
         if self.waiting.is_empty() {
             let request = self.name_request(ctx);
-            self.waiting.add_all(waited, request, ctx.runs);
+            self.wait_for_first(ctx, waited, request, &waiting);
         } else {
             for name in waited {
                 let request = self.name_request(ctx);

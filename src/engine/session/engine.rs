@@ -2,23 +2,23 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::wire::content::{BlobForm, BlobId, Catalog};
+use crate::wire::content::{BlobForm, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, StreamId, Sym, Time, Variant};
 use crate::wire::{End, Frame, FramePayload, Message, MessageBody, NodeInfo, Open};
 
-use super::compare::{Compare, key};
+use super::compare::Compare;
 use super::condition::Limits;
 use super::events::EventList;
 use super::failing::Failures;
 use super::names::NameRuns;
+use super::needs::{Needs, can_warm, is_needed, passes_needs_on};
 use super::node::NodeDigests;
 use super::outcome::{Outcome, SessionEvent};
 use super::siblings::Siblings;
 use super::stream::{Stream, type_of_name};
 use super::stream_index::StreamIndex;
 use super::stream_table::{StreamTable, Streams};
-use super::warming::{Needs, can_warm, is_needed, passes_needs_on};
-use super::{Context, ResponseOutcome, SharedSemantics, Specials, Track, visits, xdstp};
+use super::{Context, ResponseOutcome, SharedSemantics, Specials, visits, xdstp};
 
 /// Earlier streams of a client that are searched for a type after a reconnect.
 const MAX_EARLIER_STREAMS: usize = 64;
@@ -492,6 +492,7 @@ impl Engine {
         response: &ResponseOutcome,
         when: (Seq, Time),
     ) {
+        let has_redirects = self.has_structured_names();
         let Some(track) = self.streams.get_mut(index).and_then(|stream| stream.tracks.get_mut(track)) else {
             return;
         };
@@ -502,41 +503,14 @@ impl Engine {
         if let Some(semantics) = self.semantics.as_deref().filter(|_| passes_needs_on(kind)) {
             track.read_needs(catalog, (&self.needs, semantics), response);
         }
+        if has_redirects && is_needed(kind) {
+            track.read_redirects(catalog, &self.needs, response);
+        }
         // An updated listener that has all that it needs does not wait for what comes later.
         if is_needed(kind) || kind == Some(Kind::Lds) {
             for index in self.client_of(index) {
                 self.settle_warming(catalog, index, when.1);
             }
-        }
-    }
-
-    /// Returns the endpoints in a response that a new or updated cluster of the client needs.
-    fn needed_again(&self, catalog: &Catalog, place: (usize, usize), sent: &[BlobId]) -> Vec<Sym> {
-        let (index, track) = place;
-        let track = self.streams.get(index).and_then(|stream| stream.tracks.get(track));
-        if track.and_then(|track| track.kind) != Some(Kind::Eds) {
-            return Vec::new();
-        }
-        let view = self.warming_view(catalog, index);
-        let needed = view.endpoints_of_batches();
-        if needed.is_empty() {
-            return Vec::new();
-        }
-        sent.iter().map(|id| key(catalog, *id)).filter(|name| needed.contains(name)).collect()
-    }
-
-    /// Drops the resources of a stream that have warmed.
-    fn settle_warming(&mut self, catalog: &Catalog, index: usize, at: Time) {
-        let Some(stream) = self.streams.get(index) else { return };
-        if stream.known_tracks().all(|track| track.warming.is_empty()) {
-            return;
-        }
-        let view = self.warming_view(catalog, index);
-        let progress = |track: &Track| (!track.warming.is_empty()).then(|| view.progress(track));
-        let progress: Vec<_> = stream.tracks.iter().map(progress).collect();
-        let Some(stream) = self.streams.get_mut(index) else { return };
-        for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
-            progress.iter().for_each(|progress| track.warming.settle(progress, at));
         }
     }
 

@@ -8,11 +8,12 @@ use crate::wire::event::{Kind, Sym, Time, TypeUrl, Variant};
 use super::Context;
 use super::compare::key;
 use super::engine::Engine;
-use super::names::SymSet;
+use super::names::{SymMap, SymSet};
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry};
 use super::responses::{Response, Status};
 use super::stream::Stream;
+use super::subscription::NameRequest;
 use super::track::Track;
 use super::visits;
 
@@ -83,6 +84,8 @@ impl Engine {
             owed,
             owes_all,
             nacks,
+            waiting: found.missing_since(catalog),
+            ended: found.ended,
             warming: before.map_or_else(Vec::new, |at| self.warming_view(catalog, at).unfinished(found)),
         })
     }
@@ -133,7 +136,40 @@ impl Track {
             let is_kept = |slot: ResourceEntry| slot.state == Presence::Kept && slot.blob.is_some();
             let names = batch.names().iter().copied();
             let names = names.filter(|name| self.sent.get(ctx.catalog, *name).is_some_and(is_kept)).collect();
-            self.warming.go_on(batch, names, ctx.at);
+            let since = if prior.is_continued(ctx) { batch.at } else { ctx.at };
+            self.warming.go_on(batch, names, since);
+        }
+    }
+
+    /// Returns the names that the server owes and that the client does not have in another version,
+    /// with the times at which the client began to wait.
+    fn missing_since(&self, catalog: &Catalog) -> SymMap<Time> {
+        let owed = self.waiting.iter().filter(|(_, request)| request.is_owed());
+        let owed = owed.filter(|(name, _)| !self.sent.is_present(catalog, *name));
+        owed.map(|(name, request)| (name, request.since)).collect()
+    }
+
+    /// Waits for the names of a first request. The wait for a name goes on from the stream before
+    /// (docs/protocol.md#e-34).
+    pub(super) fn wait_for_first(
+        &mut self,
+        ctx: &mut Context<'_>,
+        names: Vec<Sym>,
+        request: NameRequest,
+        earlier: &SymMap<Time>,
+    ) {
+        let since = |name: &Sym| earlier.get(name).copied().unwrap_or(request.since).min(request.since);
+        let mut names = names;
+        names.sort_by_key(since);
+        match (names.first().map(since), names.last().map(since)) {
+            (Some(first), Some(last)) if first == last => {
+                self.waiting.add_all(names, NameRequest { since: first, ..request }, ctx.runs);
+            }
+            _ => {
+                for name in names {
+                    self.waiting.add(name, NameRequest { since: since(&name), ..request });
+                }
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ mod keepalive;
 pub(crate) mod locator;
 pub(crate) mod locators;
 mod names;
+mod needs;
 mod node;
 mod not_kept;
 mod outcome;
@@ -81,6 +82,7 @@ pub(crate) use engine::Engine;
 pub(crate) use engine_memory::DroppedStreams;
 pub(crate) use events::{EventEntry, TtlRecord};
 pub(crate) use failing::{AttemptKey, Cuts, FailedAttempts, FailureRun, StreamEnds, StreamKey, is_counted};
+pub(crate) use needs::{can_warm, is_needed};
 pub(crate) use outcome::{Ambiguity, Hollow, Outcome, RequestOutcome, ResponseOutcome, SessionEvent};
 pub(crate) use refusals::Refusal;
 pub(crate) use resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -90,10 +92,10 @@ pub(crate) use stream::{Stream, type_of_name};
 pub use subscription::RequestSpan;
 pub(crate) use subscription::{NameRequest, SubscribedNames};
 pub(crate) use track::{ReportedError, Track, latencies_of};
-pub(crate) use warming::{MissingNeed, WarmingName, WarmingView, can_warm, is_needed};
+pub(crate) use warming::{MissingNeed, WarmingName, WarmingView};
 pub(crate) use xdstp::{
-    Name, glob_matches, is_glob, is_malformed, is_structured, named, resource_type, respelled,
-    with_other_context,
+    Name, canonical_name, glob_matches, is_glob, is_malformed, is_structured, named, resource_type,
+    respelled, with_other_context,
 };
 
 use std::sync::Arc;

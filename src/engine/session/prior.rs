@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 
 use crate::wire::event::{DenseHash, Sym, Time, VersionInfo};
 
+use super::Context;
 use super::events::TtlRecord;
 use super::names::{SymMap, SymSet};
 use super::resource_set::ResourceSet;
@@ -33,12 +34,23 @@ pub(crate) struct Prior {
     pub(super) nacks: Option<EarlierNacks>,
     /// Resources that still warmed.
     pub(super) warming: Vec<WarmingBatch>,
+    /// When the client began to wait for the names that were still missing.
+    pub(super) waiting: SymMap<Time>,
+    /// When the stream ended.
+    pub(super) ended: Option<Time>,
 }
 
 impl Prior {
     /// Whether the client has dropped a resource whose time to live was over.
     pub(crate) fn is_expired(&self, name: Sym, now: Time) -> bool {
         self.deadlines.get(&name).is_some_and(|deadline| *deadline <= now)
+    }
+
+    /// Whether a stream that starts now goes on with the waits of this one: the client has come
+    /// back at once.
+    pub(super) fn is_continued(&self, ctx: &Context<'_>) -> bool {
+        let limit = ctx.resource_timeout.unwrap_or_default();
+        ctx.timed && self.ended.is_some_and(|ended| ctx.at.since(ended) <= limit)
     }
 
     /// SotW: the resources that a client with this version has.

@@ -26,6 +26,9 @@ pub(crate) struct Refusal {
     pub(crate) nack: Seq,
     /// Whether the NACK names the resource, or names none at all.
     pub(crate) is_named: bool,
+    /// Whether the refusal is certainly about the resource: the NACK names the resource, or the
+    /// response has no other.
+    pub(crate) is_certain: bool,
     /// Whether the client uses the resources that the NACK does not name.
     pub(crate) rest: RestUse,
     /// The refused content; `None` for a removal, and if the source lacks the content.
@@ -207,12 +210,15 @@ impl Refusals {
             Some(_) => scope.is_about(""),
             None => scope.is_about(catalog.text(name)),
         };
+        let is_certain = scope.names_any() || refused.body.list.len() == 1;
         let differing: HashSet<Sym, DenseHash> = differing.into_iter().collect();
         for (id, name) in refused.body.list.blobs().iter().map(|id| (*id, key(catalog, *id))) {
             if differing.contains(&name) {
                 let blob = Some(id).filter(|id| !hollow(catalog, *id));
                 let content = (blob, refused.version_of(catalog, id));
-                self.refuse(name, refused.refusal(is_about(name), scope.rest(), content));
+                let refusal = refused.refusal(is_about(name), scope.rest(), content);
+                let is_certain = is_certain && refusal.is_named;
+                self.refuse(name, Refusal { is_certain, ..refusal });
             }
         }
         if scope.rest() == RestUse::Used {
@@ -365,7 +371,7 @@ impl RefusedResponse<'_> {
     /// Returns the refusal of a resource by its content and version.
     fn refusal(&self, is_named: bool, rest: RestUse, (blob, version): (Option<BlobId>, Sym)) -> Refusal {
         let RefusedResponse { order, response, nack, .. } = *self;
-        Refusal { order, response, nack, is_named, rest, blob, version }
+        Refusal { order, response, nack, is_named, is_certain: is_named, rest, blob, version }
     }
 
     /// Returns the version of an entry: its own, else that of the response.

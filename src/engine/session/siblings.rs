@@ -1,9 +1,12 @@
 //! The streams of a client that uses several, for resources that wait for those of another stream.
 
+use super::compare::key;
 use super::engine::Engine;
 use super::engine_prior::is_beside;
+use super::track::Track;
 use super::warming::WarmingView;
-use crate::wire::content::Catalog;
+use crate::wire::content::{BlobId, Catalog};
+use crate::wire::event::{Kind, Sym, Time};
 
 /// Streams of each class of a client that are looked at.
 const MAX_SIBLINGS: usize = 16;
@@ -59,5 +62,35 @@ impl Engine {
     pub(crate) fn warming_view<'a>(&'a self, catalog: &'a Catalog, index: usize) -> WarmingView<'a> {
         let streams = self.client_of(index).into_iter().filter_map(|index| self.streams.get(index));
         WarmingView::new(catalog, self.needs(), streams.collect())
+    }
+
+    /// Returns the endpoints in a response that a new or updated cluster of the client needs.
+    pub(super) fn needed_again(&self, catalog: &Catalog, place: (usize, usize), sent: &[BlobId]) -> Vec<Sym> {
+        let (index, track) = place;
+        let track = self.streams.get(index).and_then(|stream| stream.tracks.get(track));
+        if track.and_then(|track| track.kind) != Some(Kind::Eds) {
+            return Vec::new();
+        }
+        let view = self.warming_view(catalog, index);
+        let needed = view.endpoints_of_batches();
+        if needed.is_empty() {
+            return Vec::new();
+        }
+        sent.iter().map(|id| key(catalog, *id)).filter(|name| needed.contains(name)).collect()
+    }
+
+    /// Drops the resources of a stream that have warmed.
+    pub(super) fn settle_warming(&mut self, catalog: &Catalog, index: usize, at: Time) {
+        let Some(stream) = self.streams.get(index) else { return };
+        if stream.known_tracks().all(|track| track.warming.is_empty()) {
+            return;
+        }
+        let view = self.warming_view(catalog, index);
+        let progress = |track: &Track| (!track.warming.is_empty()).then(|| view.progress(track));
+        let progress: Vec<_> = stream.tracks.iter().map(progress).collect();
+        let Some(stream) = self.streams.get_mut(index) else { return };
+        for (track, progress) in stream.tracks.iter_mut().zip(&progress) {
+            progress.iter().for_each(|progress| track.warming.settle(progress, at));
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::wire::event::{Kind, Sym};
 
 use super::answer_verdict::{Answer, Verdict};
 use super::claims::MAX_LEFT_NAMES;
-use super::names::{NameSet, SymSet};
+use super::names::{NameSet, SymMap, SymSet};
 use super::outcome::RequestOutcome;
 use super::prior::Prior;
 use super::resource_set::{Presence, ResourceEntry, ResourceSet};
@@ -205,7 +205,11 @@ impl Track {
         // The server may have sent the resources before the recording began.
         name_request.has_resource = !starts && !request.version_info.is_empty();
         let mut owed = SymSet::default();
-        if let Some(prior) = prior {
+        let mut waiting = SymMap::default();
+        if let Some(mut prior) = prior {
+            if prior.is_continued(ctx) {
+                waiting = std::mem::take(&mut prior.waiting);
+            }
             let is_behind = starts && claims && prior.is_behind(&request.version_info);
             let is_outdated = starts && claims && prior.is_outdated(&request.version_info);
             let known = match starts && claims {
@@ -260,7 +264,7 @@ impl Track {
             0 => self.subscribed.names.iter().collect(),
             _ => self.subscribed.names.iter().filter(|name| !is_present(name)).collect(),
         };
-        self.waiting.add_all(waited, name_request, ctx.runs);
+        self.wait_for_first(ctx, waited, name_request, &waiting);
     }
 
     /// Returns resources of the previous stream at the version that the client states instead of

@@ -1,10 +1,10 @@
 use crate::wire::event::{Kind, Sym};
 
 use super::Context;
+use super::needs::is_needed;
 use super::resource_set::{Presence, ResourceEntry};
 use super::subscription::{NameRequest, RequestSpan, SubscribedNames};
 use super::track::Track;
-use super::warming::is_needed;
 use super::{MessageKind, Wildcard};
 
 /// Changes of the subscription that SotW and delta have in common.

@@ -196,6 +196,16 @@ impl Track {
         slots.flat_map(|(name, _)| self.subscription.globs.of(catalog, name)).collect()
     }
 
+    /// Returns the number of resources that the names of the subscription stand for.
+    pub(crate) fn named_resources(&self, catalog: &Catalog) -> u64 {
+        let names = &self.subscribed.names;
+        let count = match self.aliases.is_empty() {
+            true => names.len(),
+            false => names.iter().map(|name| self.canonical(catalog, name)).collect::<SymSet>().len(),
+        };
+        count as u64
+    }
+
     /// Returns the name of the resource that an alias stands for, or the name itself.
     pub(crate) fn canonical(&self, catalog: &Catalog, name: Sym) -> Sym {
         let name = catalog.first_spelling(name);

@@ -1,4 +1,5 @@
-//! Clusters whose endpoints the client has never requested (docs/protocol.md#h-02).
+//! Clusters and listeners whose endpoints or routes the client has never requested
+//! (docs/protocol.md#h-02, docs/protocol.md#h-03).
 //!
 //! A client that follows references requests the endpoints of each cluster that it accepts. A
 //! client that watches clusters only requests no endpoints at all, and owes none.
@@ -8,9 +9,10 @@ use std::time::Duration;
 use crate::wire::event::{Kind, Sym, Time};
 
 use super::names::SymSet;
+use super::needs::is_needed;
 use super::stream::Stream;
 use super::track::Track;
-use super::warming::{BatchState, MissingNeed, ResourceKey, WarmingName, WarmingView, is_needed};
+use super::warming::{BatchState, MissingNeed, WarmingName, WarmingView};
 use super::warming_batches::WarmingBatch;
 use super::{Presence, named};
 
@@ -30,9 +32,24 @@ impl WarmingView<'_> {
         &self,
         stream: &Stream,
         track: &'t Track,
+        within: (Time, Duration),
+    ) -> Vec<WarmingName<'t>> {
+        let owes = track.kind == Some(Kind::Cds) && self.follows_references();
+        if owes { self.not_yet_requested(stream, track, within) } else { Vec::new() }
+    }
+
+    /// Returns the clusters and listeners of a track that warm until the client requests what they
+    /// refer to (docs/protocol.md#h-01), oldest first: those that came at least `limit` ago.
+    ///
+    /// A client whose implementation is unknown may follow references.
+    pub(crate) fn not_yet_requested<'t>(
+        &self,
+        stream: &Stream,
+        track: &'t Track,
         (now, limit): (Time, Duration),
     ) -> Vec<WarmingName<'t>> {
-        if track.warming.is_empty() || !self.owes_requests(stream, track) {
+        let may_follow = self.agent().is_empty() || self.follows_references();
+        if track.warming.is_empty() || !may_follow || !self.knows_requests(stream, track) {
             return Vec::new();
         }
         let mut seen = SymSet::default();
@@ -51,22 +68,25 @@ impl WarmingView<'_> {
         found
     }
 
-    /// Whether the client has to request the endpoints of its clusters, and all its requests are
-    /// known.
-    fn owes_requests(&self, stream: &Stream, track: &Track) -> bool {
-        track.kind == Some(Kind::Cds)
-            && stream.is_aggregated()
+    /// Whether all requests are known that the client makes for resources of one stream.
+    fn knows_requests(&self, stream: &Stream, track: &Track) -> bool {
+        let mut needed = [Kind::Eds, Kind::Rds].into_iter().flat_map(|kind| self.tracks_of(kind));
+        stream.is_aggregated()
             && !track.has_lost
             && self.streams.iter().all(|stream| !stream.open.partial)
-            && self.tracks_of(Kind::Eds).all(|endpoints| !endpoints.has_lost && endpoints.names_known)
-            && self.follows_references()
+            && needed.all(|needed| !needed.has_lost && needed.names_known)
+    }
+
+    /// Returns the name under which the client introduces itself, in lower case.
+    fn agent(&self) -> String {
+        let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
+        agent.map(|node| node.user_agent.to_ascii_lowercase()).unwrap_or_default()
     }
 
     /// Whether the client requests what its resources refer to: it is known to do so, or has
     /// requested such a type.
     fn follows_references(&self) -> bool {
-        let agent = self.streams.iter().find_map(|stream| stream.node.as_ref());
-        let agent = agent.map(|node| node.user_agent.to_ascii_lowercase()).unwrap_or_default();
+        let agent = self.agent();
         let is = |part: &&str| agent.contains(*part);
         let mut tracks = self.streams.iter().flat_map(|stream| &stream.tracks);
         !is(&OWN_AGENT)
@@ -85,27 +105,39 @@ impl WarmingView<'_> {
         {
             return None;
         }
-        let endpoints = self.needs.endpoints_on_ads(catalog, slot.blob)?;
-        let is_known = self.names_of(endpoints).into_iter().any(|name| self.may_have_requested(name, batch));
-        let key = ResourceKey { kind: Kind::Eds, name: endpoints };
+        let reference = self.needs.on_ads(catalog, slot.blob)?;
+        let key = self.resolve(reference);
+        // A redirect is requested under another name than its target.
+        let names = if key.kind == reference.kind && self.is_same_name(key.name, reference.name) {
+            self.names_of(reference.name)
+        } else {
+            vec![key.name]
+        };
+        let is_known = names.into_iter().any(|name| self.may_have_requested(key.kind, name, batch));
         (!is_known).then(|| MissingNeed { is_unrequested: true, ..MissingNeed::new(key, batch.at) })
     }
 
-    /// Returns the names under which a client may request a referenced name: without its
-    /// directives, and those of its alternatives (docs/protocol.md#k-29).
+    /// Whether two names are spellings of one name.
+    fn is_same_name(&self, name: Sym, other: Sym) -> bool {
+        let first = |name: Sym| named(self.catalog, self.catalog.text(name)).unwrap_or(name);
+        name == other || first(name) == first(other)
+    }
+
+    /// Returns the names under which a client may request a referenced name: in the spelling of the
+    /// messages, and those of its alternatives (docs/protocol.md#k-29).
     fn names_of(&self, reference: Sym) -> Vec<Sym> {
         let text = self.catalog.text(reference);
-        let bare = text.split('#').next().unwrap_or_default();
-        let alternatives = self.needs.alternatives_of(bare);
-        let names = [text, bare].into_iter().chain(alternatives.iter().map(String::as_str));
+        let alternatives = self.needs.alternatives_of(text);
+        let names = std::iter::once(text).chain(alternatives.iter().map(String::as_str));
         names.filter_map(|name| named(self.catalog, name)).collect()
     }
 
-    /// Whether the client requests the endpoints, or may have done so since a batch.
-    fn may_have_requested(&self, name: Sym, batch: &WarmingBatch) -> bool {
-        self.tracks_of(Kind::Eds).any(|track| {
-            track.covers(self.catalog, name, None)
-                || track.sent.get(self.catalog, name).is_some()
+    /// Whether the client requests the resource, or may have done so since a batch.
+    fn may_have_requested(&self, kind: Kind, name: Sym, batch: &WarmingBatch) -> bool {
+        self.tracks_of(kind).any(|track| {
+            let slot = track.sent.get(self.catalog, name);
+            track.covers(self.catalog, name, slot.as_ref())
+                || slot.is_some_and(|slot| !track.is_ignored(self.catalog, name, &slot))
                 || track.aliases.contains_key(&name)
                 || track.subscription.released.may_have(name, batch.seq)
         })

@@ -5,185 +5,28 @@
 //! once more (docs/protocol.md#h-01 to docs/protocol.md#h-06).
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use crate::schema::links::SourceKind;
-use crate::wire::content::{BlobId, Catalog, UsedContent};
-use crate::wire::event::{DenseHash, Kind, Seq, Sym, Time};
-use crate::wire::pb::{Fields, Value};
+use crate::wire::content::Catalog;
+use crate::wire::event::{Kind, Seq, Sym, Time};
 
-use super::alternatives::Alternatives;
+use super::locators::LOCATOR;
 use super::names::{NameRuns, SymSet};
+use super::needs::{Needs, ResourceKey};
 use super::resource_set::{Presence, ResourceEntry};
 use super::stream::Stream;
 use super::track::Track;
 use super::warming_batches::{MAX_NAMES, WarmingBatch, WarmingProgress};
-use super::{DynSemantics, ResponseOutcome, locators};
+use super::{DynSemantics, ResponseOutcome, is_structured, named};
 
 /// Batches of a track up to which finished ones are searched for at the front only.
 const MIN_BATCHES: usize = 16;
-/// Contents whose needs are kept.
-const MAX_CONTENTS: usize = 1 << 17;
+/// Redirects in a row that are followed.
+const MAX_HOPS: usize = 8;
 /// Routes of scopes that a listener waits for, as far as they are listed.
 const MAX_SCOPE_ROUTES: usize = 16;
 /// Virtual hosts of a client up to which their names are compared with those of routes.
 const MAX_COMPARED_HOSTS: usize = 1024;
-/// The field `on_demand` of a scope.
-const ON_DEMAND: u32 = 4;
-/// The field `vhds` of a route configuration.
-const VHDS: u32 = 9;
-
-/// A resource, by type and name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ResourceKey {
-    pub(crate) kind: Kind,
-    pub(crate) name: Sym,
-}
-
-/// The resources that a content waits for.
-#[derive(Clone, Debug, Default)]
-struct ContentNeeds {
-    keys: Arc<[ResourceKey]>,
-    /// Whether the client gets its endpoints from the stream of the content itself.
-    has_endpoints_on_ads: bool,
-}
-
-/// The resources that each content waits for, by payload.
-type NeedsByContent = HashMap<BlobId, ContentNeeds, DenseHash>;
-
-/// A cache of the resources that contents wait for, and of the alternatives that they state.
-///
-/// Clones share the cache, because a content never changes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Needs {
-    by_content: Arc<RwLock<NeedsByContent>>,
-    alternatives: Arc<RwLock<Alternatives>>,
-}
-
-/// Returns the types that a resource of a type waits for (docs/protocol.md#h-02,
-/// docs/protocol.md#h-03).
-fn needed_kinds(kind: Option<Kind>) -> &'static [Kind] {
-    match kind {
-        Some(Kind::Cds) => &[Kind::Eds, Kind::Sds, Kind::Ecds],
-        Some(Kind::Lds) => &[Kind::Rds, Kind::Srds, Kind::Sds, Kind::Ecds],
-        // Scopes and routes do not wait themselves: their listener waits.
-        Some(Kind::Srds) => &[Kind::Rds],
-        Some(Kind::Rds) => &[Kind::Vhds],
-        _ => &[],
-    }
-}
-
-/// Whether resources of the type wait for others.
-pub(crate) fn can_warm(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Cds | Kind::Lds))
-}
-
-/// Whether resources of other types wait for resources of the type.
-pub(crate) fn is_needed(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Eds | Kind::Rds | Kind::Srds | Kind::Vhds | Kind::Sds | Kind::Ecds))
-}
-
-/// Whether the needs of resources of the type are those of the listeners that refer to them.
-pub(super) fn passes_needs_on(kind: Option<Kind>) -> bool {
-    matches!(kind, Some(Kind::Srds | Kind::Rds))
-}
-
-impl Needs {
-    fn get(&self, payload: BlobId) -> Option<ContentNeeds> {
-        self.by_content.read().unwrap_or_else(PoisonError::into_inner).get(&payload).cloned()
-    }
-
-    /// Forgets contents that are not used, and marks the names that the others need as used.
-    pub(super) fn retain(&self, used: &mut UsedContent) {
-        let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
-        known.retain(|payload, _| used.has_blob(*payload));
-        known.shrink_to_fit();
-        known.values().flat_map(|needs| needs.keys.iter()).for_each(|need| used.name(need.name));
-    }
-
-    /// Returns the canonical name that a name is an alternative of.
-    pub(crate) fn primary_of(&self, alternative: &str) -> Option<String> {
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).primary_of(alternative)
-    }
-
-    /// Returns the canonical alternatives of a name.
-    pub(super) fn alternatives_of(&self, primary: &str) -> Vec<String> {
-        self.alternatives.read().unwrap_or_else(PoisonError::into_inner).of(primary)
-    }
-
-    /// Records the alternative that a reference states.
-    pub(super) fn note_alternative(&self, reference: &str) {
-        self.alternatives.write().unwrap_or_else(PoisonError::into_inner).note(reference);
-    }
-
-    /// Returns the needs of a content of this type, and reads them if they are unknown.
-    fn read(
-        &self,
-        catalog: &mut Catalog,
-        semantics: &DynSemantics,
-        kind: Option<Kind>,
-        payload: BlobId,
-    ) -> Arc<[ResourceKey]> {
-        if let Some(known) = self.get(payload) {
-            return known.keys;
-        }
-        let any = catalog.bytes(payload).unwrap_or_default();
-        let mut needs: Vec<ResourceKey> = Vec::new();
-        let mut has_endpoints_on_ads = false;
-        let references = match kind {
-            Some(Kind::Srds) if has_field(&any, ON_DEMAND) => Vec::new(),
-            // Few routes have virtual hosts to discover, and routes are many and large.
-            Some(Kind::Rds) if !has_field(&any, VHDS) => return needs.into(),
-            _ => semantics.references(&any),
-        };
-        for found in references {
-            let is_file = found.source == Some(SourceKind::Path);
-            let is_ads = matches!(found.source, Some(SourceKind::Ads | SourceKind::Own));
-            has_endpoints_on_ads |= found.kind == Kind::Eds && is_ads && found.cluster.is_none();
-            // A name that ends in `*` stands for names that are not known yet. Scopes are needed as
-            // a whole, and virtual hosts by the name of their routes.
-            let is_named = !found.name.ends_with('*') || matches!(found.kind, Kind::Srds | Kind::Vhds);
-            if needed_kinds(kind).contains(&found.kind) && !is_file && !found.is_optional && is_named {
-                let need = ResourceKey { kind: found.kind, name: catalog.intern(&found.name) };
-                if !needs.contains(&need) {
-                    needs.push(need);
-                }
-            }
-        }
-        let keys: Arc<[ResourceKey]> = needs.into();
-        let mut known = self.by_content.write().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= MAX_CONTENTS {
-            known.clear();
-        }
-        known.insert(payload, ContentNeeds { keys: keys.clone(), has_endpoints_on_ads });
-        keys
-    }
-
-    fn of(&self, catalog: &Catalog, entry: Option<BlobId>) -> Arc<[ResourceKey]> {
-        self.of_entry(catalog, entry).keys
-    }
-
-    fn of_entry(&self, catalog: &Catalog, entry: Option<BlobId>) -> ContentNeeds {
-        let payload = entry.and_then(|entry| catalog.entry(entry).payload);
-        payload.and_then(|payload| self.get(payload)).unwrap_or_default()
-    }
-
-    /// Returns the name of the endpoints of a cluster that the client gets from the stream of the
-    /// cluster itself.
-    pub(super) fn endpoints_on_ads(&self, catalog: &Catalog, entry: Option<BlobId>) -> Option<Sym> {
-        let needs = self.of_entry(catalog, entry);
-        let mut keys = needs.keys.iter().filter(|_| needs.has_endpoints_on_ads);
-        keys.find(|key| key.kind == Kind::Eds).map(|key| key.name)
-    }
-}
-
-/// Whether a field of a resource is set: a message, or a number other than zero.
-fn has_field(any: &[u8], number: u32) -> bool {
-    let fields = Fields::new(locators::value(any)).map_while(Result::ok);
-    let field = fields.filter(|field| field.number == number).last();
-    field.is_some_and(|field| matches!(field.value, Value::Len(_)) || field.varint() != 0)
-}
 
 /// A resource that warms, with the batch that it belongs to.
 pub(crate) struct WarmingName<'a> {
@@ -209,6 +52,8 @@ pub(crate) struct MissingNeed {
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
+    /// The client asks for the resource on another stream than that of the warming one.
+    pub(crate) is_elsewhere: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -224,8 +69,16 @@ pub(crate) struct WarmingView<'a> {
 impl MissingNeed {
     /// A resource that the client does not have, and that nobody owes.
     pub(super) fn new(key: ResourceKey, since: Time) -> MissingNeed {
-        let (is_resend, is_owed, is_unrequested) = (false, false, false);
-        MissingNeed { key, since, asked: None, is_resend, is_owed, absent: None, is_unrequested }
+        MissingNeed {
+            key,
+            since,
+            asked: None,
+            is_resend: false,
+            is_owed: false,
+            absent: None,
+            is_unrequested: false,
+            is_elsewhere: false,
+        }
     }
 }
 
@@ -304,8 +157,8 @@ impl WarmingView<'_> {
                 for name in batch.names() {
                     let blob = track.sent.get(self.catalog, *name).and_then(|slot| slot.blob);
                     let needs = self.needs.of(self.catalog, blob);
-                    endpoints
-                        .extend(needs.iter().filter(|need| need.kind == Kind::Eds).map(|need| need.name));
+                    let needs = needs.iter().filter(|need| need.kind == Kind::Eds);
+                    endpoints.extend(needs.map(|need| self.resolve(*need).name));
                 }
             }
         }
@@ -318,8 +171,10 @@ impl WarmingView<'_> {
         };
         // A client that requests the endpoints of a new cluster uses the cluster, even if the
         // response was refused for another one.
-        let is_refused = track.refused.contains(name);
-        if is_refused && track.accepted.is_present(self.catalog, name) {
+        let refusal = track.refused.get(name);
+        let is_refused = refusal.is_some();
+        let is_certain = refusal.is_some_and(|refusal| refusal.is_certain);
+        if is_certain || (is_refused && track.accepted.is_present(self.catalog, name)) {
             return BatchState::Over;
         }
         let (mut missing, mut is_over) = (Vec::new(), true);
@@ -329,6 +184,7 @@ impl WarmingView<'_> {
             NeedState::Missing(need) => missing.push(need),
         };
         let mut add_route = |route: ResourceKey, is_refused: bool| {
+            let route = self.resolve(route);
             add(self.need_state(route, batch, is_refused));
             self.hosts_of(route, batch).into_iter().for_each(|hosts| add(self.hosts_state(hosts, batch)));
         };
@@ -341,7 +197,7 @@ impl WarmingView<'_> {
             }
         }
         // Requests that came before the NACK do not show that the client uses a refused cluster.
-        let refusal = track.refused.get(name).filter(|refusal| refusal.is_named);
+        let refusal = refusal.filter(|refusal| refusal.is_named);
         let is_early = |need: &MissingNeed| need.asked < refusal.map(|refusal| refusal.nack);
         if refusal.is_some() && missing.iter().all(is_early) {
             return BatchState::Over;
@@ -414,12 +270,12 @@ impl WarmingView<'_> {
         }
         let request = |track: &Track| {
             let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            Some((asked, track.traffic.began))
+            Some((asked, track.traffic.began, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at)) => {
+            Some((asked, at, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, ..MissingNeed::new(key, since) })
+                NeedState::Missing(MissingNeed { asked, is_elsewhere, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -434,15 +290,58 @@ impl WarmingView<'_> {
             let owed = track.subscription.wildcard_owed;
             let is_owed = owed.is_some() || !track.waiting.is_empty();
             let at = owed.map_or(track.traffic.began, |(at, _)| at);
-            Some((owed.map(|(_, n)| n).or(track.traffic.last_request)?, at, is_owed))
+            let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;
+            Some((asked, at, is_owed, self.is_elsewhere(track)))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed)) => {
+            Some((asked, at, is_owed, is_elsewhere)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, is_owed, ..MissingNeed::new(key, since) })
+                let need = MissingNeed::new(key, since);
+                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
             }
             None => NeedState::Unasked,
         }
+    }
+
+    /// Returns the resource that a reference leads to: under the spelling of messages, behind an
+    /// alias, and at the end of redirects (docs/protocol.md#k-08, docs/protocol.md#f-30,
+    /// docs/protocol.md#k-27).
+    pub(super) fn resolve(&self, reference: ResourceKey) -> ResourceKey {
+        let mut key = reference;
+        for _ in 0..MAX_HOPS {
+            let text = self.catalog.text(key.name);
+            if is_structured(text) {
+                key.name = named(self.catalog, text).unwrap_or(key.name);
+            }
+            let mut names = self.tracks_of(key.kind).map(|track| track.canonical(self.catalog, key.name));
+            if let Some(name) = names.find(|name| *name != key.name) {
+                key.name = name;
+            }
+            match self.target_of(key) {
+                Some(target) => key = target,
+                None => break,
+            }
+        }
+        key
+    }
+
+    /// Returns the target of a redirect that the client has under a name.
+    fn target_of(&self, key: ResourceKey) -> Option<ResourceKey> {
+        if !is_structured(self.catalog.text(key.name)) {
+            return None;
+        }
+        self.tracks_of(key.kind).find_map(|track| {
+            let slot = track.sent.get(self.catalog, key.name).filter(ResourceEntry::is_present)?;
+            let type_url = self.catalog.text(self.catalog.entry(slot.blob?).type_url);
+            let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
+            target?.first().copied()
+        })
+    }
+
+    /// Whether a track is not of the stream whose resources warm.
+    fn is_elsewhere(&self, track: &Track) -> bool {
+        let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
+        !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
@@ -451,7 +350,10 @@ impl WarmingView<'_> {
         }
         let of_kind = || self.tracks_of(key.kind);
         let needs_resend = batch.is_update && key.kind == Kind::Eds && self.may_be_envoy();
+        // A redirect that leads to itself brings no resource.
+        let is_loop = self.target_of(key).is_some();
         let is_met = |track: &Track, slot: &ResourceEntry| match slot.state {
+            _ if is_loop || track.is_ignored(self.catalog, key.name, slot) => false,
             Presence::Present | Presence::Kept => !needs_resend || delivered_since(track, slot, batch.seq),
             // Endpoints and secrets that do not exist let a cluster go on without them. Envoy
             // ignores that routes and filters do not exist, and keeps routes that were removed.
@@ -466,15 +368,20 @@ impl WarmingView<'_> {
             if is_met(track, &slot) {
                 return NeedState::Met;
             }
-            is_resend |= slot.is_present();
+            is_resend |= slot.is_present() && !is_loop && !track.is_ignored(self.catalog, key.name, &slot);
             if matches!(slot.state, Presence::Absent(_) | Presence::Removed) {
                 absent = track.responses.get(slot.order).map(|response| response.seq);
             }
         }
-        let Some(covering) = of_kind().find(|track| track.covers(self.catalog, key.name, None)) else {
-            return NeedState::Unasked;
+        let covers = |track: &&Track| {
+            let slot = track.sent.get(self.catalog, key.name);
+            track.covers(self.catalog, key.name, slot.as_ref())
         };
+        let Some(covering) = of_kind().find(covers) else { return NeedState::Unasked };
         let request = covering.waiting.get(key.name);
+        if request.is_some_and(|request| request.is_served) {
+            return NeedState::Met;
+        }
         if is_refused && request.is_none() {
             return NeedState::Unasked;
         }
@@ -483,7 +390,8 @@ impl WarmingView<'_> {
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
         let need = MissingNeed::new(key, since);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, ..need })
+        let is_elsewhere = self.is_elsewhere(covering);
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
@@ -522,6 +430,20 @@ impl Track {
             let blob = self.sent.get(catalog, *name).and_then(|slot| slot.blob);
             if let Some(payload) = blob.and_then(|blob| catalog.entry(blob).payload) {
                 needs.read(catalog, semantics, self.kind, payload);
+            }
+        }
+    }
+
+    /// Reads the targets of the redirects in a response (docs/protocol.md#k-27).
+    pub(super) fn read_redirects(&self, catalog: &mut Catalog, needs: &Needs, outcome: &ResponseOutcome) {
+        let Some(kind) = self.kind else { return };
+        for name in outcome.added.iter().chain(&outcome.changed).take(MAX_NAMES) {
+            let Some(blob) = self.sent.get(catalog, *name).and_then(|slot| slot.blob) else { continue };
+            let entry = catalog.entry(blob);
+            if let Some(payload) = entry.payload
+                && catalog.text(entry.type_url) == LOCATOR
+            {
+                needs.read_redirect(catalog, kind, payload);
             }
         }
     }

@@ -55,6 +55,11 @@ impl WarmingBatches {
         self.batches.back().map(|batch| batch.seq)
     }
 
+    /// When the oldest batch began.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.batches.iter().map(|batch| batch.at).min()
+    }
+
     /// Adds the names of a batch of the stream before, which still warm.
     pub(super) fn go_on(&mut self, batch: &WarmingBatch, names: Arc<[Sym]>, at: Time) {
         if !names.is_empty() {

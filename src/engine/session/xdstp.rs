@@ -81,8 +81,19 @@ pub(crate) fn respelled(name: &str) -> Option<String> {
 /// Returns the symbol of a resource name that the source has, in any spelling.
 pub(crate) fn named(catalog: &Catalog, text: &str) -> Option<Sym> {
     let strings = catalog.strings();
-    let name = strings.find(text).or_else(|| strings.find(&respelled(text)?))?;
-    Some(catalog.first_spelling(name))
+    let known = strings.find(text).map(|name| catalog.first_spelling(name));
+    // A spelling that only references have stands for a name that messages spell in another way.
+    if !is_structured(text) || known.is_some_and(|name| catalog.is_spelled(name)) {
+        return known;
+    }
+    let canonical = respelled(text).and_then(|canonical| strings.find(&canonical));
+    canonical.map(|name| catalog.first_spelling(name)).or(known)
+}
+
+/// Returns the symbol of the canonical form of a resource name, if the source has it.
+pub(crate) fn canonical_name(catalog: &Catalog, name: Sym) -> Sym {
+    let canonical = respelled(catalog.text(name));
+    canonical.and_then(|canonical| catalog.strings().find(&canonical)).unwrap_or(name)
 }
 
 /// Notes the spellings of the names in a message (docs/protocol.md#k-08).

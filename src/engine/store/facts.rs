@@ -188,6 +188,8 @@ pub struct StateFact {
     pub wildcard: Wildcard,
     /// The subscribed names.
     pub names: Vec<Arc<str>>,
+    /// Number of resources that the names stand for: several aliases may stand for one.
+    pub named_resources: u64,
     /// `Some` only if it differs from `names`; `*` stands for a wildcard.
     pub effective: Option<Vec<Arc<str>>>,
     /// Requested names that were never sent.

@@ -190,6 +190,7 @@ impl Store {
             pending: nonces.filter(|nonce| !nonce.is_empty()).map(|nonce| text(nonce.as_str())).collect(),
             wildcard: track.subscribed.wildcard,
             names: self.names(&track.subscribed),
+            named_resources: track.named_resources(&self.catalog),
             effective: track.subscription.effective.as_ref().map(|subscribed| {
                 let mut names = self.names(subscribed);
                 if subscribed.is_wildcard() {

@@ -58,6 +58,8 @@ pub struct NeededResource {
     pub absent: Option<Seq>,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
+    /// Whether the client asks for the resource on another stream than that of the warming one.
+    pub is_elsewhere: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -77,6 +79,12 @@ impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
         self.needs.iter().all(|need| need.is_owed)
+    }
+
+    /// Whether the order of the resource and of what it waits for is uncertain: the client asks for
+    /// them on separate streams (docs/protocol.md#h-12).
+    pub fn is_order_uncertain(&self) -> bool {
+        self.needs.iter().all(|need| need.is_elsewhere)
     }
 
     /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
@@ -119,8 +127,10 @@ impl Store {
         let view = self.warming_view(stream);
         let facts = view.names(track).filter_map(|warming| self.warming_fact(stream, track, &warming));
         let mut facts: Vec<WarmingFact> = facts.collect();
-        if let Some(limit) = self.limits.resource_timeout.filter(|_| stream.closed.is_none()) {
-            facts.extend(self.unrequested_of_track(stream, track, (self.now(), limit)));
+        if stream.closed.is_none() {
+            let within = (self.now(), Duration::ZERO);
+            let unrequested = view.not_yet_requested(stream, track, within);
+            facts.extend(unrequested.iter().filter_map(|of| self.warming_fact(stream, track, of)));
         }
         facts
     }
@@ -249,6 +259,7 @@ impl Store {
             is_owed: need.is_owed,
             absent: need.absent,
             is_unrequested: need.is_unrequested,
+            is_elsewhere: need.is_elsewhere,
         }
     }
 
@@ -267,10 +278,11 @@ impl Store {
             return Condition { state: TypeState::Warming, since: warming.batch.at };
         }
         // Both a verdict and a request that the client owes are its fault: the verdict comes first.
-        let limit = self.limits.resource_timeout.filter(|_| condition.state != TypeState::Stale);
-        let limit = limit.filter(|_| stream.closed.is_none());
-        let unrequested = limit.map(|limit| view.unrequested(stream, track, (self.now(), limit)));
-        match unrequested.iter().flatten().next() {
+        if condition.state == TypeState::Stale || stream.closed.is_some() {
+            return condition;
+        }
+        let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        match unrequested.first() {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,
         }

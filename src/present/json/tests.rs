@@ -110,6 +110,7 @@ fn state_fact() -> StateFact {
         pending: vec!["b".into()],
         wildcard: Wildcard::Legacy,
         names: Vec::new(),
+        named_resources: 0,
         effective: Some(vec!["*".into()]),
         missing: Vec::new(),
         overdue: 0,

@@ -30,10 +30,13 @@ pub fn place(finding: &Finding, marks: &ClientMarks) -> String {
 /// Rules whose sentences have the number of occurrences.
 const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
 
+/// Rules whose sentences have the names themselves.
+const NAMED_IN_TEXT: [&str; 2] = ["order-lds-before-cds", "route-unknown-cluster"];
+
 /// Returns the sentence of a finding with names and count. `times` is the sign before the count.
 pub fn finding(finding: &Finding, times: &str) -> String {
     let mut text = String::new();
-    if !finding.names.is_empty() {
+    if !finding.names.is_empty() && !NAMED_IN_TEXT.contains(&finding.rule.id) {
         text.push_str(&super::names(&finding.names, 3));
         text.push_str(": ");
     }

@@ -322,13 +322,17 @@ fn owed_resources(label: &str, owed: &OwedResources, blame: Blame) -> String {
     text
 }
 
-/// `; needed by cluster ledger, which warms, and 2 more`.
+/// `; needed by cluster ledger and 2 more resources, which warm`.
 fn needed_by(user: &WarmingUser) -> String {
     let kind = super::warming::warming_kind(user.kind);
-    let mut text = format!("; needed by {kind} {}, which warms", shown_name(&user.name));
-    if user.more > 0 {
-        text.push_str(&format!(", and {} more", count(user.more as u64)));
-    }
+    let name = shown_name(&user.name);
+    let mut text = match user.more {
+        0 => format!("; needed by {kind} {name}, which warms"),
+        more => {
+            let others = if more == 1 { "resource" } else { "resources" };
+            format!("; needed by {kind} {name} and {} more {others}, which warm", count(more as u64))
+        }
+    };
     if let Some(withheld) = user.withheld {
         text.push_str(&format!("; the client withholds its answer to #{} until then", withheld.0));
     }

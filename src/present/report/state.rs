@@ -163,7 +163,7 @@ pub fn resource_count(fact: &StateFact) -> String {
         && !fact.names.is_empty()
         && !fact.names.iter().any(|name| is_glob(name));
     match has_names_only {
-        true => format!("{} of {}", count(fact.resources), count(fact.names.len() as u64)),
+        true => format!("{} of {}", count(fact.resources), count(fact.named_resources)),
         false => count(fact.resources),
     }
 }

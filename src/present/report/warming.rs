@@ -34,7 +34,7 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         return text;
     }
     let owed = if fact.needs.len() > 1 { "them" } else { "it" };
-    let again = if fact.needs.iter().any(|need| need.is_resend) { ", also unchanged" } else { "" };
+    let again = if fact.needs.iter().any(|need| need.is_resend) { ", even if unchanged" } else { "" };
     match fact.needs.iter().find_map(|need| need.absent) {
         Some(absent) => text.push_str(&format!(": the server says that it does not exist (#{})", absent.0)),
         None => text.push_str(&format!(": the server owes {owed}{again}")),

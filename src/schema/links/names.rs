@@ -6,7 +6,7 @@ use prost_reflect::{FieldDescriptor, Kind as FieldKind, MessageDescriptor};
 
 use super::SourceKind;
 use super::source::{CONFIG_SOURCE_FIELDS, cluster_from_bytes};
-use super::walk::{inner_message, name_field_kind};
+use super::walk::{inner_message, name_field_kind, v3_name};
 use crate::schema::{Schema, message_name};
 use crate::wire::event::Kind;
 use crate::wire::pb::{Fields, Value, WireField, field_bit};
@@ -331,7 +331,7 @@ fn last_field(number: u32, bytes: &[u8]) -> Option<WireField<'_>> {
 impl CompositeReference {
     fn of(message: &MessageDescriptor) -> Option<CompositeReference> {
         let number = |name: &str| message.get_field_by_name(name).map(|field| field.number());
-        let (when, name, kind, suffix) = match message.full_name() {
+        let (when, name, kind, suffix) = match v3_name(message.full_name()) {
             "envoy.config.cluster.v3.Cluster" => ("eds_cluster_config", Some("name"), Kind::Eds, ""),
             "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig" => {
                 ("sds_config", Some("name"), Kind::Sds, "")

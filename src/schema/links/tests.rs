@@ -233,6 +233,32 @@ fn name_fields_exist_in_the_api() {
     }
 }
 
+#[test]
+fn v2_messages_have_the_fields_of_their_v3_equivalents() {
+    let schema = Schema::builtin();
+    for (v2, v3) in walk::V2_MESSAGES {
+        let known = schema.message(v2).unwrap_or_else(|| panic!("{v2}"));
+        assert!(schema.message(v3).is_some(), "{v3}");
+        for (_, field, _) in walk::NAME_FIELDS.iter().filter(|(message, _, _)| *message == v3) {
+            assert!(known.get_field_by_name(field).is_some(), "{v2}.{field}");
+        }
+    }
+    let secret = json!({"name": "s", "sds_config": {"ads": {}}});
+    let tls = json!({"@type": "type.googleapis.com/envoy.api.v2.auth.UpstreamTlsContext",
+        "common_tls_context": {"tls_certificate_sds_secret_configs": [secret]}});
+    let body = json!({"@type": Kind::Cds.type_url(ApiVersion::V2).unwrap().as_str(), "name": "c",
+        "eds_cluster_config": {"eds_config": {"ads": {}}},
+        "transport_socket": {"name": "tls", "typed_config": tls}});
+    let any = schema.encode("google.protobuf.Any", &body).unwrap();
+    let found = ReferenceFinder::new(schema.clone()).references(&any).into_iter();
+    let found: Vec<_> = found.map(|found| (found.kind, found.name, found.source)).collect();
+    let ads = Some(SourceKind::Ads);
+    assert_eq!(found, [(Kind::Eds, "c".to_owned(), ads), (Kind::Sds, "s".to_owned(), ads)]);
+    let links = links_of(&schema, &body).into_iter();
+    let links: Vec<_> = links.map(|link| (link.kind, link.name, link.source)).collect();
+    assert_eq!(links, found);
+}
+
 proptest::proptest! {
     #[test]
     fn paths_lead_to_the_names(names in proptest::collection::vec("[a-z|.0-9]{1,12}", 1..8)) {

@@ -35,6 +35,69 @@ pub(super) const NAME_FIELDS: [(&str, &str, Kind); 16] = [
     ("envoy.config.endpoint.v3.LedsClusterLocalityConfig", "leds_collection_name", Kind::Leds),
 ];
 
+/// Messages of the v2 API that refer to resources, with the equivalent messages of the v3 API.
+pub(super) const V2_MESSAGES: [(&str, &str); 18] = [
+    (
+        "envoy.config.filter.network.http_connection_manager.v2.Rds",
+        "envoy.extensions.filters.network.http_connection_manager.v3.Rds",
+    ),
+    (
+        "envoy.config.filter.network.http_connection_manager.v2.ScopedRoutes",
+        "envoy.extensions.filters.network.http_connection_manager.v3.ScopedRoutes",
+    ),
+    ("envoy.api.v2.ScopedRouteConfiguration", "envoy.config.route.v3.ScopedRouteConfiguration"),
+    ("envoy.api.v2.RouteConfiguration", "envoy.config.route.v3.RouteConfiguration"),
+    ("envoy.api.v2.route.RouteAction", "envoy.config.route.v3.RouteAction"),
+    (
+        "envoy.api.v2.route.RouteAction.RequestMirrorPolicy",
+        "envoy.config.route.v3.RouteAction.RequestMirrorPolicy",
+    ),
+    (
+        "envoy.api.v2.route.WeightedCluster.ClusterWeight",
+        "envoy.config.route.v3.WeightedCluster.ClusterWeight",
+    ),
+    ("envoy.api.v2.Cluster", "envoy.config.cluster.v3.Cluster"),
+    ("envoy.api.v2.Cluster.EdsClusterConfig", "envoy.config.cluster.v3.Cluster.EdsClusterConfig"),
+    ("envoy.api.v2.auth.SdsSecretConfig", "envoy.extensions.transport_sockets.tls.v3.SdsSecretConfig"),
+    (
+        "envoy.config.cluster.aggregate.v2alpha.ClusterConfig",
+        "envoy.extensions.clusters.aggregate.v3.ClusterConfig",
+    ),
+    (
+        "envoy.config.filter.network.tcp_proxy.v2.TcpProxy",
+        "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy",
+    ),
+    (
+        "envoy.config.filter.network.tcp_proxy.v2.TcpProxy.WeightedCluster.ClusterWeight",
+        "envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight",
+    ),
+    (
+        "envoy.config.filter.udp.udp_proxy.v2alpha.UdpProxyConfig",
+        "envoy.extensions.filters.udp.udp_proxy.v3.UdpProxyConfig",
+    ),
+    (
+        "envoy.config.filter.network.redis_proxy.v2.RedisProxy.PrefixRoutes.Route",
+        "envoy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route",
+    ),
+    (
+        "envoy.config.filter.network.redis_proxy.v2.RedisProxy.PrefixRoutes.Route.RequestMirrorPolicy",
+        "envoy.extensions.filters.network.redis_proxy.v3.RedisProxy.PrefixRoutes.Route.RequestMirrorPolicy",
+    ),
+    (
+        "envoy.config.filter.network.thrift_proxy.v2alpha1.RouteAction",
+        "envoy.extensions.filters.network.thrift_proxy.v3.RouteAction",
+    ),
+    (
+        "envoy.config.filter.network.thrift_proxy.v2alpha1.WeightedCluster.ClusterWeight",
+        "envoy.extensions.filters.network.thrift_proxy.v3.WeightedCluster.ClusterWeight",
+    ),
+];
+
+/// Returns the full name of a message, or of the equivalent message of the v3 API.
+pub(super) fn v3_name(message: &str) -> &str {
+    V2_MESSAGES.iter().find(|(v2, _)| *v2 == message).map_or(message, |(_, v3)| v3)
+}
+
 /// Maximum nesting of messages. The decoder does not decode deeper messages either.
 const MAX_DEPTH: usize = 100;
 
@@ -78,7 +141,7 @@ fn composite_links(value: &Value, message: &MessageDescriptor, path: &mut String
         path.truncate(length);
     };
     let inside = |field: &str| value.get(field).and_then(config_source_of);
-    match message.full_name() {
+    match v3_name(message.full_name()) {
         // EDS resources have the name of the cluster unless `service_name` is set.
         "envoy.config.cluster.v3.Cluster" => {
             let eds = value.get("eds_cluster_config");
@@ -133,6 +196,7 @@ fn name_links(kind: Kind, value: &Value, config: Option<&Value>, path: &mut Stri
 
 /// Returns the type of the resources that a field names.
 pub(super) fn name_field_kind(message: &str, field: &str) -> Option<Kind> {
+    let message = v3_name(message);
     let found = NAME_FIELDS.iter().find(|(of, name, _)| *of == message && *name == field);
     found.map(|(_, _, kind)| *kind)
 }

@@ -119,8 +119,9 @@ fn named(ctx: &RuleContext<'_>, track: &Track, resources: &ResourceSet, clusters
     let refs = slots.filter_map(|(_, slot)| ctx.source_state.graphs.refs(catalog, slot.blob?));
     let mut out = Vec::new();
     for refs in refs {
-        let named = refs.iter().filter(|to| to.kind == Kind::Cds && clusters.contains(&to.name));
-        out.extend(named.map(|to| to.name));
+        let named = refs.iter().filter(|to| to.kind == Kind::Cds);
+        let named = named.map(|to| catalog.first_spelling(to.name));
+        out.extend(named.filter(|name| clusters.contains(name)));
     }
     out
 }

@@ -35,10 +35,10 @@ fn check(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         return;
     };
     let Some(kind) = request.track.kind else { return };
-    let client = ctx.client();
+    let (catalog, client) = (ctx.catalog(), ctx.client());
     let graphs = &ctx.source_state.graphs;
     let other = |name: Sym| -> Option<(SourceKind, Sym)> {
-        let source = graphs.source_of(&client, (kind, name))?;
+        let source = graphs.source_of(catalog, &client, (kind, name))?;
         (source.matches_variant(variant) == Some(false)).then_some((source, name))
     };
     let mut found: Vec<_> = request.outcome.added.iter().filter_map(|name| other(*name)).collect();

@@ -28,7 +28,6 @@ use crate::wire::event::Kind;
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if response.track.kind == Some(Kind::Lds) {
         let new = super::support::new_names(response);
-        let text = "routes to a cluster that the client does not have";
-        super::support::report_unknown_clusters(ctx, response.track, (&new, false), &RULE, text);
+        super::support::report_unknown_clusters(ctx, response.track, (&new, false), &RULE);
     }
 }

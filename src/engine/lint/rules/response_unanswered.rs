@@ -42,7 +42,7 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     // The client may withhold its verdict until the server has sent what the resources need.
     let warming = ctx.store.warming_of_track(ctx.stream, track);
-    if warming.iter().any(|fact| fact.withheld.is_some()) {
+    if warming.iter().any(|fact| fact.withheld.is_some() && !fact.is_owed_by_client()) {
         return ctx.arm(Alarm::Unanswered, ctx.at.after(limit));
     }
     let what = match ctx.store.pushed_version(ctx.stream, waited) {

@@ -29,19 +29,17 @@ use crate::wire::event::Kind;
 /// Routes that wait for a verdict.
 const MAX_UNACCEPTED: usize = 64;
 
-const TEXT: &str = "points to a cluster that the client does not have";
-
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     if !response.track.kind.is_some_and(|kind| ROUTE_KINDS.contains(&kind)) {
         return;
     }
     let new = super::support::new_names(response);
     let Some(seq) = ctx.seq.filter(|_| ctx.is_grpc()) else {
-        return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE, TEXT);
+        return super::support::report_unknown_clusters(ctx, response.track, (&new, true), &RULE);
     };
     if new.is_empty()
         || ctx.options.links.is_none()
-        || ctx.unknown_clusters(response.track, &new, true).0.is_empty()
+        || ctx.unknown_clusters(response.track, &new, true).names.is_empty()
     {
         return;
     }
@@ -61,7 +59,7 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
         if request.outcome.kind == MessageKind::Ack {
             // The finding is about the response.
             let ack = ctx.seq.replace(answered);
-            super::support::report_unknown_clusters(ctx, request.track, (&names, true), &RULE, TEXT);
+            super::support::report_unknown_clusters(ctx, request.track, (&names, true), &RULE);
             ctx.seq = ack;
         }
         return;
@@ -71,7 +69,8 @@ fn verdict(ctx: &mut RuleContext<'_>, request: &RequestContext<'_>) {
     }
     let names = ctx.refused_clusters_of_routes(request);
     if !names.is_empty() {
-        let text = "accepted routes point to a cluster that the client refused, and does not have".to_owned();
+        let clusters = super::support::listed_clusters(ctx, &names);
+        let text = format!("accepted routes point to {clusters}, which the client refused and does not have");
         let draft = FindingDraft::new(Blame::Server, text, &names);
         let Some(finding) = ctx.report(&RULE, draft) else { return };
         super::support::follow_unknown_clusters(ctx, finding, names);

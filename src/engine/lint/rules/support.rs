@@ -1,5 +1,6 @@
 //! Helpers that several rules share.
 
+use super::super::client::UnknownClusters;
 use super::super::context::RuleContext;
 use super::super::exchange::ResponseContext;
 use super::super::finding::{Blame, FindingDraft};
@@ -11,6 +12,7 @@ use crate::engine::session::{Hollow, Track};
 use crate::wire::Message;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Dir, Kind, Seq, Sym, TypeUrl, VersionInfo};
+use crate::wire::text::shown_name;
 
 /// Returns the version as text.
 pub(super) fn version_text(version: &VersionInfo) -> &str {
@@ -65,8 +67,8 @@ pub(super) struct Unfollowed {
     target: String,
 }
 
-/// Targets that a finding names; the others are counted.
-const MAX_SHOWN_TARGETS: usize = 3;
+/// Names in the sentence of a finding; the others are counted.
+const MAX_SHOWN_NAMES: usize = 3;
 
 /// Returns the accepted resources whose target the client has not requested in time.
 ///
@@ -97,9 +99,9 @@ pub(super) fn report_unfollowed(
     if names.is_empty() {
         return;
     }
-    let shown = unfollowed.iter().take(MAX_SHOWN_TARGETS);
-    let shown: Vec<_> = shown.map(|of| crate::wire::text::shown_name(&of.target)).collect();
-    let more = and_more(unfollowed.len().saturating_sub(MAX_SHOWN_TARGETS));
+    let shown = unfollowed.iter().take(MAX_SHOWN_NAMES);
+    let shown: Vec<_> = shown.map(|of| shown_name(&of.target)).collect();
+    let more = and_more(unfollowed.len().saturating_sub(MAX_SHOWN_NAMES));
     let text = format!("{text}: {}{more}", shown.join(", "));
     let (names, evidence) = (names.as_slice(), evidence.as_slice());
     ctx.report(rule, FindingDraft { text, names, evidence, ..FindingDraft::default() });
@@ -120,14 +122,14 @@ pub(super) fn report_unreferenced(
     if !is_known || !has_parents || response.track.kind != Some(kind) {
         return;
     }
-    let (client, catalog) = (ctx.client(), ctx.catalog());
+    let catalog = ctx.catalog();
     let is_unreferenced = |name: &&Sym| {
         // Endpoints usually have the name of their cluster, whose references may be unknown.
         let has_namesake = parents.iter().any(|(_, track)| track.sent.is_present(catalog, **name));
-        let is_requested = response.track.subscribed.names.contains(**name);
-        !is_requested
+        let slot = response.track.sent.get(catalog, **name);
+        !response.track.names(catalog, **name, slot.as_ref())
             && !has_namesake
-            && ctx.source_state.graphs.is_used(&client, (kind, **name)) == Some(false)
+            && ctx.is_referenced(response.track, **name) == Some(false)
     };
     let names: Vec<Sym> = response.outcome.added.iter().filter(is_unreferenced).copied().collect();
     if !names.is_empty() {
@@ -155,27 +157,51 @@ pub(super) fn report_unknown_clusters(
     track: &Track,
     (new, is_in_use): (&[Sym], bool),
     rule: &'static Rule,
-    text: &str,
 ) {
     if new.is_empty() || ctx.options.links.is_none() {
         return;
     }
-    let (names, streams) = ctx.unknown_clusters(track, new, is_in_use);
+    let UnknownClusters { names, users, streams } = ctx.unknown_clusters(track, new, is_in_use);
     if names.is_empty() {
         return;
     }
-    let draft = gap_draft(text, &names, streams.contains(&ctx.stream_index));
+    let (noun, nouns) = match track.kind {
+        Some(Kind::Lds) => ("listener", "listeners"),
+        Some(Kind::Vhds) => ("virtual host", "virtual hosts"),
+        _ => ("route", "routes"),
+    };
+    let (users, clusters) = (listed(ctx, noun, nouns, &users), listed_clusters(ctx, &names));
+    let verb = if users.starts_with(nouns) { "point" } else { "points" };
+    let text = format!("{users} {verb} to {clusters}, which the client does not have");
+    let draft = gap_draft(&text, &names, streams.contains(&ctx.stream_index));
     let draft = FindingDraft { guess: true, ..draft };
     let Some(finding) = ctx.report(rule, draft) else { return };
     follow_unknown_clusters(ctx, finding, names);
 }
 
-/// Creates the report of clusters that routes point to and that the client does not have.
-///
-/// A server controls the order within one stream only, so that a finding about separate streams is
-/// a note (docs/protocol.md#h-12).
+/// Returns `cluster a`, or `clusters a, b, c and 2 more`.
+pub(super) fn listed_clusters(ctx: &RuleContext<'_>, names: &[Sym]) -> String {
+    listed(ctx, "cluster", "clusters", names)
+}
+
+/// Returns a noun with its names.
+fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sym]) -> String {
+    let shown: Vec<_> = names.iter().take(MAX_SHOWN_NAMES).map(|name| shown_name(ctx.text(*name))).collect();
+    let more = match names.len().saturating_sub(MAX_SHOWN_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} {}{more}", if names.len() == 1 { noun } else { nouns }, shown.join(", "))
+}
+
+/// Marks findings about separate streams: a server controls the order within one stream only
+/// (docs/protocol.md#h-12).
+pub(super) const ORDER_UNCERTAIN: &str = "; order uncertain: separate streams";
+
+/// Creates the report of clusters that routes point to and that the client does not have. A finding
+/// about separate streams is a note.
 pub(super) fn gap_draft<'a>(text: &str, names: &'a [Sym], is_same_stream: bool) -> FindingDraft<'a> {
-    let order = if is_same_stream { "" } else { "; order uncertain: separate streams" };
+    let order = if is_same_stream { "" } else { ORDER_UNCERTAIN };
     FindingDraft {
         severity: (!is_same_stream).then_some(Severity::Info),
         is_gap: true,

@@ -67,10 +67,12 @@ fn due(ctx: &mut RuleContext<'_>) {
     for (name, since) in watched {
         let child = (kind, name);
         let graphs = &ctx.source_state.graphs;
-        let since = match graphs.is_used(&client, child) {
+        let since = match graphs.is_used(catalog, &client, child) {
             None => return,
             Some(true) => at,
-            Some(false) => graphs.released(&client, child).map_or(since, |released| released.max(since)),
+            Some(false) => {
+                graphs.released(catalog, &client, child).map_or(since, |released| released.max(since))
+            }
         };
         if at.since(since) >= UNREFERENCED_LIMIT {
             names.push(name);

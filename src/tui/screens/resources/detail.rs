@@ -12,7 +12,7 @@ use crate::schema::links::Link;
 use crate::tui::data::{BodyFormat, Contents, Data};
 use crate::tui::widgets::list::scroll;
 use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Seq, StreamId, TypeUrl};
+use crate::wire::event::{ApiVersion, Kind, Seq, StreamId, TypeUrl};
 use crate::wire::text::{display_safe, wrap};
 
 use super::path::TreePath;
@@ -321,9 +321,10 @@ impl ResourceDetail {
             return self.lines.push(plain("(this content was discarded)".to_owned()));
         };
         self.lines = body_lines::lines(body, &self.folds);
-        if let Some(stream) = self.key.as_ref().map(|key| key.stream) {
+        if let Some((stream, own)) = self.key.as_ref().map(|key| (key.stream, &key.path.type_url)) {
+            let version = Kind::of_type_url(own.as_str()).map_or(ApiVersion::V3, |(_, version)| version);
             let fact = |link: &Link| {
-                let url = link.kind.type_url(ApiVersion::V3)?;
+                let url = link.kind.type_url(version)?;
                 contents.resource(stream, &url, &link.name)
             };
             let reference = |link: Link| {

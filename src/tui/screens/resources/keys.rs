@@ -203,7 +203,8 @@ fn open(screen: &mut ResourcesScreen, common: &mut Common, contents: Contents<'_
 /// The resource that a link refers to, if the stream knows one.
 fn target(contents: Contents<'_>, screen: &ResourcesScreen, link: &Link) -> Option<TreePath> {
     let stream = screen.tree.stream()?;
-    let type_url = link.kind.type_url(ApiVersion::V3)?;
+    let own = screen.tree.selected.as_ref().and_then(|own| Kind::of_type_url(own.type_url.as_str()));
+    let type_url = link.kind.type_url(own.map_or(ApiVersion::V3, |(_, version)| version))?;
     let is_prefix = matches!(link.kind, Kind::Vhds | Kind::Srds);
     let name = match contents.resource(stream, &type_url, &link.name) {
         Some(fact) => Some(fact.name),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::schema::links::{Link, referring_kinds};
 use crate::tui::data::Contents;
-use crate::wire::event::{ApiVersion, Kind, StreamId};
+use crate::wire::event::{Kind, StreamId};
 
 use super::path::TreePath;
 
@@ -32,10 +32,10 @@ pub struct Referrers {
 impl Referrers {
     /// Starts the search; `None` if no type can refer to the resource.
     pub fn of(contents: Contents<'_>, stream: StreamId, place: &TreePath) -> Option<Referrers> {
-        let (kind, _) = Kind::of_type_url(place.type_url.as_str())?;
+        let (kind, version) = Kind::of_type_url(place.type_url.as_str())?;
         let name = place.name.clone()?;
         let (mut rest, mut has_more) = (Vec::new(), false);
-        for url in referring_kinds(kind).filter_map(|other| other.type_url(ApiVersion::V3)) {
+        for url in referring_kinds(kind).filter_map(|other| other.type_url(version)) {
             let left = MAX_SEARCHED - rest.len();
             let names = contents.first_names(stream, &url, left + 1);
             has_more |= names.len() > left;

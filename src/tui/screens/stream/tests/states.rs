@@ -24,6 +24,7 @@ pub fn state(stream: &StreamFact, kind: Kind, state: TypeState, since: &str) -> 
         pending: Vec::new(),
         wildcard: Wildcard::Legacy,
         names: Vec::new(),
+        named_resources: 0,
         effective: None,
         missing: Vec::new(),
         overdue: 0,
@@ -99,6 +100,7 @@ pub fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         nonce: Some(Arc::from("a77c")),
         wildcard: Wildcard::None,
         names: cluster_names(119),
+        named_resources: 119,
         missing: texts(&["ledger-v2"]),
         overdue: 1,
         resources: 118,
@@ -111,6 +113,7 @@ pub fn states(streams: &[StreamFact]) -> Vec<StateFact> {
         StateFact {
             wildcard: Wildcard::None,
             names: texts(&["edge", "internal"]),
+            named_resources: 2,
             resources: 2,
             ..state(edge, Rds, Synced, "14:01:40")
         },
