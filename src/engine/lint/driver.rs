@@ -266,8 +266,9 @@ impl Lint {
             return;
         }
         // Resources may warm since the stream before.
+        let goes_on = request.first && position.stream.reconnect_of.is_some();
         let due = |since: Option<Time>| {
-            let since = since.map_or(position.at, |since| since.min(position.at));
+            let since = since.filter(|_| goes_on).map_or(position.at, |since| since.min(position.at));
             since.after(self.options.timers.warm).max(position.at)
         };
         for kind in [Kind::Cds, Kind::Lds] {

@@ -47,10 +47,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     let unrequested = ctx.store.unrequested_of_track(ctx.stream, track, (at, Duration::ZERO));
     for fact in warming.chain(unrequested) {
         let name = ctx.sym(&fact.name);
-        // The server has time from the request on.
-        let since = fact.needs.first().map_or(fact.since, |need| need.since);
-        if at.since(since) < limit {
-            let due = since.after(limit);
+        if at.since(fact.since) < limit {
+            let due = fact.since.after(limit);
             next = Some(next.map_or(due, |next: Time| next.min(due)));
             continue;
         }
