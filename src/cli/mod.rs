@@ -323,20 +323,21 @@ fn not_parsed(error: &clap::Error, args: &[OsString], io: &mut Io<'_>) -> Result
     {
         usage = unknown_flag(&text, flag, &verb, &command);
     }
-    let usage = usage.next(match verb.get_name() {
-        "xdscope" => "xdscope --help".to_owned(),
-        name => format!("xdscope {name} --help"),
-    });
-    // A value that was not typed came from the environment.
+    Err(usage.next(match (variable_of(error, io), verb.get_name()) {
+        (Some(variable), _) => format!("unset {variable}, or set another value"),
+        (None, "xdscope") => "xdscope --help".to_owned(),
+        (None, name) => format!("xdscope {name} --help"),
+    }))
+}
+
+/// The environment variable from which a wrong value comes, if the value was not typed.
+fn variable_of(error: &clap::Error, io: &Io<'_>) -> Option<String> {
     let (Some(ContextValue::String(flag)), Some(ContextValue::String(value))) =
         (error.get(ContextKind::InvalidArg), error.get(ContextKind::InvalidValue))
     else {
-        return Err(usage);
+        return None;
     };
     let long = flag.trim_start_matches("--").split([' ', '=']).next().unwrap_or_default();
     let variable = settings::variable(long);
-    if (io.env)(&variable).as_ref() == Some(value) {
-        return Err(usage.next(format!("unset {variable}, or set another value")));
-    }
-    Err(usage)
+    ((io.env)(&variable).as_ref() == Some(value)).then_some(variable)
 }

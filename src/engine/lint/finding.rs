@@ -1,7 +1,7 @@
 //! Findings of rules, merged where they repeat.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -181,8 +181,6 @@ pub(super) struct Findings {
     distinct: HashMap<u64, u32>,
     /// Occurrences that turned out to be harmless, by the index of the finding.
     withdrawn: HashMap<usize, u64>,
-    /// Notes that are warnings as long as requests fail, by the index of the finding.
-    raised: HashSet<usize>,
     /// Bytes of texts and names.
     bytes: usize,
 }
@@ -289,10 +287,6 @@ impl Findings {
             known.repeat(origin.at, draft.evidence.iter().copied().chain(origin.seq));
             if known.over.take().is_some() {
                 (known.text, known.severity) = (draft.text, severity);
-                if draft.is_gap && severity == Severity::Info {
-                    known.severity = Severity::Warn;
-                    self.raised.extend(index);
-                }
             }
             let room = max_names.saturating_sub(known.names.len());
             for name in draft.names.iter().take(room) {
@@ -307,15 +301,7 @@ impl Findings {
         let names: Vec<Arc<str>> = draft.names.iter().take(max_names).map(|name| text_of(*name)).collect();
         self.bytes += draft.text.len() + names.iter().map(|name| name.len() + NAME_BYTES).sum::<usize>();
         self.by_key.insert(key, self.all.len());
-        if draft.is_gap && severity == Severity::Info {
-            self.raised.insert(self.all.len());
-        }
-        let is_raised = self.raised.contains(&self.all.len());
-        let mut finding = Finding { names, ..Finding::new(rule, draft, origin) };
-        if is_raised {
-            finding.severity = Severity::Warn;
-        }
-        self.all.push(finding);
+        self.all.push(Finding { names, ..Finding::new(rule, draft, origin) });
         self.all.len().checked_sub(1)
     }
 
@@ -331,9 +317,6 @@ impl Findings {
     pub(super) fn end(&mut self, index: usize, at: Time, note: &str) {
         if let Some(finding) = self.all.get_mut(index) {
             finding.over = Some(at);
-            if self.raised.remove(&index) {
-                finding.severity = Severity::Info;
-            }
             finding.text.push_str(note);
         }
     }
@@ -342,9 +325,6 @@ impl Findings {
     pub(super) fn finish(&mut self, index: usize, at: Time, text: &str) {
         if let Some(finding) = self.all.get_mut(index) {
             finding.over = Some(at);
-            if self.raised.remove(&index) {
-                finding.severity = Severity::Info;
-            }
             finding.text = text.to_owned();
         }
     }
@@ -387,7 +367,6 @@ impl Findings {
     pub(super) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {
             finding.severity = Severity::Info;
-            self.raised.remove(&index);
             finding.is_gap = false;
             finding.text.push_str(note);
         }

@@ -2,6 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::wire::event::ApiVersion;
+use crate::wire::pb::put_len_field;
 
 /// Returns the references of a resource. Checks that the finder finds the same references in the
 /// bytes.
@@ -249,7 +250,14 @@ fn v2_messages_have_the_fields_of_their_v3_equivalents() {
     let body = json!({"@type": Kind::Cds.type_url(ApiVersion::V2).unwrap().as_str(), "name": "c",
         "eds_cluster_config": {"eds_config": {"ads": {}}},
         "transport_socket": {"name": "tls", "typed_config": tls}});
-    let any = schema.encode("google.protobuf.Any", &body).unwrap();
+    let cluster = schema.encode(
+        "envoy.api.v2.Cluster",
+        &json!({"name": "c",
+        "eds_cluster_config": {"eds_config": {"ads": {}}}, "transport_socket": body["transport_socket"]}),
+    );
+    let mut any = Vec::new();
+    put_len_field(&mut any, 1, Kind::Cds.type_url(ApiVersion::V2).unwrap().as_str().as_bytes());
+    put_len_field(&mut any, 2, &cluster.unwrap());
     let found = ReferenceFinder::new(schema.clone()).references(&any).into_iter();
     let found: Vec<_> = found.map(|found| (found.kind, found.name, found.source)).collect();
     let ads = Some(SourceKind::Ads);
