@@ -132,6 +132,6 @@ fn assert_views(recording: &Recording) {
     assert!(!tree.contains("orphan"), "{tree}");
     let dot = recording.text("export", &["--to", "dot"]);
     assert!(dot.contains("NACK, "), "{dot}");
-    assert!(dot.contains("in a refused push, not named, in use"), "{dot}");
+    assert!(dot.contains("in a refused push, not named, accepted"), "{dot}");
     assert!(dot.contains("in a refused push, not named, none in force"), "{dot}");
 }

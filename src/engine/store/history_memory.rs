@@ -16,8 +16,8 @@ const MIN_ROWS: usize = 4096;
 const MIN_BYTES: u64 = 16 << 20;
 
 impl History {
-    /// Drops the oldest rows until the history takes at most `budget` bytes, and its messages at most
-    /// half of what the store may take. Returns whether any row was dropped.
+    /// Drops the oldest rows until the history takes at most `budget` bytes, and its messages at
+    /// most half of what the store may take. Returns whether any row was dropped.
     pub(super) fn drop_rows(&mut self, budget: usize, catalog: &Catalog) -> bool {
         let before = self.first;
         let most = (self.budget() as u64 / 2).max(MIN_BYTES);
