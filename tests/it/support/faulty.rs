@@ -3,7 +3,7 @@
 
 use std::{
     io::{Read, Write},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{Shutdown, SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -89,10 +89,12 @@ fn connection(mut stream: TcpStream, fault: &Fault) {
         Fault::Says { bytes, closes } => {
             let _ = stream.read(&mut [0; 256]);
             let _ = stream.write_all(bytes);
-            if !closes {
-                // Reads until the client disconnects.
-                while stream.read(&mut [0; 256]).is_ok_and(|n| n > 0) {}
+            if *closes {
+                // Unread bytes would turn the end into a reset, which may discard `bytes`.
+                let _ = stream.shutdown(Shutdown::Write);
             }
+            // Reads until the client disconnects.
+            while stream.read(&mut [0; 256]).is_ok_and(|n| n > 0) {}
         }
         Fault::HalfOpen => {
             let _ = stream.write_all(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
