@@ -209,6 +209,8 @@ pub struct Common {
     pub is_finding: bool,
     /// Lines below the screen that the tour takes.
     pub tour_lines: u16,
+    /// Lines below the screen for the messages around its selection.
+    pub message_lines: u16,
 }
 
 impl Common {
@@ -242,13 +244,14 @@ impl Common {
             refresh: RefreshPolicy::default(),
             is_finding: false,
             tour_lines: 0,
+            message_lines: 0,
         }
     }
 
     /// The areas of the frame; `None` if the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         let mut layout = Layout { shift: self.shift, ..layout(self.size.0, self.size.1)? };
-        layout.body.height = layout.body.height.saturating_sub(self.tour_lines);
+        layout.body.height = layout.body.height.saturating_sub(self.tour_lines + self.message_lines);
         Some(if self.info.bar.is_some() { layout.with_bar() } else { layout })
     }
 

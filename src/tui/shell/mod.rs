@@ -12,6 +12,7 @@ mod filter_prompt;
 mod find;
 mod goto;
 mod holders;
+pub(super) mod message_pane;
 pub(super) mod model;
 mod mouse;
 mod name_search;

@@ -16,6 +16,7 @@ use crate::tui::widgets::theme::Theme;
 use crate::wire::event::StreamId;
 
 use super::alerts::Alerts;
+use super::message_pane::MessagePane;
 use super::overlay::Overlay;
 use super::tour::Tour;
 
@@ -62,6 +63,8 @@ pub struct Model {
     pub filters: Vec<String>,
     /// Texts that were searched for, oldest first.
     pub searches: Vec<String>,
+    /// The messages around the selection.
+    pub messages: MessagePane,
     /// The tour of the demo, while it is shown.
     pub tour: Tour,
     /// Problems that are announced.
@@ -87,6 +90,7 @@ impl Model {
             history: Vec::new(),
             filters: Vec::new(),
             searches: Vec::new(),
+            messages: MessagePane::default(),
             tour: Tour::default(),
             alerts: Alerts::default(),
             has_mouse: false,

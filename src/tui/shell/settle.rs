@@ -10,6 +10,7 @@ use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::Screen;
 use crate::wire::event::Variant;
 
+use super::message_pane;
 use super::model::Model;
 use super::overlay::Overlay;
 use super::tour;
@@ -61,6 +62,7 @@ fn census(model: &Model, data: &dyn Data) -> Census {
 /// Updates the shared state, and the screen that is shown.
 pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     tour::make_room(model);
+    message_pane::make_room(model);
     let is_paused = model.common.paused.is_some();
     let moment = data.moment();
     let has_key = model.common.refresh.has_key;
@@ -105,5 +107,6 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     if model.screen != ScreenId::Overview {
         model.screens.get_mut(model.screen).settle(&mut model.common, data, &layout);
     }
+    message_pane::settle(model, data);
     tour::settle(model, data);
 }

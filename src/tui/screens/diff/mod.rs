@@ -16,14 +16,14 @@ use ratatui::layout::{Position, Rect};
 use serde_json::Value;
 
 use crate::engine::diff::Change;
-use crate::tui::common::{Common, Pane};
+use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::screens::screen::{CommandLine, Outcome, Screen, ScreenText};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::text::plain_lines;
-use crate::wire::event::{Kind, StreamId, TypeUrl};
+use crate::wire::event::{Kind, Seq, StreamId, TypeUrl};
 use crate::wire::text::shell_word;
 use crate::wire::text::{display_safe, plural};
 
@@ -122,6 +122,12 @@ impl Screen for DiffScreen {
     }
 
     /// The change with its old and new value.
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        let target = self.target.as_ref()?;
+        let scope = Scope { stream: Some(target.stream), type_url: Some(target.type_url.clone()) };
+        Some((scope, self.version(self.new).map(|version| version.n)))
+    }
+
     fn copy_row(&self, _common: &Common) -> Option<String> {
         let change = self.change()?;
         let value = |value: &Option<Value>| value.as_ref().map_or_else(|| "-".to_owned(), Value::to_string);

@@ -66,8 +66,8 @@ impl GraphScreen {
         Outcome::Open(Destination::Resource { stream, type_url, name: node.name.clone() })
     }
 
-    /// Opens the request that waits for the selected resource, else the newest push of its type.
-    fn open_messages(&self, data: &dyn Data) -> Outcome {
+    /// Returns the request that waits for the selected resource, else the newest push of its type.
+    fn selected_messages(&self, data: &dyn Data) -> (Scope, Option<Seq>) {
         let node = self.node().map(|(_, node)| node);
         let request: Option<Seq> = node.and_then(|node| match &node.state {
             NodeState::Waiting { since, .. } | NodeState::Missing { since } => since.map(|(_, n)| n),
@@ -78,7 +78,7 @@ impl GraphScreen {
         let newest = newest.and_then(|state| Some(Seq(state.last_push?.n)));
         let (stream, type_url) = track.unzip();
         let scope = Scope { stream: stream.or(self.stream), type_url };
-        Outcome::Open(Destination::Messages { scope, n: request.or(newest) })
+        (scope, request.or(newest))
     }
 
     fn toggle_problems_only(&mut self, common: &mut Common) {
@@ -115,7 +115,10 @@ impl Screen for GraphScreen {
             Command::ProblemsOnly => self.toggle_problems_only(common),
             Command::Parents => self.toggle_referrers(common),
             Command::Open => return self.open(common, data),
-            Command::Timeline => return self.open_messages(data),
+            Command::Timeline => {
+                let (scope, n) = self.selected_messages(data);
+                return Outcome::Open(Destination::Messages { scope, n });
+            }
             Command::Resources if self.node().is_some() => return self.open(common, data),
             Command::Back
                 if !common.is_full_screen && self.view.users_of.is_some() && common.filter.is_none() =>
@@ -199,6 +202,10 @@ impl Screen for GraphScreen {
 
     fn has_resizable_panes(&self) -> bool {
         false
+    }
+
+    fn messages(&self, data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        Some(self.selected_messages(data))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

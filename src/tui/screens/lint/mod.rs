@@ -23,7 +23,7 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_lines, plain_row, texts};
-use crate::wire::event::StreamId;
+use crate::wire::event::{Seq, StreamId};
 
 #[derive(Clone, Debug, Default)]
 pub struct LintScreen {
@@ -86,8 +86,7 @@ impl LintScreen {
 
     /// Opens the message that completed the finding, or the last one of its evidence.
     fn open(&self, common: &mut Common) -> Outcome {
-        let message = |finding: &Finding| finding.at.or(finding.messages.last().copied());
-        let Some((finding, n)) = self.finding.as_ref().and_then(|f| Some((f, message(f)?))) else {
+        let Some((finding, n)) = self.finding.as_ref().and_then(|of| Some((of, message_of(of)?))) else {
             return Outcome::say(common, "nothing to open: a timer found it, no message");
         };
         common.filter = None;
@@ -300,6 +299,11 @@ impl Screen for LintScreen {
         self.scroll = line.saturating_sub(1);
     }
 
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        let finding = self.finding.as_ref()?;
+        Some((Scope { stream: Some(finding.stream), type_url: None }, message_of(finding)))
+    }
+
     fn copy_row(&self, common: &Common) -> Option<String> {
         Some(plain_row(&view::finding_row(common, self.finding.as_ref()?)))
     }
@@ -311,6 +315,11 @@ impl Screen for LintScreen {
     fn command_line(&self, common: &Common, source: &str) -> Option<CommandLine> {
         CommandLine::complete(format!("xdscope lint {source}{}", common.stream_flag()))
     }
+}
+
+/// Returns the message that completed the finding, or the last one of its evidence.
+fn message_of(finding: &Finding) -> Option<Seq> {
+    finding.at.or(finding.messages.last().copied())
 }
 
 /// The findings about the client in scope, or all of them.

@@ -181,11 +181,8 @@ impl Screen for NackScreen {
             Command::NextNack => self.next_group(common, 1),
             Command::PreviousNack => self.next_group(common, -1),
             Command::Timeline => {
-                let Some(Selection { stream, type_url, n }) = self.selection() else {
-                    return Outcome::NotHandled;
-                };
-                let scope = Scope { stream: Some(stream), type_url: Some(type_url) };
-                return Outcome::Open(Destination::Messages { scope, n: Some(n) });
+                let Some((scope, n)) = self.messages(data) else { return Outcome::NotHandled };
+                return Outcome::Open(Destination::Messages { scope, n });
             }
             _ => return Outcome::NotHandled,
         }
@@ -286,6 +283,11 @@ impl Screen for NackScreen {
         let refused = |nack: &NackFact| nack.refused;
         let pushes = self.group()?.nacks.iter().rev().filter_map(refused);
         pushes::newest_with_changes(data, pushes).map(Comparable::Push)
+    }
+
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        let Selection { stream, type_url, n } = self.selection()?;
+        Some((Scope { stream: Some(stream), type_url: Some(type_url) }, Some(n)))
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

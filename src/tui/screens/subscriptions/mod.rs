@@ -24,7 +24,7 @@ use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
 use crate::tui::widgets::list::scroll;
 use crate::tui::widgets::text::{plain_row, texts};
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::event::{Seq, StreamId, TypeUrl};
 
 pub(crate) use state::SubscriptionsScreen;
 use state::{NameRow, SubscribedType};
@@ -67,10 +67,16 @@ impl SubscriptionsScreen {
 
     /// Opens the request for the selected name.
     fn open_request(&self) -> Outcome {
+        let (scope, n) = self.selected_request();
+        Outcome::Open(Destination::Messages { scope, n })
+    }
+
+    /// Returns the request for the selected name, and the scope of its type.
+    fn selected_request(&self) -> (Scope, Option<Seq>) {
         let row = self.row();
         let n = row.and_then(|row| row.waits.map(|waits| waits.requests.first).or(row.asked.map(|(n, _)| n)));
         let scope = Scope { stream: self.stream, type_url: self.selected.clone() };
-        Outcome::Open(Destination::Messages { scope, n })
+        (scope, n)
     }
 
     fn load_types(&mut self, store: &Store, stream: StreamId) {
@@ -259,6 +265,10 @@ impl Screen for SubscriptionsScreen {
 
     fn selected_type(&self, _common: &Common) -> Option<TypeUrl> {
         self.selected.clone()
+    }
+
+    fn messages(&self, _data: &dyn Data) -> Option<(Scope, Option<Seq>)> {
+        self.stream.map(|_| self.selected_request())
     }
 
     fn copy_row(&self, common: &Common) -> Option<String> {

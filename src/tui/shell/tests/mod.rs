@@ -8,6 +8,7 @@ mod filter;
 mod find;
 mod keys;
 mod lists;
+mod message_pane;
 mod mouse;
 mod palette;
 mod places;

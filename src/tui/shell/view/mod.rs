@@ -14,6 +14,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
 use crate::present::report::Role;
+use crate::tui::shell::message_pane;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::Overlay;
 use crate::tui::widgets::canvas::Canvas;
@@ -52,6 +53,7 @@ fn draw(model: &Model, canvas: &mut Canvas) -> Option<Position> {
         Some(Overlay::Palette { .. } | Overlay::Sort { .. } | Overlay::Columns { .. })
     );
     let cursor = model.active().view(&model.common, canvas, &layout);
+    message_pane::draw(model, canvas);
     canvas.is_covered = false;
     mark_found(model, canvas, layout.body);
     let prompt = match model.overlays.last() {
