@@ -2,38 +2,32 @@
 //! script.
 
 use std::fmt::Write as _;
-use std::io::{Cursor, Write as _};
+use std::io::Write as _;
 use std::sync::Arc;
-use std::time::Duration;
 
-use crate::app::analysis::{self, Analysis};
+use crate::app::analysis::Analysis;
 use crate::engine::nack::{nack_groups, nack_report};
-use crate::engine::problems::{Problem, ProblemFact, ProblemKind, problems};
+use crate::engine::problems::{Problem, ProblemFact};
 use crate::engine::store::{MessageFact, MessageKind, Store, StreamFact};
 use crate::present::body_comparison::BodyComparison;
 use crate::present::{node, report};
 use crate::schema::Schema;
-use crate::sources::record::{self, Loaded};
-use crate::sources::{self, ReplayPosition, SchemaCodec, Spec, script};
-use crate::wire::content::Catalog;
-use crate::wire::event::{Clock, Seq, StreamId, Time};
+use crate::sources::ReplayPosition;
+use crate::sources::record::Loaded;
+use crate::wire::event::StreamId;
 use crate::wire::text::{count, display_safe, plural, size, type_label};
-use crate::wire::{Frame, FramePayload};
 
-use super::args::{ExportArgs, Global, TimeFormat, TimerFlags};
+use super::args::{ExportArgs, Global, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
 use super::message_line::RowLayout;
 use super::progress::Busy;
+use super::reproduction::{Identity, MAX_SCRIPT_BYTES, Reproduction, SessionParts, fold};
 use super::select::{Picked, Selected};
-use super::{offline, output_file, source};
+use super::{output_file, source};
 
-/// Longest script in a bug report, in bytes. Issue trackers take about 65,000 characters.
-const MAX_SCRIPT_BYTES: usize = 48_000;
 /// Lines of a comparison.
 const MAX_DIFF_LINES: usize = 60;
-/// Parts of a session that are tried to find the fewest messages.
-const MAX_TRIES: usize = 96;
 /// Messages of the table, the last ones.
 const MAX_MESSAGES: usize = 16;
 
@@ -104,21 +98,6 @@ fn check_flags(args: &ExportArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-fn fold(
-    catalog: Catalog,
-    clock: Clock,
-    frames: &[Frame],
-    end: Time,
-    timers: &TimerFlags,
-    schema: &Arc<Schema>,
-) -> Analysis {
-    let store = sources::store(offline::options(timers), catalog, clock, schema);
-    let mut facts = Analysis::new(store, analysis::rules(schema));
-    frames.iter().cloned().for_each(|frame| facts.handle(frame));
-    facts.advance(end);
-    facts
-}
-
 /// Returns the streams of the client that has a problem.
 fn streams_of_client(problem: &ProblemFact, store: &Store) -> Vec<StreamId> {
     let node = problem.node.as_deref();
@@ -126,163 +105,6 @@ fn streams_of_client(problem: &ProblemFact, store: &Store) -> Vec<StreamId> {
         stream.stream == problem.stream || (node.is_some() && super::select::node(stream) == node)
     };
     store.streams().iter().filter(|stream| is_own(stream)).map(|stream| stream.stream).collect()
-}
-
-/// The traits that tell a problem from others, in any part of a session.
-#[derive(PartialEq, Eq)]
-struct Identity {
-    word: &'static str,
-    place: String,
-    /// The sentence without numbers and times.
-    sentence: String,
-}
-
-impl Identity {
-    fn of(problem: &ProblemFact) -> Identity {
-        let mut sentence = String::new();
-        // The script has no dates, so that its times are written in another form.
-        let clock = Clock { epoch: None, untimed: true };
-        let words = report::problem(problem, &clock);
-        let words = match problem.kind {
-            // A broken rule is the same one if fewer resources break the rule, on fewer streams.
-            ProblemKind::Rule(_) => {
-                let first = words.split("; ").next().unwrap_or(&words);
-                first.rsplit_once(", on ").map_or(first, |(first, _)| first)
-            }
-            _ => &words,
-        };
-        for c in words.chars() {
-            let is_figure = c.is_ascii_digit() || matches!(c, '+' | ':' | '.');
-            match is_figure {
-                true if sentence.ends_with('0') => {}
-                true => sentence.push('0'),
-                false => sentence.push(c),
-            }
-        }
-        let word = report::problem_word(problem).0;
-        let stream = format!(" #{}", problem.stream.0);
-        Identity { word, place: report::problem_place(problem).replace(&stream, ""), sentence }
-    }
-}
-
-/// A part of a session that shows a problem.
-struct Reproduction {
-    script: String,
-    messages: u64,
-    /// Whether the part is all of the session.
-    is_whole: bool,
-}
-
-/// Whether a frame belongs to a part of a session.
-type FrameFilter<'a> = dyn Fn(&Frame, Seq) -> bool + 'a;
-
-/// The parts of a session.
-struct SessionParts<'a> {
-    catalog: &'a Catalog,
-    frames: &'a [Frame],
-    clock: Clock,
-    end: Time,
-    schema: &'a Arc<Schema>,
-    timers: &'a TimerFlags,
-}
-
-impl SessionParts<'_> {
-    /// Finds the smallest part that shows the problem: its evidence, the messages of its type, its
-    /// stream, its client, everything.
-    fn find(&self, problem: &ProblemFact, streams: &[StreamId], wanted: &Identity) -> Option<Reproduction> {
-        let is_of_stream = |frame: &Frame| frame.stream == problem.stream;
-        let is_of_type = |frame: &Frame| match &frame.what {
-            FramePayload::Message(message) => {
-                // The method of a stream can imply the type.
-                let url = message.type_url();
-                url.is_empty() || url == problem.type_url
-            }
-            _ => true,
-        };
-        let has_type = !problem.type_url.is_empty();
-        let evidence = |frame: &Frame, n: Seq| is_of_stream(frame) && problem.messages.contains(&n);
-        let of_type = |frame: &Frame, _: Seq| is_of_stream(frame) && (!has_type || is_of_type(frame));
-        let of_stream = |frame: &Frame, _: Seq| is_of_stream(frame);
-        let of_client = |frame: &Frame, _: Seq| streams.contains(&frame.stream);
-        let all = |_: &Frame, _: Seq| true;
-        let parts: [&FrameFilter<'_>; 5] = [&evidence, &of_type, &of_stream, &of_client, &all];
-        let last = parts.len() - 1;
-        parts.iter().enumerate().find_map(|(at, part)| {
-            let found = self.script(part, at == last).filter(|found| self.shows(found, wanted))?;
-            Some(self.without_superfluous(found, part, wanted))
-        })
-    }
-
-    /// Whether a script shows the problem.
-    fn shows(&self, found: &Reproduction, wanted: &Identity) -> bool {
-        self.problems_of(&found.script).is_some_and(|shown| shown.contains(wanted))
-    }
-
-    /// Leaves out messages of a part, first many at once, while the rest shows the problem.
-    fn without_superfluous(
-        &self,
-        found: Reproduction,
-        part: &FrameFilter<'_>,
-        wanted: &Identity,
-    ) -> Reproduction {
-        let mut n = Seq(0);
-        let messages = self.frames.iter().filter(|frame| sources::is_message(frame));
-        let mut kept: Vec<Seq> = messages
-            .filter_map(|frame| {
-                n.0 += 1;
-                part(frame, n).then_some(n)
-            })
-            .collect();
-        let (mut best, mut tries, mut chunk) = (found, MAX_TRIES, kept.len() / 2);
-        while chunk > 0 {
-            let mut from = 0;
-            while from < kept.len() && tries > 0 {
-                tries -= 1;
-                let mut fewer = kept.clone();
-                fewer.drain(from..(from + chunk).min(kept.len()));
-                let script = self.script(&|_, n| fewer.binary_search(&n).is_ok(), false);
-                match script.filter(|script| self.shows(script, wanted)) {
-                    Some(script) => (kept, best) = (fewer, script),
-                    None => from += chunk,
-                }
-            }
-            chunk /= 2;
-        }
-        best
-    }
-
-    fn script(&self, keep: &FrameFilter<'_>, is_whole: bool) -> Option<Reproduction> {
-        let mut frames = self.frames.to_vec();
-        let messages = match is_whole {
-            true => frames.iter().filter(|frame| sources::is_message(frame)).count() as u64,
-            false => record::retain_part(&mut frames, self.catalog, |frame, n| {
-                !sources::is_message(frame) || keep(frame, n)
-            }),
-        };
-        if messages == 0 {
-            return None;
-        }
-        let codec = SchemaCodec(self.schema.clone());
-        let made = script::from_frames(frames.iter(), self.catalog, self.clock, &codec);
-        let mut script = script::write(&made.script);
-        // Answers that are missing are missed with the time that passes after the last message.
-        let last = frames.last().map_or(Time::ZERO, |frame| frame.at);
-        let rest = self.end.since(last);
-        if !self.clock.untimed && rest > Duration::from_millis(1) {
-            let _ = writeln!(script, "advance {}ms", rest.as_millis());
-        }
-        Some(Reproduction { script, messages, is_whole })
-    }
-
-    /// Returns the problems that a script shows.
-    fn problems_of(&self, text: &str) -> Option<Vec<Identity>> {
-        let source = sources::read(&mut Cursor::new(text), &Spec::new("-"), self.schema).ok()?;
-        let Loaded { catalog, clock, frames, end, .. } = source.loaded;
-        let facts = fold(catalog, clock, &frames, end, self.timers, self.schema);
-        let found = problems(&facts, facts.findings());
-        let found = found.iter().filter(|problem| problem.is_wrong());
-        Some(found.map(Identity::of).collect())
-    }
 }
 
 /// The words of a bug report.
@@ -430,7 +252,11 @@ fn script_section(out: &mut String, found: Option<&Reproduction>, source: &str) 
         );
         return;
     }
-    let what = if found.is_whole { "the session" } else { "the messages that show the problem" };
+    let what = match (found.is_whole, found.lacks_resources) {
+        (true, _) => "the session",
+        (false, false) => "the messages that show the problem",
+        (false, true) => "the messages and resources that show the problem",
+    };
     let _ = writeln!(
         out,
         "An arrow script with {what} ({}). Save it as `problem.xds`: `xdscope status problem.xds` prints the \

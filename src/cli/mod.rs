@@ -56,6 +56,7 @@ mod refusal_reasons;
 mod refusals;
 mod replay;
 mod report;
+mod reproduction;
 mod request_flags;
 mod schema_flags;
 mod screens;

@@ -159,8 +159,8 @@ pub struct GetArgs {
        xdscope diff [OPTIONS] SOURCE OTHER [TYPE[/NAME]]...")]
 /// `diff`: versions, moments or sources compared.
 pub struct DiffArgs {
-    /// TYPE/NAME and versions (41, #487), moments (@14:01:00, @#487, @+30s, @start), or another
-    /// source
+    /// TYPE/NAME or TYPE NAME, and versions (41, #487); moments (@14:01:00, @#487, @+30s, @start);
+    /// or another source
     #[arg(value_name = "WHAT", index = 2)]
     pub words: Vec<String>,
     /// text: by field path; table: one row per path; json: `change` objects
@@ -453,11 +453,11 @@ pub enum DescriptorsVerb {
     },
     /// Write all loaded descriptors as one set, for --protoset
     Build {
-        #[command(flatten)]
-        descriptors: DescriptorFlags,
         /// File to write
         #[arg(long, short_alias = 'o', value_name = "FILE")]
         output: PathBuf,
+        #[command(flatten)]
+        descriptors: DescriptorFlags,
     },
     /// List the types of a source that cannot be decoded
     Check {

@@ -101,6 +101,17 @@ pub(super) fn run(args: &DiffArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             let (found, catalog) = folded.facts.into_parts();
             passes.give_back(catalog);
             let [from, to] = found;
+            if from.is_missing()
+                && let Some(words) = words::with_name(&args.words)
+                && let Ok(ComparisonRequest::Versions { what, from, to }) =
+                    words::read_versions(&args.source.source, &words)
+            {
+                match work.versions(&what, &from, &to, io) {
+                    // Neither a version nor a name: the error is about the version.
+                    Err(error) if error.exit == Exit::Never => {}
+                    result => return result,
+                }
+            }
             let (from, old) = from.limit(&what, &args.source.source)?;
             let (to, new) = to.limit(&what, &args.source.source)?;
             work.moments(passes, (from, to), [old, new], &[what], io)

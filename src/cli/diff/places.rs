@@ -169,6 +169,11 @@ impl FoundPush {
         }
     }
 
+    /// Whether no response has the version.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, FoundPush::Missing(_))
+    }
+
     /// Returns the position and the stream of the response.
     pub(super) fn limit(self, what: &GetTarget, source: &str) -> Result<(Limit, Option<StreamId>), CliError> {
         match self {

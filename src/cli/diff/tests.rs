@@ -22,6 +22,12 @@ fn two_versions_of_a_resource() {
     for same in [&["cds/reviews"][..], &["cds/reviews", "41"], &["Cluster/reviews", "#2", "#13"]] {
         assert_eq!(run(&[&["diff", SCRIPT], same].concat()).out, paths, "{same:?}");
     }
+    // Type and name as separate words, as `get` takes them.
+    for same in [&["cds", "reviews"][..], &["clusters", "reviews", "41"], &["cds", "reviews", "41", "42"]] {
+        assert_eq!(run(&[&["diff", SCRIPT], same].concat()).out, paths, "{same:?}");
+    }
+    let neither = run(&["diff", SCRIPT, "cds", "no-such"]);
+    assert!(neither.err.contains("no push of cds has version no-such"), "{}", neither.err);
     let back = run(&["diff", SCRIPT, "cds/reviews", "42", "41"]).out;
     assert!(back.contains("- 0s\n      + 5s"), "{back}");
 }

@@ -55,6 +55,16 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Compari
         }
         return Ok(ComparisonRequest::Sources { other: other.clone(), whats });
     }
+    if let [_, _, _, _] = words
+        && let Some(words) = with_name(words).filter(|_| !words.iter().any(|word| word.starts_with('@')))
+    {
+        return read_versions(first, &words);
+    }
+    read_versions(first, words)
+}
+
+/// Parses the arguments if the first one is not a second SOURCE.
+pub(super) fn read_versions(first: &str, words: &[String]) -> Result<ComparisonRequest, CliError> {
     let (mut places, mut whats) = split_first(words)?;
     if places.iter().any(|place| place.starts_with('@')) {
         let mut moments = places.iter().map(|place| moment(place));
@@ -83,6 +93,14 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Compari
         None if from == Place::Before => return Err(usage()),
         None => ComparisonRequest::Pushes { what, from, to },
     })
+}
+
+/// Joins a type and the word after the type: `cds reviews 41` becomes `cds/reviews 41`. `None` if
+/// the words do not begin with a type.
+pub(super) fn with_name(words: &[String]) -> Option<Vec<String>> {
+    let [kind, name, rest @ ..] = words else { return None };
+    let is_type = GetTarget::parse(kind).name.is_none();
+    is_type.then(|| [&[format!("{kind}/{name}")], rest].concat())
 }
 
 /// Parses `TYPE[/NAME]` with versions, or moments with any number of `TYPE[/NAME]`.

@@ -160,6 +160,32 @@ fn bug_reports_show_the_problem_again() {
 }
 
 #[test]
+fn bug_reports_of_large_pushes_have_the_resources_that_show_the_problem() {
+    let comment = "x".repeat(400);
+    let cluster = |name: &str, timeout: u8| {
+        format!("{name}{{connect_timeout: {timeout}s, alt_stat_name: \"{name}-{comment}\"}}")
+    };
+    let clusters = |bad| {
+        let all = (0..119).map(|i| cluster(&format!("c{i}"), if i == 57 { bad } else { 5 }));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    let error = "Error adding/updating cluster(s) c57: Proto constraint validation failed \
+                 (ClusterValidationError.ConnectTimeout: value must be greater than 0s)";
+    let script = format!(
+        "node edge\nstream 1 ads\n> cds\n< cds v=1 n=1 [{}]\n> cds v=1 n=1\n< cds v=2 n=2 [{}]\n\
+         > cds v=1 n=2 nack=\"{error}\"\n",
+        clusters(5),
+        clusters(0)
+    );
+    let stdin = Box::new(Cursor::new(script));
+    let output = Environment { stdin, ..Environment::default() }.run(&["export", "-", "--to", "md"]);
+    assert!(output.out.contains("the messages and resources that show the problem"), "{}", output.err);
+    let shown = script_of(&output.out);
+    assert!(shown.len() < 10_000 && shown.contains("c57") && !shown.contains("c56"), "{shown}");
+    assert_eq!(problems(&shown), ["\"NACK\" \"edge\" \"CDS\""]);
+}
+
+#[test]
 fn bug_reports_escape_texts_from_the_wire() {
     let script = "node \"a|b<img>*x*\"\nstream 1 sotw cds\n> names=[r]\n< v=1 n=o [r]\n\
                   > v= n=o names=[r] nack=\"bad ```\\n# title\"\n";

@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -331,6 +332,39 @@ pub enum ExpectedValue {
     Word(String),
     /// An expected set.
     List(Vec<String>),
+}
+
+impl Script {
+    /// Returns the names of the resources in responses.
+    pub fn resource_names(&self) -> BTreeSet<String> {
+        let bodies = self.lines.iter().filter_map(|line| match &line.statement {
+            Statement::Message { body: MessageBody::Response(response), .. } => Some(response),
+            _ => None,
+        });
+        bodies
+            .flat_map(|response| response.resources.iter().filter_map(ScriptEntry::name))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Removes resources from responses. Entries without a name stay.
+    pub fn retain_resources(&mut self, keep: impl Fn(&str) -> bool) {
+        for line in &mut self.lines {
+            if let Statement::Message { body: MessageBody::Response(response), .. } = &mut line.statement {
+                response.resources.retain(|entry| entry.name().is_none_or(&keep));
+            }
+        }
+    }
+}
+
+impl ScriptEntry {
+    /// Returns the name of the resource, unless the entry is raw.
+    fn name(&self) -> Option<&str> {
+        match self {
+            ScriptEntry::Raw(_) => None,
+            ScriptEntry::Plain(resource) | ScriptEntry::Wrapped(resource) => Some(&resource.name),
+        }
+    }
 }
 
 impl ScriptStream {
