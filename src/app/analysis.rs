@@ -195,6 +195,11 @@ impl Timeline for Analysis {
     fn is_full(&self) -> bool {
         self.memory() > self.drop_at || self.store.is_history_full()
     }
+    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
+        let used = self.lint.drop_unused(&mut self.store, mark);
+        self.drop_at = self.budget.max(self.memory() + self.budget / 4);
+        used
+    }
 }
 
 impl Deref for Analysis {

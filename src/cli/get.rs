@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::app::analysis;
 use crate::engine::constraints::BrokenConstraints;
 use crate::engine::filter::{Filter, RowKind};
 use crate::engine::graph::{self, NodeState};
@@ -15,10 +16,8 @@ use crate::engine::structured::StructuredNames;
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema, links};
-use crate::sources::{
-    ReplayPosition,
-    bodies::{self, Contents},
-};
+use crate::sources::{Folded, ReplayPosition};
+use crate::sources::bodies::{self, Contents};
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
 use crate::wire::text::{count, shell_word, size, type_label};
 
@@ -44,7 +43,7 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let filter = select::filter(args.rows.filter.as_deref(), rows, &io.zone)?;
     let words = join_names(&args.what);
     let whats: Vec<GetTarget> = words.iter().map(|text| GetTarget::parse(text)).collect();
-    let is_about_nodes = words.len() == 1 && words.iter().all(|what| what == nodes::WORD);
+    let is_about_nodes = words.len() == 1 && words.iter().all(|what| nodes::is_word(what));
     let ask = if is_about_nodes { Vec::new() } else { words };
     let mut asked = SourceArgs { ask, ..args.source.clone() };
     // A tree needs the resources that it refers to.
@@ -57,18 +56,8 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
         }
         return watch(args, &asked, (&filter, &whats), global, io);
     }
-    let (store, schema);
-    let mut findings = Vec::new();
-    if args.at == ReplayPosition::End {
-        let folded = source::analyse(&asked, global, io)?;
-        let (of_source, lint) = folded.facts.into_parts();
-        findings.extend_from_slice(lint.findings());
-        (store, schema) = (of_source, folded.schema);
-    } else {
-        let folded;
-        (store, folded) = source::store_at(&asked, &args.at, global, io)?;
-        schema = folded.schema;
-    }
+    let Folded { facts, schema, .. } = source::analyse_at(&asked, &args.at, analysis::rules, global, io)?;
+    let (store, lint) = facts.into_parts();
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     if is_about_nodes {
         let (style, terminal) = (io.style(global), io.stdout_is_terminal);
@@ -82,7 +71,12 @@ pub(super) fn run(args: &GetArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let states = states_of(args, &picked, &store);
     unknown(&whats, &states, &store, args)?;
     if !global.quiet && args.format.is_none_or(Format::is_text) {
-        select::say_problems((&store, &findings), &picked, &args.source.source, io);
+        let at = match &args.at {
+            ReplayPosition::End => String::new(),
+            at => format!(" --at {}", shell_word(&at.to_string())),
+        };
+        let selection = format!("{}{}{at}", shell_word(&args.source.source), args.rows.streams.again());
+        select::say_problems((&store, lint.findings()), &picked, &selection, io);
     }
     let graphs = Graphs::new(&store, &schema, &states);
     let reasons = RefusalReasons::new(&store, &schema, &states);
@@ -199,7 +193,10 @@ fn unknown(whats: &[GetTarget], states: &[StateFact], store: &Store, args: &GetA
                     .map(|fact| fact.name)
                     .collect();
                 let near = suggest::near(name, names.iter().map(|name| &**name)).into_iter();
-                let next = near.map(|name| format!("xdscope get {source} {}/{name}", what.type_text));
+                let next = near.map(|name| {
+                    let what = format!("{}/{name}", what.type_text);
+                    format!("xdscope get {source} {}", shell_word(&what))
+                });
                 let next = next.chain([format!("xdscope get {source} {}", what.type_text)]).collect();
                 return Err(CliError { next, ..error });
             }

@@ -53,11 +53,8 @@ pub(super) fn run(args: &LintArgs, global: &Global, io: &mut Io<'_>) -> Result<E
             Store::new(Catalog::in_memory(), Clock { epoch: None, untimed: true }, Default::default());
         return print(args, &source, &Report { findings, problems: Vec::new(), store: &store }, global, io);
     }
-    let begin = |catalog, clock, schema: &_| {
-        let store = sources::store(offline::options(&source.timers), catalog, clock, schema);
-        Analysis::new(store, options(args, schema))
-    };
-    let folded = source::fold(&source, global, io, begin)?.with_messages()?;
+    let rules = |schema: &_| options(args, schema);
+    let folded = source::analyse_at(&source, &args.at, rules, global, io)?.with_messages()?;
     let (store, lint) = folded.facts.into_parts();
     let picked = Picked::of(args.streams.pick().as_ref(), &store)?;
     let all = problems::problems(&store, lint.findings());

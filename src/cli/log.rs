@@ -18,7 +18,7 @@ use crate::schema::{FieldNames, Schema};
 use crate::sources::bodies::{self, Contents};
 use crate::sources::{self, ReplayPosition, RowSink, StoreUntil, Timeline as _};
 use crate::wire::event::{Clock, Dir, Time};
-use crate::wire::text::{latency, plural, size, time_of_day, type_label};
+use crate::wire::text::{latency, plural, shell_word, size, time_of_day, type_label};
 
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::error::{CliError, Exit};
@@ -83,7 +83,7 @@ fn write_part(
     let mut parts = None;
     let folded = folded.map(|sink| parts = Some(sink.into_parts()));
     let (facts, shown) = parts.expect("the fold has facts");
-    let store = facts.into_store();
+    let store = facts.into_facts();
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     let printed = match args.ladder {
         true => log.ladder(&store, &schema, &picked)?,
@@ -144,7 +144,8 @@ fn write(args: &LogArgs, global: &Global, io: &mut Io<'_>, out: &mut dyn Write) 
     let (store, lint) = facts.into_parts();
     let picked = Picked::of(args.rows.streams.pick().as_ref(), &store)?;
     if !global.quiet && args.format.is_text() {
-        select::say_problems((&store, lint.findings()), &picked, &args.source.source, io);
+        let selection = format!("{}{}", shell_word(&args.source.source), args.rows.streams.again());
+        select::say_problems((&store, lint.findings()), &picked, &selection, io);
     }
     let printed = match args.ladder {
         true => log.ladder(&store, &schema, &picked)?,

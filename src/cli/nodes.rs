@@ -16,6 +16,11 @@ use super::table::{Cell, Table};
 /// The word that selects nodes in place of a type.
 pub(super) const WORD: &str = "nodes";
 
+/// Whether a word asks for the nodes: singular or plural, in any case.
+pub(super) fn is_word(word: &str) -> bool {
+    word.eq_ignore_ascii_case(WORD) || word.eq_ignore_ascii_case("node")
+}
+
 /// The streams with a node, newest last.
 pub(super) struct NodeRows<'a> {
     pub args: &'a GetArgs,

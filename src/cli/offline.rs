@@ -3,15 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::app::session_dir;
 use crate::engine::store::Options;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, shell_word};
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;
 use super::io::Io;
-use super::{schema_flags, stdin_file};
+use super::{schema_flags, sessions, stdin_file, suggest};
 
 /// Opens a source that is not a server, and refuses one that holds nothing of xDS. `seed` keys the
 /// ids of secrets, except in recordings.
@@ -127,7 +128,12 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     }
     let mut tried = vec![format!("file {source}")];
     if let Some(dir) = io.state_dir() {
-        if let Some(session) = crate::app::session_dir::find(&dir, &path) {
+        if let Some(session) = session_dir::find(&dir, &path) {
+            return Ok(session);
+        }
+        if source == sessions::LAST
+            && let Some(session) = sessions::last(io)
+        {
             return Ok(session);
         }
         if path.components().count() == 1 {
@@ -144,7 +150,15 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if source.parse::<std::net::IpAddr>().is_ok() || source == "localhost" {
         return Err(error.next(format!("{source}:PORT, if it is a server")));
     }
-    Err(error.next("xdscope demo   records a session to look at"))
+    let names = io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default();
+    let near = suggest::near(source, names.iter().map(String::as_str));
+    match near.is_empty() {
+        true => Err(error.next("xdscope demo   records a session to look at")),
+        false => {
+            error.next = near.into_iter().map(shell_word).collect();
+            Err(error)
+        }
+    }
 }
 
 /// Whether SOURCE is the address of a server, and not an existing file.

@@ -110,7 +110,7 @@ pub(super) fn follow_log(
             })
         });
         let mut store = None;
-        let folded = folded.map(|folded| folded.map(|sink| store = Some(sink.finish().into_store())));
+        let folded = folded.map(|folded| folded.map(|sink| store = Some(sink.finish().into_facts())));
         match folded {
             Ok(folded) if is_first => offline::say(&folded.with_messages()?.notices, global, io),
             Err(error) if is_first => return Err(error.into()),

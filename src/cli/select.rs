@@ -11,7 +11,7 @@ use crate::engine::problems::{self, ProblemFact};
 use crate::engine::store::{Store, StreamFact};
 use crate::present::report;
 use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{display_safe, shell_word};
+use crate::wire::text::display_safe;
 
 use super::args::StreamPick;
 use super::error::CliError;
@@ -103,11 +103,13 @@ impl Selected {
 }
 
 /// Prints the number of problems of the selected streams to stderr, if there are any:
+/// `selection`: source and flags of the command line that prints them.
+///
 /// `2 problems, first of all NACK of edge-gw-1 CDS; xdscope status session.xdsrec`.
 pub(super) fn say_problems(
     (store, findings): (&Store, &[Finding]),
     picked: &Picked,
-    source: &str,
+    selection: &str,
     io: &mut Io<'_>,
 ) {
     let Selected { problems, .. } = Selected::of(store, findings, None, |stream, _| picked.has(stream));
@@ -115,8 +117,7 @@ pub(super) fn say_problems(
     let (word, _) = report::problem_word(worst);
     let (count, place) = (report::problem_count(&problems), report::problem_place(worst));
     io.say(&display_safe(&format!(
-        "{count}, the worst: {place} {word}; xdscope status {}",
-        shell_word(source)
+        "{count}, the worst: {place} {word}; xdscope status {selection}"
     )));
 }
 

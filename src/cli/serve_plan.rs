@@ -68,7 +68,7 @@ impl PlanSource<'_> {
             StoreUntil::new(sources::store(options, catalog, clock, &schema), limit)
         })?;
         let mut store = None;
-        let folded = folded.map(|until| store = Some(until.into_store()));
+        let folded = folded.map(|until| store = Some(until.into_facts()));
         Ok((store.expect("the fold has a store"), folded))
     }
 

@@ -64,9 +64,11 @@ pub(super) fn read(io: &Io<'_>) -> Result<Config, CliError> {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => {
-            return Err(CliError::usage(format!("cannot read {}", path.display()))
-                .because(error)
-                .next(format!("chmod u+r {}", path.display())));
+            let next = match error.kind() {
+                std::io::ErrorKind::InvalidData => "text in UTF-8 (`xdscope help config`)".to_owned(),
+                _ => format!("chmod u+r {}", shell_word(&path.display().to_string())),
+            };
+            return Err(CliError::usage(format!("cannot read {}", path.display())).because(error).next(next));
         }
     };
     File { path: &path, text: &text }.config()
@@ -89,7 +91,9 @@ impl File<'_> {
     fn config(&self) -> Result<Config, CliError> {
         let table = DeTable::parse(self.text).map_err(|error| {
             let line = self.line(error.span().map_or(0, |span| span.start));
-            self.wrong(line, error.message()).next("stale-after = \"5s\"").next("xdscope help config")
+            self.wrong(line, error.message())
+                .next("NAME = \"VALUE\", with quotes around texts")
+                .next("xdscope help config")
         })?;
         let mut config = Config::default();
         for (key, value) in table.get_ref() {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use crate::app::analysis::{self, Analysis};
+use crate::engine::lint;
 use crate::engine::store::Store;
 use crate::schema::Schema;
-use crate::sources::{self, Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil};
+use crate::sources::{self, Folded, FrameSink, Limit, Passes, ReplayPosition, Source, StoreUntil, Until};
 use crate::wire::content::Catalog;
 use crate::wire::event::Clock;
 use crate::wire::text::{plural, size};
@@ -58,10 +59,34 @@ pub(super) fn analyse(
     global: &Global,
     io: &mut Io<'_>,
 ) -> Result<Folded<Analysis>, CliError> {
-    let folded = fold(args, global, io, |catalog, clock, schema: &_| {
+    analyse_at(args, &ReplayPosition::End, analysis::rules, global, io)
+}
+
+/// Folds SOURCE up to a position into a store, and checks it against the rules that `rules` chooses.
+pub(super) fn analyse_at(
+    args: &SourceArgs,
+    position: &ReplayPosition,
+    rules: impl Fn(&Arc<Schema>) -> lint::Options,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Folded<Analysis>, CliError> {
+    let facts = |catalog, clock, schema: &Arc<Schema>| {
         let store = sources::store(offline::options(&args.timers), catalog, clock, schema);
-        Analysis::new(store, analysis::rules(schema))
-    })?;
+        Analysis::new(store, rules(schema))
+    };
+    let folded = if *position == ReplayPosition::End {
+        fold(args, global, io, facts)?
+    } else {
+        let (mut passes, _) = passes(args, global, io)?;
+        let limit = limit(&mut passes, position, global, io)?;
+        let schema = passes.schema().clone();
+        let mut progress = Progress::new(&args.source, global, io);
+        let folded =
+            passes.fold(&mut progress, |catalog, clock| Until::new(facts(catalog, clock, &schema), limit))?;
+        drop(progress);
+        offline::say(&folded.notices, global, io);
+        folded.map(Until::into_facts)
+    };
     say_dropped(&folded.facts, args, global, io);
     Ok(folded)
 }
@@ -154,7 +179,7 @@ pub(super) fn store_with_seed(
     drop(progress);
     offline::say(&folded.notices, global, io);
     let mut store = None;
-    let folded = folded.map(|until| store = Some(until.into_store()));
+    let folded = folded.map(|until| store = Some(until.into_facts()));
     let mut store = store.expect("the fold has a store");
     store.find_unreadable(&folded.schema);
     say_dropped(&store, args, global, io);

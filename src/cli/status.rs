@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::app::analysis;
 use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::lint::Finding;
@@ -36,7 +37,7 @@ pub(super) fn run(args: &StatusArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     let source = &SourceArgs { timeout: args.wait, ..args.source.clone() };
     let in_time = synced(args, global, io)?;
-    let Folded { facts, schema, .. } = source::analyse(source, global, io)?;
+    let Folded { facts, schema, .. } = source::analyse_at(source, &args.at, analysis::rules, global, io)?;
     let (store, lint) = facts.into_parts();
     let applied = match &args.applied {
         Some(path) => Some(read_applied(path, &store, &schema, global, io)?),
@@ -100,6 +101,8 @@ struct Status<'a> {
     applied: Option<Vec<Option<AppliedDiff>>>,
     /// The problems of the selected streams and types.
     selected: Selected,
+    /// The word for types without a state: empty if the filter hides states.
+    none: &'static str,
     /// Whether facts were printed before, so that only changes follow.
     is_update: bool,
 }
@@ -130,7 +133,7 @@ impl<'a> Status<'a> {
             matrix.rows.retain(|row| row.cells.iter().any(Option::is_some));
         }
         let mut warming = store.warming();
-        warming.retain(|warming| shown.contains_key(&warming.stream));
+        warming.retain(|of| shown.get(&of.stream).is_some_and(|types| types.contains(&of.type_url)));
         let selected = Selected::of(store, findings, applied, |stream, type_url| {
             let is_shown = || shown.get(&stream).is_some_and(|types| types.contains(type_url));
             let has_state = || shown.contains_key(&stream);
@@ -140,7 +143,8 @@ impl<'a> Status<'a> {
         let applied = applied
             .map(|applied| states.iter().map(|state| applied.compare(state, store)).collect::<Vec<_>>());
         let is_update = false;
-        Status { store, schema, streams, states, matrix, marks, warming, applied, selected, is_update }
+        let none = if filter.is_empty() { "idle" } else { "" };
+        Status { none, store, schema, streams, states, matrix, marks, warming, applied, selected, is_update }
     }
 
     /// Removes what was printed before.
@@ -198,7 +202,7 @@ impl<'a> Status<'a> {
                 let names: std::collections::BTreeSet<&str> = rows.map(|row| row.name.as_str()).collect();
                 names.iter().try_for_each(|name| writeln!(out, "{}", display_safe(name)))?;
             }
-            _ => write(&self.matrix, self.store, style, headers, out)?,
+            _ => write(&self.matrix, self.store, style, (headers, self.none), out)?,
         }
         if args.format.is_text() {
             self.lines_below(out)?;
@@ -332,7 +336,8 @@ fn write(
     matrix: &Rows,
     store: &Store,
     style: Style,
-    headers: bool,
+    // Titles are printed; the word for types without a state.
+    (headers, none): (bool, &str),
     out: &mut dyn std::io::Write,
 ) -> Result<(), CliError> {
     let labels: Vec<String> = matrix.types.iter().map(|url| type_label(url.as_str())).collect();
@@ -340,12 +345,12 @@ fn write(
     titles.extend(labels.iter().map(String::as_str));
     let mut table = Table::new(out, style, headers && !matrix.rows.is_empty(), &titles);
     for row in &matrix.rows {
-        table.row(cells(row, store, style))?;
+        table.row(cells(row, store, style, none))?;
     }
     Ok(table.finish()?)
 }
 
-fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
+fn cells(row: &Row, store: &Store, style: Style, none: &str) -> Vec<Cell> {
     let role = if row.is_closed() || row.variant.is_none() { Role::Muted } else { Role::Plain };
     let variant = row.variant.map_or("opaque", Variant::word);
     let mut cells = vec![Cell::role(row.title(), role), Cell::role(variant, Role::Muted)];
@@ -356,7 +361,7 @@ fn cells(row: &Row, store: &Store, style: Style) -> Vec<Cell> {
     } else {
         cells.extend(row.cells.iter().map(|cell| match cell {
             Some(fact) => words::state_cell(fact, store.now(), store.clock().untimed, style),
-            None => Cell::role("idle", Role::Muted),
+            None => Cell::role(none, Role::Muted),
         }));
     }
     cells

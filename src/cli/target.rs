@@ -21,7 +21,7 @@ pub(super) fn join_names(words: &[String]) -> Vec<String> {
     let mut last_type: Option<(&str, bool)> = None;
     for word in words {
         let head = word.split_once('/').map_or(word.as_str(), |(head, _)| head);
-        let is_type = word == super::nodes::WORD
+        let is_type = super::nodes::is_word(word)
             || word.starts_with("xdstp:")
             || word.starts_with(crate::wire::event::TYPE_PREFIX)
             || Kind::parse(head).is_some();

@@ -28,7 +28,7 @@ pub use open::{
     open, open_recording, open_script, open_session, parse_documents, read, read_dump, size_of,
     start_recording,
 };
-pub use passes::{BoundedCatalog, Passes, StoreUntil};
+pub use passes::{BoundedCatalog, Passes, StoreUntil, Until};
 pub use replay_until::{
     InvalidPosition, Limit, PositionError, Replay, ReplayPosition, SourceSpan, is_message, replay,
     replay_all, store,

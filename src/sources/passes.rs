@@ -215,9 +215,9 @@ impl FrameSink for EvidenceSink {
     }
 }
 
-/// A store that stops at a position.
-pub struct StoreUntil {
-    store: Store,
+/// Facts that stop at a position.
+pub struct Until<T> {
+    facts: T,
     limit: Limit,
     /// Number of the last message that the source has had.
     n: Seq,
@@ -226,31 +226,38 @@ pub struct StoreUntil {
     has_dropped: bool,
 }
 
-impl StoreUntil {
-    /// Stops an empty store at `limit`.
-    pub fn new(store: Store, limit: Limit) -> StoreUntil {
-        StoreUntil { store, limit, n: Seq(0), is_past: false, has_dropped: false }
+/// A store that stops at a position.
+pub type StoreUntil = Until<Store>;
+
+impl<T> Until<T> {
+    /// Stops facts about nothing yet at `limit`.
+    pub fn new(facts: T, limit: Limit) -> Until<T> {
+        Until { facts, limit, n: Seq(0), is_past: false, has_dropped: false }
     }
 
-    /// Returns the store at the position.
-    pub fn into_store(self) -> Store {
-        self.store
+    /// Returns the facts at the position.
+    pub fn into_facts(self) -> T {
+        self.facts
     }
 }
 
-impl Timeline for StoreUntil {
+impl<T: Timeline> Timeline for Until<T> {
     fn store(&self) -> &Store {
-        &self.store
+        self.facts.store()
     }
 
     fn is_full(&self) -> bool {
-        self.store.is_over_budget()
+        self.facts.is_full()
+    }
+
+    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
+        self.facts.drop_unused(mark)
     }
 }
 
-impl FrameSink for StoreUntil {
+impl<T: Timeline> FrameSink for Until<T> {
     fn catalog_mut(&mut self) -> &mut Catalog {
-        self.store.catalog_mut()
+        self.facts.catalog_mut()
     }
 
     fn handle(&mut self, frame: Frame) {
@@ -260,27 +267,27 @@ impl FrameSink for StoreUntil {
         self.n.0 += u64::from(is_message(&frame));
         self.is_past = !self.limit.includes(&frame, self.n);
         if !self.is_past {
-            self.store.handle(frame);
+            self.facts.handle(frame);
         }
     }
 
     fn advance(&mut self, end: Time) {
         match self.limit {
-            Limit::All => self.store.advance(end),
-            Limit::Time(last) => self.store.advance(end.min(last)),
+            Limit::All => self.facts.advance(end),
+            Limit::Time(last) => self.facts.advance(end.min(last)),
             Limit::Message(_) => {}
         }
     }
 
     fn drop_old(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> Option<UsedContent> {
-        if !self.store.is_over_budget() {
+        if !self.facts.is_full() {
             return None;
         }
         // Behind the position, contents of the rest of the source are dropped. Old facts only make
         // room for them once.
         if self.is_past && std::mem::replace(&mut self.has_dropped, true) {
-            return Some(self.store.drop_unused(mark));
+            return Some(self.facts.drop_unused(mark));
         }
-        Some(self.store.drop_old_facts(mark))
+        self.facts.drop_old(mark)
     }
 }

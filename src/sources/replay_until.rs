@@ -26,9 +26,21 @@ pub enum ReplayPosition {
     Moment(FilterTime),
 }
 
+/// In the form that is parsed.
+impl std::fmt::Display for ReplayPosition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReplayPosition::Start => f.write_str("start"),
+            ReplayPosition::End => f.write_str("end"),
+            ReplayPosition::Nack => f.write_str("nack"),
+            ReplayPosition::Moment(time) => write!(f, "{time}"),
+        }
+    }
+}
+
 /// A text that does not name a position in a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected #487, 14:02:08, +30s, a date, start, end or nack")]
+#[error("expected #487, 14:02:08, +30s, a date such as 2026-03-02T14:02:08Z, start, end or nack")]
 pub struct InvalidPosition;
 
 impl std::str::FromStr for ReplayPosition {

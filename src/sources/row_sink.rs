@@ -14,6 +14,8 @@ pub trait Timeline: FrameSink {
     fn store(&self) -> &Store;
     /// Whether the next [`drop_old`](FrameSink::drop_old) drops something.
     fn is_full(&self) -> bool;
+    /// Drops the contents to which no fact refers, and returns those that are still in use.
+    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent;
 }
 
 impl Timeline for Store {
@@ -23,6 +25,10 @@ impl Timeline for Store {
 
     fn is_full(&self) -> bool {
         self.is_over_budget()
+    }
+
+    fn drop_unused(&mut self, mark: &mut dyn FnMut(&mut UsedContent)) -> UsedContent {
+        Store::drop_unused(self, mark)
     }
 }
 

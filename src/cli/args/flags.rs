@@ -123,6 +123,15 @@ impl StreamFlags {
     pub fn pick(&self) -> Option<StreamPick> {
         self.stream.clone().or_else(|| self.node.clone().map(StreamPick::Node))
     }
+
+    /// The flags again, for a command line: ` --node edge-1`; empty without a selection.
+    pub fn again(&self) -> String {
+        match self.pick() {
+            Some(StreamPick::Stream(number)) => format!(" --stream '#{number}'"),
+            Some(StreamPick::Node(node)) => format!(" --node {}", shell_word(&node)),
+            None => String::new(),
+        }
+    }
 }
 
 /// Selection and layout of rows.

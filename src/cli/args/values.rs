@@ -110,7 +110,9 @@ pub enum StreamPick {
 impl std::str::FromStr for StreamPick {
     type Err = ValueError;
     fn from_str(text: &str) -> Result<Self, ValueError> {
-        match text.strip_prefix('#') {
+        // A shell needs quotes around `#`, and the flag says that a number is meant.
+        let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty();
+        match text.strip_prefix('#').or(is_number.then_some(text)) {
             Some(number) => number.parse().map(StreamPick::Stream).map_err(|_| ValueError::Stream),
             None => Ok(StreamPick::Node(text.to_owned())),
         }

@@ -78,6 +78,9 @@ pub struct StatusArgs {
     /// Print again what changes, until it is stopped: of a server, or of a growing recording
     #[arg(short = 'w', long, conflicts_with_all = ["wait", "nodes", "applied"])]
     pub watch: bool,
+    /// Position in the recording: #487, 14:02:08, +30s, start, end
+    #[arg(long, value_name = "WHEN", default_value = "end", conflicts_with_all = ["wait", "watch"])]
+    pub at: ReplayPosition,
     /// With --wait on a recording: require this many nodes, all in sync
     #[arg(long, value_name = "N", requires = "wait")]
     pub nodes: Option<u64>,
@@ -221,6 +224,9 @@ pub struct LintArgs {
     /// Timeouts of rules: ack=5s,answer=15s,exist=15s,warm=15s
     #[arg(long, value_name = "NAME=TIME,…", default_value = "", value_parser = timers, hide_default_value = true)]
     pub timers: lint::Timers,
+    /// Position in the recording: #487, 14:02:08, +30s, start, end
+    #[arg(long, value_name = "WHEN", default_value = "end", conflicts_with_all = ["list_rules", "expect"])]
+    pub at: ReplayPosition,
     /// Print the rules; needs no SOURCE
     #[arg(long)]
     pub list_rules: bool,

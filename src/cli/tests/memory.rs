@@ -256,7 +256,7 @@ fn memory_of_reader_is_flat(path: &Path) {
             most: 0,
         });
         let Measured { facts, most, .. } = folded.expect("all of it").facts;
-        (most, facts.into_store())
+        (most, facts.into_facts())
     };
     for limit in [Limit::All, Limit::Message(Seq(50_000)), Limit::Message(Seq(100))] {
         let (most, store) = most(limit);

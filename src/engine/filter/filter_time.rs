@@ -1,5 +1,6 @@
 //! Points in time for filters, `--at` and `:goto`.
 
+use std::fmt;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -20,6 +21,21 @@ pub enum FilterTime {
     TimeOfDay(u64),
     /// `2026-03-02T14:02:08Z`.
     Date(Timestamp),
+}
+
+/// In the form that [`FilterTime::parse`] reads.
+impl fmt::Display for FilterTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilterTime::Message(n) => write!(f, "#{}", n.0),
+            FilterTime::Offset(time) => write!(f, "+{}ns", time.as_nanos()),
+            FilterTime::TimeOfDay(nanos) => {
+                let (secs, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+                write!(f, "{:02}:{:02}:{:02}.{rest:09}", secs / 3600, secs / 60 % 60, secs % 60)
+            }
+            FilterTime::Date(time) => write!(f, "{time}"),
+        }
+    }
 }
 
 impl FilterTime {

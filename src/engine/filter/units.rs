@@ -2,25 +2,33 @@
 
 use std::time::Duration;
 
-/// Parses a duration such as `0.2s`, `9m`, `3h`, `2d`, `15ms` or `100us`.
+/// Parses a duration such as `0.2s`, `9m`, `1m29s`, `3h`, `2d`, `15ms` or `100us`.
 ///
 /// The unit is required except for `0`.
 pub fn duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
     }
-    let (number, unit) = split(text)?;
-    let secs = match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(number * secs).ok()
+    let (mut rest, mut sum) = (text, Duration::ZERO);
+    loop {
+        let (number, after) = split(rest)?;
+        let end = after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len());
+        let secs = match &after[..end] {
+            "ns" => 1e-9,
+            "us" | "µs" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86400.0,
+            _ => return None,
+        };
+        sum = sum.checked_add(Duration::try_from_secs_f64(number * secs).ok()?)?;
+        rest = &after[end..];
+        if rest.is_empty() {
+            return Some(sum);
+        }
+    }
 }
 
 /// Parses a size in bytes such as `80`, `80B`, `1.1k`, `44kB`, `1M` or `4MiB`.

@@ -26,6 +26,11 @@ impl Lint {
     pub fn drop_old(&mut self, store: &mut Store, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
         let dropped = store.drop_old();
         self.drop_streams(&dropped);
+        self.drop_unused(store, mark)
+    }
+
+    /// Drops the contents to which nothing refers, and returns those that are still in use.
+    pub fn drop_unused(&mut self, store: &mut Store, mark: impl FnOnce(&mut UsedContent)) -> UsedContent {
         let mut used = UsedContent::default();
         mark(&mut used);
         self.mark(&mut used);

@@ -1,7 +1,9 @@
 //! The copy commands: a row, a name, a path, a body, a command line.
 
+use crate::tui::common::Common;
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
+use crate::tui::screens::screen::CommandLine;
 use crate::wire::event::Kind;
 use crate::wire::text::display_safe;
 use crate::wire::text::shell_word;
@@ -58,6 +60,23 @@ fn reason(command: Command) -> &'static str {
     }
 }
 
+/// Adds the position of the time cursor, unless the cursor is at the end or the command names its
+/// messages.
+fn add_cursor(command: &mut CommandLine, common: &Common) {
+    let Some(bar) = common.info.bar.as_ref().filter(|bar| !bar.at_end) else { return };
+    match command.line.split_whitespace().nth(1) {
+        Some("get" | "status" | "lint") if !command.line.contains(" --at ") => {
+            let at = if bar.message > 0 { format!("'#{}'", bar.message) } else { "start".to_owned() };
+            command.line.push_str(&format!(" --at {at}"));
+        }
+        Some("log") => {
+            let filters = command.filters.get_or_insert_default();
+            filters.push(format!("before:#{}", bar.message + 1));
+        }
+        _ => {}
+    }
+}
+
 /// The command line that prints what the screen shows.
 fn command_line(model: &Model) -> Option<String> {
     let common = &model.common;
@@ -65,7 +84,8 @@ fn command_line(model: &Model) -> Option<String> {
         return None;
     }
     let source = shell_word(&common.info.rerun);
-    let command = model.active().command_line(common, &source)?;
+    let mut command = model.active().command_line(common, &source)?;
+    add_cursor(&mut command, common);
     let mut line = command.line;
     let Some(mut filters) = command.filters else { return Some(line) };
     if let Some(url) = &common.scope.type_url {

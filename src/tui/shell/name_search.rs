@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::engine::lint;
 use crate::engine::store::TypeState;
 use crate::tui::data::Data;
-use crate::wire::event::{StreamId, TypeUrl};
+use crate::wire::event::{Kind, StreamId, TypeUrl};
 use crate::wire::text::{count, type_label};
 
 /// Resource names that are read, over all streams and types.
@@ -25,6 +25,8 @@ impl Rank {
     pub(super) const EXACT: Rank = Rank(0, 0, 0);
     pub(super) const COMMAND_PREFIX: Rank = Rank(1, 0, 0);
     pub(super) const COMMAND_PART: Rank = Rank(1, 0, 1);
+    /// After a state of exactly this name.
+    pub(super) const COMMAND_ANSWER: Rank = Rank(1, 8, 0);
     pub(super) const COMMAND_DOC: Rank = Rank(5, 0, 0);
     pub(super) const COMMAND_LETTERS: Rank = Rank(5, 0, 1);
 }
@@ -129,6 +131,8 @@ struct ReadName {
 pub(super) struct NameSearch {
     /// The text to search for, in lower case.
     wanted: String,
+    /// The type of the resources to search, from `cds/reviews`.
+    kind: Option<Kind>,
     /// Nodes, types, rules, states, fields, sessions.
     fixed: Vec<Place>,
     /// Streams and types, those of the current stream first.
@@ -181,24 +185,27 @@ impl NameSearch {
     /// Starts again with another text. What is known at once is found at once, also a resource of
     /// exactly this name.
     pub(super) fn start(&mut self, input: &str, data: &dyn Data) {
-        self.wanted = input.trim().to_lowercase();
+        let typed = input.trim().split_once('/').and_then(|(word, name)| Some((Kind::parse(word)?, name)));
+        let name = typed.map_or(input.trim(), |(_, name)| name);
+        self.kind = typed.map(|(kind, _)| kind);
+        self.wanted = name.to_lowercase();
         self.compared = 0;
         self.found.clear();
         if self.wanted.is_empty() {
             return;
         }
         let fixed = std::mem::take(&mut self.fixed);
-        for place in &fixed {
+        for place in fixed.iter().filter(|_| self.kind.is_none()) {
             if let Some(class) = class_of(&place.name(), &self.wanted) {
                 self.add(class, place.clone());
             }
         }
         self.fixed = fixed;
         let Some(contents) = data.contents() else { return };
-        let name = input.trim();
         let exact: Vec<(StreamId, TypeUrl)> = self
             .tracks
             .iter()
+            .filter(|(_, url)| self.is_wanted(url))
             .take(MAX_FOUND)
             .filter(|(stream, url)| contents.resource(*stream, url, name).is_some())
             .cloned()
@@ -233,12 +240,18 @@ impl NameSearch {
                 continue;
             };
             let ReadName { track, name } = read.clone();
-            let Some((stream, type_url)) = self.tracks.get(track).cloned() else { continue };
+            let track = self.tracks.get(track).filter(|(_, url)| self.is_wanted(url));
+            let Some((stream, type_url)) = track.cloned() else { continue };
             self.add(class, Place::Resource { stream, type_url, name });
             is_changed = true;
         }
         self.compared = end;
         is_changed
+    }
+
+    /// Whether resources of this type are searched.
+    fn is_wanted(&self, url: &TypeUrl) -> bool {
+        self.kind.is_none_or(|wanted| Kind::of_type_url(url.as_str()).is_some_and(|(kind, _)| kind == wanted))
     }
 
     /// Reads more names of the next stream and type.

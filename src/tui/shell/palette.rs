@@ -1,5 +1,6 @@
 //! Commands of the palette behind `:`.
 
+use crate::engine::filter::FilterTime;
 use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::screen_id::ScreenId;
 use crate::tui::screens::screen::Destination;
@@ -11,7 +12,7 @@ use super::model::{Model, remember};
 use super::name_search::{NameSearch, Place};
 use super::navigation::{go, open, return_point};
 use super::overlay::Overlay;
-use super::palette_lines::{Candidate, LineTarget};
+use super::palette_lines::{ARGUMENT_COMMANDS, Candidate, LineTarget};
 use super::{commands, compare, goto};
 
 /// Resource names that are searched to the end when a line is run before its search has ended.
@@ -71,7 +72,18 @@ pub(super) fn accept(model: &mut Model, data: &dyn Data) -> Vec<Effect> {
     let line = search.candidates.into_iter().nth(chosen);
     let input = input.trim();
     let (word, argument) = input.split_once(' ').unwrap_or((input, ""));
+    let is_moment = input.starts_with('#') || (line.is_none() && FilterTime::parse(input).is_some());
+    let unfinished = ARGUMENT_COMMANDS.iter().find(|command| command.word == word && argument.is_empty());
     match (word, line) {
+        _ if is_moment => {
+            remember(&mut model.history, input);
+            return goto::goto(model, data, input);
+        }
+        ("goto" | "set", _) if unfinished.is_some() => {
+            let usage = unfinished.map(|of| format!("{}: type {} {}", of.doc, of.word, of.example));
+            model.say(usage.unwrap_or_default());
+            return vec![];
+        }
         ("goto", _) => {
             remember(&mut model.history, input);
             return goto::goto(model, data, argument);

@@ -123,8 +123,10 @@ fn ranked_commands(input: &str) -> Vec<(Rank, Command)> {
             Some(Rank::EXACT)
         } else if name.starts_with(&wanted) {
             Some(Rank::COMMAND_PREFIX)
-        } else if name.contains(&wanted) || answers == Some(*command) {
+        } else if name.contains(&wanted) {
             Some(Rank::COMMAND_PART)
+        } else if answers == Some(*command) {
+            Some(Rank::COMMAND_ANSWER)
         } else if doc.contains(&wanted) {
             Some(Rank::COMMAND_DOC)
         } else {

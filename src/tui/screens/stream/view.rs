@@ -106,15 +106,19 @@ pub(super) fn draw(
     layout: &Layout,
 ) -> Option<Position> {
     if screen.chain.is_empty() {
-        canvas.text(layout::split(layout.body, 1).1, "   no stream yet; 1 shows how to get one", Role::Muted);
+        let text = match &common.filter {
+            Some(_) => "   no stream matches; Esc clears the filter",
+            None if common.has_cursor() => "   no stream is open yet at the time cursor; $ goes to the end",
+            None => "   no stream yet; 1 shows how to get one",
+        };
+        canvas.text(layout::split(layout.body, 1).1, text, Role::Muted);
         return None;
     }
     let lines = detail::lines(screen, common);
     let areas = super::areas(layout, screen.wanted_lines(lines.len()));
     if !areas.lives.is_empty() {
         let (title, rest) = layout::split(areas.lives, 1);
-        let remark = format!("{} newest first", canvas.glyphs().dot);
-        canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), remark.trim());
+        canvas.rule(title, &plural(screen.chain.len() as u64, "stream"), "newest first");
         lifetimes::draw(canvas, common, rest, &screen.chain, None, false);
     }
     traffic::draw(canvas, areas.charts, &screen.traffic, screen.state().and_then(|state| state.ack_ms));

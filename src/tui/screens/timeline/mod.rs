@@ -135,10 +135,10 @@ impl Screen for TimelineScreen {
             _ => String::new(),
         };
         if index.is_complete() {
-            return format!("{new}{} of {}", count(index.len() as u64), plural(rows as u64, "message"));
+            return format!("{new}{} of {}", count(index.len() as u64), plural(rows as u64, "row"));
         }
         let percent = index.searched() * 100 / rows.max(1);
-        format!("{} of {}, searched {percent}%", count(index.len() as u64), plural(rows as u64, "message"))
+        format!("{} of {}, searched {percent}%", count(index.len() as u64), plural(rows as u64, "row"))
     }
 
     fn hint(&self, common: &Common) -> String {

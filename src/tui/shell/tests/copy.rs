@@ -1,6 +1,7 @@
 //! Copies of rows, names and commands.
 
 use crate::tui::shell::effect::Effect;
+use super::places::replayed;
 use crate::tui::tests::script::{ScriptedStore, select_resource};
 use crate::tui::tests::story::story;
 use crate::tui::tests::{PLAIN, model, type_keys, typed};
@@ -22,6 +23,24 @@ fn copies_rows_json_and_commands() {
         copied("ll<enter><enter>/kind:nack<enter>yc"),
         "xdscope log session-20260302-135200.xdsrec --body --filter 'kind:nack stream:1 kind:nack'"
     );
+}
+
+#[test]
+fn copied_commands_print_the_state_at_the_time_cursor() {
+    let source = ScriptedStore::gateway();
+    for (keys, words) in [
+        ("", "xdscope status session-20260302-135200.xdsrec --at '#7'"),
+        ("3", "xdscope log session-20260302-135200.xdsrec --filter before:#8"),
+        ("8", "xdscope get session-20260302-135200.xdsrec -o tree --at '#7'"),
+        ("9", "xdscope lint session-20260302-135200.xdsrec --at '#7'"),
+    ] {
+        let mut model = replayed(&source, keys);
+        if let Some(bar) = &mut model.common.info.bar {
+            (bar.message, bar.at_end) = (7, false);
+        }
+        let copied = type_keys(&mut model, &source.data(), "yc");
+        assert!(matches!(copied.first(), Some(Effect::Copy(line)) if line.replace('\'', "") == words.replace('\'', "")), "{copied:?}");
+    }
 }
 
 #[test]

@@ -32,8 +32,15 @@ fn goes_to_what_has_the_name() {
     let model = after(":route-unknown-cluster<enter>");
     assert_eq!((model.screen, filter(&model)), (ScreenId::Lint, Some("rule:route-unknown-cluster")));
     assert!(model.screens.lint.len() > 0);
-    let model = after(":stale<down><enter>");
-    assert_eq!(model.screen, ScreenId::Overview);
+    let model = after(":stale<enter>");
+    assert_eq!((model.screen, filter(&model)), (ScreenId::Overview, Some("state:stale")));
+    let model = after(":cds/reviews<enter>");
+    assert_eq!(selected_resource(&model), resource(Kind::Cds, "reviews"));
+    assert_eq!(after(":#2<enter>").screen, ScreenId::Timeline);
+    for (keys, words) in [(":goto<enter>", "type goto #487"), (":set<enter>", "type set mouse on")] {
+        let notice = after(keys).common.notice.unwrap_or_default();
+        assert!(notice.contains(words), "{keys}: {notice}");
+    }
     let model = after(":Cluster.connect_timeout<enter>");
     assert_eq!((model.screen, filter(&model)), (ScreenId::Resources, Some("has:connect_timeout")));
     let shown = drawn_text(&after(":zzzzz"));
