@@ -499,6 +499,21 @@ fn distinguishes_reset_and_reused_connections() {
     assert_eq!(words[5..9], one);
 }
 
+/// A scan of ports, each with one SYN, must not hide the connection after it, nor cost a search of
+/// all connections for each packet.
+#[test]
+fn follows_a_connection_after_a_scan_of_many_ports() {
+    let session = session(None, true);
+    let server: SocketAddr = "10.0.0.9:15010".parse().expect("an address");
+    let scan = (0..70_000u32).map(|i| {
+        let from = SocketAddr::from(([10, 1, (i >> 14) as u8, 1], 1024 + (i % 16_384) as u16));
+        Segment { at: session[0].at, from, to: server, seq: i, ack: 0, flags: SYN, bytes: Vec::new() }
+    });
+    let segments: Vec<Segment> = scan.chain(session.iter().cloned()).collect();
+    let read_after_scan = read(&file(&segments, PLAIN));
+    assert_eq!(words(&read_after_scan.frames), words(&read(&file(&session, PLAIN)).frames));
+}
+
 #[test]
 fn reports_tls_fragments_and_other_packets() {
     let mut segments = Vec::new();

@@ -12,6 +12,8 @@ use crate::wire::event::{Dir, Side, Time};
 
 /// Most connections followed at a time; packets of further ones are only counted.
 const MAX_CONNECTIONS: usize = 1 << 16;
+/// Refused packets between two searches of all connections for those that can be forgotten.
+const SWEEP_INTERVAL: u64 = 1 << 14;
 /// Bytes of all connections that may wait behind gaps.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 /// Unreadable connections that are listed; more are only counted.
@@ -46,6 +48,8 @@ pub(super) struct Connections {
     /// Addresses that were seen to accept connections.
     listeners: HashSet<SocketAddr, RandomState>,
     observed: ObservedTraffic,
+    /// Number of refused packets from which connections are forgotten again.
+    next_sweep: u64,
 }
 
 struct ObservedTraffic {
@@ -79,7 +83,7 @@ impl Connections {
     pub(super) fn new(pipeline: Pipeline) -> Connections {
         let observed =
             ObservedTraffic { pipeline, opened: 0, counts: ConnectionCounts::default(), waiting_bytes: 0 };
-        Connections { table: HashMap::default(), listeners: HashSet::default(), observed }
+        Connections { table: HashMap::default(), listeners: HashSet::default(), observed, next_sweep: 0 }
     }
 
     /// Marks the contents of unfinished messages as used.
@@ -148,9 +152,13 @@ impl Connections {
         }
     }
 
+    /// Makes room for another connection, if possible. Connections that are over, and those without
+    /// any bytes yet, are forgotten first.
     fn has_room(&mut self) -> bool {
-        if self.table.len() >= MAX_CONNECTIONS {
-            self.table.retain(|_, connection| !matches!(connection.reading, Routing::Ignored));
+        let refused = self.observed.counts.unfollowed;
+        if self.table.len() >= MAX_CONNECTIONS && refused >= self.next_sweep {
+            self.table.retain(|_, connection| matches!(connection.reading, Routing::Observed(_)));
+            self.next_sweep = refused + SWEEP_INTERVAL;
         }
         self.table.len() < MAX_CONNECTIONS
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use crate::wire::GapCause;
 use crate::wire::content::{BlobId, Catalog, List, ListBuilder, Redact, Strings, UsedContent};
 use crate::wire::discovery::fields::{self, DiscoveryField, RESOURCES, map_entry, resource_error, status};
+use crate::wire::discovery::kept_text;
 use crate::wire::discovery::{
     DeltaRequest, DeltaResponse, ErrorDetail, MessageBody, MessageShape, NodeInfo, ResourceError, Segment,
     SotwRequest, SotwResponse,
@@ -90,6 +91,7 @@ pub(super) fn read_names(run: &[u8], strings: &mut Strings) -> Vec<Sym> {
 }
 
 pub(super) fn node(bytes: &[u8], blob: Option<BlobId>) -> Arc<NodeInfo> {
+    let blob = blob.filter(|_| bytes.len() <= NodeInfo::MAX_KEPT_BYTES);
     Arc::new(NodeInfo { blob, ..NodeInfo::parse(bytes) })
 }
 
@@ -293,14 +295,15 @@ impl MessageParts {
         catalog: &mut Catalog,
     ) {
         let text = || String::from_utf8_lossy(payload);
+        let identifier = || kept_text::identifier(payload);
         let known = DiscoveryField::of(shape, number);
         if known.is_some_and(DiscoveryField::holds_name) {
             self.count_names(1, payload.len());
         }
         match known {
-            Some(DiscoveryField::Version) => self.version = VersionInfo::new(text()),
-            Some(DiscoveryField::TypeUrl) => self.type_url = TypeUrl::new(text()),
-            Some(DiscoveryField::Nonce) => self.nonce = Nonce::new(text()),
+            Some(DiscoveryField::Version) => self.version = VersionInfo::new(identifier()),
+            Some(DiscoveryField::TypeUrl) => self.type_url = TypeUrl::new(identifier()),
+            Some(DiscoveryField::Nonce) => self.nonce = Nonce::new(identifier()),
             // Read in runs, by `end_names`.
             Some(DiscoveryField::Names) => {}
             Some(DiscoveryField::Unsubscribe) => self.unsubscribe.push(catalog.intern(&text())),
@@ -324,7 +327,10 @@ impl MessageParts {
             Some(DiscoveryField::ErrorDetail) => {
                 self.error_detail = Some(Box::new(ErrorDetail::parse(payload)))
             }
-            Some(DiscoveryField::ControlPlane) => self.control_plane = Some(Arc::from(inner_name(payload))),
+            Some(DiscoveryField::ControlPlane) => {
+                let identifier = inner_name(payload);
+                self.control_plane = Some(Arc::from(kept_text::identifier(identifier.as_bytes())));
+            }
             Some(DiscoveryField::ResourceErrors) => {
                 let mut error = ResourceError { name: Sym::EMPTY, detail: ErrorDetail::default() };
                 for part in Fields::new(payload).map_while(Result::ok) {

@@ -3,6 +3,7 @@
 mod body;
 pub(crate) mod encode;
 pub(crate) mod fields;
+pub(in crate::wire) mod kept_text;
 mod message;
 mod node;
 mod shape;

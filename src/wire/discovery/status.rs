@@ -6,6 +6,7 @@ use crate::wire::event::Sym;
 use crate::wire::pb::{Fields, WIRE_VARINT, put_len_field, put_tag, put_varint};
 
 use super::fields::status;
+use super::kept_text::error_text;
 
 /// A `google.rpc.Status` in a request or a response.
 ///
@@ -33,15 +34,21 @@ pub struct ResourceError {
 impl ErrorDetail {
     /// Limit on the details that are kept: each may be empty.
     pub const MAX_DETAILS: usize = 1024;
+    /// Limit on the bytes of the details that are kept.
+    pub const MAX_DETAIL_BYTES: usize = 256 << 10;
 
     /// Reads a `google.rpc.Status`, up to the first malformed field.
     pub fn parse(bytes: &[u8]) -> ErrorDetail {
-        let mut detail = ErrorDetail::default();
+        let (mut detail, mut room_for_details) = (ErrorDetail::default(), ErrorDetail::MAX_DETAIL_BYTES);
         for field in Fields::new(bytes).map_while(Result::ok) {
             match field.number {
                 status::CODE => detail.code = field.varint() as i32,
-                status::MESSAGE => detail.message = Arc::from(field.text()),
-                status::DETAILS if detail.details.len() < ErrorDetail::MAX_DETAILS => {
+                status::MESSAGE => detail.message = Arc::from(error_text(field.bytes())),
+                status::DETAILS
+                    if detail.details.len() < ErrorDetail::MAX_DETAILS
+                        && field.bytes().len() <= room_for_details =>
+                {
+                    room_for_details -= field.bytes().len();
                     detail.details.push(Bytes::copy_from_slice(field.bytes()));
                 }
                 _ => {}
