@@ -130,7 +130,7 @@ impl Get<'_> {
         vec![
             Cell::role(type_label(fact.type_url.as_str()), Role::Muted),
             Cell::new(shown_name(&fact.name)),
-            Cell::new(fact.version.as_deref().unwrap_or("-")),
+            Cell::new(fact.standing().map_or("-", |version| version)),
             Cell::role(state, role),
         ]
     }
