@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::diff::{ResourceVersion, extend_versions};
+use crate::engine::filter::quoted_word;
 use crate::engine::store::Store;
 use crate::sources::{BoundedCatalog, FrameSink, Limit};
 use crate::wire::content::{Catalog, UsedContent};
@@ -59,7 +60,7 @@ pub(super) fn pick<'a>(
             next.push(format!(
                 "xdscope log {} --filter {}",
                 shell_word(source),
-                shell_word(&format!("name:{}", what.name.as_deref().unwrap_or("*")))
+                shell_word(&format!("name:{}", what.name.as_deref().map_or("*".to_owned(), quoted_word)))
             ));
         }
         CliError { next, ..CliError::new(Exit::Never, message) }

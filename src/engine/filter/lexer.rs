@@ -123,6 +123,15 @@ impl Lexer<'_> {
     }
 }
 
+/// Writes a text as a word of the language that matches the text itself: `reviews`, `"a|b"`.
+pub fn quoted_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_.:@".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
 /// Whether the word so far is a field name with a colon.
 fn is_field(so_far: &[Char]) -> bool {
     match so_far.split_last() {

@@ -32,6 +32,7 @@ use crate::engine::store::{MessageFact, ResourceFact, StateFact, StateView, Stor
 
 pub use content::{ContentLookup, NoContent};
 pub use filter_time::FilterTime;
+pub use lexer::quoted_word;
 pub use term::FilterField;
 pub use units::{bytes, duration};
 pub use wire::WireStream;

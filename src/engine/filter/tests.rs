@@ -404,12 +404,36 @@ fn untimed_sources_have_no_ages() {
 }
 
 #[test]
+fn positions_are_written_as_they_are_read() {
+    for text in ["#487", "+90s", "14:02:08.155", "2026-03-02T14:02:08Z"] {
+        let time = FilterTime::parse(text).expect("a moment");
+        assert_eq!(FilterTime::parse(&time.to_string()), Some(time), "{text}");
+    }
+}
+
+#[test]
+fn quoted_words_match_the_text_itself() {
+    for name in ["reviews", "outbound|8080|v1|host", "a*b", "say \"hi\" \\", "xdstp://a/b?x=1"] {
+        let mut fact = nack();
+        fact.names = vec![Arc::from(name)];
+        let filter = Filter::parse(&format!("name:{}", quoted_word(name))).expect("a filter");
+        let store = Store::new(Catalog::in_memory(), Clock::default(), Options::default());
+        assert!(filter.message(&fact, &store), "{name}");
+        fact.names = vec![Arc::from("other")];
+        assert!(!filter.message(&fact, &store), "{name}");
+    }
+}
+
+#[test]
 fn parses_durations_and_sizes() {
     for (text, expected) in [
         ("0", Some(0.0)),
         ("1.5s", Some(1.5)),
         ("100ms", Some(0.1)),
         ("2h", Some(7200.0)),
+        ("1m29s", Some(89.0)),
+        ("1h30m0.5s", Some(5400.5)),
+        ("1m29", None),
         ("15", None),
         ("-1s", None),
         ("1e3s", None),
