@@ -36,6 +36,8 @@ fn two_versions_of_a_resource() {
 fn two_moments() {
     insta::assert_snapshot!("diff-moments", show(&["diff", SCRIPT, "@+20s", "@end", "cds", "rds"]));
     insta::assert_snapshot!("diff-stat", show(&["diff", SCRIPT, "@+20s", "@end", "--stat", "-q"]));
+    let named = |what: &[&str]| run(&[&["diff", SCRIPT, "@+20s", "@end"], what].concat()).out;
+    assert_eq!(named(&["cds", "reviews"]), named(&["cds/reviews"]));
     let one = run(&["diff", SCRIPT, "@#13", "@end", "cds", "--stream", "reviews-v2", "-q"]);
     assert_eq!(one.out, "- cds/search  1  removed  reviews-v2\n");
     let back = run(&["diff", SCRIPT, "@end", "@#13", "cds", "--stream", "#2", "-q"]);

@@ -6,7 +6,7 @@ use crate::wire::event::Seq;
 
 use super::super::error::CliError;
 use super::super::io::Io;
-use super::super::target::GetTarget;
+use super::super::target::{GetTarget, join_names};
 
 /// A version as typed.
 #[derive(Debug, PartialEq, Eq)]
@@ -115,7 +115,8 @@ fn split_first(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliErr
 /// Parses moments, and what to compare in them.
 fn split(words: &[String]) -> Result<(Vec<String>, Vec<GetTarget>), CliError> {
     let (places, whats): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with('@'));
-    let whats: Vec<GetTarget> = whats.into_iter().map(|word| GetTarget::parse(word)).collect();
+    let whats = join_names(&whats.into_iter().cloned().collect::<Vec<String>>());
+    let whats: Vec<GetTarget> = whats.iter().map(|word| GetTarget::parse(word)).collect();
     if let Some(what) = whats.iter().find(|what| what.kind.is_none() && !what.text.contains('.')) {
         let error = CliError::usage(format!("`{}` is neither a type nor a source", what.text));
         return Err(error.next("a type: cds, clusters, Cluster, or its full name; cds/NAME"));
