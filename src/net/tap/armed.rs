@@ -60,6 +60,7 @@ pub(super) async fn run(
     let (mut from_client, mut from_server) = (true, true);
     let mut stopped = armed.stopped.clone();
     let mut is_stopping = *stopped.borrow();
+    let mut resets = armed.watch_resets();
     let mut deadline = None;
     loop {
         let is_free = connection.held_bytes() < MAX_HELD_BYTES;
@@ -91,12 +92,16 @@ pub(super) async fn run(
                 }
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
+            () = resets.changed() => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Ok(true);
                 }
                 connection.release_due();
             }
+        }
+        if let Some(by) = resets.take() {
+            connection.reset_all(&by);
         }
         if is_stopping && deadline.is_none() {
             deadline = Some(Instant::now() + RELEASE_TIME);

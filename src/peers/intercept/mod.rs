@@ -7,6 +7,10 @@
 mod action;
 mod contents;
 mod fault;
+mod library;
+#[cfg(test)]
+mod library_tests;
+mod plan;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,4 +18,6 @@ mod track;
 
 pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
 pub use fault::{FaultError, FaultSet, Fired};
+pub use library::{LIBRARY, NamedFault};
+pub use plan::PlanError;
 pub use stream::{InterceptedStream, Step};

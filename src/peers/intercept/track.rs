@@ -26,6 +26,8 @@ pub(super) struct Track {
     /// Answers to leave out, by nonce: of repeated pushes, and all.
     repeated: VecDeque<(String, Arc<str>)>,
     dropped_answers: VecDeque<(String, Arc<str>)>,
+    /// The only answers to copies of pushes, to leave out, by nonce.
+    copies: VecDeque<(String, Arc<str>)>,
     /// Answers to send with the nonce before.
     stale_answers: VecDeque<(String, Arc<str>)>,
 }
@@ -93,6 +95,12 @@ impl Track {
         remember(&mut self.repeated, (push.nonce.clone(), by.clone()));
     }
 
+    /// Notes a copy of a push that the client gets under another nonce.
+    pub(super) fn copied(&mut self, copy: &WireContents, push: &WireContents, by: &Arc<str>) {
+        self.told(copy, push);
+        remember(&mut self.copies, (copy.nonce.clone(), by.clone()));
+    }
+
     pub(super) fn drop_answer(&mut self, push: &WireContents, by: &Arc<str>) {
         remember(&mut self.dropped_answers, (push.nonce.clone(), by.clone()));
     }
@@ -118,6 +126,11 @@ impl Track {
 
     /// Decides about a request that is to be sent.
     pub(super) fn request(&mut self, request: &WireContents) -> RequestFate {
+        if let Some(by) = take_by_nonce(&mut self.copies, &request.nonce)
+            && !request.changes_subscription(self.last_request.as_ref())
+        {
+            return RequestFate::Dropped(by);
+        }
         let nonce = original(&self.nonce_aliases, &request.nonce).to_owned();
         let is_first_answer = !nonce.is_empty() && !self.is_answered(&nonce);
         let is_same = self.last_request.as_ref().is_some_and(|last| last.says_what(request));
