@@ -89,11 +89,14 @@ impl<'a> Ending<'a> {
         self.reason != Reason::Stopped
     }
 
-    /// Returns what the run waits for; `None` if only for a time.
-    fn goal(&self) -> Option<String> {
+    /// Returns what the run waits for, and what to say if it never comes; `None` if the run only
+    /// waits for a time.
+    fn goal(&self) -> Option<(String, String)> {
         match (&self.flags.until, self.plan) {
-            (Some(until), _) => Some(format!("`{until}`")),
-            (None, Some(_)) => Some("recovery from the plan".to_owned()),
+            (Some(until), _) => Some((format!("`{until}`"), format!("`{until}` did not hold"))),
+            (None, Some(_)) => {
+                Some(("recovery after the plan".to_owned(), "not all clients have recovered".to_owned()))
+            }
             (None, None) => None,
         }
     }
@@ -120,14 +123,14 @@ impl<'a> Ending<'a> {
         let waited = self.started.elapsed();
         let failed = self.goal().filter(|_| self.reason == Reason::TimedOut);
         let failed =
-            failed.map(|goal| format!("timed out: {goal} did not hold within {:.1}s", waited.as_secs_f64()));
+            failed.map(|(_, never)| format!("timed out: {never} within {:.1}s", waited.as_secs_f64()));
         if let Some(path) = &self.flags.junit {
             self.write_junit(path, &clients, failed.as_deref())?;
         }
         match (failed, self.reason) {
             (Some(failed), _) => Err(CliError::new(Exit::Never, failed).next("xdscope status -o wide")),
             (None, Reason::Met) => {
-                if let Some(goal) = self.goal().filter(|_| !global.quiet) {
+                if let Some((goal, _)) = self.goal().filter(|_| !global.quiet) {
                     io.say(&format!("condition met: {goal}"));
                 }
                 Ok(Exit::Yes)
@@ -147,7 +150,7 @@ impl<'a> Ending<'a> {
         failed: Option<&str>,
     ) -> Result<(), CliError> {
         let mut cases = Vec::new();
-        if let Some(goal) = self.goal() {
+        if let Some((goal, _)) = self.goal() {
             let failed =
                 failed.or((self.reason == Reason::Stopped).then_some("stopped before the condition held"));
             let failures = failed.map(|text| ("timeout".to_owned(), text.to_owned())).into_iter().collect();

@@ -74,7 +74,9 @@ fn black_hole_lasts_until_the_connection_is_gone() {
         let mark = scene.change_endpoints("2");
         wait_for("the black hole", || scene.tap.log().contains("blackholed").then_some(()));
         std::thread::sleep(Duration::from_secs(1));
-        let heard = |scene: &Scene| scene.plane.events(mark).iter().any(|e| e.event == "open" || e.is_request(ENDPOINTS));
+        let heard = |scene: &Scene| {
+            scene.plane.events(mark).iter().any(|e| e.event == "open" || e.is_request(ENDPOINTS))
+        };
         assert!(!heard(&scene), "nothing passes, and nothing is closed");
         scene.replace_tap();
         scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
@@ -121,7 +123,9 @@ fn clients_recover_from_a_tap_that_dies_while_it_holds_messages() {
                 scene.settle();
                 scene.change_endpoints("2");
             }
-            wait_for(&format!("{test}: the hold"), || scene.tap.log().contains("held by fault 1").then_some(()));
+            wait_for(&format!("{test}: the hold"), || {
+                scene.tap.log().contains("held by fault 1").then_some(())
+            });
             let mark = scene.plane.mark();
             scene.replace_tap();
             scene.plane.wait_for(mark, "another stream", |e| e.event == "open");

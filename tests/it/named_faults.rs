@@ -149,7 +149,8 @@ fn behaviour(recording: &Recording) -> String {
         return "does not apply".into();
     }
     let messages = recording.messages();
-    let pushes: Vec<&Value> = messages.iter().filter(|m| m["kind"] == "push" || m["kind"] == "resend").collect();
+    let pushes: Vec<&Value> =
+        messages.iter().filter(|m| m["kind"] == "push" || m["kind"] == "resend").collect();
     // Types of which a push of this version was answered by such a message.
     let answered = |kind: &str, version: Option<&str>| -> BTreeSet<&str> {
         let answers = messages.iter().filter(|m| m["kind"] == kind);
@@ -161,7 +162,8 @@ fn behaviour(recording: &Recording) -> String {
     let list = |types: Vec<&str>| types.join(", ");
     let mut words = Vec::new();
     let first = answered("ack", Some("1"));
-    let missing: Vec<&str> = ["cds", "eds", "lds", "rds"].into_iter().filter(|of| !first.contains(of)).collect();
+    let missing: Vec<&str> =
+        ["cds", "eds", "lds", "rds"].into_iter().filter(|of| !first.contains(of)).collect();
     if !missing.is_empty() {
         words.push(format!("never accepts {}", list(missing)));
     }
@@ -209,7 +211,10 @@ fn column(number: usize) {
         return;
     }
     let shown: Vec<&String> = cells.iter().map(|row| &row[number]).collect();
-    let wrong: Vec<String> = CASES.iter().zip(shown.iter().zip(&measured)).filter(|(_, (shown, it))| *shown != it)
+    let wrong: Vec<String> = CASES
+        .iter()
+        .zip(shown.iter().zip(&measured))
+        .filter(|(_, (shown, it))| *shown != it)
         .map(|(case, (shown, it))| format!("{name}, {}: {it}, and not: {shown}", case.fault))
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
