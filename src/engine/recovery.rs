@@ -38,6 +38,9 @@ impl RecoveryFact {
 
 /// Returns the clients with interventions, in order of their nodes, from the rows that are kept.
 pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
+    if !store.has_interventions() {
+        return Vec::new();
+    }
     let rows = store.first_row()..store.rows();
     let is_intervention = |row: &usize| matches!(store.kind_of(*row), Some((_, MessageKind::Intercepted)));
     let Some(first) = rows.clone().find(is_intervention) else { return Vec::new() };
