@@ -56,7 +56,7 @@ const CASES: [Case; 13] = [
     case("eds-unanswered echo", Part::Nothing, None),
     case("cds-unchanged", Part::Nothing, None),
     case("removed-before-added cds echo nth=2", Part::Nothing, None),
-    case("duplicate-name cds echo more", Part::Nothing, Some("duplicate-resource-name")),
+    case("duplicate-name cds more times=1", Part::Nothing, Some("duplicate-resource-name")),
     case("ack-withheld eds", Part::Nothing, None),
     case("wildcard-lost cds echo", Part::Nothing, None),
     case("versions-forgotten", Part::Close, None),
@@ -151,12 +151,19 @@ fn behaviour(recording: &Recording) -> String {
     let messages = recording.messages();
     let pushes: Vec<&Value> =
         messages.iter().filter(|m| m["kind"] == "push" || m["kind"] == "resend").collect();
-    // Types of which a push of this version was answered by such a message.
+    let has_name = |push: &Value, name: &str| {
+        push["names"].as_array().is_some_and(|names| names.iter().any(|of| of == name))
+    };
+    // Types of which a push of this version, with what is new in it, was answered by such a message.
     let answered = |kind: &str, version: Option<&str>| -> BTreeSet<&str> {
         let answers = messages.iter().filter(|m| m["kind"] == kind);
         let of = |answer: &Value| pushes.iter().find(|push| push["n"] == answer["answers"]).copied();
         let pushed = answers.filter_map(of);
-        let wanted = pushed.filter(|push| version.is_none_or(|version| push["version"] == version));
+        let wanted = pushed.filter(|push| match version {
+            None => true,
+            Some("2") => push["version"] == "2" && (push["type"] == "rds" || has_name(push, "more")),
+            Some(version) => push["version"] == version,
+        });
         wanted.filter_map(|push| push["type"].as_str()).collect()
     };
     let list = |types: Vec<&str>| types.join(", ");

@@ -64,6 +64,8 @@ pub enum Action {
     /// A resource is not in the push, and the client is not told that it does not exist. A push of
     /// this resource alone is not sent.
     Omit(String),
+    /// A resource is in the push twice.
+    Repeat(String),
     /// The push has at least this many bytes.
     Pad(u64),
     /// No byte of the connection is passed on any more.
@@ -77,7 +79,7 @@ pub const REORDER_TIME: Duration = Duration::from_secs(5);
 const MAX_PAD_BYTES: u64 = 64 << 20;
 
 /// The forms of all actions, for help and messages.
-pub const ACTION_FORMS: [&str; 22] = [
+pub const ACTION_FORMS: [&str; 23] = [
     "drop",
     "delay TIME",
     "hold TIME",
@@ -98,12 +100,13 @@ pub const ACTION_FORMS: [&str; 22] = [
     "set PATH=VALUE",
     "remove NAME",
     "omit NAME",
+    "repeat NAME",
     "pad SIZE",
     "blackhole",
 ];
 
 /// The effect of each action of [`ACTION_FORMS`], in one line.
-pub const ACTION_DOCS: [&str; 22] = [
+pub const ACTION_DOCS: [&str; 23] = [
     "do not send the message",
     "send the message this much later",
     "hold the message, and send it unmodified after this time",
@@ -124,6 +127,7 @@ pub const ACTION_DOCS: [&str; 22] = [
     "send resources with another value in a field; nonce and version too",
     "send the push without a resource; in delta, as removed",
     "send the push without a resource, and not as removed",
+    "send the push with a resource in it twice",
     "send the push with an unknown field, of this size in all",
     "pass on nothing of the connection any more",
 ];
@@ -177,6 +181,7 @@ impl Action {
             }
             ("remove", [name]) => Action::Remove((*name).to_owned()),
             ("omit", [name]) => Action::Omit((*name).to_owned()),
+            ("repeat", [name]) => Action::Repeat((*name).to_owned()),
             ("pad", [size]) => {
                 let size = bytes(size).filter(|size| *size <= MAX_PAD_BYTES);
                 Action::Pad(size.ok_or_else(wrong)?)
@@ -192,6 +197,7 @@ impl Action {
             Action::Bounce(_)
             | Action::Remove(_)
             | Action::Omit(_)
+            | Action::Repeat(_)
             | Action::Set { .. }
             | Action::Reannounce(_)
             | Action::Pad(_) => Some(Dir::Resp),

@@ -96,7 +96,10 @@ impl WireContents {
             return false;
         }
         match action {
-            Action::Remove(name) | Action::Omit(name) | Action::Reannounce(Some(name)) => self.has(name),
+            Action::Remove(name)
+            | Action::Omit(name)
+            | Action::Repeat(name)
+            | Action::Reannounce(Some(name)) => self.has(name),
             Action::Rename { from, .. } if from == "*" && self.shape.dir() == Dir::Req => self.is_wildcard(),
             Action::Rename { from, .. } => self.has(from) || self.removed.iter().any(|name| **name == **from),
             Action::Forget => {
@@ -239,6 +242,7 @@ impl WireContents {
             Action::Rename { from, to } => self.renamed(from, to),
             Action::Remove(name) => Some(self.without(name, true)),
             Action::Omit(name) => Some(self.without(name, false)),
+            Action::Repeat(name) => Some(self.with_repeated(name)),
             Action::Forget => Some(self.without_versions()),
             Action::Pad(size) => Some(self.padded(*size)),
             Action::Set { path, value } => self.with_value(path, value, schema),
@@ -267,6 +271,18 @@ impl WireContents {
         let mut out = self.with_entries(|name, entry| (name != absent).then(|| entry.to_vec()));
         if let Some(number) = DiscoveryField::Removed.number(self.shape).filter(|_| is_told) {
             put_len_field(&mut out, number, absent.as_bytes());
+        }
+        out.into()
+    }
+
+    /// Returns the push with a resource twice.
+    fn with_repeated(&self, repeated: &str) -> Bytes {
+        let (mut out, mut names) = (Vec::new(), self.names.iter());
+        for field in Fields::new(&self.bytes).map_while(Result::ok) {
+            out.extend_from_slice(field.raw);
+            if field.number == RESOURCES && names.next().is_some_and(|name| **name == *repeated) {
+                out.extend_from_slice(field.raw);
+            }
         }
         out.into()
     }

@@ -44,9 +44,9 @@ pub static LIBRARY: [NamedFault; 13] = [
     },
     NamedFault {
         name: "duplicate-name",
-        args: &["TYPE", "NAME", "OTHER"],
-        rule: "type:{0} kind:push => rename {2} {1}",
-        about: "A resource has the name of another one in the push, which occurs twice then.",
+        args: &["TYPE", "NAME"],
+        rule: "type:{0} kind:push => repeat {1}",
+        about: "A resource is in the push twice.",
     },
     NamedFault {
         name: "ack-withheld",

@@ -177,6 +177,7 @@ impl InterceptedStream {
             | Action::Forget
             | Action::Pad(_)
             | Action::Omit(_)
+            | Action::Repeat(_)
             | Action::Remove(_) => {
                 if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
                     steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
@@ -235,7 +236,7 @@ impl InterceptedStream {
         let Some(contents) = copied else { return self.deliver(waiting, at, steps) };
         let bytes = contents.bytes.clone();
         steps.push(report_sent(&waiting.contents, Interference::Duplicated, by, &bytes, Dir::Resp));
-        self.track(&waiting).copied(&contents, &waiting.contents, by);
+        self.track(&waiting).copied(&contents, &waiting.contents, by, without.is_some());
         let message = uncompressed(&waiting.message, bytes);
         let copy = Waiting { due: at, original: None, message, contents, push: waiting.push, times: 1 };
         let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
