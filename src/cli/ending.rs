@@ -74,7 +74,7 @@ impl<'a> Ending<'a> {
                 (None, None) => false,
             };
         let after_plan = || {
-            let length = self.plan? + RECOVERY_TIME;
+            let length = self.plan?.saturating_add(RECOVERY_TIME);
             Some(self.first_message?.elapsed() >= length)
         };
         let is_late = match self.flags.max_time {

@@ -213,7 +213,8 @@ impl FaultSet {
         let since = at.since(*self.start.get_or_insert(at));
         for (i, fault) in self.faults.iter_mut().enumerate() {
             let Stage { begin, end } = fault.stage.unwrap_or(Stage::ALWAYS);
-            let is_in_force = since >= begin + fault.trigger.after.unwrap_or_default() && since < end;
+            let is_in_force =
+                since >= begin.saturating_add(fault.trigger.after.unwrap_or_default()) && since < end;
             if !is_in_force || !message.allows(&fault.action) || !fault.filter.passing_message(fact) {
                 continue;
             }
