@@ -40,7 +40,7 @@ enum Reason {
 }
 
 impl<'a> Ending<'a> {
-    /// Returns the end that flags and plan ask for; `None` for a run that lasts until it is stopped.
+    /// Returns the end that flags and plan ask for; `None` for a run that lasts until stopped.
     pub(super) fn read(
         flags: &'a EndFlags,
         plan: Option<Duration>,

@@ -245,23 +245,7 @@ impl Run<'_> {
             };
             self.screens(io, shown, schema, signals)
         } else {
-            let mut is_said = false;
-            until_stopped(&signals, || {
-                if let Some(shared) = &running.shared {
-                    say_news(shared, io);
-                }
-                let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
-                if unread && self.ends_with_reader() {
-                    return true;
-                }
-                if unread && !std::mem::replace(&mut is_said, true) {
-                    io.say(&format!("stdout is closed: events are not printed any more; {}", self.remains()));
-                }
-                match (&mut ending, &running.shared) {
-                    (Some(ending), Some(shared)) => ending.is_over(&shared.store()),
-                    _ => false,
-                }
-            });
+            self.print_events(&running, ending.as_mut(), &signals, io);
             Ok(())
         };
         let shared = running.shared.clone();
@@ -273,6 +257,33 @@ impl Run<'_> {
             (Some(ending), Some(shared)) => ending.conclude(&shared.store(), flags.format, self.global, io),
             _ => Ok(Exit::Yes),
         }
+    }
+
+    /// Prints events until the run is stopped, or until its end.
+    fn print_events(
+        &self,
+        running: &Running,
+        mut ending: Option<&mut Ending<'_>>,
+        signals: &std::sync::mpsc::Receiver<Signal>,
+        io: &mut Io<'_>,
+    ) {
+        let mut is_said = false;
+        until_stopped(signals, || {
+            if let Some(shared) = &running.shared {
+                say_news(shared, io);
+            }
+            let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
+            if unread && self.ends_with_reader() {
+                return true;
+            }
+            if unread && !std::mem::replace(&mut is_said, true) {
+                io.say(&format!("stdout is closed: events are not printed any more; {}", self.remains()));
+            }
+            match (&mut ending, &running.shared) {
+                (Some(ending), Some(shared)) => ending.is_over(&shared.store()),
+                _ => false,
+            }
+        });
     }
 
     /// Whether the run ends when nobody reads its events: a demo serves nobody else.

@@ -9,7 +9,7 @@ use crate::engine::store::{LineFact, RowNote, Store};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Interference, InterventionFacts};
 
-/// What one client did after interventions, and how long it took to recover.
+/// The reaction of one client to interventions, and the time that it took to recover.
 ///
 /// A type has recovered once client and server agree again: the client has acknowledged a later
 /// push that was not changed, or has opened another stream and stated the versions that it has.

@@ -1,4 +1,4 @@
-//! The table of docs/faults.md: what real clients do about each named fault, measured with a tap
+//! The table of docs/faults.md: the behaviour of real clients, measured with a tap
 //! in front of go-control-plane.
 //!
 //! `UPDATE_FAULTS=1 cargo test --test it named_faults` measures again and writes the page.
@@ -29,7 +29,7 @@ const END: &str = "<!-- end -->\n";
 /// Time for an effect; whatever takes longer counts as absent.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// A named fault with arguments and options, and the control plane's part.
+/// A named fault with arguments and options, and the part of the control plane.
 struct Case {
     fault: &'static str,
     part: Part,
@@ -37,7 +37,7 @@ struct Case {
     rule: Option<&'static str>,
 }
 
-/// What happens between the first version and the second.
+/// The part of the server between the first version and the second.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Nothing,

@@ -49,12 +49,8 @@ pub(super) async fn run(
     responses: &mut Pump,
     armed: &Armed,
 ) -> Result<bool, (Side, io::Error)> {
-    let mut connection = ArmedConnection::new(
-        &requests.shared.reporter,
-        requests.conn,
-        requests.shared.changes.clone(),
-        armed,
-    );
+    let changes = requests.shared.changes.clone();
+    let mut connection = ArmedConnection::new(&requests.shared.reporter, requests.conn, changes, armed);
     let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
     let (mut to_server, mut to_client) = (outlet(), outlet());
     let (mut from_client, mut from_server) = (true, true);
@@ -115,18 +111,23 @@ pub(super) async fn run(
         }
         if !from_client && to_server.is_idle() && !to_server.is_shut {
             to_server.is_shut = true;
-            requests.to.shutdown().await.map_err(|error| (Side::Server, error))?;
-            requests.shared.reporter.report(requests.conn, TapEvent::Finished { dir: Dir::Req });
+            shut(requests, Dir::Req).await.map_err(|error| (Side::Server, error))?;
         }
         if !from_server && to_client.is_idle() && !to_client.is_shut {
             to_client.is_shut = true;
-            responses.to.shutdown().await.map_err(|error| (Side::Client, error))?;
-            responses.shared.reporter.report(responses.conn, TapEvent::Finished { dir: Dir::Resp });
+            shut(responses, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
         }
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
     }
+}
+
+/// Tells the receiver of a direction that the sender has ended.
+async fn shut(pump: &mut Pump, dir: Dir) -> io::Result<()> {
+    pump.to.shutdown().await?;
+    pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+    Ok(())
 }
 
 async fn sleep_until(at: Option<Instant>) {

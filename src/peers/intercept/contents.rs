@@ -119,7 +119,8 @@ impl WireContents {
         self.removed.is_empty() && self.names.iter().all(|other| **other == *name)
     }
 
-    /// Whether a request is for all resources of its type, in words or as a first request without names.
+    /// Whether a request is for all resources of its type: it says so, or it is the first one and
+    /// names none.
     fn is_wildcard(&self) -> bool {
         let is_first = self.nonce.is_empty() && self.removed.is_empty();
         self.has("*") || self.names.is_empty() && (is_first || !self.is_delta())

@@ -60,14 +60,14 @@ struct Fault {
     action: Action,
     trigger: Trigger,
     /// When the fault is in force, counted from the start of the run.
-    stage: Option<Stage>,
+    stage: Option<PlanStage>,
     matches: u64,
     fired: u64,
 }
 
 /// A part of a run: its begin and its end after the first message.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stage {
+pub(super) struct PlanStage {
     pub(super) begin: Duration,
     pub(super) end: Duration,
 }
@@ -94,7 +94,7 @@ pub struct Fired {
 }
 
 impl Fault {
-    fn parse(text: &str, stage: Option<Stage>) -> Result<Fault, FaultError> {
+    fn parse(text: &str, stage: Option<PlanStage>) -> Result<Fault, FaultError> {
         let expanded = if text.contains("=>") { None } else { Some(expand(&words(text)?)?) };
         let (filter, action) =
             expanded.as_deref().unwrap_or(text).split_once("=>").ok_or(FaultError::NoArrow)?;
@@ -115,12 +115,12 @@ impl Fault {
     }
 }
 
-impl Stage {
-    const ALWAYS: Stage = Stage { begin: Duration::ZERO, end: Duration::MAX };
+impl PlanStage {
+    const ALWAYS: PlanStage = PlanStage { begin: Duration::ZERO, end: Duration::MAX };
 }
 
 impl Trigger {
-    /// Reads one option. Returns false if the word is not one. An option that is set keeps its value.
+    /// Reads one option, unless it is set. Returns false if the word is not one.
     fn read(&mut self, word: &str) -> Result<bool, FaultError> {
         let Some((name, value)) = word.split_once('=') else { return Ok(false) };
         let wrong = || FaultError::Option(word.to_owned());
@@ -183,7 +183,7 @@ impl FaultSet {
     }
 
     /// Adds a fault, which is in force during a stage.
-    pub(super) fn add(&mut self, text: &str, stage: Option<Stage>) -> Result<(), FaultError> {
+    pub(super) fn add(&mut self, text: &str, stage: Option<PlanStage>) -> Result<(), FaultError> {
         self.faults.push(Fault::parse(text, stage)?);
         Ok(())
     }
@@ -212,7 +212,7 @@ impl FaultSet {
     pub(super) fn fire(&mut self, fact: &MessageFact, message: &WireContents, at: Time) -> Option<Fired> {
         let since = at.since(*self.start.get_or_insert(at));
         for (i, fault) in self.faults.iter_mut().enumerate() {
-            let Stage { begin, end } = fault.stage.unwrap_or(Stage::ALWAYS);
+            let PlanStage { begin, end } = fault.stage.unwrap_or(PlanStage::ALWAYS);
             let is_in_force =
                 since >= begin.saturating_add(fault.trigger.after.unwrap_or_default()) && since < end;
             if !is_in_force || !message.allows(&fault.action) || !fault.filter.passing_message(fact) {

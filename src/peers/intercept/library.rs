@@ -11,7 +11,7 @@ pub struct NamedFault {
     pub args: &'static [&'static str],
     /// The fault that it stands for.
     pub rule: &'static str,
-    /// What happens, in one sentence.
+    /// The effect, in one sentence.
     pub about: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! What each named fault makes of messages: bytes in, bytes out.
+//! The effect of each named fault on messages: bytes in, bytes out.
 
 use std::time::Duration;
 

@@ -8,7 +8,7 @@
 
 use std::time::Duration;
 
-use super::fault::{FaultError, FaultSet, Stage};
+use super::fault::{FaultError, FaultSet, PlanStage};
 use crate::engine::filter::duration;
 
 /// Most faults of a plan.
@@ -51,7 +51,7 @@ impl FaultSet {
     ///
     /// A line cannot be read.
     pub fn add_plan(&mut self, text: &str) -> Result<(), PlanError> {
-        let mut stage: Option<Stage> = None;
+        let mut stage: Option<PlanStage> = None;
         for (i, line) in text.lines().enumerate() {
             let failed = |what: PlanProblem| PlanError { line: i + 1, what };
             let mut line = line.trim();
@@ -64,7 +64,7 @@ impl FaultSet {
                 let time = duration(time).filter(|time| !time.is_zero());
                 let time = time.ok_or_else(|| failed(PlanProblem::Time))?;
                 let begin = stage.map_or(Duration::ZERO, |stage| stage.end);
-                stage = Some(Stage { begin, end: begin.saturating_add(time) });
+                stage = Some(PlanStage { begin, end: begin.saturating_add(time) });
                 line = fault.trim();
             }
             if line.is_empty() || line.starts_with('#') {

@@ -181,13 +181,7 @@ impl InterceptedStream {
             | Action::Remove(_) => {
                 if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
                     steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
-                    if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
-                        if is_push(dir) {
-                            self.track(&waiting).told(&sent, &waiting.contents);
-                        }
-                        waiting.contents = sent;
-                    }
-                    waiting.message = uncompressed(&waiting.message, bytes);
+                    self.change(&mut waiting, bytes);
                 }
                 self.deliver(waiting, at, steps);
             }
@@ -210,6 +204,18 @@ impl InterceptedStream {
                 steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
             }
         }
+    }
+
+    /// Replaces the bytes of a message.
+    fn change(&mut self, waiting: &mut Waiting, bytes: Bytes) {
+        let dir = waiting.message.dir;
+        if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
+            if is_push(dir) {
+                self.track(waiting).told(&sent, &waiting.contents);
+            }
+            waiting.contents = sent;
+        }
+        waiting.message = uncompressed(&waiting.message, bytes);
     }
 
     /// Sends a push, and a copy with a nonce of its own: before it without a resource, or after it.
