@@ -8,7 +8,8 @@
 
 use std::time::Duration;
 
-use super::fault::{FaultError, FaultSet, PlanStage};
+use super::error::FaultError;
+use super::fault::{FaultSet, PlanStage};
 use crate::engine::filter::duration;
 
 /// Most faults of a plan.
