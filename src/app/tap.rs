@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
@@ -49,7 +51,17 @@ pub enum Front {
         tls: Option<Arc<crate::net::tls::Server>>,
         control: serve::Control,
         say: serve::Say,
+        /// Faults, which act on the streams of clients.
+        faults: Option<FaultSet>,
     },
+}
+
+/// A control plane behind an armed tap of its own.
+struct Backend {
+    /// Ends with the run.
+    _serve: Tap,
+    /// The folder of the socket between both.
+    _folder: TempDir,
 }
 
 impl Front {
@@ -61,12 +73,16 @@ impl Front {
         }
     }
 
-    /// Starts listening. Returns the tap, and a description of the server behind each listener.
+    /// Starts listening. Returns the tap, a description of the server behind each listener, and the
+    /// control plane if it is behind a tap.
     fn start(
         self,
         queue: Option<Option<usize>>,
         schema: &Arc<Schema>,
-    ) -> Result<(Tap, Vec<String>), ListenError> {
+    ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
+        let armed = |faults: &Option<FaultSet>| {
+            faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault"))).unwrap_or_default()
+        };
         match self {
             Front::Tap { maps, connect_timeout, tls, changes, faults } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(MAX_QUEUED_BYTES));
@@ -74,22 +90,59 @@ impl Front {
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
                 let given = given.map(|names| format!(" (gets {names} from here)")).unwrap_or_default();
-                let armed = faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault")));
-                let armed = armed.unwrap_or_default();
+                let armed = armed(&faults);
                 let behind =
                     maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}{armed}")).collect();
                 let faults = faults.map(|faults| (faults, schema.clone()));
-                Ok((Tap::start(Config { maps, queue, connect_timeout, tls, changes, faults })?, behind))
+                let config = Config { maps, queue, connect_timeout, tls, changes, faults };
+                Ok((Tap::start(config)?, behind, None))
             }
-            Front::Serve { listen, from, tls, control, say } => {
+            Front::Serve { listen, from, tls, control, say, faults } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));
-                let config =
-                    serve::Config { listen: vec![listen], queue, tls, control, say, schema: schema.clone() };
-                Ok((serve::start(config)?, vec![format!(" from {from}")]))
+                let behind = vec![format!(" from {from}{}", armed(&faults))];
+                let schema = schema.clone();
+                let config = serve::Config { listen: vec![listen], queue, tls, control, say, schema };
+                match faults {
+                    None => Ok((serve::start(config)?, behind, None)),
+                    Some(faults) => {
+                        let (tap, backend) = serve_behind_tap(config, faults)?;
+                        Ok((tap, behind, Some(backend)))
+                    }
+                }
             }
         }
     }
 }
+
+/// Starts a control plane on a private socket, and an armed tap in front of it.
+fn serve_behind_tap(config: serve::Config, faults: FaultSet) -> Result<(Tap, Backend), ListenError> {
+    let serve::Config { listen, queue, tls, control, say, schema } = config;
+    let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
+    let folder = TempDir::new().map_err(|source| ListenError { address: address(), source })?;
+    let socket = Address::Unix(folder.path().join("xds.sock"));
+    let (listen_inside, queue_inside) = (vec![socket.clone()], None);
+    let inside = serve::Config {
+        listen: listen_inside,
+        queue: queue_inside,
+        tls: None,
+        control,
+        say,
+        schema: schema.clone(),
+    };
+    let serve = serve::start(inside)?;
+    let tap = Tap::start(Config {
+        maps: listen.into_iter().map(|listen| (listen, socket.clone())).collect(),
+        queue,
+        connect_timeout: BACKEND_TIMEOUT,
+        tls: Tls { listen: tls, ..Tls::default() },
+        changes: None,
+        faults: Some((faults, schema)),
+    })?;
+    Ok((tap, Backend { _serve: serve, _folder: folder }))
+}
+
+/// The timeout of the connection between a tap and the control plane of the same process.
+const BACKEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Limits of the copies between relay and analysis.
 #[derive(Clone, Debug)]
@@ -168,6 +221,8 @@ pub struct Running {
     drain: Duration,
     /// Whether traffic is relayed, not answered.
     is_relay: bool,
+    /// The control plane, if there is a tap in front of it.
+    backend: Option<Backend>,
     pub recording: Option<PathBuf>,
     /// The listeners and the servers behind them: `127.0.0.1:18001 → cp.mesh:15010`.
     pub listening: Vec<String>,
@@ -178,7 +233,7 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (tap, behind) =
+        let (tap, behind, backend) =
             options.front.start(options.decode.then_some(options.copies.memory), &options.schema)?;
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
@@ -191,6 +246,7 @@ impl Running {
                 shared: None,
                 live: None,
                 is_relay,
+                backend,
                 recording: None,
                 listening,
                 source,
@@ -242,7 +298,8 @@ impl Running {
         let live = Live::start(copies, store, new_pipeline(), record, spool, sink);
         let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
-        Ok(Running { tap, shared, live: Some(live), drain, is_relay, recording, listening, source })
+        let live = Some(live);
+        Ok(Running { tap, shared, live, drain, is_relay, backend, recording, listening, source })
     }
 
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
@@ -257,6 +314,7 @@ impl Running {
         // A busy machine needs the rest of the time to end the threads.
         let deadline = Instant::now() + self.drain / 5 * 4;
         drop(self.tap);
+        drop(self.backend);
         let shared = self.live?.stop(deadline);
         Some((shared.recordings().pop().or(self.recording)?, shared.recorded()))
     }

@@ -8,8 +8,8 @@ use super::args::Cli;
 use super::examples;
 
 /// Headings of flags that the short help leaves out: few calls need them.
-const ADVANCED_HEADINGS: [&str; 8] =
-    ["Client", "Connection", "Copies", "Descriptors", "Output", "Screens", "Settings", "Source"];
+const ADVANCED_HEADINGS: [&str; 9] =
+    ["Client", "Connection", "Copies", "Descriptors", "End", "Output", "Screens", "Settings", "Source"];
 
 /// Other flags that the short help leaves out.
 const ADVANCED_FLAGS: [&str; 17] = [

@@ -25,6 +25,10 @@ const EXAMPLES: [(&str, &[Example]); 25] = [
                 "the bootstrap of a client behind the tap",
             ),
             ("xdscope tap cp.mesh:15010 --plaintext --record tap.xdsrec --json", "for scripts"),
+            (
+                "xdscope tap cp.mesh:15010 --plaintext --fault 'token-expired times=3'",
+                "how clients come back",
+            ),
         ],
     ),
     (

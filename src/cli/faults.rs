@@ -2,67 +2,104 @@
 
 use std::path::Path;
 
-use super::args::TapArgs;
+use super::args::FaultFlags;
 use super::error::CliError;
+use super::io::Io;
+use super::offline;
 use crate::net::tap::Address;
 use crate::peers::intercept::FaultSet;
+use crate::sources::{self, SourceFormat, script};
 
 /// Longest file of faults, in bytes.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// A fault and where it was written.
-struct Written {
+pub(super) struct Written {
     text: String,
     place: String,
 }
 
-/// Returns the faults of a tap; `None` if there are none.
+/// Returns the faults of flags, files and a script; `None` if there are none.
 ///
 /// # Errors
 ///
-/// A fault cannot be read, or the tap must not be armed.
-pub(super) fn of_tap(args: &TapArgs, maps: &[(Address, Address)]) -> Result<Option<FaultSet>, CliError> {
-    let mut faults = Vec::new();
-    for text in &args.faults.fault {
+/// A fault cannot be read, or the run must not be armed.
+pub(super) fn read<'a>(
+    flags: &FaultFlags,
+    of_script: Vec<Written>,
+    is_read_only: bool,
+    mut listen: impl Iterator<Item = &'a Address>,
+) -> Result<Option<FaultSet>, CliError> {
+    let mut faults = of_script;
+    for text in &flags.fault {
         match text.strip_prefix('@') {
             Some(file) => faults.extend(of_file(Path::new(file))?),
-            None => faults.push(Written { text: text.clone(), place: format!("`{text}`") }),
+            None => faults.push(Written { text: text.clone(), place: format!("--fault `{text}`") }),
         }
     }
-    if faults.is_empty() {
+    if faults.is_empty() && flags.fault_plan.is_none() {
         return Ok(None);
     }
-    if args.live.read_only {
+    if is_read_only {
         return Err(
             CliError::usage("--fault changes traffic, which --read-only forbids").next("omit one of the two")
         );
     }
-    let open = maps.iter().map(|(listen, _)| listen).find(|listen| !listen.is_local());
-    if let Some(listen) = open.filter(|_| !args.faults.i_know) {
-        let what = format!("{listen} is reachable from other machines, whose traffic --fault would change");
+    if let Some(open) = listen.find(|listen| !listen.is_local()).filter(|_| !flags.i_know) {
+        let what = format!("{open} is reachable from other machines, whose traffic --fault would change");
         return Err(CliError::usage(what).next("--listen 127.0.0.1:18001, or --i-know"));
     }
     let texts = faults.iter().map(|fault| fault.text.as_str());
-    let set = FaultSet::parse(texts, args.faults.fault_seed).map_err(|(i, error)| {
+    let mut set = FaultSet::parse(texts, flags.fault_seed).map_err(|(i, error)| {
         let place = faults.get(i).map_or("", |fault| &fault.place);
-        CliError::usage(format!("--fault {place}: {error}")).next("xdscope help faults")
+        CliError::usage(format!("{place}: {error}")).next("xdscope help faults")
     })?;
+    if let Some(file) = &flags.fault_plan {
+        let text = read_text(file)?;
+        set.add_plan(&text).map_err(|error| {
+            CliError::usage(format!("--fault-plan {}, {error}", file.display())).next("xdscope help faults")
+        })?;
+    }
     Ok(Some(set))
 }
 
-/// Reads a file of faults: one a line, with empty lines and comments after `#`.
-fn of_file(file: &Path) -> Result<Vec<Written>, CliError> {
+/// Returns the faults that an arrow script states; none for another source.
+pub(super) fn of_script(source: &str, io: &Io<'_>) -> Result<Vec<Written>, CliError> {
+    if source == "-" {
+        return Ok(Vec::new());
+    }
+    let path = offline::find(source, io)?;
+    if !path.is_file() || sources::format_of(&path) != Some(SourceFormat::Script) {
+        return Ok(Vec::new());
+    }
+    // Reading the source says what is wrong with the script.
+    let Some(script) = read_text(&path).ok().and_then(|text| script::parse(&text, source).ok()) else {
+        return Ok(Vec::new());
+    };
+    let faults = script
+        .faults()
+        .map(|(line, text)| Written { text: text.to_owned(), place: format!("{source}:{line}") });
+    Ok(faults.collect())
+}
+
+/// Reads a file with faults.
+fn read_text(file: &Path) -> Result<String, CliError> {
     let failed = || CliError::unreadable(format!("cannot read the faults in {}", file.display()));
     let size = std::fs::metadata(file).map_err(|error| failed().because(error))?.len();
     if size > MAX_FILE_BYTES {
         return Err(failed().next("at most 1 MB"));
     }
-    let text = std::fs::read_to_string(file).map_err(|error| failed().because(error))?;
+    std::fs::read_to_string(file).map_err(|error| failed().because(error))
+}
+
+/// Reads a file of faults: one a line, with empty lines and comments after `#`.
+fn of_file(file: &Path) -> Result<Vec<Written>, CliError> {
+    let text = read_text(file)?;
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let written = |(number, line): (usize, &str)| Written {
         text: line.to_owned(),
-        place: format!("{}:{number}", file.display()),
+        place: format!("--fault {}:{number}", file.display()),
     };
     Ok(lines.map(written).collect())
 }
@@ -79,7 +116,7 @@ mod tests {
         let cli = Cli::try_parse_from(args).expect("arguments");
         let Some(Verb::Tap(args)) = cli.verb else { panic!("a tap") };
         let listen = args.listen.parse().expect("an address");
-        of_tap(&args, &[(listen, Address::Tcp("cp.mesh:15010".into()))])
+        read(&args.faults, Vec::new(), args.live.read_only, [&listen].into_iter())
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn exit_codes() -> String {
     out.push_str(
         "
 Ctrl-C ends a running `tap`, `watch`, `serve` or `demo` as it is meant to end: the session file is completed, and the
-exit code is 0, as with tcpdump and mitmdump. Everywhere else, also in `watch --until`, `log --follow` and `--watch`,
+exit code is 0, as with tcpdump and mitmdump. Everywhere else, also with --until, in `log --follow` and --watch,
 Ctrl-C comes before the answer: 130. SIGTERM and SIGHUP complete the session file too: 143 and 129.
 A reader that closes its pipe (`xdscope log SOURCE | head`) has what it wanted: 0, without a message.
 ",

@@ -9,6 +9,8 @@ use crate::engine::store::{ClientMarks, Store};
 use crate::present::json::time;
 use crate::present::report;
 
+use super::junit::{JunitCase, write_junit};
+
 /// Formats place and text of a finding on one line.
 fn line(finding: &Finding, marks: &ClientMarks) -> String {
     format!("{}: {}", report::place(finding, marks), report::finding(finding, "x"))
@@ -87,42 +89,12 @@ pub(super) fn junit(
 ) -> io::Result<()> {
     let marks = store.client_marks();
     let failing: Vec<&Finding> = findings.iter().filter(|finding| finding.severity >= fail_on).collect();
-    let failed = |id: &str| failing.iter().filter(|finding| finding.rule.id == id).count();
-    let failures = rules().filter(|rule| failed(rule.id) > 0).count();
-    writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    let tests = rules().count();
-    writeln!(out, "<testsuites tests=\"{tests}\" failures=\"{failures}\">")?;
-    let name = xml(source);
-    writeln!(out, "  <testsuite name=\"{name}\" tests=\"{tests}\" failures=\"{failures}\">")?;
-    for rule in rules() {
-        let case = format!("<testcase classname=\"xdscope.lint\" name=\"{}\"", rule.id);
-        if failed(rule.id) == 0 {
-            writeln!(out, "    {case}/>")?;
-            continue;
-        }
-        writeln!(out, "    {case}>")?;
-        for finding in failing.iter().filter(|finding| finding.rule.id == rule.id) {
-            let (kind, text) = (finding.severity.word(), xml(&line(finding, &marks)));
-            writeln!(out, "      <failure type=\"{kind}\" message=\"{text}\"/>")?;
-        }
-        writeln!(out, "    </testcase>")?;
-    }
-    writeln!(out, "  </testsuite>\n</testsuites>")
-}
-
-/// Escapes text for an XML attribute. XML has no form for control characters.
-fn xml(text: &str) -> String {
-    let mut out = String::new();
-    for c in crate::wire::text::display_safe(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            c => out.push(c),
-        }
-    }
-    out
+    let failure = |finding: &&&Finding| (finding.severity.word().to_owned(), line(finding, &marks));
+    let cases = rules().map(|rule| {
+        let of_rule = failing.iter().filter(|finding| finding.rule.id == rule.id);
+        JunitCase { name: rule.id.to_owned(), failures: of_rule.map(|finding| failure(&finding)).collect() }
+    });
+    write_junit(source, "xdscope.lint", &cases.collect::<Vec<_>>(), out)
 }
 
 /// Writes workflow commands of GitHub Actions.

@@ -16,6 +16,7 @@ use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
 use crate::net::tap::{Address, Tls};
 use crate::peers::bootstrap;
+use crate::peers::intercept::FaultSet;
 use crate::present::json;
 use crate::schema::Schema;
 use crate::sources;
@@ -23,6 +24,7 @@ use crate::wire::event::Seq;
 use crate::wire::text;
 
 use super::args::{CopyFlags, DemoArgs, Format, Global, LiveFlags, RecordMax, TapArgs};
+use super::ending::Ending;
 use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
@@ -47,6 +49,8 @@ pub(super) struct Run<'a> {
     pub notice: Option<String>,
     /// The screens show the tour of the demo.
     pub has_tour: bool,
+    /// When the run ends by itself, without screens.
+    pub ending: Option<Ending<'a>>,
 }
 
 /// Runs `tap`.
@@ -78,10 +82,14 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let (upstream, has_tls) = (maps[0].1.clone(), args.secure.listen_cert.is_some());
     let (flags, empty) = (&args.live, Vec::new());
     let (copies, decode) = (args.copies.clone(), !args.no_decode);
-    let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None, has_tour: false };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
-    let faults = faults::of_tap(args, &maps)?;
+    let listen = maps.iter().map(|(listen, _)| listen);
+    let faults = faults::read(&args.faults, Vec::new(), args.live.read_only, listen)?;
+    let plan = faults.as_ref().and_then(FaultSet::plan_length);
+    let ending = Ending::read(&args.end, plan, io)?;
+    let (verb, notice, has_tour) = ("tap", None, false);
+    let run = Run { flags, global, decode, copies, verb, empty, notice, has_tour, ending };
     let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults };
     run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
 }
@@ -167,6 +175,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
         has_tour: args.scenario == Scenario::Tour,
+        ending: None,
     };
     run.start(front, io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -196,7 +205,9 @@ impl Run<'_> {
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
-        let screens = self.decode && flags.format.is_none() && !flags.no_tui && io.has_screen();
+        let mut ending = self.ending.take();
+        let has_screens = flags.format.is_none() && !flags.no_tui && ending.is_none();
+        let screens = self.decode && has_screens && io.has_screen();
         let record = self.recording(io)?;
         let options = Options {
             front,
@@ -234,26 +245,45 @@ impl Run<'_> {
             };
             self.screens(io, shown, schema, signals)
         } else {
-            let mut is_said = false;
-            until_stopped(&signals, || {
-                if let Some(shared) = &running.shared {
-                    say_news(shared, io);
-                }
-                let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
-                if unread && self.ends_with_reader() {
-                    return true;
-                }
-                if unread && !std::mem::replace(&mut is_said, true) {
-                    io.say(&format!("stdout is closed: events are not printed any more; {}", self.remains()));
-                }
-                false
-            });
+            self.print_events(&running, ending.as_mut(), &signals, io);
             Ok(())
         };
+        let shared = running.shared.clone();
         self.end(io, running);
         // A failure to load was reported where the schema is used.
         let _ = warming.join();
-        result.map(|()| Exit::Yes)
+        result?;
+        match (ending, shared) {
+            (Some(ending), Some(shared)) => ending.conclude(&shared.store(), flags.format, self.global, io),
+            _ => Ok(Exit::Yes),
+        }
+    }
+
+    /// Prints events until the run is stopped, or until its end.
+    fn print_events(
+        &self,
+        running: &Running,
+        mut ending: Option<&mut Ending<'_>>,
+        signals: &std::sync::mpsc::Receiver<Signal>,
+        io: &mut Io<'_>,
+    ) {
+        let mut is_said = false;
+        until_stopped(signals, || {
+            if let Some(shared) = &running.shared {
+                say_news(shared, io);
+            }
+            let unread = running.shared.as_ref().is_some_and(|shared| shared.unread());
+            if unread && self.ends_with_reader() {
+                return true;
+            }
+            if unread && !std::mem::replace(&mut is_said, true) {
+                io.say(&format!("stdout is closed: events are not printed any more; {}", self.remains()));
+            }
+            match (&mut ending, &running.shared) {
+                (Some(ending), Some(shared)) => ending.is_over(&shared.store()),
+                _ => false,
+            }
+        });
     }
 
     /// Whether the run ends when nobody reads its events: a demo serves nobody else.

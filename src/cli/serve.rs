@@ -10,18 +10,20 @@ use jiff::tz::TimeZone;
 use crate::app::tap::Front;
 use crate::net::serve::{Control, Say};
 use crate::net::tap::Address;
+use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::sources::{self, Passes, ReadProgress, SourceFormat};
 use crate::wire::text::{display_safe, plural};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
+use super::ending::Ending;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::live::{Run, for_clients};
 use super::progress::Progress;
 use super::serve_plan::{MAX_NAMED, PlanSource, ServePlan};
 
-use super::{connect, diagnostics, offline, schema_flags, source};
+use super::{connect, diagnostics, faults, offline, schema_flags, source};
 
 /// Interval at which --reload checks SOURCE. A change counts once it has lasted this long.
 const RELOAD_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -32,6 +34,9 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
     })?;
     check_flags(args)?;
     let tls = connect::listen(&args.secure)?;
+    let of_script = faults::of_script(&args.source, io)?;
+    let faults = faults::read(&args.faults, of_script, args.live.read_only, [&listen].into_iter())?;
+    let ending = Ending::read(&args.end, faults.as_ref().and_then(FaultSet::plan_length), io)?;
     let from = SourceArgs {
         source: args.source.clone(),
         ask: Vec::new(),
@@ -63,7 +68,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         talks(io, &format!("warning: everyone who can reach {listen} receives this configuration{how}"));
     }
     let live = LiveFlags { no_tui: args.live.no_tui || args.step, ..args.live.clone() };
-    let screens = live.format.is_none() && !live.no_tui && io.has_screen();
+    let screens = live.format.is_none() && !live.no_tui && ending.is_none() && io.has_screen();
     let silent = screens || global.quiet;
     let say: Say = Arc::new(move |text| {
         if !silent {
@@ -92,9 +97,10 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: Vec::new(),
         notice: None,
         has_tour: false,
+        ending,
     };
     let (from, has_tls) = (name.clone(), tls.is_some());
-    run.start(Front::Serve { listen, from, tls, control, say }, io, |running| {
+    run.start(Front::Serve { listen, from, tls, control, say, faults }, io, |running| {
         let listen = &running.tap.listening[0];
         let mut lines = vec![format!("Serving {name} on {listen}: no client has connected yet.")];
         lines.extend(for_clients(listen, has_tls));

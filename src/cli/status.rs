@@ -11,6 +11,7 @@ use crate::engine::applied::{AppliedDiff, AppliedState};
 use crate::engine::filter;
 use crate::engine::lint::Finding;
 use crate::engine::problems::ProblemFact;
+use crate::engine::recovery::{RecoveryFact, recoveries};
 use crate::engine::store::{ClientMarks, StateFact, Store, SummaryFact, WarmingFact};
 use crate::present::applied::applied_lines;
 use crate::present::json;
@@ -259,6 +260,9 @@ impl<'a> Status<'a> {
         for (state, diff) in self.with_applied() {
             objects.put(&json::complete_state(state, (&self.warming, diff), self.store, self.schema))?;
         }
+        for client in self.recoveries() {
+            objects.put(&json::recovery(&client))?;
+        }
         if format == Format::Json {
             let streams = self.store.streams();
             for stream in streams.iter().filter(|stream| self.streams.contains(&stream.stream)) {
@@ -268,9 +272,20 @@ impl<'a> Status<'a> {
         Ok(objects.finish()?)
     }
 
+    /// Returns the selected clients that met faults.
+    fn recoveries(&self) -> Vec<RecoveryFact> {
+        let mut all = if self.is_update { Vec::new() } else { recoveries(self.store) };
+        let nodes: HashSet<_> = self.states.iter().filter_map(|state| state.node.clone()).collect();
+        all.retain(|client| client.node.is_empty() || nodes.contains(&client.node));
+        all
+    }
+
     /// Writes resources that are warming, and differences to what clients have applied.
     fn lines_below(&self, out: &mut dyn std::io::Write) -> Result<(), CliError> {
         let now = (!self.store.clock().untimed).then(|| self.store.now());
+        for client in self.recoveries() {
+            writeln!(out, "{}", display_safe(&report::recovery(&client)))?;
+        }
         let named = |node: Option<&str>, stream: StreamId| report::client_name(node, stream, &self.marks);
         for warming in &self.warming {
             let node = named(warming.node.as_deref(), warming.stream);

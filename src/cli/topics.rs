@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::peers::intercept::{ACTION_DOCS, ACTION_FORMS};
+use crate::peers::intercept::{ACTION_DOCS, ACTION_FORMS, LIBRARY};
 use crate::schema::{BUILT_IN_PACKAGES, Schema};
 use crate::wire::text::count;
 
@@ -47,6 +47,9 @@ pub(super) fn faults() -> String {
     let mut out = String::from(
         "\
 xdscope tap HOST:PORT --fault 'EXPR => ACTION [OPTION...]'
+xdscope tap HOST:PORT --fault 'NAME [ARGUMENT...] [OPTION...]'
+xdscope serve SOURCE --fault FAULT
+
 EXPR selects messages, as in `xdscope help filter`: type node dir kind name version nonce err size res. Faults are
 tried in order; the first one that acts on a message is the only one. --fault @FILE reads one fault a line.
 
@@ -55,6 +58,10 @@ Actions
     );
     for (form, doc) in ACTION_FORMS.iter().zip(ACTION_DOCS) {
         let _ = writeln!(out, "  {form:<20} {doc}");
+    }
+    out.push_str("\nNamed faults\n");
+    for fault in &LIBRARY {
+        let _ = writeln!(out, "  {:<32} {}", fault.form(), fault.about);
     }
     out.push_str(
         "
@@ -68,6 +75,11 @@ Options
 Messages of a type and direction keep their order. Nonces and versions stay consistent for both sides. What was
 done is a row of kind intercepted in `log`; the type is marked as diverged until the client acknowledges a later
 push. Findings and problems of that time blame xdscope.
+
+--fault-plan FILE runs stages, one after another from the first message on, and then waits until clients recover:
+  for 5m: type:eds kind:push => delay 2s p=0.05
+    ack-withheld cds
+  for 30s
 ",
     );
     out

@@ -52,6 +52,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         ],
         notice: Some(format!("subscribed as a client of {server}")),
         has_tour: false,
+        ending: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };

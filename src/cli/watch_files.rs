@@ -63,6 +63,7 @@ pub(super) fn run(
         ],
         notice: Some(format!("reading {shown} as it changes")),
         has_tour: false,
+        ending: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options {

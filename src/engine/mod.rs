@@ -13,6 +13,7 @@ pub mod graph;
 pub mod lint;
 pub mod nack;
 pub mod problems;
+pub mod recovery;
 mod relay;
 pub mod session;
 pub mod store;

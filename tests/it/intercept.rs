@@ -19,16 +19,16 @@ use crate::tls::Certs;
 const TYPES: [&str; 4] = [CLUSTER, ENDPOINTS, LISTENER, ROUTE];
 
 /// A control plane, a tap with faults, and an Envoy.
-struct Scene {
-    world: World,
-    plane: ControlPlane,
-    tap: Tap,
-    envoy: Envoy,
-    chain: Snapshot,
+pub struct Scene {
+    pub world: World,
+    pub plane: ControlPlane,
+    pub tap: Tap,
+    pub envoy: Envoy,
+    pub chain: Snapshot,
 }
 
 impl Scene {
-    fn open(test: &str, variant: Variant, faults: &[&str]) -> Option<Scene> {
+    pub fn open(test: &str, variant: Variant, faults: &[&str]) -> Option<Scene> {
         let world = World::open(test)?;
         let mut plane = world.control_plane(Flags::default());
         let args: Vec<&str> = faults.iter().flat_map(|fault| ["--fault", fault]).collect();
@@ -40,7 +40,7 @@ impl Scene {
     }
 
     /// Waits until version 1 of all types is acknowledged.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         self.envoy.wait_live();
         for type_url in TYPES {
             self.plane.wait_for_ack(0, type_url, "1");
@@ -48,7 +48,7 @@ impl Scene {
     }
 
     /// Serves a version of the endpoints with another address. Returns the mark before.
-    fn change_endpoints(&mut self, version: &str) -> usize {
+    pub fn change_endpoints(&mut self, version: &str) -> usize {
         let mark = self.plane.mark();
         let moved = endpoints("echo", self.plane.address());
         self.plane.set(&self.chain.clone().with(ENDPOINTS, version, vec![moved]));
@@ -57,7 +57,7 @@ impl Scene {
 
     /// Checks that all types are in sync, and that Envoy has the same endpoints as an Envoy without
     /// a tap. Returns the recording.
-    fn converge(self, variant: Variant) -> Recording {
+    pub fn converge(self, variant: Variant) -> Recording {
         let mut direct = self.world.envoy("direct", variant, self.plane.address());
         direct.wait_live();
         let wanted = wait_for("endpoints of the other Envoy", || {
@@ -86,13 +86,13 @@ fn dump(envoy: &Envoy, (resource, member): (&str, &str)) -> Vec<Value> {
 }
 
 /// Returns the rows of `log` about interventions.
-fn interventions(recording: &Recording) -> Vec<Value> {
+pub fn interventions(recording: &Recording) -> Vec<Value> {
     let rows = recording.objects("log", &[]).into_iter().filter(|row| row["kind"] == "intercepted");
     rows.map(|row| row["intercepted"].clone()).collect()
 }
 
 /// Returns the words and faults of the interventions.
-fn words(recording: &Recording) -> Vec<String> {
+pub fn words(recording: &Recording) -> Vec<String> {
     let words = interventions(recording).into_iter();
     words.map(|what| what["interference"].as_str().expect("a word").to_owned()).collect()
 }

@@ -119,7 +119,7 @@ pub struct TapArgs {
     #[arg(long, value_name = "FILE")]
     pub rewrite_bootstrap: Option<PathBuf>,
     /// Forward and count bytes only, without decoding, screens or recording
-    #[arg(long, conflicts_with_all = ["record", "view", "filter", "format"])]
+    #[arg(long, conflicts_with_all = ["record", "view", "filter", "format", "until", "max_time", "fault_plan"])]
     pub no_decode: bool,
     /// Timeout of a connection to the control plane
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = time)]
@@ -127,19 +127,39 @@ pub struct TapArgs {
     #[command(flatten)]
     pub faults: FaultFlags,
     #[command(flatten)]
+    pub end: EndFlags,
+    #[command(flatten)]
     pub copies: CopyFlags,
     #[command(flatten)]
     pub live: LiveFlags,
 }
 
-/// Faults of a tap.
+/// The end of a run by itself.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "End")]
+pub struct EndFlags {
+    /// Exit with success when this condition holds (without screens), as in `wait`
+    #[arg(long, value_name = "CONDITION")]
+    pub until: Option<String>,
+    /// End after this time (without screens): exit code 4 if the condition of --until does not hold
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub max_time: Option<Duration>,
+    /// Write the results to this file for CI systems, in the format of JUnit
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+}
+
+/// Faults of a tap or of a control plane.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Faults")]
 pub struct FaultFlags {
-    /// Act on matching messages, such as 'type:cds kind:push => drop times=1'; @FILE reads one
-    /// fault a line; repeatable (`xdscope help faults`)
-    #[arg(long, value_name = "EXPR => ACTION")]
+    /// Act on matching messages, such as 'type:cds kind:push => drop times=1', or a named fault;
+    /// @FILE reads one fault a line; repeatable (`xdscope help faults`)
+    #[arg(long, value_name = "FAULT")]
     pub fault: Vec<String>,
+    /// Run stages of faults, such as 'for 5m: type:eds => delay 2s', and end with a summary
+    #[arg(long, value_name = "FILE")]
+    pub fault_plan: Option<PathBuf>,
     /// Seed of the chances of `p=`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub fault_seed: u64,
@@ -177,6 +197,10 @@ pub struct ServeArgs {
     /// Read SOURCE again when it changes, and push the changes
     #[arg(long)]
     pub reload: bool,
+    #[command(flatten)]
+    pub faults: FaultFlags,
+    #[command(flatten)]
+    pub end: EndFlags,
     #[command(flatten)]
     pub copies: CopyFlags,
     #[command(flatten)]

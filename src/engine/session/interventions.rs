@@ -6,8 +6,8 @@ use super::Outcome;
 use super::divergence::Divergence;
 use super::stream::Stream;
 use super::track::Track;
-use crate::wire::event::{Dir, Seq, Time};
-use crate::wire::{Interference, InterventionFacts};
+use crate::wire::InterventionFacts;
+use crate::wire::event::{Seq, Time};
 
 /// Interventions of a stream that are kept.
 const MAX_INTERVENTIONS: usize = 4096;
@@ -28,19 +28,7 @@ impl Stream {
         }
         let index = self.tracks.iter().position(|track| track.type_url == facts.type_url)?;
         let track = self.tracks.get_mut(index)?;
-        let altered = match (facts.dir, facts.interference) {
-            (Dir::Resp, Interference::Changed) => 1,
-            (Dir::Resp, Interference::Duplicated) => 2,
-            _ => 0,
-        };
-        let before = track.diverged.take();
-        track.diverged = Some(Divergence {
-            since: before.as_ref().map_or(at, |before| before.since),
-            count: before.as_ref().map_or(0, |before| before.count) + 1,
-            altered: before.map_or(0, |before| before.altered).saturating_add(altered),
-            facts,
-            after,
-        });
+        track.diverged = Some(Divergence::after(track.diverged.take(), facts, after, at));
         Some(index)
     }
 }
@@ -52,8 +40,8 @@ mod tests {
     use crate::engine::store::{Options, StateFact, Store};
     use crate::wire::content::Catalog;
     use crate::wire::discovery::encode::{RequestFields, ResponseFields};
-    use crate::wire::event::{Clock, StreamId};
-    use crate::wire::{Frame, FramePayload, Intervention, Message, MessageShape, Open};
+    use crate::wire::event::{Clock, Dir, StreamId};
+    use crate::wire::{Frame, FramePayload, Interference, Intervention, Message, MessageShape, Open};
 
     const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
     const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";

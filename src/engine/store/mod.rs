@@ -286,6 +286,11 @@ impl Store {
         self.engine.streams().iter().map(|stream| self.stream_fact(stream)).collect()
     }
 
+    /// Whether xdscope interfered with a stream.
+    pub fn has_interventions(&self) -> bool {
+        self.engine.streams().iter().any(|stream| !stream.interventions.is_empty())
+    }
+
     /// Returns the ids of all streams in the order of their openings.
     pub fn stream_ids(&self) -> impl ExactSizeIterator<Item = StreamId> {
         self.engine.streams().iter().map(|stream| stream.id)

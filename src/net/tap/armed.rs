@@ -49,17 +49,14 @@ pub(super) async fn run(
     responses: &mut Pump,
     armed: &Armed,
 ) -> Result<bool, (Side, io::Error)> {
-    let mut connection = ArmedConnection::new(
-        &requests.shared.reporter,
-        requests.conn,
-        requests.shared.changes.clone(),
-        armed,
-    );
+    let changes = requests.shared.changes.clone();
+    let mut connection = ArmedConnection::new(&requests.shared.reporter, requests.conn, changes, armed);
     let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
     let (mut to_server, mut to_client) = (outlet(), outlet());
     let (mut from_client, mut from_server) = (true, true);
     let mut stopped = armed.stopped.clone();
     let mut is_stopping = *stopped.borrow();
+    let mut resets = armed.watch_resets();
     let mut deadline = None;
     loop {
         let is_free = connection.held_bytes() < MAX_HELD_BYTES;
@@ -91,12 +88,16 @@ pub(super) async fn run(
                 }
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
+            () = resets.changed() => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Ok(true);
                 }
                 connection.release_due();
             }
+        }
+        if let Some(by) = resets.take() {
+            connection.reset_all(&by);
         }
         if is_stopping && deadline.is_none() {
             deadline = Some(Instant::now() + RELEASE_TIME);
@@ -110,18 +111,23 @@ pub(super) async fn run(
         }
         if !from_client && to_server.is_idle() && !to_server.is_shut {
             to_server.is_shut = true;
-            requests.to.shutdown().await.map_err(|error| (Side::Server, error))?;
-            requests.shared.reporter.report(requests.conn, TapEvent::Finished { dir: Dir::Req });
+            shut(requests, Dir::Req).await.map_err(|error| (Side::Server, error))?;
         }
         if !from_server && to_client.is_idle() && !to_client.is_shut {
             to_client.is_shut = true;
-            responses.to.shutdown().await.map_err(|error| (Side::Client, error))?;
-            responses.shared.reporter.report(responses.conn, TapEvent::Finished { dir: Dir::Resp });
+            shut(responses, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
         }
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
     }
+}
+
+/// Tells the receiver of a direction that the sender has ended.
+async fn shut(pump: &mut Pump, dir: Dir) -> io::Result<()> {
+    pump.to.shutdown().await?;
+    pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+    Ok(())
 }
 
 async fn sleep_until(at: Option<Instant>) {

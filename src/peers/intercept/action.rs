@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::FaultError;
 use crate::engine::filter::{bytes, duration};
-use crate::wire::event::Code;
+use crate::wire::event::{Code, Dir};
 
 /// The effect of a fault on a message or its stream.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,19 +27,27 @@ pub enum Action {
     Throttle(u64),
     /// The stream is reset on both sides.
     Reset,
+    /// All armed streams of the tap are reset on both sides.
+    ResetAll,
     /// The stream ends with this status for the client, and is reset for the server.
     Status(Code, String),
     /// The client is told to open no more streams on the connection. The message is sent.
-    GoAway,
+    ///
+    /// With a time, the client is told only then, and the stream ends.
+    GoAway(Option<Duration>),
     /// The server gets a NACK with this text. The client never sees the push.
     Bounce(String),
     /// The push is sent, its answer is not.
     DropAck,
     /// The request carries the nonce before its own; on a push, its answer does.
     StaleNonce,
+    /// The push is sent, and a copy with another nonce: after it, or before it without a resource.
+    Reannounce(Option<String>),
+    /// The first request of a type on a stream states no versions.
+    Forget,
     /// A resource or name is sent under another name.
     Rename {
-        /// The name in the message.
+        /// The name in the message; `*` also stands for a request without names.
         from: String,
         /// The name that is sent.
         to: String,
@@ -53,6 +61,13 @@ pub enum Action {
     },
     /// A resource is not in the push: it does not exist, for the client.
     Remove(String),
+    /// A resource is not in the push, and the client is not told that it does not exist. A push of
+    /// this resource alone is not sent.
+    Omit(String),
+    /// A resource is in the push twice.
+    Repeat(String),
+    /// The push has at least this many bytes.
+    Pad(u64),
     /// No byte of the connection is passed on any more.
     Blackhole,
 }
@@ -60,8 +75,11 @@ pub enum Action {
 /// How long a message waits for the next one that it is exchanged with.
 pub const REORDER_TIME: Duration = Duration::from_secs(5);
 
+/// Longest push that `pad` makes, in bytes.
+const MAX_PAD_BYTES: u64 = 64 << 20;
+
 /// The forms of all actions, for help and messages.
-pub const ACTION_FORMS: [&str; 18] = [
+pub const ACTION_FORMS: [&str; 23] = [
     "drop",
     "delay TIME",
     "hold TIME",
@@ -70,20 +88,25 @@ pub const ACTION_FORMS: [&str; 18] = [
     "truncate",
     "corrupt",
     "throttle RATE",
-    "reset",
+    "reset [all]",
     "status CODE [TEXT]",
-    "goaway",
+    "goaway [TIME]",
     "bounce TEXT",
     "drop-ack",
     "stale-nonce",
+    "reannounce [NAME]",
+    "forget",
     "rename OLD NEW",
     "set PATH=VALUE",
     "remove NAME",
+    "omit NAME",
+    "repeat NAME",
+    "pad SIZE",
     "blackhole",
 ];
 
 /// The effect of each action of [`ACTION_FORMS`], in one line.
-pub const ACTION_DOCS: [&str; 18] = [
+pub const ACTION_DOCS: [&str; 23] = [
     "do not send the message",
     "send the message this much later",
     "hold the message, and send it unmodified after this time",
@@ -92,15 +115,20 @@ pub const ACTION_DOCS: [&str; 18] = [
     "send the first half of the message",
     "send the message with one wrong byte",
     "send messages at this rate, such as 10kB/s",
-    "reset the stream on both sides",
+    "reset the stream on both sides, or all armed streams",
     "end the stream with a status for the client",
-    "tell the client to open no more streams on the connection",
+    "GOAWAY: no more streams on the connection; at TIME, the stream ends too",
     "answer the push with a NACK; the client never sees it",
     "send the push, but not its answer",
     "send the request, or the answer to the push, with the nonce before",
-    "send a resource or name under another name",
+    "send the push and a copy with another nonce, first without NAME",
+    "send the first request of a type without versions",
+    "send a resource or name under another name; * is a wildcard request",
     "send resources with another value in a field; nonce and version too",
     "send the push without a resource; in delta, as removed",
+    "send the push without a resource, and not as removed",
+    "send the push with a resource in it twice",
+    "send the push with an unknown field, of this size in all",
     "pass on nothing of the connection any more",
 ];
 
@@ -125,16 +153,21 @@ impl Action {
                 Action::Throttle(rate.ok_or_else(wrong)?)
             }
             ("reset", []) => Action::Reset,
+            ("reset", ["all"]) => Action::ResetAll,
             ("status", [code, text @ ..]) => {
                 let number = code.parse().ok().map(Code);
                 let code = number.or_else(|| Code::parse(code)).filter(|code| code.name().is_some());
                 let code = code.ok_or_else(wrong)?;
                 Action::Status(code, text.join(" "))
             }
-            ("goaway", []) => Action::GoAway,
+            ("goaway", []) => Action::GoAway(None),
+            ("goaway", [time]) => Action::GoAway(Some(duration(time).ok_or_else(wrong)?)),
             ("bounce", text @ [_, ..]) => Action::Bounce(text.join(" ")),
             ("drop-ack", []) => Action::DropAck,
             ("stale-nonce", []) => Action::StaleNonce,
+            ("reannounce", []) => Action::Reannounce(None),
+            ("reannounce", [name]) => Action::Reannounce(Some((*name).to_owned())),
+            ("forget", []) => Action::Forget,
             ("rename", [from, to]) => Action::Rename { from: (*from).to_owned(), to: (*to).to_owned() },
             ("set", [text @ .., last]) => {
                 let text = text.iter().chain([last]).copied().collect::<Vec<_>>().join(" ");
@@ -147,13 +180,29 @@ impl Action {
                 Action::Set { path, value }
             }
             ("remove", [name]) => Action::Remove((*name).to_owned()),
+            ("omit", [name]) => Action::Omit((*name).to_owned()),
+            ("repeat", [name]) => Action::Repeat((*name).to_owned()),
+            ("pad", [size]) => {
+                let size = bytes(size).filter(|size| *size <= MAX_PAD_BYTES);
+                Action::Pad(size.ok_or_else(wrong)?)
+            }
             ("blackhole", []) => Action::Blackhole,
             _ => return Err(wrong()),
         })
     }
 
-    /// Whether the action is for pushes only.
-    pub(super) fn is_for_pushes(&self) -> bool {
-        matches!(self, Action::Bounce(_) | Action::Remove(_) | Action::Set { .. })
+    /// Returns the only direction that the action is for.
+    pub(super) fn dir(&self) -> Option<Dir> {
+        match self {
+            Action::Bounce(_)
+            | Action::Remove(_)
+            | Action::Omit(_)
+            | Action::Repeat(_)
+            | Action::Set { .. }
+            | Action::Reannounce(_)
+            | Action::Pad(_) => Some(Dir::Resp),
+            Action::Forget => Some(Dir::Req),
+            _ => None,
+        }
     }
 }

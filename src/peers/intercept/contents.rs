@@ -15,6 +15,9 @@ use crate::wire::event::{Code, Dir, Kind, Method, StreamId, Time, TypeUrl};
 use crate::wire::pb::{Fields, put_len_field, rebuild};
 use crate::wire::{ErrorDetail, Message, MessageBuilder, MessageShape};
 
+/// Number of a field that no discovery message has.
+const PADDING: u32 = 1000;
+
 /// A decoded message with the texts that filters and nonces need.
 #[derive(Clone, Debug)]
 pub(super) struct WireContents {
@@ -30,6 +33,8 @@ pub(super) struct WireContents {
     removed: Vec<Arc<str>>,
     error: Option<(Code, Arc<str>)>,
     resources: u64,
+    /// Whether a request states versions of resources.
+    states_versions: bool,
 }
 
 impl WireContents {
@@ -54,6 +59,7 @@ impl WireContents {
             removed: Vec::new(),
             error: None,
             resources: 0,
+            states_versions: false,
         };
         if let Some(request) = message.request() {
             contents.version = request.version.map(|version| version.as_str().to_owned()).unwrap_or_default();
@@ -63,6 +69,7 @@ impl WireContents {
         }
         if let crate::wire::MessageBody::DeltaRequest(request) = &message.body {
             contents.removed = request.unsubscribe.iter().map(|name| text(*name)).collect();
+            contents.states_versions = !request.initial_resource_versions.is_empty();
         }
         if let Some(response) = message.response() {
             contents.version = response.version.as_str().to_owned();
@@ -81,6 +88,50 @@ impl WireContents {
 
     pub(super) fn is_nack(&self) -> bool {
         self.error.is_some()
+    }
+
+    /// Whether an action can change the message.
+    pub(super) fn allows(&self, action: &Action) -> bool {
+        if action.dir().is_some_and(|dir| dir != self.shape.dir()) {
+            return false;
+        }
+        match action {
+            Action::Remove(name)
+            | Action::Omit(name)
+            | Action::Repeat(name)
+            | Action::Reannounce(Some(name)) => self.has(name),
+            Action::Rename { from, .. } if from == "*" && self.shape.dir() == Dir::Req => self.is_wildcard(),
+            Action::Rename { from, .. } => self.has(from) || self.removed.iter().any(|name| **name == **from),
+            Action::Forget => {
+                self.states_versions || !self.is_delta() && self.nonce.is_empty() && !self.version.is_empty()
+            }
+            Action::Pad(size) => *size > self.bytes.len() as u64,
+            _ => true,
+        }
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.names.iter().any(|other| **other == *name)
+    }
+
+    /// Whether a resource is all that a push is about.
+    pub(super) fn is_only(&self, name: &str) -> bool {
+        self.removed.is_empty() && self.names.iter().all(|other| **other == *name)
+    }
+
+    /// Whether a request is for all resources of its type: it says so, or it is the first one and
+    /// names none.
+    fn is_wildcard(&self) -> bool {
+        let is_first = self.nonce.is_empty() && self.removed.is_empty();
+        self.has("*") || self.names.is_empty() && (is_first || !self.is_delta())
+    }
+
+    /// Whether a request changes the subscription of the last one.
+    pub(super) fn changes_subscription(&self, last: Option<&WireContents>) -> bool {
+        match self.is_delta() {
+            true => !self.names.is_empty() || !self.removed.is_empty(),
+            false => last.is_none_or(|last| last.names != self.names),
+        }
     }
 
     /// Whether two requests say the same, apart from their nodes.
@@ -190,7 +241,11 @@ impl WireContents {
                 Some(bytes.into())
             }
             Action::Rename { from, to } => self.renamed(from, to),
-            Action::Remove(name) => self.without(name),
+            Action::Remove(name) => Some(self.without(name, true)),
+            Action::Omit(name) => Some(self.without(name, false)),
+            Action::Repeat(name) => Some(self.with_repeated(name)),
+            Action::Forget => Some(self.without_versions()),
+            Action::Pad(size) => Some(self.padded(*size)),
             Action::Set { path, value } => self.with_value(path, value, schema),
             _ => None,
         }
@@ -212,21 +267,50 @@ impl WireContents {
         out
     }
 
-    fn without(&self, removed: &str) -> Option<Bytes> {
-        if self.names.iter().all(|name| **name != *removed) {
-            return None;
+    /// Returns the push without a resource. `is_told`: a delta push says that it is removed.
+    pub(super) fn without(&self, absent: &str, is_told: bool) -> Bytes {
+        let mut out = self.with_entries(|name, entry| (name != absent).then(|| entry.to_vec()));
+        if let Some(number) = DiscoveryField::Removed.number(self.shape).filter(|_| is_told) {
+            put_len_field(&mut out, number, absent.as_bytes());
         }
-        let mut out = self.with_entries(|name, entry| (name != removed).then(|| entry.to_vec()));
-        if let Some(number) = DiscoveryField::Removed.number(self.shape) {
-            put_len_field(&mut out, number, removed.as_bytes());
+        out.into()
+    }
+
+    /// Returns the push with a resource twice.
+    fn with_repeated(&self, repeated: &str) -> Bytes {
+        let (mut out, mut names) = (Vec::new(), self.names.iter());
+        for field in Fields::new(&self.bytes).map_while(Result::ok) {
+            out.extend_from_slice(field.raw);
+            if field.number == RESOURCES && names.next().is_some_and(|name| **name == *repeated) {
+                out.extend_from_slice(field.raw);
+            }
         }
-        Some(out.into())
+        out.into()
+    }
+
+    /// Returns the request without the versions of the resources that the client has.
+    fn without_versions(&self) -> Bytes {
+        let states = [DiscoveryField::Version, DiscoveryField::InitialVersions];
+        let numbers = states.map(|field| field.number(self.shape));
+        let fields = Fields::new(&self.bytes).map_while(Result::ok);
+        let kept = fields.filter(|field| !numbers.contains(&Some(field.number)));
+        kept.flat_map(|field| field.raw.iter().copied()).collect()
+    }
+
+    /// Returns the push with an unknown field, so that it has this size.
+    fn padded(&self, size: u64) -> Bytes {
+        let mut out = self.bytes.to_vec();
+        let missing = (size as usize).saturating_sub(out.len());
+        // A tag of two bytes and a length of up to four.
+        put_len_field(&mut out, PADDING, &vec![0; missing.saturating_sub(3)]);
+        out.into()
     }
 
     fn renamed(&self, from: &str, to: &str) -> Option<Bytes> {
-        let has = |names: &[Arc<str>]| names.iter().any(|name| **name == *from);
-        if !has(&self.names) && !has(&self.removed) {
-            return None;
+        if from == "*" && self.names.is_empty() {
+            let mut out = self.bytes.to_vec();
+            put_len_field(&mut out, DiscoveryField::Names.number(self.shape)?, to.as_bytes());
+            return Some(out.into());
         }
         let renamed = |field: &[u8]| (field == from.as_bytes()).then(|| to.as_bytes().to_vec());
         let out = match self.shape.dir() {

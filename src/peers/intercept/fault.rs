@@ -1,41 +1,12 @@
 use std::time::Duration;
 
-use super::action::{ACTION_FORMS, Action};
-use crate::engine::filter::{Filter, FilterError, WireStream, duration};
+use super::action::Action;
+use super::contents::WireContents;
+use super::error::FaultError;
+use super::library::expand;
+use crate::engine::filter::{Filter, WireStream, duration};
 use crate::engine::store::MessageFact;
-use crate::wire::event::{Dir, Time};
-
-/// A fault that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FaultError {
-    /// There is no arrow.
-    #[error("not an `EXPR => ACTION` pair")]
-    NoArrow,
-    /// There is nothing after the arrow.
-    #[error("the action is missing after `=>`")]
-    NoAction,
-    /// The action has a wrong name.
-    #[error("unknown action `{word}` (actions: {})", ACTION_FORMS.map(|form| form.split(' ').next().unwrap_or_default()).join(" "))]
-    UnknownAction {
-        /// The word in place of an action.
-        word: String,
-    },
-    /// The action has wrong arguments.
-    #[error("expected `{form}`")]
-    Arguments {
-        /// The form of the action.
-        form: &'static str,
-    },
-    /// An option has a wrong value.
-    #[error("`{0}` is not an option (nth=N every=N after=TIME times=N p=0..1)")]
-    Option(String),
-    /// A quoted text has no end.
-    #[error("a quoted text has no end")]
-    Quote,
-    /// The filter is wrong.
-    #[error(transparent)]
-    Filter(#[from] FilterError),
-}
+use crate::wire::event::Time;
 
 /// Which of the matching messages a fault acts on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -54,8 +25,17 @@ struct Fault {
     filter: Filter,
     action: Action,
     trigger: Trigger,
+    /// When the fault is in force, counted from the start of the run.
+    stage: Option<PlanStage>,
     matches: u64,
     fired: u64,
+}
+
+/// A part of a run: its begin and its end after the first message.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct PlanStage {
+    pub(super) begin: Duration,
+    pub(super) end: Duration,
 }
 
 /// The faults of a run, with what they have counted.
@@ -66,6 +46,8 @@ pub struct FaultSet {
     faults: Vec<Fault>,
     random: u64,
     start: Option<Time>,
+    /// The length of the fault plan.
+    pub(super) plan: Option<Duration>,
 }
 
 /// A fault that acts on a message.
@@ -78,8 +60,10 @@ pub struct Fired {
 }
 
 impl Fault {
-    fn parse(text: &str) -> Result<Fault, FaultError> {
-        let (filter, action) = text.split_once("=>").ok_or(FaultError::NoArrow)?;
+    fn parse(text: &str, stage: Option<PlanStage>) -> Result<Fault, FaultError> {
+        let expanded = if text.contains("=>") { None } else { Some(expand(&words(text)?)?) };
+        let (filter, action) =
+            expanded.as_deref().unwrap_or(text).split_once("=>").ok_or(FaultError::NoArrow)?;
         let filter = Filter::parse(filter.trim())?;
         filter.check_wire()?;
         let mut words = words(action)?;
@@ -93,24 +77,28 @@ impl Fault {
         }
         let words: Vec<String> = words.into_iter().map(|(word, _)| word).collect();
         let action = Action::parse(&words)?;
-        Ok(Fault { text: text.trim().to_owned(), filter, action, trigger, matches: 0, fired: 0 })
+        Ok(Fault { text: text.trim().to_owned(), filter, action, trigger, stage, matches: 0, fired: 0 })
     }
 }
 
+impl PlanStage {
+    const ALWAYS: PlanStage = PlanStage { begin: Duration::ZERO, end: Duration::MAX };
+}
+
 impl Trigger {
-    /// Reads one option. Returns false if the word is not one.
+    /// Reads one option, unless it is set. Returns false if the word is not one.
     fn read(&mut self, word: &str) -> Result<bool, FaultError> {
         let Some((name, value)) = word.split_once('=') else { return Ok(false) };
         let wrong = || FaultError::Option(word.to_owned());
         let count = || value.parse().ok().filter(|count: &u64| *count > 0).ok_or_else(wrong);
         match name {
-            "nth" => self.nth = Some(count()?),
-            "every" => self.every = Some(count()?),
-            "times" => self.times = Some(count()?),
-            "after" => self.after = Some(duration(value).ok_or_else(wrong)?),
+            "nth" => self.nth = self.nth.or(Some(count()?)),
+            "every" => self.every = self.every.or(Some(count()?)),
+            "times" => self.times = self.times.or(Some(count()?)),
+            "after" => self.after = self.after.or(Some(duration(value).ok_or_else(wrong)?)),
             "p" => {
                 let p = value.parse().ok().filter(|p: &f64| (0.0..=1.0).contains(p));
-                self.probability = Some(p.ok_or_else(wrong)?);
+                self.probability = self.probability.or(Some(p.ok_or_else(wrong)?));
             }
             _ => return Ok(false),
         }
@@ -153,9 +141,22 @@ impl FaultSet {
         texts: impl IntoIterator<Item = &'a str>,
         seed: u64,
     ) -> Result<FaultSet, (usize, FaultError)> {
-        let faults = texts.into_iter().map(Fault::parse).enumerate();
-        let faults = faults.map(|(i, fault)| fault.map_err(|error| (i, error))).collect::<Result<_, _>>()?;
-        Ok(FaultSet { faults, random: seed, start: None })
+        let mut set = FaultSet { faults: Vec::new(), random: seed, start: None, plan: None };
+        for (i, text) in texts.into_iter().enumerate() {
+            set.add(text, None).map_err(|error| (i, error))?;
+        }
+        Ok(set)
+    }
+
+    /// Adds a fault, which is in force during a stage.
+    pub(super) fn add(&mut self, text: &str, stage: Option<PlanStage>) -> Result<(), FaultError> {
+        self.faults.push(Fault::parse(text, stage)?);
+        Ok(())
+    }
+
+    /// Returns how long the plan lasts from the first message on; `None` without a plan.
+    pub fn plan_length(&self) -> Option<Duration> {
+        self.plan
     }
 
     /// Returns the number of faults.
@@ -174,12 +175,13 @@ impl FaultSet {
     }
 
     /// Returns the fault that acts on a message now.
-    pub(super) fn fire(&mut self, fact: &MessageFact, at: Time) -> Option<Fired> {
-        let start = *self.start.get_or_insert(at);
+    pub(super) fn fire(&mut self, fact: &MessageFact, message: &WireContents, at: Time) -> Option<Fired> {
+        let since = at.since(*self.start.get_or_insert(at));
         for (i, fault) in self.faults.iter_mut().enumerate() {
-            let is_push = fact.dir == Some(Dir::Resp);
-            let is_late = fault.trigger.after.is_none_or(|after| at.since(start) >= after);
-            if !is_late || fault.action.is_for_pushes() && !is_push || !fault.filter.passing_message(fact) {
+            let PlanStage { begin, end } = fault.stage.unwrap_or(PlanStage::ALWAYS);
+            let is_in_force =
+                since >= begin.saturating_add(fault.trigger.after.unwrap_or_default()) && since < end;
+            if !is_in_force || !message.allows(&fault.action) || !fault.filter.passing_message(fact) {
                 continue;
             }
             fault.matches += 1;
@@ -213,10 +215,11 @@ fn next_random(state: &mut u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::action::ACTION_FORMS;
     use super::*;
 
     fn action(text: &str) -> Action {
-        Fault::parse(text).expect(text).action
+        Fault::parse(text, None).expect(text).action
     }
 
     #[test]
@@ -236,7 +239,6 @@ mod tests {
     #[test]
     fn rejects_what_it_cannot_do() {
         for (text, reason) in [
-            ("drop", "not an `EXPR => ACTION` pair"),
             ("type:cds =>", "the action is missing after `=>`"),
             ("type:cds => delay", "expected `delay TIME`"),
             ("type:cds => delay 2", "expected `delay TIME`"),
@@ -248,17 +250,21 @@ mod tests {
             ("type:cds => drop \"x", "a quoted text has no end"),
             ("stream:1 => drop", "`stream` is not known while a message passes at column 1"),
         ] {
-            assert_eq!(Fault::parse(text).expect_err(text).to_string(), reason);
+            assert_eq!(Fault::parse(text, None).expect_err(text).to_string(), reason);
         }
-        assert!(Fault::parse("=> explode").expect_err("unknown").to_string().starts_with("unknown action"));
+        let unknown = Fault::parse("=> explode", None).expect_err("unknown").to_string();
+        assert!(unknown.starts_with("unknown action"), "{unknown}");
     }
 
     #[test]
     fn every_form_of_an_action_is_read() {
         for form in ACTION_FORMS {
             let text = form.replace("PATH=VALUE", "a.b=1").replace("TIME", "2s");
-            let text = text.replace("RATE", "1kB").replace("CODE [TEXT]", "14 text");
-            Fault::parse(&format!("=> {text}")).expect(form);
+            let text = text.replace("RATE", "1kB").replace("CODE [TEXT]", "14 text").replace("SIZE", "5MB");
+            Fault::parse(&format!("=> {}", text.replace(['[', ']'], "")), None).expect(form);
+            if let Some((short, _)) = form.split_once(" [").filter(|(_, rest)| *rest != "TEXT]") {
+                Fault::parse(&format!("=> {short}"), None).expect(form);
+            }
         }
     }
 }

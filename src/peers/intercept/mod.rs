@@ -6,12 +6,20 @@
 
 mod action;
 mod contents;
+mod error;
 mod fault;
+mod library;
+#[cfg(test)]
+mod library_tests;
+mod plan;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod track;
 
 pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
-pub use fault::{FaultError, FaultSet, Fired};
+pub use error::FaultError;
+pub use fault::{FaultSet, Fired};
+pub use library::{LIBRARY, NamedFault};
+pub use plan::PlanError;
 pub use stream::{InterceptedStream, Step};

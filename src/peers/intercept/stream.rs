@@ -27,6 +27,8 @@ pub enum Step {
     Status(Code, String),
     /// Reset the stream on both sides.
     Reset,
+    /// Reset all other armed streams of the tap on both sides, because of this fault.
+    ResetAll(Arc<str>),
     /// Tell the client to open no more streams on the connection.
     GoAway,
     /// Pass on nothing any more.
@@ -47,13 +49,18 @@ pub struct InterceptedStream {
     swapped: Vec<Waiting>,
     /// Until when throttled messages are on their way.
     busy: BTreeMap<(bool, TypeUrl), Time>,
+    /// When the connection is too old, and the report of that.
+    end: Option<(Time, Step)>,
 }
+
+/// The status of a stream that ends with its connection.
+const TOO_OLD: (Code, &str) = (Code(14), "max_age");
 
 /// A message that is to be sent.
 struct Waiting {
     due: Time,
-    /// The message as it came.
-    original: SplicedMessage,
+    /// The message as it came; `None` for a copy.
+    original: Option<SplicedMessage>,
     /// The message to send.
     message: SplicedMessage,
     contents: WireContents,
@@ -77,6 +84,7 @@ impl InterceptedStream {
             lanes: BTreeMap::new(),
             swapped: Vec::new(),
             busy: BTreeMap::new(),
+            end: None,
         }
     }
 
@@ -109,8 +117,9 @@ impl InterceptedStream {
         let (followers, others) =
             std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
         self.swapped = others;
-        let waiting = Waiting { due: at, original: message.clone(), message, contents, push, times: 1 };
-        match faults.fire(&fact, at) {
+        let fired = faults.fire(&fact, &contents, at);
+        let waiting = Waiting { due: at, original: Some(message.clone()), message, contents, push, times: 1 };
+        match fired {
             None => self.deliver(waiting, at, &mut steps),
             Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
         }
@@ -156,18 +165,23 @@ impl InterceptedStream {
                 }
                 self.deliver(waiting, at, steps);
             }
+            Action::Omit(name) if waiting.contents.is_only(&name) => {
+                steps.push(report(&waiting, Interference::Dropped));
+                self.withhold(waiting, &by, steps);
+            }
+            Action::Reannounce(without) => self.reannounce(without.as_deref(), waiting, at, &by, steps),
             Action::Truncate
             | Action::Corrupt
             | Action::Rename { .. }
             | Action::Set { .. }
+            | Action::Forget
+            | Action::Pad(_)
+            | Action::Omit(_)
+            | Action::Repeat(_)
             | Action::Remove(_) => {
                 if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
                     steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
-                    if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
-                        self.track(&waiting).told(&sent, &waiting.contents);
-                        waiting.contents = sent;
-                    }
-                    waiting.message = uncompressed(&waiting.message, bytes);
+                    self.change(&mut waiting, bytes);
                 }
                 self.deliver(waiting, at, steps);
             }
@@ -175,7 +189,14 @@ impl InterceptedStream {
             Action::Status(code, text) => {
                 steps.extend([report(&waiting, Interference::Ended), Step::Status(code, text)]);
             }
-            Action::GoAway => {
+            Action::ResetAll => {
+                steps.extend([report(&waiting, Interference::Ended), Step::Reset, Step::ResetAll(by)]);
+            }
+            Action::GoAway(Some(age)) => {
+                self.end.get_or_insert_with(|| (at.after(age), report(&waiting, Interference::Ended)));
+                self.deliver(waiting, at, steps);
+            }
+            Action::GoAway(None) => {
                 steps.extend([report(&waiting, Interference::GoAway), Step::GoAway]);
                 self.deliver(waiting, at, steps);
             }
@@ -183,6 +204,64 @@ impl InterceptedStream {
                 steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
             }
         }
+    }
+
+    /// Replaces the bytes of a message.
+    fn change(&mut self, waiting: &mut Waiting, bytes: Bytes) {
+        let dir = waiting.message.dir;
+        if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
+            if is_push(dir) {
+                self.track(waiting).told(&sent, &waiting.contents);
+            }
+            waiting.contents = sent;
+        }
+        waiting.message = uncompressed(&waiting.message, bytes);
+    }
+
+    /// Sends a push, and a copy with a nonce of its own: before it without a resource, or after it.
+    fn reannounce(
+        &mut self,
+        without: Option<&str>,
+        waiting: Waiting,
+        at: Time,
+        by: &Arc<str>,
+        steps: &mut Vec<Step>,
+    ) {
+        let nonce = format!("{}-again", waiting.contents.nonce);
+        let copied = WireContents::read(
+            &self.method,
+            Dir::Resp,
+            match without {
+                Some(name) => waiting.contents.without(name, true),
+                None => waiting.contents.bytes.clone(),
+            },
+        )
+        .and_then(|copy| {
+            WireContents::read(&self.method, Dir::Resp, copy.with(DiscoveryField::Nonce, &nonce))
+        });
+        let Some(contents) = copied else { return self.deliver(waiting, at, steps) };
+        let bytes = contents.bytes.clone();
+        steps.push(report_sent(&waiting.contents, Interference::Duplicated, by, &bytes, Dir::Resp));
+        self.track(&waiting).copied(&contents, &waiting.contents, by, without.is_some());
+        let message = uncompressed(&waiting.message, bytes);
+        let copy = Waiting { due: at, original: None, message, contents, push: waiting.push, times: 1 };
+        let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
+        order.into_iter().for_each(|waiting| self.deliver(waiting, at, steps));
+    }
+
+    /// Ends the stream, because of a fault on another one.
+    pub fn end_by(&self, by: &Arc<str>) -> Vec<Step> {
+        let facts = InterventionFacts {
+            interference: Interference::Ended,
+            dir: Dir::Req,
+            is_delta: self.method.variant.is_delta(),
+            type_url: self.tracks.keys().next().cloned().unwrap_or_else(|| "".into()),
+            version: "".into(),
+            nonce: "".into(),
+            by: by.clone(),
+        };
+        let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
+        vec![Step::Report(Box::new(what)), Step::Reset]
     }
 
     fn track(&mut self, waiting: &Waiting) -> &mut Track {
@@ -232,7 +311,7 @@ impl InterceptedStream {
                 let bytes = waiting.contents.with(DiscoveryField::Nonce, before);
                 steps.push(report_sent(&waiting.contents, Interference::Restated, by, &bytes, dir));
                 steps.push(Step::Send(uncompressed(&waiting.message, bytes)));
-                steps.push(Step::Settle(waiting.original));
+                steps.extend(waiting.original.map(Step::Settle));
             }
             _ if is_push(dir) => {
                 track.drop_answer(&waiting.contents, by);
@@ -248,12 +327,18 @@ impl InterceptedStream {
     /// Returns when the next waiting message is due.
     pub fn next_due(&self) -> Option<Time> {
         let fronts = self.lanes.values().filter_map(|lane| lane.front().map(|waiting| waiting.due));
-        fronts.chain(self.swapped.iter().map(|waiting| waiting.due)).min()
+        let end = self.end.iter().map(|(due, _)| *due);
+        fronts.chain(self.swapped.iter().map(|waiting| waiting.due)).chain(end).min()
     }
 
-    /// Sends the messages that are due.
+    /// Sends the messages that are due, and ends the stream if that is due.
     pub fn release_due(&mut self, at: Time) -> Vec<Step> {
-        self.release(&|waiting| waiting.due <= at)
+        let mut steps = self.release(&|waiting| waiting.due <= at);
+        if let Some((_, report)) = self.end.take_if(|(due, _)| *due <= at) {
+            let (code, text) = TOO_OLD;
+            steps.extend([report, Step::GoAway, Step::Status(code, text.to_owned())]);
+        }
+        steps
     }
 
     /// Sends all messages that wait, in order.
@@ -300,7 +385,7 @@ impl InterceptedStream {
         if is_push(waiting.message.dir) {
             track.withhold(waiting.push, &waiting.contents, by);
         }
-        steps.push(Step::Settle(waiting.original));
+        steps.extend(waiting.original.map(Step::Settle));
     }
 
     /// Sends a message now.
@@ -313,8 +398,8 @@ impl InterceptedStream {
             match track.request(&contents) {
                 RequestFate::Unchanged => {}
                 RequestFate::Dropped(by) => {
-                    let dropped = report(&contents, Interference::Dropped, &by);
-                    return steps.extend([dropped, Step::Settle(original)]);
+                    steps.push(report(&contents, Interference::Dropped, &by));
+                    return steps.extend(original.map(Step::Settle));
                 }
                 RequestFate::Translated(bytes) => message = uncompressed(&message, bytes),
                 RequestFate::Restated(bytes, by) => {
@@ -327,7 +412,7 @@ impl InterceptedStream {
             steps.push(Step::Send(message.clone()));
         }
         // The end of the stream may wait for the last message to be settled.
-        steps.push(Step::Settle(original));
+        steps.extend(original.map(Step::Settle));
     }
 
     /// Returns the HTTP/2 number of the stream.

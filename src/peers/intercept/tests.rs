@@ -13,17 +13,21 @@ use crate::wire::{ErrorDetail, Interference, NodeInfo};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-struct Bench {
-    stream: InterceptedStream,
+pub(super) struct Bench {
+    pub(super) stream: InterceptedStream,
+    /// Type of all messages.
+    pub(super) type_url: &'static str,
     faults: FaultSet,
     schema: Arc<Schema>,
     is_delta: bool,
     at: Time,
+    /// The message that was sent last.
+    last: Option<SplicedMessage>,
 }
 
 /// A message that comes out, or what happens to the stream.
 #[derive(Debug, PartialEq)]
-enum Out {
+pub(super) enum Out {
     /// To the server: version, nonce, text of the error.
     Request(String, String, String),
     /// To the client: version, nonce, names.
@@ -32,42 +36,73 @@ enum Out {
     Other(Step),
 }
 
-fn any_of(name: &str) -> Vec<u8> {
+fn any_of(type_url: &str, name: &str) -> Vec<u8> {
     let mut cluster = Vec::new();
     put_len_field(&mut cluster, 1, name.as_bytes());
-    encode_any(CLUSTER, &cluster)
+    encode_any(type_url, &cluster)
 }
 
 impl Bench {
-    fn new(is_delta: bool, faults: &[&str]) -> Bench {
+    pub(super) fn new(is_delta: bool, faults: &[&str]) -> Bench {
         let variant = if is_delta { Variant::DeltaAds } else { Variant::Ads };
         let path = Method::path(variant, None, ApiVersion::V3).expect("a method");
         Bench {
+            type_url: CLUSTER,
             stream: InterceptedStream::new(1, Method::parse(&path).expect("a method")),
             faults: FaultSet::parse(faults.iter().copied(), 1).expect("faults"),
             schema: Schema::builtin(),
             is_delta,
             at: Time(0),
+            last: None,
         }
     }
 
-    fn wait(&mut self, time: Duration) -> Vec<Out> {
+    /// Returns a new stream with the same faults.
+    pub(super) fn again(&self) -> Bench {
+        let new = Bench::new(self.is_delta, &[]);
+        Bench { faults: self.faults.clone(), at: self.at, type_url: self.type_url, ..new }
+    }
+
+    pub(super) fn plan(&mut self, text: &str) {
+        self.faults.add_plan(text).expect("a plan");
+    }
+
+    pub(super) fn last_bytes(&self) -> &[u8] {
+        &self.last.as_ref().expect("a message").bytes
+    }
+
+    /// Returns the names that the last request asks for.
+    pub(super) fn last_names(&self) -> Vec<String> {
+        let mut catalog = crate::wire::content::Catalog::in_memory();
+        let shape = crate::wire::MessageShape::of(&self.method(), Dir::Req);
+        let message = crate::wire::Message::parse(shape, self.last_bytes(), &mut catalog);
+        let names = message.request().expect("a request").names;
+        names.iter().map(|name| catalog.text(*name).to_owned()).collect()
+    }
+
+    fn method(&self) -> Method {
+        let variant = if self.is_delta { Variant::DeltaAds } else { Variant::Ads };
+        let path = Method::path(variant, None, ApiVersion::V3).expect("a method");
+        Method::parse(&path).expect("a method")
+    }
+
+    pub(super) fn wait(&mut self, time: Duration) -> Vec<Out> {
         self.at = self.at.after(time);
         let steps = self.stream.release_due(self.at);
         self.out(steps)
     }
 
-    fn feed(&mut self, dir: Dir, bytes: Vec<u8>) -> Vec<Out> {
+    pub(super) fn feed(&mut self, dir: Dir, bytes: Vec<u8>) -> Vec<Out> {
         let message = SplicedMessage { stream: 1, dir, encoding: None, bytes: bytes.into() };
         let steps = self.stream.receive(message, self.at, &mut self.faults, &self.schema);
         self.out(steps)
     }
 
-    fn request(&mut self, version: &str, nonce: &str, error: Option<&str>) -> Vec<Out> {
+    pub(super) fn request(&mut self, version: &str, nonce: &str, error: Option<&str>) -> Vec<Out> {
         let detail = error.map(|text| ErrorDetail { code: 13, message: text.into(), details: Vec::new() });
         let fields = RequestFields {
             version_info: version,
-            type_url: CLUSTER,
+            type_url: self.type_url,
             names: if self.is_delta { Vec::new() } else { vec!["a", "b"] },
             response_nonce: nonce,
             error_detail: detail.as_ref(),
@@ -77,10 +112,14 @@ impl Bench {
         self.feed(Dir::Req, bytes)
     }
 
-    fn push(&mut self, version: &str, nonce: &str) -> Vec<Out> {
-        let fields = ResponseFields { version, type_url: CLUSTER, nonce, ..ResponseFields::default() };
-        let entries = ["a", "b"].map(|name| {
-            let any = any_of(name);
+    pub(super) fn push(&mut self, version: &str, nonce: &str) -> Vec<Out> {
+        self.push_of(version, nonce, &["a", "b"])
+    }
+
+    pub(super) fn push_of(&mut self, version: &str, nonce: &str, names: &[&str]) -> Vec<Out> {
+        let fields = ResponseFields { version, type_url: self.type_url, nonce, ..ResponseFields::default() };
+        let entries = names.iter().map(|name| {
+            let any = any_of(self.type_url, name);
             if self.is_delta {
                 ResourceFields { version, payload: Some(&any), name, ..ResourceFields::default() }.encode()
             } else {
@@ -91,7 +130,12 @@ impl Bench {
         self.feed(Dir::Resp, bytes)
     }
 
-    fn out(&self, steps: Vec<Step>) -> Vec<Out> {
+    fn out(&mut self, steps: Vec<Step>) -> Vec<Out> {
+        let sent = steps.iter().rev().find_map(|step| match step {
+            Step::Send(message) => Some(message.clone()),
+            _ => None,
+        });
+        self.last = sent.or(self.last.take());
         let shown = |step| match step {
             Step::Settle(_) => None,
             Step::Report(report) => Some(Out::Report(report.facts.interference)),
@@ -103,11 +147,8 @@ impl Bench {
 
     fn read(&self, message: &SplicedMessage) -> Out {
         let mut catalog = crate::wire::content::Catalog::in_memory();
-        let variant = if self.is_delta { Variant::DeltaAds } else { Variant::Ads };
-        let path = Method::path(variant, None, ApiVersion::V3).expect("a method");
-        let method = Method::parse(&path).expect("a method");
         let mut builder =
-            crate::wire::MessageBuilder::new(crate::wire::MessageShape::of(&method, message.dir));
+            crate::wire::MessageBuilder::new(crate::wire::MessageShape::of(&self.method(), message.dir));
         builder.push(&message.bytes, &mut catalog);
         let message = builder.finish(&mut catalog).expect("a message");
         if let Some(request) = message.request() {
@@ -126,11 +167,11 @@ impl Bench {
     }
 }
 
-fn request(version: &str, nonce: &str) -> Out {
+pub(super) fn request(version: &str, nonce: &str) -> Out {
     Out::Request(version.to_owned(), nonce.to_owned(), String::new())
 }
 
-fn push(version: &str, nonce: &str) -> Out {
+pub(super) fn push(version: &str, nonce: &str) -> Out {
     Out::Push(version.to_owned(), nonce.to_owned(), vec!["a".to_owned(), "b".to_owned()])
 }
 
@@ -255,7 +296,7 @@ fn changes_resources() {
     }
     let mut bench = Bench::new(false, &["kind:push => set connect_timeout=3s"]);
     let message = ResponseFields { version: "1", type_url: CLUSTER, nonce: "n", ..ResponseFields::default() };
-    let bytes: Bytes = message.encode(false, [any_of("a")]).into();
+    let bytes: Bytes = message.encode(false, [any_of(CLUSTER, "a")]).into();
     let message = SplicedMessage { stream: 1, dir: Dir::Resp, encoding: None, bytes };
     let steps = bench.stream.receive(message, Time(0), &mut bench.faults, &bench.schema);
     let sent = steps.iter().find_map(|step| match step {

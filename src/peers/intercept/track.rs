@@ -26,6 +26,8 @@ pub(super) struct Track {
     /// Answers to leave out, by nonce: of repeated pushes, and all.
     repeated: VecDeque<(String, Arc<str>)>,
     dropped_answers: VecDeque<(String, Arc<str>)>,
+    /// Copies of pushes: the nonce, the fault, and whether the copy came before the push.
+    copies: VecDeque<(String, Arc<str>, bool)>,
     /// Answers to send with the nonce before.
     stale_answers: VecDeque<(String, Arc<str>)>,
 }
@@ -93,6 +95,28 @@ impl Track {
         remember(&mut self.repeated, (push.nonce.clone(), by.clone()));
     }
 
+    /// Notes a copy of a push that the client gets under another nonce.
+    pub(super) fn copied(
+        &mut self,
+        copy: &WireContents,
+        push: &WireContents,
+        by: &Arc<str>,
+        is_before: bool,
+    ) {
+        self.told(copy, push);
+        remember(&mut self.copies, (copy.nonce.clone(), by.clone(), is_before));
+    }
+
+    /// Returns the fault because of which an answer to a copy is left out.
+    ///
+    /// A client may answer only the last of two pushes: then that answer is the one to the push.
+    fn answers_copy(&mut self, request: &WireContents) -> Option<Arc<str>> {
+        let at = self.copies.iter().position(|(nonce, ..)| *nonce == request.nonce)?;
+        let (nonce, by, is_before) = self.copies.remove(at)?;
+        let is_second = is_before || self.is_answered(original(&self.nonce_aliases, &nonce));
+        (is_second && !request.changes_subscription(self.last_request.as_ref())).then_some(by)
+    }
+
     pub(super) fn drop_answer(&mut self, push: &WireContents, by: &Arc<str>) {
         remember(&mut self.dropped_answers, (push.nonce.clone(), by.clone()));
     }
@@ -118,6 +142,9 @@ impl Track {
 
     /// Decides about a request that is to be sent.
     pub(super) fn request(&mut self, request: &WireContents) -> RequestFate {
+        if let Some(by) = self.answers_copy(request) {
+            return RequestFate::Dropped(by);
+        }
         let nonce = original(&self.nonce_aliases, &request.nonce).to_owned();
         let is_first_answer = !nonce.is_empty() && !self.is_answered(&nonce);
         let is_same = self.last_request.as_ref().is_some_and(|last| last.says_what(request));

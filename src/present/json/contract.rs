@@ -97,10 +97,21 @@ pub(super) const OBJECTS: &[(&str, &str, &[Field])] = &[
     ("resource", "One name on one stream: `get`", RESOURCE),
     ("finding", "A violation of a rule: `lint`", FINDING),
     ("problem", "A problem, or an answer that is still in time: `status`", PROBLEM),
+    ("recovery", "A client that met faults: `status`, and the end of a run with faults", RECOVERY),
     ("rule", "A rule: `lint --list-rules`", RULE),
     ("change", "One resource that differs: `diff`", CHANGE),
     ("session", "A kept session: `sessions`", SESSION),
     ("doctor", "The terminal, paths, settings and a server: `doctor`", DOCTOR),
+];
+
+const RECOVERY: &[Field] = &[
+    known(Always, "node", Text, "node id"),
+    field(Always, "interventions", Count, "interventions of xdscope"),
+    field(Always, "nacks", Count, "NACKs since the first one"),
+    field(Always, "reconnects", Count, "streams opened since the first one"),
+    field(Always, "recovered", Bool, "whether client and server agree again on all types"),
+    known(Always, "longest_ms", Number, "longest time from an intervention to the recovery of its type"),
+    field(Always, "open", TEXTS, "types that have not recovered"),
 ];
 
 const MESSAGE: &[Field] = &[

@@ -18,6 +18,7 @@ mod complete;
 mod contract;
 mod doctor;
 mod object;
+mod recovery;
 mod schema;
 mod structured;
 #[cfg(test)]
@@ -47,6 +48,7 @@ use crate::wire::event::{Clock, Dir, Kind, Time, TypeUrl};
 pub use change::{ChangeOf, change};
 pub use complete::{add_claims, add_missing_answers, complete_message, complete_state};
 pub use doctor::{DoctorOf, ServerOf, SettingOf, StepOf, doctor};
+pub use recovery::recovery;
 pub use schema::schema;
 pub use structured::{authorities, globs, structured};
 pub use tls::certificate;

@@ -15,6 +15,7 @@ mod missing_answer;
 mod not_kept;
 mod problem;
 mod reconnect;
+mod recovery;
 mod refusal;
 mod refused_version;
 mod row_note;
@@ -37,6 +38,7 @@ pub use problem::{
     problem_place, problem_since, problem_word,
 };
 pub use reconnect::{claim, claim_outcome, reconnect, stated_versions};
+pub use recovery::{recovering_client, recovery};
 pub use refusal::{
     ABSENT_BY, REFUSED_STATES, RefusedState, changed_reference, refused_update, sent_after_refusal,
     unanswered_update,

@@ -15,6 +15,16 @@ pub struct Script {
     pub lines: Vec<ScriptLine>,
 }
 
+impl Script {
+    /// Returns the faults, each with the number of its line.
+    pub fn faults(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.lines.iter().filter_map(|line| match &line.statement {
+            Statement::Fault(text) => Some((line.number, text.as_str())),
+            _ => None,
+        })
+    }
+}
+
 /// A line of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScriptLine {
@@ -64,6 +74,8 @@ pub enum Statement {
     },
     /// An expectation at this point of the session.
     Expect(Expectation),
+    /// A fault to act with on what is served from the script.
+    Fault(String),
 }
 
 /// The node of a client.

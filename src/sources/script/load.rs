@@ -135,7 +135,7 @@ impl<'a> Loader<'a> {
 
     fn line(&mut self, item: &Statement) -> Result<Option<Frame>, EncodeError> {
         match item {
-            Statement::NoTime | Statement::Partial(_) | Statement::Expect(_) => {}
+            Statement::NoTime | Statement::Partial(_) | Statement::Expect(_) | Statement::Fault(_) => {}
             Statement::Node(node) => self.node = Some(node.clone()),
             Statement::Server(name) => self.server.clone_from(name),
             Statement::Advance(by) => {

@@ -72,6 +72,10 @@ fn item(item: &Statement, out: &mut String) {
             }
         }
         Statement::Expect(it) => expect(it, out),
+        Statement::Fault(text) => {
+            out.push_str("fault ");
+            quoted(text, out);
+        }
     }
 }
 

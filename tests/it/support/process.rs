@@ -75,6 +75,13 @@ impl Child {
         assert!(status.success(), "{} ended with {status}", self.log.display());
     }
 
+    /// Kills the program, and waits for its end.
+    pub fn kill(&mut self) {
+        // An error means that the process has already ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
     /// Waits until the program ends by itself and returns its exit code.
     pub fn finish(&mut self) -> Option<i32> {
         wait_for("the end of a child", || self.process.try_wait().expect("its state")).code()
@@ -90,9 +97,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // An error means that the process has already ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        self.kill();
         if thread::panicking() {
             let log = self.log();
             let tail = log.char_indices().rev().take(LOG_TAIL).last().map_or(0, |(start, _)| start);

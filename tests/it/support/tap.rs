@@ -71,18 +71,25 @@ pub fn has_words(text: &str, words: &str) -> bool {
 impl Tap {
     /// Starts a tap in front of `upstream`, recording into `folder`.
     pub fn start(folder: &Path, upstream: SocketAddr, args: &[&str]) -> Self {
-        Self::run(folder, "tap", &upstream.to_string(), args)
+        Self::run(folder, "tap", &upstream.to_string(), "127.0.0.1:0", args)
+    }
+
+    /// Kills the tap, and starts one without flags in its place, recording into `folder`.
+    pub fn restart(&mut self, folder: &Path, upstream: SocketAddr) {
+        self.child.kill();
+        std::fs::create_dir_all(folder).expect("a folder");
+        *self = Self::run(folder, "tap", &upstream.to_string(), &self.address.to_string(), &[]);
     }
 
     /// Starts a control plane from `source`, recording into `folder`.
     pub fn serve(folder: &Path, source: &Path, args: &[&str]) -> Self {
-        Self::run(folder, "serve", source.to_str().expect("a path"), args)
+        Self::run(folder, "serve", source.to_str().expect("a path"), "127.0.0.1:0", args)
     }
 
-    fn run(folder: &Path, verb: &str, source: &str, args: &[&str]) -> Self {
+    fn run(folder: &Path, verb: &str, source: &str, listen: &str, args: &[&str]) -> Self {
         let recording = folder.join(format!("{verb}.xdsrec"));
         let mut command = xdscope(folder);
-        command.args([verb, source, "--listen", "127.0.0.1:0", "--no-tui", "--force", "--record"]);
+        command.args([verb, source, "--listen", listen, "--no-tui", "--force", "--record"]);
         command.arg(&recording).args(args);
         let mut child = Child::start(&mut command, &folder.join(format!("{verb}.log")));
         let address = wait_for("xdscope to listen", || {
@@ -112,6 +119,11 @@ impl Tap {
     /// Returns the highest memory of the process so far, in bytes.
     pub fn peak_memory(&self) -> usize {
         peak_memory(self.child.id()).expect("a peak")
+    }
+
+    /// Waits until the run ends by itself. Returns the exit code and the recording.
+    pub fn wait(mut self) -> (Option<i32>, Recording) {
+        (self.child.finish(), Recording { file: self.recording })
     }
 
     /// Sends SIGINT and waits for the end.

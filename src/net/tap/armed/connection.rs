@@ -179,10 +179,13 @@ impl<'a> ArmedConnection<'a> {
                 }
                 Step::Status(code, text) => {
                     splicer.end_with_status(stream, code.0.unsigned_abs(), &percent(&text));
+                    self.streams.remove(&stream);
                 }
                 Step::Reset => {
                     splicer.reset(stream, RESET_CODE);
+                    self.streams.remove(&stream);
                 }
+                Step::ResetAll(by) => self.armed.reset_all(by),
                 Step::GoAway => splicer.go_away(),
                 Step::Blackhole => self.is_black_hole = true,
             }
@@ -206,6 +209,11 @@ impl<'a> ArmedConnection<'a> {
     /// Sends all messages that wait, unmodified and in order.
     pub(super) fn release_all(&mut self) {
         self.each(InterceptedStream::release_all);
+    }
+
+    /// Resets all armed streams, because of a fault on one of the tap.
+    pub(super) fn reset_all(&mut self, by: &Arc<str>) {
+        self.each(|stream| stream.end_by(by));
     }
 
     fn each(&mut self, mut release: impl FnMut(&mut InterceptedStream) -> Vec<Step>) {

@@ -11,6 +11,7 @@ use super::lex::{Lexer, Result, ScriptError};
 use super::timeline::Timeline;
 use values::type_ref;
 
+use crate::peers::intercept::FaultSet;
 use crate::wire::Profile;
 use crate::wire::event::{ApiVersion, Code, Dir, Side, Time, Variant};
 pub(super) use values::locality;
@@ -37,6 +38,16 @@ pub fn parse(text: &str, file: &str) -> std::result::Result<Script, ScriptError>
         script.lines.push(ScriptLine { number, statement: item });
     }
     Ok(script)
+}
+
+/// Parses a fault in quotes.
+fn fault(lexer: &mut Lexer<'_>) -> Result<String> {
+    let mark = lexer.mark();
+    let text = lexer.word("a fault in quotes, such as \"type:cds => drop\"")?.text;
+    match FaultSet::parse([text.as_str()], 0) {
+        Ok(_) => Ok(text),
+        Err((_, error)) => Err(lexer.error_at(mark, format!("a fault: {error}"))),
+    }
 }
 
 /// The declarations of the lines so far.
@@ -81,6 +92,10 @@ impl Parser {
                 Ok(Statement::Advance(by))
             }
             "expect" => self.expectation(lexer).map(Statement::Expect),
+            "fault" => {
+                lexer.at_end();
+                fault(lexer).map(Statement::Fault)
+            }
             _ => {
                 lexer.rewind(mark);
                 self.event(lexer)

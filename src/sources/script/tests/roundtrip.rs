@@ -276,3 +276,17 @@ fn writes_empty_path() {
     let again = parse(&write(&script), "a.xds").expect("reads");
     assert_eq!(again, script);
 }
+
+#[test]
+fn faults_are_read_and_written_back() {
+    let text = "stream 1 ads\nfault \"type:cds kind:push => status UNAVAILABLE \\\"come back\\\" times=1\"\n1 > cds\n";
+    let script = parse(text, "x").expect("a script");
+    let faults: Vec<_> = script.faults().collect();
+    assert_eq!(faults, [(2, "type:cds kind:push => status UNAVAILABLE \"come back\" times=1")]);
+    assert_eq!(parse(&write(&script), "x").expect("the written script").faults().collect::<Vec<_>>(), faults);
+    let error = parse("stream 1 ads\nfault \"eds-unanswered\"\n", "x").expect_err("no cluster").to_string();
+    assert_eq!(
+        error,
+        "x:2:7: read `\\\"eds-unanswered\\\"`, expected a fault: expected `eds-unanswered CLUSTER`"
+    );
+}

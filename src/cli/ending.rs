@@ -1,0 +1,170 @@
+//! The end of a run that a condition, a time or a fault plan ends, and its summary.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::app::signals;
+use crate::engine::recovery::{RecoveryFact, recoveries};
+use crate::engine::store::Store;
+use crate::present::{json, report};
+use crate::wire::text::display_safe;
+
+use super::args::{EndFlags, Format, Global};
+use super::error::{CliError, Exit};
+use super::io::Io;
+use super::junit::{JunitCase, write_junit};
+use super::wait::Condition;
+
+/// Time for clients to recover after a fault plan, unless `--max-time` says otherwise.
+const RECOVERY_TIME: Duration = Duration::from_secs(60);
+
+/// When a run ends by itself.
+pub(super) struct Ending<'a> {
+    flags: &'a EndFlags,
+    until: Option<Condition>,
+    /// The length of the fault plan, which begins with the first message.
+    plan: Option<Duration>,
+    started: Instant,
+    first_message: Option<Instant>,
+    reason: Reason,
+}
+
+/// Why a run has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// From outside.
+    Stopped,
+    Met,
+    TimedOut,
+}
+
+impl<'a> Ending<'a> {
+    /// Returns the end that flags and plan ask for; `None` for a run that lasts until stopped.
+    pub(super) fn read(
+        flags: &'a EndFlags,
+        plan: Option<Duration>,
+        io: &Io<'_>,
+    ) -> Result<Option<Ending<'a>>, CliError> {
+        if flags.until.is_none() && flags.max_time.is_none() && plan.is_none() {
+            return match &flags.junit {
+                Some(_) => Err(CliError::usage("--junit needs a run that ends").next("--until synced")),
+                None => Ok(None),
+            };
+        }
+        let until = flags.until.as_deref().map(|text| Condition::read(text, io)).transpose()?;
+        let (started, first_message) = (Instant::now(), None);
+        Ok(Some(Ending { flags, until, plan, started, first_message, reason: Reason::Stopped }))
+    }
+
+    /// Whether the run is over.
+    pub(super) fn is_over(&mut self, store: &Store) -> bool {
+        if self.first_message.is_none() && store.messages() > 0 {
+            self.first_message = Some(Instant::now());
+        }
+        let plan_over =
+            self.plan.is_none_or(|plan| self.first_message.is_some_and(|at| at.elapsed() >= plan));
+        let is_met = plan_over
+            && match (&self.until, self.plan) {
+                (Some(until), _) => until.is_met(store, None),
+                (None, Some(_)) => {
+                    Condition::Synced.is_met(store, None)
+                        && recoveries(store).iter().all(RecoveryFact::is_recovered)
+                }
+                (None, None) => false,
+            };
+        let after_plan = || {
+            let length = self.plan?.saturating_add(RECOVERY_TIME);
+            Some(self.first_message?.elapsed() >= length)
+        };
+        let is_late = match self.flags.max_time {
+            Some(time) => self.started.elapsed() >= time,
+            None => after_plan().unwrap_or(false),
+        };
+        if is_met {
+            self.reason = Reason::Met;
+        } else if is_late {
+            self.reason = Reason::TimedOut;
+        }
+        self.reason != Reason::Stopped
+    }
+
+    /// Returns what the run waits for, and what to say if it never comes; `None` if the run only
+    /// waits for a time.
+    fn goal(&self) -> Option<(String, String)> {
+        match (&self.flags.until, self.plan) {
+            (Some(until), _) => Some((format!("`{until}`"), format!("`{until}` did not hold"))),
+            (None, Some(_)) => {
+                Some(("recovery after the plan".to_owned(), "not all clients have recovered".to_owned()))
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Prints the summary, writes the JUnit file, and returns the exit code.
+    pub(super) fn conclude(
+        &self,
+        store: &Store,
+        format: Option<Format>,
+        global: &Global,
+        io: &mut Io<'_>,
+    ) -> Result<Exit, CliError> {
+        let clients = recoveries(store);
+        if format == Some(Format::Jsonl) {
+            for client in &clients {
+                writeln!(io.stdout, "{}", super::json_out::line(&json::recovery(client)))?;
+            }
+        } else if !global.quiet {
+            for client in &clients {
+                writeln!(io.stdout, "{}", display_safe(&report::recovery(client)))?;
+            }
+        }
+        io.flush()?;
+        let waited = self.started.elapsed();
+        let failed = self.goal().filter(|_| self.reason == Reason::TimedOut);
+        let failed =
+            failed.map(|(_, never)| format!("timed out: {never} within {:.1}s", waited.as_secs_f64()));
+        if let Some(path) = &self.flags.junit {
+            self.write_junit(path, &clients, failed.as_deref())?;
+        }
+        match (failed, self.reason) {
+            (Some(failed), _) => Err(CliError::new(Exit::Never, failed).next("xdscope status -o wide")),
+            (None, Reason::Met) => {
+                if let Some((goal, _)) = self.goal().filter(|_| !global.quiet) {
+                    io.say(&format!("condition met: {goal}"));
+                }
+                Ok(Exit::Yes)
+            }
+            (None, Reason::Stopped) if signals::is_interrupted() && self.goal().is_some() => {
+                Ok(Exit::Interrupted)
+            }
+            (None, _) => Ok(Exit::Yes),
+        }
+    }
+
+    /// Writes a test case for the condition and one for each client that met a fault.
+    fn write_junit(
+        &self,
+        path: &Path,
+        clients: &[RecoveryFact],
+        failed: Option<&str>,
+    ) -> Result<(), CliError> {
+        let mut cases = Vec::new();
+        if let Some((goal, _)) = self.goal() {
+            let failed =
+                failed.or((self.reason == Reason::Stopped).then_some("stopped before the condition held"));
+            let failures = failed.map(|text| ("timeout".to_owned(), text.to_owned())).into_iter().collect();
+            cases.push(JunitCase { name: goal, failures });
+        }
+        for client in clients {
+            let text = report::recovery(client);
+            let failures = (!client.is_recovered()).then(|| ("recovery".to_owned(), text));
+            let name = format!("recovery of {}", report::recovering_client(client));
+            cases.push(JunitCase { name, failures: failures.into_iter().collect() });
+        }
+        let mut out = Vec::new();
+        write_junit("faults", "xdscope.faults", &cases, &mut out)?;
+        std::fs::write(path, out)
+            .map_err(|error| CliError::unreadable(format!("cannot write {}", path.display())).because(error))
+    }
+}

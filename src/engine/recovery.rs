@@ -1,0 +1,249 @@
+//! How clients got over the interventions of xdscope.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::engine::session::{Divergence, MessageKind};
+use crate::engine::store::{LineFact, RowNote, Store};
+use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
+use crate::wire::{Interference, InterventionFacts};
+
+/// The reaction of one client to interventions, and the time that it took to recover.
+///
+/// A type has recovered once client and server agree again: the client has acknowledged a later
+/// push that was not changed, or has opened another stream and stated the versions that it has.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RecoveryFact {
+    /// Node id; empty if the client did not state one.
+    pub node: Arc<str>,
+    /// Number of interventions.
+    pub interventions: u64,
+    /// Number of NACKs since the first intervention.
+    pub nacks: u64,
+    /// Number of streams opened since the first intervention.
+    pub reconnects: u64,
+    /// Longest time from a first intervention in a type to its recovery.
+    pub longest: Option<Duration>,
+    /// Types that have not recovered.
+    pub open: Vec<TypeUrl>,
+}
+
+impl RecoveryFact {
+    /// Whether all types have recovered.
+    pub fn is_recovered(&self) -> bool {
+        self.open.is_empty()
+    }
+}
+
+/// Returns the clients with interventions, in order of their nodes, from the rows that are kept.
+pub fn recoveries(store: &Store) -> Vec<RecoveryFact> {
+    if !store.has_interventions() {
+        return Vec::new();
+    }
+    let rows = store.first_row()..store.rows();
+    let is_intervention = |row: &usize| matches!(store.kind_of(*row), Some((_, MessageKind::Intercepted)));
+    let Some(first) = rows.clone().find(is_intervention) else { return Vec::new() };
+    let mut clients: BTreeMap<Arc<str>, Client> = BTreeMap::new();
+    let mut last = rows.filter(|row| *row < first).filter_map(|row| store.kind_of(row)?.0).max();
+    for row in (first..store.rows()).filter_map(|row| store.line(row)) {
+        last = row.row.n.or(last);
+        let node = store.node_of(row.stream).unwrap_or_default();
+        match row.note.as_deref() {
+            Some(RowNote::Intercepted(facts)) => {
+                clients.entry(node).or_default().intercepted(facts, last.unwrap_or(Seq(0)), &row);
+            }
+            _ => {
+                if let Some(client) = clients.get_mut(&node) {
+                    client.saw(&row);
+                }
+            }
+        }
+    }
+    clients.into_iter().map(|(node, client)| client.fact(node)).collect()
+}
+
+/// A client that met interventions.
+#[derive(Default)]
+struct Client {
+    fact: RecoveryFact,
+    types: BTreeMap<TypeUrl, Disturbance>,
+}
+
+/// A type that has not recovered.
+struct Disturbance {
+    divergence: Divergence,
+    stream: StreamId,
+}
+
+impl Client {
+    fn intercepted(&mut self, facts: &Arc<InterventionFacts>, after: Seq, row: &LineFact) {
+        self.fact.interventions += 1;
+        let before = self.types.remove(&facts.type_url).map(|before| before.divergence);
+        let divergence = Divergence::after(before, facts.clone(), after, row.at);
+        self.types.insert(facts.type_url.clone(), Disturbance { divergence, stream: row.stream });
+    }
+
+    fn saw(&mut self, row: &LineFact) {
+        match row.kind {
+            MessageKind::Open => self.fact.reconnects += 1,
+            MessageKind::Nack => self.fact.nacks += 1,
+            _ => {}
+        }
+        let has_recovered = |of: &mut Disturbance| {
+            of.divergence.settles_with(row.kind, row.n, row.answers) || of.goes_on(row)
+        };
+        if self.types.get_mut(&row.type_url).is_some_and(has_recovered) {
+            let since = self.types.remove(&row.type_url).map(|of| of.divergence.since);
+            self.recovered(since.unwrap_or(row.at), row.at);
+        }
+    }
+
+    fn recovered(&mut self, since: Time, at: Time) {
+        let took = at.since(since);
+        self.fact.longest = Some(self.fact.longest.map_or(took, |longest| longest.max(took)));
+    }
+
+    fn fact(self, node: Arc<str>) -> RecoveryFact {
+        RecoveryFact { node, open: self.types.into_keys().collect(), ..self.fact }
+    }
+}
+
+impl Disturbance {
+    /// Whether the client states the versions that it has on another stream, after the end of the
+    /// one with the intervention.
+    fn goes_on(&self, row: &LineFact) -> bool {
+        let is_ended = self.divergence.facts.interference == Interference::Ended;
+        let is_request = matches!(row.kind, MessageKind::Subscribe | MessageKind::Repeat);
+        is_ended
+            && is_request
+            && row.stream != self.stream
+            && (!row.version.is_empty() || row.stated.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::content::Catalog;
+    use crate::wire::discovery::encode::{RequestFields, ResponseFields};
+    use crate::wire::event::{Clock, Dir};
+    use crate::wire::{Frame, FramePayload, Intervention, Message, MessageShape, Open};
+
+    const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+    const ADS: &str = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+
+    /// A session of one client, with a message each second.
+    struct Session {
+        store: Store,
+        stream: u32,
+    }
+
+    impl Session {
+        fn new() -> Session {
+            let clock = Clock { epoch: None, untimed: false };
+            let store = Store::new(Catalog::in_memory(), clock, crate::engine::store::Options::default());
+            let mut session = Session { store, stream: 0 };
+            session.open("");
+            session
+        }
+
+        fn handle(&mut self, what: FramePayload) {
+            let at = self.store.now().after(Duration::from_secs(1));
+            self.store.handle(Frame { at, stream: StreamId(self.stream), what });
+        }
+
+        fn open(&mut self, version: &str) {
+            self.stream += 1;
+            self.handle(FramePayload::Open(Box::new(Open { method: ADS.into(), ..Open::default() })));
+            self.request(version, "");
+        }
+
+        fn request(&mut self, version_info: &str, response_nonce: &str) {
+            // The id of the node.
+            let node = [0x0a, 1, b'x'];
+            let fields = RequestFields {
+                version_info,
+                node: Some(&node),
+                type_url: CDS,
+                response_nonce,
+                ..RequestFields::default()
+            };
+            let bytes = fields.encode(false);
+            let message = Message::parse(MessageShape::SotwRequest, &bytes, self.store.catalog_mut());
+            self.handle(FramePayload::Message(Arc::new(message)));
+        }
+
+        fn push(&mut self, version: &str, nonce: &str) {
+            let fields = ResponseFields { version, type_url: CDS, nonce, ..ResponseFields::default() };
+            let bytes = fields.encode::<&[u8]>(false, []);
+            let message = Message::parse(MessageShape::SotwResponse, &bytes, self.store.catalog_mut());
+            self.handle(FramePayload::Message(Arc::new(message)));
+        }
+
+        fn intercept(&mut self, interference: Interference) {
+            let facts = InterventionFacts {
+                interference,
+                dir: Dir::Resp,
+                is_delta: false,
+                type_url: CDS.into(),
+                version: "2".into(),
+                nonce: "n2".into(),
+                by: "fault 1".into(),
+            };
+            let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Resp };
+            self.handle(FramePayload::Intercepted(Box::new(what)));
+        }
+
+        fn recovery(&self) -> RecoveryFact {
+            let mut all = recoveries(&self.store);
+            assert_eq!(all.len(), 1);
+            all.remove(0)
+        }
+    }
+
+    #[test]
+    fn client_without_interventions_is_left_out() {
+        let mut session = Session::new();
+        session.push("1", "n1");
+        session.request("1", "n1");
+        assert!(recoveries(&session.store).is_empty());
+    }
+
+    #[test]
+    fn recovers_with_the_ack_of_a_later_push() {
+        let mut session = Session::new();
+        session.push("1", "n1");
+        session.request("1", "n1");
+        session.intercept(Interference::Dropped);
+        assert!(!session.recovery().is_recovered());
+        session.push("3", "n3");
+        session.request("3", "n3");
+        let fact = session.recovery();
+        assert!(fact.is_recovered());
+        assert_eq!((&*fact.node, fact.interventions, fact.nacks, fact.reconnects), ("x", 1, 0, 0));
+        assert_eq!(fact.longest, Some(Duration::from_secs(2)));
+    }
+
+    #[test]
+    fn changed_push_is_no_recovery() {
+        let mut session = Session::new();
+        session.intercept(Interference::Changed);
+        session.push("2", "n2");
+        session.request("2", "n2");
+        assert_eq!(session.recovery().open, [TypeUrl::from(CDS)]);
+    }
+
+    #[test]
+    fn stream_that_goes_on_with_its_versions_has_recovered() {
+        for (version, is_recovered) in [("1", true), ("", false)] {
+            let mut session = Session::new();
+            session.push("1", "n1");
+            session.request("1", "n1");
+            session.intercept(Interference::Ended);
+            session.open(version);
+            let fact = session.recovery();
+            assert_eq!((fact.is_recovered(), fact.reconnects), (is_recovered, 1));
+        }
+    }
+}

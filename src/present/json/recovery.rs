@@ -1,0 +1,18 @@
+use serde_json::Value;
+
+use super::object::Object;
+use super::type_word;
+use crate::engine::recovery::RecoveryFact;
+
+/// The `recovery` object: how a client got over interventions.
+pub fn recovery(fact: &RecoveryFact) -> Value {
+    let mut out = Object::new("recovery");
+    out.put("node", (!fact.node.is_empty()).then(|| fact.node.to_string()));
+    out.put("interventions", fact.interventions);
+    out.put("nacks", fact.nacks);
+    out.put("reconnects", fact.reconnects);
+    out.put("recovered", fact.is_recovered());
+    out.put("longest_ms", fact.longest.map(|longest| longest.as_secs_f64() * 1e3));
+    out.put("open", fact.open.iter().map(|url| type_word(url).to_owned()).collect::<Vec<_>>());
+    out.done()
+}

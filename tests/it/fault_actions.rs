@@ -1,0 +1,148 @@
+//! Actions of an armed tap that break or starve a connection of a real Envoy, and taps that are
+//! killed while they hold messages: Envoy and control plane agree afterwards.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use crate::intercept::{Scene, words};
+use crate::support::{
+    bootstrap::Variant,
+    snapshot::{ENDPOINTS, endpoints},
+    wait::wait_for,
+};
+
+const VARIANTS: [(&str, Variant); 2] = [("ads", Variant::Ads), ("delta", Variant::DeltaAds)];
+
+impl Scene {
+    /// Serves version 3 of the endpoints, with another address than before. Returns the mark before.
+    fn change_again(&mut self) -> usize {
+        let mark = self.plane.mark();
+        let moved = endpoints("echo", "127.0.0.1:9".parse().expect("an address"));
+        self.plane.set(&self.chain.clone().with(ENDPOINTS, "3", vec![moved]));
+        mark
+    }
+
+    /// Kills the tap, and starts one without faults in its place.
+    fn replace_tap(&mut self) {
+        let folder = self.world.folder().join("again");
+        self.tap.restart(&folder, self.plane.address());
+    }
+}
+
+#[test]
+fn throttled_push_arrives_at_the_rate() {
+    for (suffix, variant) in VARIANTS {
+        let fault = "type:eds kind:push version:2 => throttle 100B/s";
+        let Some(mut scene) = Scene::open(&format!("throttled_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        let start = Instant::now();
+        let mark = scene.change_endpoints("2");
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
+        // An endpoint has more than 100 bytes.
+        assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
+        assert_eq!(words(&scene.converge(variant)), ["delayed"]);
+    }
+}
+
+#[test]
+fn truncated_push_ends_the_stream_of_envoy() {
+    for (suffix, variant) in VARIANTS {
+        let fault = "type:eds kind:push version:2 => truncate times=1";
+        let Some(mut scene) = Scene::open(&format!("truncated_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        let mark = scene.change_endpoints("2");
+        scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
+        assert_eq!(words(&scene.converge(variant)), ["changed"]);
+    }
+}
+
+#[test]
+fn corrupt_push_is_overcome() {
+    for (suffix, variant) in VARIANTS {
+        let fault = "type:eds kind:push version:2 => corrupt times=1";
+        let Some(mut scene) = Scene::open(&format!("corrupt_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        let mark = scene.change_endpoints("2");
+        wait_for("the push", || scene.tap.says("push changed by fault 1").then_some(()));
+        scene.plane.close_streams(14, "scripted");
+        scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+        let mark = scene.change_again();
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "3");
+        assert_eq!(words(&scene.converge(variant)), ["changed"]);
+    }
+}
+
+#[test]
+fn black_hole_lasts_until_the_connection_is_gone() {
+    for (suffix, variant) in VARIANTS {
+        let fault = "type:eds kind:push version:2 => blackhole";
+        let Some(mut scene) = Scene::open(&format!("black_hole_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        let mark = scene.change_endpoints("2");
+        wait_for("the black hole", || {
+            scene.tap.log().contains("connection silenced by fault 1").then_some(())
+        });
+        std::thread::sleep(Duration::from_secs(1));
+        let heard = |scene: &Scene| {
+            scene.plane.events(mark).iter().any(|e| e.event == "open" || e.is_request(ENDPOINTS))
+        };
+        assert!(!heard(&scene), "nothing passes, and nothing is closed");
+        scene.replace_tap();
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
+        scene.converge(variant);
+    }
+}
+
+#[test]
+fn goaway_moves_later_streams_to_another_connection() {
+    for (suffix, variant) in VARIANTS {
+        let fault = "type:eds kind:push version:2 => goaway times=1";
+        let Some(mut scene) = Scene::open(&format!("goaway_{suffix}"), variant, &[fault]) else { return };
+        scene.settle();
+        let mark = scene.change_endpoints("2");
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "2");
+        scene.plane.close_streams(14, "scripted");
+        scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+        let mark = scene.change_again();
+        scene.plane.wait_for_ack(mark, ENDPOINTS, "3");
+        let recording = scene.converge(variant);
+        assert_eq!(words(&recording), ["goaway"]);
+        let streams = recording.objects("status", &[]).into_iter().chain(recording.objects("info", &[]));
+        let peers: BTreeSet<String> = streams
+            .filter(|object| object["object"] == "stream")
+            .filter_map(|stream| stream["peer"].as_str().map(str::to_owned))
+            .collect();
+        assert!(peers.len() >= 2, "{peers:?}");
+    }
+}
+
+#[test]
+fn clients_recover_from_a_tap_that_dies_while_it_holds_messages() {
+    // Held: the first request, the first push, an answer, and a later push.
+    for (name, fault, is_settled) in [
+        ("subscribe", "type:cds kind:subscribe => hold 1h", false),
+        ("push", "type:cds kind:push => hold 1h", false),
+        ("ack", "type:eds kind:ack => hold 1h", false),
+        ("later", "type:eds kind:push version:2 => hold 1h", true),
+    ] {
+        for (suffix, variant) in VARIANTS {
+            let test = format!("killed_while_holding_{name}_{suffix}");
+            let Some(mut scene) = Scene::open(&test, variant, &[fault]) else { return };
+            if is_settled {
+                scene.settle();
+                scene.change_endpoints("2");
+            }
+            wait_for(&format!("{test}: the hold"), || {
+                scene.tap.log().contains("held by fault 1").then_some(())
+            });
+            let mark = scene.plane.mark();
+            scene.replace_tap();
+            scene.plane.wait_for(mark, "another stream", |e| e.event == "open");
+            scene.envoy.wait_live();
+            scene.change_again();
+            scene.plane.wait_for_ack(mark, ENDPOINTS, "3");
+            scene.converge(variant);
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Runs with faults that end by themselves, between `xdscope serve` and `xdscope watch`.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Output;
+
+use serde_json::Value;
+
+use crate::support::{
+    process::Child,
+    tap::{Recording, Tap, xdscope},
+    wait::wait_for,
+};
+
+const CDS: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
+const EDS: &str = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment";
+const LDS: &str = "type.googleapis.com/envoy.config.listener.v3.Listener";
+
+/// A control plane with the clusters `reviews` and `cart`, their endpoints, and a listener.
+pub struct Plane {
+    serve: Tap,
+    folder: tempfile::TempDir,
+}
+
+/// Writes the resources of the control plane.
+fn resources(folder: &Path) {
+    let file = |name: &str, resources: &str| {
+        fs::write(folder.join(name), format!("version_info: \"1\"\nresources:\n{resources}"))
+            .expect("written");
+    };
+    let cluster = |name: &str| {
+        format!(
+            "- \"@type\": {CDS}\n  name: {name}\n  type: EDS\n  connect_timeout: 1s\n  eds_cluster_config: {{eds_config: {{ads: {{}}}}}}\n"
+        )
+    };
+    let endpoints = |name: &str| format!("- \"@type\": {EDS}\n  cluster_name: {name}\n");
+    fs::create_dir_all(folder).expect("a folder");
+    file("cds.yaml", &["reviews", "cart"].map(cluster).concat());
+    file("eds.yaml", &["reviews", "cart"].map(endpoints).concat());
+    file("lds.yaml", &format!("- \"@type\": {LDS}\n  name: web\n"));
+}
+
+impl Plane {
+    pub fn start() -> Plane {
+        Plane::with(&[])
+    }
+
+    fn with(args: &[&str]) -> Plane {
+        let folder = tempfile::tempdir().expect("a folder");
+        resources(&folder.path().join("resources"));
+        let serve = Tap::serve(folder.path(), &folder.path().join("resources"), args);
+        Plane { serve, folder }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.serve.address()
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Starts a tap and a client, and waits for the end of the tap. Returns the exit code, the
+    /// output and the recording.
+    fn run(&self, args: &[&str]) -> (Option<i32>, String, Recording) {
+        let folder = tempfile::tempdir_in(self.folder()).expect("a folder").keep();
+        let tap = Tap::start(&folder, self.address(), args);
+        let client = watch(&folder, tap.address());
+        let log = folder.join("tap.log");
+        let (code, recording) = tap.wait();
+        drop(client);
+        (code, fs::read_to_string(log).expect("the output"), recording)
+    }
+}
+
+/// Starts a client of a control plane.
+pub fn watch(folder: &Path, server: SocketAddr) -> Child {
+    let mut command = xdscope(folder);
+    command.args(["watch", &server.to_string(), "--plaintext", "--no-tui", "--no-record"]);
+    Child::start(&mut command, &folder.join("watch.log"))
+}
+
+/// Runs a tap that must not start.
+fn refused(args: &[&str]) -> Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fixed = ["tap", "127.0.0.1:1", "--listen", "127.0.0.1:0", "--no-tui", "--no-record"];
+    xdscope(folder.path()).args([&fixed[..], args].concat()).output().expect("xdscope runs")
+}
+
+fn junit(folder: &Path) -> String {
+    fs::read_to_string(folder.join("results.xml")).expect("the results")
+}
+
+#[test]
+fn condition_ends_the_tap() {
+    let plane = Plane::start();
+    let results = plane.folder().join("results.xml");
+    let results = results.to_str().expect("a path");
+    for faults in [&[][..], &["--fault", "type:cds kind:push => delay 500ms"]] {
+        let until = ["--until", "synced", "--max-time", "30s", "--junit", results];
+        let (code, log, recording) = plane.run(&[faults, &until].concat());
+        assert_eq!(code, Some(0), "{log}");
+        assert!(log.contains("condition met: `synced`"), "{log}");
+        assert_eq!(recording.state("cds")["state"], "synced");
+        assert_eq!(log.contains("recovered within 0.5s"), !faults.is_empty(), "{log}");
+        let tests = 1 + usize::from(!faults.is_empty());
+        let junit = junit(plane.folder());
+        assert!(junit.contains(&format!("<testsuites tests=\"{tests}\" failures=\"0\">")), "{junit}");
+    }
+}
+
+#[test]
+fn time_ends_the_tap() {
+    let plane = Plane::start();
+    let results = plane.folder().join("results.xml");
+    let results = results.to_str().expect("a path");
+    let never = ["--until", "type:cds name:nowhere", "--max-time", "1s", "--junit", results];
+    let (code, log, _) = plane.run(&never);
+    assert_eq!(code, Some(4), "{log}");
+    assert!(log.contains("timed out: `type:cds name:nowhere` did not hold within 1."), "{log}");
+    assert!(junit(plane.folder()).contains("failures=\"1\""));
+    let (code, log, recording) = plane.run(&["--max-time", "2s"]);
+    assert_eq!(code, Some(0), "{log}");
+    assert_eq!(recording.state("cds")["state"], "synced");
+}
+
+#[test]
+fn plan_ends_with_what_clients_did() {
+    let plane = Plane::start();
+    let file = plane.folder().join("plan.txt");
+    let path = file.to_str().expect("a path");
+    fs::write(&file, "for 500ms: token-expired times=1\nfor 500ms\n").expect("written");
+    let (code, log, recording) = plane.run(&["--fault-plan", path, "-o", "jsonl"]);
+    assert_eq!(code, Some(0), "{log}");
+    let object = log.lines().find(|line| line.contains("\"object\":\"recovery\"")).expect("a summary");
+    let object: Value = serde_json::from_str(object).expect("JSON");
+    assert_eq!(object["interventions"], 1, "{object}");
+    assert_eq!((&object["reconnects"], &object["recovered"]), (&1.into(), &true.into()), "{object}");
+    let shown = recording.text("status", &[]);
+    assert!(shown.contains("1 intervention, 0 NACKs, 1 reconnect; recovered within"), "{shown}");
+
+    fs::write(&file, "for 500ms: type:cds kind:push => drop\n").expect("written");
+    let (code, log, _) = plane.run(&["--fault-plan", path, "--max-time", "2s"]);
+    assert_eq!(code, Some(4), "{log}");
+    assert!(log.contains("1 intervention, 0 NACKs, 0 reconnects; not recovered: CDS"), "{log}");
+    assert!(log.contains("timed out: not all clients have recovered within 2."), "{log}");
+}
+
+#[test]
+fn wrong_plans_and_flags_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("plan.txt");
+    let path = file.to_str().expect("a path");
+    fs::write(&file, "for 1s\n  type:cds => explode\n").expect("written");
+    let text = |output: Output| String::from_utf8(output.stderr).expect("text");
+    let wrong = refused(&["--fault-plan", path]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(wrong).contains("plan.txt, line 2: unknown action `explode`"));
+    fs::write(&file, vec![b'#'; (1 << 20) + 1]).expect("written");
+    assert!(text(refused(&["--fault-plan", path])).contains("at most 1 MB"));
+    assert!(text(refused(&["--junit", path])).contains("--junit needs a run that ends"));
+    let read_only = refused(&["--fault-plan", path, "--read-only"]);
+    assert!(text(read_only).contains("which --read-only forbids"));
+}
+
+#[test]
+fn control_plane_acts_with_faults() {
+    let plane = Plane::with(&["--fault", "type:cds kind:push => delay 1s times=1", "--until", "synced"]);
+    let address = plane.address();
+    let client = watch(plane.folder(), address);
+    let Plane { serve, folder: _folder } = plane;
+    let (code, recording) = serve.wait();
+    drop(client);
+    assert_eq!(code, Some(0));
+    let state = recording.state("cds");
+    assert_eq!(state["state"], "synced", "{state}");
+    let done = crate::intercept::words(&recording);
+    assert_eq!(done, ["delayed"]);
+}
+
+#[test]
+fn script_states_the_faults_of_its_control_plane() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = folder.path().join("faults.xds");
+    let text = "node a\nstream 1 ads\n> cds\n< cds v=1 n=a [x]\n> cds v=1 n=a\n\
+                fault \"type:cds kind:push => set connect_timeout=9s\"\n";
+    fs::write(&script, text).expect("written");
+    let serve = Tap::serve(folder.path(), &script, &[]);
+    let address = serve.address().to_string();
+    let got = wait_for("the cluster", || {
+        let output =
+            xdscope(folder.path()).args(["get", &address, "cds", "--plaintext", "-o", "yaml"]).output();
+        let text = String::from_utf8(output.expect("xdscope runs").stdout).expect("text");
+        text.contains("name: x").then_some(text)
+    });
+    assert!(got.contains("connect_timeout: 9s"), "{got}");
+    let recording = serve.stop();
+    assert_eq!(crate::intercept::words(&recording), ["changed"]);
+}
