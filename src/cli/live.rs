@@ -11,10 +11,10 @@ use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
 use crate::app::recording_file::{self, Rotation, SessionFile};
 use crate::app::signals::{self, Signal};
-use crate::app::tap::{CopyLimits, Front, Options, Running};
+use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
 use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
-use crate::net::tap::{Address, Tls};
+use crate::net::tap::{Address, HoldDesk, Tls};
 use crate::peers::bootstrap;
 use crate::present::json;
 use crate::schema::Schema;
@@ -27,7 +27,7 @@ use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
 use super::message_line::RowLayout;
-use super::{connect, diagnostics, faults, lint, message_line, offline, schema_flags, select};
+use super::{connect, diagnostics, faults, holds, lint, message_line, offline, schema_flags, select};
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -47,6 +47,8 @@ pub(super) struct Run<'a> {
     pub notice: Option<String>,
     /// The screens show the tour of the demo.
     pub has_tour: bool,
+    /// Why nobody can hold messages of a tap.
+    pub no_hold: Option<String>,
 }
 
 /// Runs `tap`.
@@ -78,11 +80,24 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let (upstream, has_tls) = (maps[0].1.clone(), args.secure.listen_cert.is_some());
     let (flags, empty) = (&args.live, Vec::new());
     let (copies, decode) = (args.copies.clone(), !args.no_decode);
-    let run = Run { flags, global, decode, copies, verb: "tap", empty, notice: None, has_tour: false };
+    let mut run = Run {
+        flags,
+        global,
+        decode,
+        copies,
+        verb: "tap",
+        empty,
+        notice: None,
+        has_tour: false,
+        no_hold: None,
+    };
     let changes = connect::changes(&args.live.descriptors.connect)?;
     let tls = connect::tap(args, &maps)?;
     let faults = faults::of_tap(args, &maps)?;
-    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults };
+    let memory = offline::options(&args.live.timers).history;
+    let holds::HoldAccess { desk, refusal } = holds::of_tap(args, &maps, run.has_screens(io), memory)?;
+    run.no_hold = refusal;
+    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults, desk };
     run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
 }
 
@@ -157,6 +172,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         tls: Tls::default(),
         changes: None,
         faults: None,
+        desk: None,
     };
     let run = Run {
         flags: &args.live,
@@ -167,6 +183,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: vec!["The demo's clients are about to connect.".into()],
         notice: Some(args.scenario.hint().into()),
         has_tour: args.scenario == Scenario::Tour,
+        no_hold: Some("the demo holds nothing: xdscope tap SERVER does".into()),
     };
     run.start(front, io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -196,7 +213,7 @@ impl Run<'_> {
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
-        let screens = self.decode && flags.format.is_none() && !flags.no_tui && io.has_screen();
+        let screens = self.has_screens(io);
         let record = self.recording(io)?;
         let options = Options {
             front,
@@ -231,6 +248,7 @@ impl Run<'_> {
                 notice,
                 client: None,
                 tap: running.meter(),
+                desk: running.desk.clone().map(|desk| (desk, running.budgets())),
             };
             self.screens(io, shown, schema, signals)
         } else {
@@ -254,6 +272,11 @@ impl Run<'_> {
         // A failure to load was reported where the schema is used.
         let _ = warming.join();
         result.map(|()| Exit::Yes)
+    }
+
+    /// Whether the run opens screens.
+    fn has_screens(&self, io: &Io<'_>) -> bool {
+        self.decode && self.flags.format.is_none() && !self.flags.no_tui && io.has_screen()
     }
 
     /// Whether the run ends when nobody reads its events: a demo serves nobody else.
@@ -393,11 +416,12 @@ impl Run<'_> {
             keep_secrets: self.flags.keep_secrets,
             is_demo: self.verb == "demo",
             has_tour: self.has_tour,
+            no_hold: self.no_hold.clone(),
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
-        let feed = feed.beside(applied).of_tap(shown.tap);
+        let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
         let result = super::screens::run(
             &feed,
             screen,
@@ -492,6 +516,8 @@ pub(super) struct Shown<'a> {
     pub client: Option<&'a crate::app::client::Running>,
     /// The tap, if there is one.
     pub tap: Option<crate::app::tap::TapMeter>,
+    /// The messages that a person holds, and the memory of facts.
+    pub desk: Option<(Arc<HoldDesk>, Budgets)>,
 }
 
 /// Blocks until a signal asks to stop, or `done` returns true.

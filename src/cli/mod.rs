@@ -34,6 +34,7 @@ mod frame_writer;
 mod get;
 mod graphs;
 mod help;
+mod holds;
 mod identity;
 mod info;
 pub mod io;

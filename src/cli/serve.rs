@@ -92,6 +92,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: Vec::new(),
         notice: None,
         has_tour: false,
+        no_hold: None,
     };
     let (from, has_tls) = (name.clone(), tls.is_some());
     run.start(Front::Serve { listen, from, tls, control, say }, io, |running| {

@@ -52,6 +52,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         ],
         notice: Some(format!("subscribed as a client of {server}")),
         has_tour: false,
+        no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
@@ -63,7 +64,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
-        run.screens(io, Shown { shared, recording, source, notice, client, tap: None }, schema, signals)
+        run.screens(io, Shown { shared, recording, source, notice, client, tap: None, desk: None }, schema, signals)
     } else {
         let mut reported = None;
         live::until_stopped(&signals, || {

@@ -20,6 +20,7 @@ mod failing;
 mod faults;
 mod harness;
 mod headers;
+mod hold;
 mod hostile_files;
 mod house;
 mod identity;

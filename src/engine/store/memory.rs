@@ -34,6 +34,12 @@ impl Store {
         self.history.budget()
     }
 
+    /// Changes the bytes that all facts may take. Facts beyond them are dropped with the next ones.
+    pub fn set_budget(&mut self, budget: usize) {
+        self.history.set_budget(budget);
+        self.drop_at = budget;
+    }
+
     /// Returns the number of the first row that was not dropped.
     pub fn first_row(&self) -> usize {
         self.history.first()

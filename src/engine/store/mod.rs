@@ -11,6 +11,7 @@ mod facts;
 mod failing;
 mod failover;
 mod globs;
+mod held;
 mod history;
 mod history_memory;
 mod ledger;

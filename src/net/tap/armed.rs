@@ -1,9 +1,11 @@
-//! The relay of an armed tap: faults act on the messages of streams that a fault may match.
+//! The relay of an armed tap: faults, or a person, act on the messages of streams that may match.
 //!
 //! One task owns both legs. It reads a side while little waits to be written to the other, hands
 //! the bytes to the splicer, and writes what comes out.
 
 mod connection;
+mod hold_desk;
+mod memory;
 mod shared_faults;
 
 use std::collections::VecDeque;
@@ -20,13 +22,12 @@ use super::relay::{Pump, read};
 use crate::sources::observe::TapEvent;
 use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;
+pub use hold_desk::{DeskWaker, HoldDesk};
 pub(super) use shared_faults::Armed;
+pub use shared_faults::Arms;
 
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
-
-/// Bytes of messages that a connection may hold while it is read.
-const MAX_HELD_BYTES: usize = 192 << 20;
 
 /// Time for held messages to be written when the tap stops.
 pub(super) const RELEASE_TIME: Duration = Duration::from_secs(1);
@@ -58,14 +59,15 @@ pub(super) async fn run(
     let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
     let (mut to_server, mut to_client) = (outlet(), outlet());
     let (mut from_client, mut from_server) = (true, true);
-    let mut stopped = armed.stopped.clone();
+    let (mut stopped, mut decided, mut freed) =
+        (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let mut is_stopping = *stopped.borrow();
     let mut deadline = None;
     loop {
-        let is_free = connection.held_bytes() < MAX_HELD_BYTES;
+        let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
-        let due = connection.next_due().map(|due| armed.start + Duration::from_nanos(due.0));
+        let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
         tokio::select! {
             bytes = read(&mut requests.from, &requests.shared), if from_client && is_free && to_server.bytes < MAX_QUEUED_BYTES => {
@@ -91,6 +93,9 @@ pub(super) async fn run(
                 }
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
+            Ok(()) = decided.changed() => connection.decide(),
+            // Whether the connection may be read is looked at again.
+            Ok(()) = freed.changed(), if !is_free => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Ok(true);

@@ -2,11 +2,14 @@
 //!
 //! A [`FaultSet`] decides which action applies to a message, an [`InterceptedStream`] applies the
 //! action and keeps nonces and versions consistent for both sides
-//! (docs/decisions/0020-armed-taps.md). No sockets and no clock.
+//! (docs/decisions/0020-armed-taps.md). A [`HoldQueue`] has the messages that wait for a person,
+//! who may edit one ([`edit`]). No sockets and no clock.
 
 mod action;
 mod contents;
+pub mod edit;
 mod fault;
+mod hold;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -14,4 +17,5 @@ mod track;
 
 pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
 pub use fault::{FaultError, FaultSet, Fired};
+pub use hold::{HeldRow, HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus, MAX_EDIT_TIME};
 pub use stream::{InterceptedStream, Step};

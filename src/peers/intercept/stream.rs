@@ -1,3 +1,5 @@
+mod by_hand;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use super::action::{Action, REORDER_TIME};
 use super::contents::WireContents;
 use super::fault::{FaultSet, Fired};
+use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
 use crate::schema::Schema;
 use crate::wire::discovery::fields::DiscoveryField;
@@ -47,6 +50,8 @@ pub struct InterceptedStream {
     swapped: Vec<Waiting>,
     /// Until when throttled messages are on their way.
     busy: BTreeMap<(bool, TypeUrl), Time>,
+    /// The number of the stream among those with held messages.
+    hold_number: Option<u64>,
 }
 
 /// A message that is to be sent.
@@ -60,6 +65,7 @@ struct Waiting {
     /// Number of the push.
     push: u64,
     times: u32,
+    by_hand: Option<by_hand::ByHand>,
 }
 
 fn is_push(dir: Dir) -> bool {
@@ -77,6 +83,7 @@ impl InterceptedStream {
             lanes: BTreeMap::new(),
             swapped: Vec::new(),
             busy: BTreeMap::new(),
+            hold_number: None,
         }
     }
 
@@ -85,12 +92,12 @@ impl InterceptedStream {
         WireContents::read(method, message.dir, plain(message)?)?.node
     }
 
-    /// Decides about a message that has arrived.
+    /// Decides about a message that has arrived. A message on which no fault acts may be held.
     pub fn receive(
         &mut self,
         message: SplicedMessage,
         at: Time,
-        faults: &mut FaultSet,
+        (faults, hold): (&mut FaultSet, &mut HoldQueue),
         schema: &Schema,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -109,8 +116,10 @@ impl InterceptedStream {
         let (followers, others) =
             std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
         self.swapped = others;
-        let waiting = Waiting { due: at, original: message.clone(), message, contents, push, times: 1 };
+        let original = message.clone();
+        let waiting = Waiting { due: at, original, message, contents, push, times: 1, by_hand: None };
         match faults.fire(&fact, at) {
+            None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
             Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
         }
@@ -162,12 +171,7 @@ impl InterceptedStream {
             | Action::Set { .. }
             | Action::Remove(_) => {
                 if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
-                    steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
-                    if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
-                        self.track(&waiting).told(&sent, &waiting.contents);
-                        waiting.contents = sent;
-                    }
-                    waiting.message = uncompressed(&waiting.message, bytes);
+                    self.change(&mut waiting, bytes, &by, steps);
                 }
                 self.deliver(waiting, at, steps);
             }
@@ -183,6 +187,34 @@ impl InterceptedStream {
                 steps.extend([report(&waiting, Interference::Blackholed), Step::Blackhole]);
             }
         }
+    }
+
+    /// Gives a message that is to be sent other bytes.
+    fn change(&mut self, waiting: &mut Waiting, bytes: Bytes, by: &Arc<str>, steps: &mut Vec<Step>) {
+        let dir = waiting.message.dir;
+        steps.push(report_sent(&waiting.contents, Interference::Changed, by, &bytes, dir));
+        if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
+            self.track(waiting).told(&sent, &waiting.contents);
+            waiting.contents = sent;
+        }
+        waiting.message = uncompressed(&waiting.message, bytes);
+    }
+
+    /// Answers a push in the name of the client. Returns the push before the first request of the
+    /// client, to which the answer would refer.
+    fn bounce(
+        &mut self,
+        text: &str,
+        waiting: Waiting,
+        by: &Arc<str>,
+        steps: &mut Vec<Step>,
+    ) -> Option<Waiting> {
+        let Some(bytes) = self.track(&waiting).nack(&waiting.contents, text) else { return Some(waiting) };
+        steps.push(report_sent(&waiting.contents, Interference::Bounced, by, &bytes, Dir::Req));
+        let request = SplicedMessage { dir: Dir::Req, ..waiting.message.clone() };
+        self.withhold(waiting, by, steps);
+        steps.push(Step::Send(uncompressed(&request, bytes)));
+        None
     }
 
     fn track(&mut self, waiting: &Waiting) -> &mut Track {
@@ -213,13 +245,9 @@ impl InterceptedStream {
         let track = self.tracks.entry(waiting.contents.type_url.clone()).or_default();
         match action {
             Action::Bounce(text) => {
-                let Some(bytes) = track.nack(&waiting.contents, text) else {
-                    return self.deliver(waiting, at, steps);
-                };
-                steps.push(report_sent(&waiting.contents, Interference::Bounced, by, &bytes, Dir::Req));
-                let request = SplicedMessage { dir: Dir::Req, ..waiting.message.clone() };
-                self.withhold(waiting, by, steps);
-                steps.push(Step::Send(uncompressed(&request, bytes)));
+                if let Some(waiting) = self.bounce(text, waiting, by, steps) {
+                    self.deliver(waiting, at, steps);
+                }
             }
             Action::StaleNonce if is_push(dir) => {
                 track.make_answer_stale(&waiting.contents, by);
@@ -252,22 +280,22 @@ impl InterceptedStream {
     }
 
     /// Sends the messages that are due.
-    pub fn release_due(&mut self, at: Time) -> Vec<Step> {
-        self.release(&|waiting| waiting.due <= at)
+    pub fn release_due(&mut self, at: Time, hold: &mut HoldQueue) -> Vec<Step> {
+        self.release(hold, &|waiting| waiting.due <= at)
     }
 
     /// Sends all messages that wait, in order.
-    pub fn release_all(&mut self) -> Vec<Step> {
-        self.release(&|_| true)
+    pub fn release_all(&mut self, hold: &mut HoldQueue) -> Vec<Step> {
+        self.release(hold, &|_| true)
     }
 
-    fn release(&mut self, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
+    fn release(&mut self, hold: &mut HoldQueue, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for lane in self.lanes.keys().cloned().collect::<Vec<_>>() {
             while let Some(waiting) =
                 self.lanes.get_mut(&lane).and_then(|waiting| waiting.pop_front_if(|front| is_due(front)))
             {
-                self.forward(waiting, &mut steps);
+                self.leave(waiting, hold, &mut steps);
             }
         }
         self.lanes.retain(|_, lane| !lane.is_empty());

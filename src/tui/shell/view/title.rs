@@ -153,6 +153,14 @@ fn mode(model: &Model) -> StyledLine {
         Mode::Live => Role::Ok,
         Mode::Replay => Role::Pending,
     };
+    if let Some(oldest) = info.hold.as_ref().and_then(|hold| hold.held.first().map(|row| (hold, row))) {
+        let (hold, row) = oldest;
+        right.push(span(format!("HOLDING {}, oldest {}  ", hold.held.len(), text::age(row.age)), Role::Bad));
+        return right;
+    }
+    if info.hold.as_ref().is_some_and(|hold| hold.armed.is_some()) {
+        right.push(span("ARMED (0)  ", Role::Warn));
+    }
     match model.common.paused {
         Some(_) => right.push(span("|| PAUSED (Space)  ", Role::Warn)),
         None if info.bar.as_ref().is_some_and(|bar| bar.rewound) => {
