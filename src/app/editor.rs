@@ -54,9 +54,11 @@ pub fn edit(
     let folder = tempfile::Builder::new().prefix("xdscope-").tempdir().map_err(EditorError::File)?;
     let path = folder.path().join(name);
     write_private(&path, text).map_err(EditorError::File)?;
-    // The shell splits the words of the editor, as git lets it.
+    // The shell splits the words of the editor, as git lets it. A plain command replaces the shell,
+    // so that it can be ended.
+    let exec = if editor.contains(['=', ';', '|', '&']) { "" } else { "exec " };
     let mut command = Command::new("sh");
-    command.arg("-c").arg(format!("{editor} \"$@\"")).arg(editor).arg(&path);
+    command.arg("-c").arg(format!("{exec}{editor} \"$@\"")).arg(editor).arg(&path);
     let failed = |source| EditorError::Start { editor: editor.to_owned(), source };
     let mut child = command.spawn().map_err(failed)?;
     match wait(&mut child, is_over).map_err(failed)? {

@@ -68,6 +68,8 @@ Options
 Messages of a type and direction keep their order. Nonces and versions stay consistent for both sides. What was
 done is a row of kind intercepted in `log`; the type is marked as diverged until the client acknowledges a later
 push. Findings and problems of that time blame xdscope.
+
+--intercept EXPR holds messages until a person decides on screen 0 (docs/intercept.md).
 ",
     );
     out

@@ -1,11 +1,13 @@
 //! Words about messages that an armed tap holds.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::engine::diff::{Change, Op};
 use crate::engine::hold::{HeldDiff, HeldFact};
 use crate::wire::event::Dir;
-use crate::wire::text::{count, plural, type_label};
+use crate::wire::text::{age, count, plural, type_label};
 
 use super::report::Role;
 
@@ -68,6 +70,11 @@ pub fn held_title(fact: &HeldFact, diff: Option<&HeldDiff>) -> String {
         (_, Some(_)) => format!("{} against what the client acknowledged", fact.id),
         (_, None) => format!("{}: the client has acknowledged nothing of this type", fact.id),
     }
+}
+
+/// Returns an age or a time that is left, with tenths of a second below a minute.
+pub fn hold_time(time: Duration) -> String {
+    if time < Duration::from_secs(60) { format!("{:.1}s", time.as_secs_f64()) } else { age(time) }
 }
 
 /// Returns the number of resources and what changes: `119 +0 ~1 -0`.

@@ -22,10 +22,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_xdscope");
 
 /// A control plane, a tap with screens, and an Envoy.
 struct Scene {
-    world: World,
     plane: ControlPlane,
     terminal: Terminal,
-    tap: SocketAddr,
     recording: PathBuf,
     envoy: Envoy,
     chain: Snapshot,
@@ -62,7 +60,7 @@ impl Scene {
         let envoy = world.envoy("edge-1", variant, tap);
         let chain = Snapshot::chain(variant, envoy.admin());
         plane.set(&chain);
-        Some(Scene { world, plane, terminal, tap, recording, envoy, chain })
+        Some(Scene { plane, terminal, recording, envoy, chain })
     }
 
     /// Waits until version 1 of all types is acknowledged.

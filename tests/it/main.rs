@@ -21,6 +21,7 @@ mod faults;
 mod harness;
 mod headers;
 mod hold;
+mod hold_picture;
 mod hostile_files;
 mod house;
 mod identity;

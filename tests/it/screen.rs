@@ -339,8 +339,8 @@ fn ctrl_z_suspends_and_fg_resumes() {
 /// Random sizes and keys leave the same screen as a full repaint at that size.
 #[test]
 fn random_keys_and_sizes_match_full_repaint() {
-    const KEYS: [&str; 24] = [
-        "1", "2", "3", "4", "5", "6", "7", "8", "9", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
+    const KEYS: [&str; 25] = [
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
         ".", "g", "G", "t", "?", "m",
     ];
     for seed in [1, 7, 2026] {

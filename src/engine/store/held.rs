@@ -14,6 +14,12 @@ impl Store {
         streams.map(|stream| stream.id).last()
     }
 
+    /// Returns the streams in whose messages xdscope has intervened.
+    pub fn intercepted_streams(&self) -> Vec<StreamId> {
+        let streams = self.engine.streams().iter().filter(|stream| !stream.interventions.is_empty());
+        streams.map(|stream| stream.id).collect()
+    }
+
     /// Returns the version of a type that the client has acknowledged last.
     pub fn acknowledged_version(&self, stream: StreamId, type_url: &TypeUrl) -> Option<Arc<str>> {
         let track = self.engine.stream(stream)?.find(type_url)?;

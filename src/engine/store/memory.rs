@@ -26,7 +26,7 @@ impl Checkpoint {
 impl Store {
     /// Estimates the memory of everything that is known of the source, in bytes.
     pub fn memory(&self) -> usize {
-        self.catalog.memory() + self.history.size() + self.engine.memory()
+        self.catalog.memory() + self.history.size() + self.engine.memory() + self.interventions.memory()
     }
 
     /// Returns the bytes that all facts may take.

@@ -4,6 +4,7 @@ use crate::present::report::Role;
 use crate::schema::{FieldNames, to_yaml};
 use crate::tui::common::Common;
 use crate::tui::data::Data;
+use crate::wire::Interference;
 
 use super::{Detail, HoldScreen, Loaded};
 
@@ -35,9 +36,12 @@ impl HoldScreen {
             }
         }
         if common.paused.is_none() {
-            let states = data.stream_ids().into_iter().flat_map(|stream| data.states_of(stream));
+            let streams = store.intercepted_streams().into_iter();
+            let states = streams.flat_map(|stream| data.states_of(stream));
             let diverged = states.filter_map(|state| {
-                let words = report::diverged(state.diverged.as_ref()?);
+                // The queue shows what is only held.
+                let diverged = state.diverged.filter(|of| of.facts.interference != Interference::Held)?;
+                let words = report::diverged(&diverged);
                 let label = crate::wire::text::type_label(state.type_url.as_str());
                 Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))
             });

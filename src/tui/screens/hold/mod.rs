@@ -115,7 +115,7 @@ impl Screen for HoldScreen {
             return Outcome::Done;
         }
         match command {
-            Command::Open | Command::Diff if self.selected().is_none() => {
+            Command::Open | Command::Diff | Command::FullScreen if self.selected().is_none() => {
                 return Outcome::say(common, "nothing is held");
             }
             Command::Open if self.detail == Detail::Diff => self.detail = Detail::Message,
@@ -185,7 +185,11 @@ impl Screen for HoldScreen {
     }
 
     fn has_target(&self, command: Command, _common: &Common) -> bool {
-        !matches!(command, Command::Open | Command::Diff | Command::Filter) || !self.rows.is_empty()
+        match command {
+            Command::Open | Command::Diff => !self.rows.is_empty(),
+            Command::Filter => false,
+            _ => true,
+        }
     }
 
     fn point(&mut self, at: Position, selects: bool, common: &mut Common, layout: &Layout) -> Option<bool> {

@@ -16,18 +16,34 @@ use crate::tui::shell::model::Model;
 use crate::tui::tests::script::ScriptedStore;
 use crate::tui::tests::{ASCII, PLAIN, SIZES, click, drawn_text, line, model, type_keys};
 use crate::tui::widgets::theme::Theme;
-use crate::wire::MessageShape;
 use crate::wire::discovery::encode::{ResponseFields, encode_any};
+use crate::wire::event::{Dir, StreamId, Time};
+use crate::wire::{Frame, FramePayload, Interference, Intervention, InterventionFacts, MessageShape};
 
 const CLUSTER: &str = "type.googleapis.com/envoy.config.cluster.v3.Cluster";
 
-/// A client that has acknowledged version 41.
+/// A client that has acknowledged version 41, and of which two pushes are held.
 fn source() -> ScriptedStore {
-    ScriptedStore::of(
+    let mut source = ScriptedStore::of(
         "node edge-gw-1\nstream 1 ads\n+0s 1 > cds\n\
          +1s 1 < cds v=41 n=a81e [cart{connect_timeout: 5s} reviews{connect_timeout: 5s}]\n\
          +2s 1 > cds v=41 n=a81e\n",
-    )
+    );
+    for id in [1, 2] {
+        let facts = InterventionFacts {
+            interference: Interference::Held,
+            dir: Dir::Resp,
+            is_delta: false,
+            type_url: CLUSTER.into(),
+            version: "43".into(),
+            nonce: "a822".into(),
+            by: HeldId(id).by().into(),
+        };
+        let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Resp };
+        let what = FramePayload::Intercepted(Box::new(what));
+        source.handle(Frame { at: Time(3_000_000_000), stream: StreamId(1), what });
+    }
+    source
 }
 
 fn push(version: &str, nonce: &str, timeout: &str) -> Bytes {
@@ -132,7 +148,7 @@ fn each_key_decides() {
     ] {
         let (model, effects) = typed(keys);
         assert_eq!(effects, [], "{keys} asks");
-        assert!(line(&drawn_text(&model), "y yes").contains('?'), "{keys}: {}", drawn_text(&model));
+        assert!(drawn_text(&model).contains("?  y yes"), "{keys}: {}", drawn_text(&model));
         assert_eq!(typed(&format!("{keys}<enter>")).1, [], "Enter does not confirm {keys}");
         assert_eq!(typed(&format!("{keys}n")).1, []);
         assert_eq!(typed(&format!("{keys}y")).1, [Effect::Hold(wanted)], "{keys}");
@@ -158,7 +174,7 @@ fn shows_the_difference_or_the_message() {
     assert!(shown.contains("against the last version that the client acknowledged (41)"), "{shown}");
     assert!(line(&shown, "~ reviews").contains("connect_timeout  5s → 1s"), "{shown}");
     assert!(shown.contains("+ ledger-v2") && shown.contains("waits for h1"), "{shown}");
-    assert!(line(&shown, "X! drop").contains("the client never sees 43"), "{shown}");
+    assert!(line(&shown, "X! drop   ").contains("the client never sees 43"), "{shown}");
     let (model, _) = typed("<enter>");
     assert!(drawn_text(&model).contains("version_info: \"43\""), "{}", drawn_text(&model));
     let (model, _) = typed("<enter>d");

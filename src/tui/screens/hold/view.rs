@@ -4,7 +4,7 @@ use ratatui::layout::{Position, Rect};
 
 use super::{HoldScreen, Loaded};
 use crate::peers::intercept::{HeldRow, HoldStatus};
-use crate::present::hold::{held_counts, held_title, hold_choices};
+use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
 use crate::present::report::Role;
 use crate::tui::common::{Common, Pane};
 use crate::tui::input::screen_id::ScreenId;
@@ -16,8 +16,8 @@ use crate::wire::text::{age, count, display_safe, pad, plural, size, type_label,
 
 /// The least height of the comparison, with its title.
 const MIN_DETAIL: u16 = 4;
-/// Rows of the queue that are always shown.
-const MIN_ROWS: u16 = 2;
+/// The least height of the queue, with its titles, if it has as many messages.
+const MIN_LIST: u16 = 4;
 
 /// The areas of the screen.
 pub(super) struct Parts {
@@ -58,11 +58,11 @@ pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> S
         (Some(node), None) => node.to_string(),
         (None, None) => "-".to_owned(),
     };
-    let left = if row.is_edited { span("editing", Role::Pending) } else { plain(age(row.left)) };
+    let left = if row.is_edited { span("editing", Role::Pending) } else { plain(hold_time(row.left)) };
     let note = row.waits_for.map(|id| format!("waits for {id}")).unwrap_or_default();
     vec![
         plain(fact.id.to_string()),
-        span(age(row.age), Role::Warn),
+        span(hold_time(row.age), Role::Warn),
         left,
         plain(if fact.dir() == Dir::Resp { glyphs.response } else { glyphs.request }),
         plain(node),
@@ -109,7 +109,7 @@ fn coverage(screen: &HoldScreen, hold: &HoldStatus) -> String {
     let of = format!("covers {} of {}", count(covered), plural(open, "open stream"));
     match open - covered {
         0 if open == 0 => "covers streams that are opened from now on".to_owned(),
-        0 => format!("{of}; messages keep their order within a stream and type, other types flow"),
+        0 => format!("{of}; messages of a type keep their order, other types flow"),
         _ => format!(
             "{of}: not those that cannot match, or were opened before; restart such a client to cover it"
         ),
@@ -127,11 +127,12 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Pa
     let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width).len());
     let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(body.height / 3));
     let choices = 1 + hold_lines(screen, width).len();
-    let choices = u16::try_from(choices).unwrap_or(6).min(rest.height.saturating_sub(MIN_ROWS + MIN_DETAIL));
     let rows = u16::try_from(screen.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let least = rows.min(MIN_LIST);
+    let choices = u16::try_from(choices).unwrap_or(6).min(rest.height.saturating_sub(least + MIN_DETAIL));
     let room = rest.height - choices;
     let wanted = layout.shifted(room.saturating_sub(rows), room, MIN_DETAIL);
-    let list = rows.min(room.saturating_sub(wanted)).max(MIN_ROWS).min(room.saturating_sub(MIN_DETAIL).max(1));
+    let list = rows.min(room.saturating_sub(wanted)).max(least).min(room.saturating_sub(MIN_DETAIL).max(1));
     let (list, rest) = layout::split(rest, list);
     let (detail, choices) = layout::split(rest, rest.height - choices);
     Parts { head, list, detail, choices }

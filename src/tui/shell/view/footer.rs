@@ -83,7 +83,6 @@ impl Importance {
             (_, Command::Palette | Command::Help | Command::Quit) => Importance::Shell,
             (_, Command::Record) => Importance::Other,
             (Context::Replay, _) => Importance::Time,
-            (_, Command::AckHeld | Command::NackHeld) => Importance::Screen,
             (Context::Screen(_), _) => Importance::Screen,
             (_, command) if command.is_wire_action() => Importance::Client,
             _ => Importance::Other,

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::engine::problems::ProblemFact;
+use crate::present::hold::hold_time;
 use crate::present::report::{self, Role};
 use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
@@ -155,7 +156,7 @@ fn mode(model: &Model) -> StyledLine {
     };
     if let Some(oldest) = info.hold.as_ref().and_then(|hold| hold.held.first().map(|row| (hold, row))) {
         let (hold, row) = oldest;
-        right.push(span(format!("HOLDING {}, oldest {}  ", hold.held.len(), text::age(row.age)), Role::Bad));
+        right.push(span(format!("HOLDING {}, oldest {}  ", hold.held.len(), hold_time(row.age)), Role::Bad));
         return right;
     }
     if info.hold.as_ref().is_some_and(|hold| hold.armed.is_some()) {
