@@ -102,7 +102,8 @@ mod tests {
     fn editor_changes_a_private_file() {
         let folder = tempfile::tempdir().expect("a folder");
         let seen = folder.path().join("seen");
-        let text = format!("ls -l \"$1\" > {0}; echo \"$1\" >> {0}; sed -i s/5s/1s/ \"$1\"\n", seen.display());
+        let text =
+            format!("ls -l \"$1\" > {0}; echo \"$1\" >> {0}; sed -i s/5s/1s/ \"$1\"\n", seen.display());
         let editor = script(folder.path(), &text);
         let edited = edit(&editor, "h1.yaml", "timeout: 5s\n", &mut || false).expect("it runs");
         assert_eq!(edited.as_deref(), Some("timeout: 1s\n"));

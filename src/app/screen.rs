@@ -14,8 +14,8 @@ use crate::peers::client::Ruling;
 use crate::peers::intercept::{HoldCommand, edit};
 use crate::sources::record::{Loaded, RecordReadError};
 use crate::tui::{
-    ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData, TapFigures,
-    WakeReader, Waker, terminal_size, wake_pair,
+    ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData,
+    TapFigures, WakeReader, Waker, terminal_size, wake_pair,
 };
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
@@ -211,7 +211,8 @@ impl Feed for LiveFeed<'_> {
         let revision = rewound.as_ref().map_or_else(live, Feed::revision);
         let held = self.desk.as_ref().map_or(0, |(desk, _)| {
             // The ages of held messages change all the time.
-            let ticks = if desk.is_holding() { desk.elapsed().as_millis() / HOLD_TICK.as_millis() } else { 0 };
+            let ticks =
+                if desk.is_holding() { desk.elapsed().as_millis() / HOLD_TICK.as_millis() } else { 0 };
             desk.revision().wrapping_add(ticks as u64)
         });
         revision.wrapping_add(self.turns.get() << 32).wrapping_add(held << 16)

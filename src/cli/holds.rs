@@ -10,7 +10,7 @@ use crate::peers::intercept::{HoldCommand, HoldOptions};
 /// One part in this many of `--memory` is for held messages; beyond, the oldest is released.
 const MEMORY_DIVISOR: usize = 8;
 
-/// Who may hold messages of a run.
+/// The access to held messages of a run.
 pub(super) struct HoldAccess {
     /// The messages that are held; `None`: nobody can hold any.
     pub desk: Option<Arc<HoldDesk>>,

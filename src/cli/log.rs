@@ -471,12 +471,7 @@ impl Printer<'_> {
     }
 
     /// Writes the messages of an intervention: as it came, and what was sent in its place.
-    fn intercepted(
-        &self,
-        fact: &MessageFact,
-        terminal: bool,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
+    fn intercepted(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
         let bodies = bodies::intervention(self.store, self.schema, fact, FieldNames::Original);
         let bodies = bodies.unwrap_or_default();
         for (title, body) in [("original", bodies.original), ("sent instead", bodies.sent)] {

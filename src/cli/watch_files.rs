@@ -80,7 +80,15 @@ pub(super) fn run(
     let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
-        let shown = Shown { shared, recording, source, notice: run.notice.clone(), client: None, tap: None, desk: None };
+        let shown = Shown {
+            shared,
+            recording,
+            source,
+            notice: run.notice.clone(),
+            client: None,
+            tap: None,
+            desk: None,
+        };
         run.screens(io, shown, schema, signals)
     } else {
         let mut reported = Vec::new();

@@ -23,7 +23,7 @@ pub struct HoldChoice {
     pub key: char,
     /// The label of the key.
     pub label: &'static str,
-    /// What it causes.
+    /// The consequence.
     pub consequence: String,
 }
 
@@ -52,7 +52,11 @@ pub fn hold_choices(fact: &HeldFact) -> [HoldChoice; 5] {
     let choice = |key, label, consequence| HoldChoice { key, label, consequence };
     [
         choice('A', "allow", allow),
-        choice('E', "edit", "open in $EDITOR as YAML, check it, show the diff, then ask before sending".into()),
+        choice(
+            'E',
+            "edit",
+            "open in $EDITOR as YAML, check it, show the diff, then ask before sending".into(),
+        ),
         choice('X', "drop", drop),
         choice('B', "bounce", bounce),
         choice('Z', "release", "send everything held as it is, and disarm".to_owned()),

@@ -340,8 +340,8 @@ fn ctrl_z_suspends_and_fg_resumes() {
 #[test]
 fn random_keys_and_sizes_match_full_repaint() {
     const KEYS: [&str; 25] = [
-        "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
-        ".", "g", "G", "t", "?", "m",
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{",
+        ",", ".", "g", "G", "t", "?", "m",
     ];
     for seed in [1, 7, 2026] {
         // A copy, because marks are stored next to the recording.

@@ -52,18 +52,18 @@ impl HeldDiff {
 }
 
 /// The resources of a push by name, without secrets.
-struct Contents {
+struct HeldContents {
     resources: Vec<(Arc<str>, Option<Bytes>)>,
     removed: Vec<Arc<str>>,
 }
 
-impl Contents {
+impl HeldContents {
     /// Reads a push with the redaction of a catalog, so that contents of both can be compared.
-    fn read(shape: MessageShape, bytes: &[u8], like: &Catalog) -> Contents {
+    fn read(shape: MessageShape, bytes: &[u8], like: &Catalog) -> HeldContents {
         let mut catalog = scratch(like);
         let mut builder = MessageBuilder::new(shape);
         builder.push(bytes, &mut catalog);
-        let mut contents = Contents { resources: Vec::new(), removed: Vec::new() };
+        let mut contents = HeldContents { resources: Vec::new(), removed: Vec::new() };
         let Ok(message) = builder.finish(&mut catalog) else { return contents };
         let Some(response) = message.response() else { return contents };
         let text = |sym| Arc::<str>::from(catalog.text(sym));
@@ -82,7 +82,7 @@ impl Contents {
 /// `stream` is `None` if the stream is not known yet: the client then has nothing.
 pub fn compare_held(store: &Store, schema: &Schema, fact: &HeldFact, stream: Option<StreamId>) -> HeldDiff {
     let catalog = store.catalog();
-    let contents = Contents::read(fact.shape, &fact.bytes, catalog);
+    let contents = HeldContents::read(fact.shape, &fact.bytes, catalog);
     let known = |name: &str| {
         let fact = store.resource(stream?, &fact.type_url, name)?;
         let in_force = fact.in_force?;

@@ -54,7 +54,9 @@ fn compares_with_what_the_client_acknowledged() {
     assert_eq!(diff.counts(), [1, 1, 1]);
     let changed = diff.changed.first().expect("reviews");
     let changes = changed.changes.as_ref().expect("its fields");
-    assert!(changes.iter().any(|change| change.path.to_string() == "connect_timeout" && change.op == Op::Changed));
+    assert!(
+        changes.iter().any(|change| change.path.to_string() == "connect_timeout" && change.op == Op::Changed)
+    );
     assert_eq!(diff.removed, [Arc::from("old")]);
     let unknown = compare_held(&store, &Schema::builtin(), &fact, None);
     assert_eq!((unknown.base, unknown.added.len()), (None, 3));

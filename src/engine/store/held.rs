@@ -1,4 +1,4 @@
-//! What the store knows about messages that an armed tap holds.
+//! Queries about messages that an armed tap holds.
 
 use std::sync::Arc;
 

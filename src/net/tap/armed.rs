@@ -103,8 +103,9 @@ pub(super) async fn run(
                 connection.release_due();
             }
         }
-        if is_stopping && deadline.is_none() {
-            deadline = Some(Instant::now() + RELEASE_TIME);
+        if is_stopping {
+            deadline.get_or_insert_with(|| Instant::now() + RELEASE_TIME);
+            // Also what has arrived since the stop.
             connection.release_all();
         }
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
@@ -113,20 +114,26 @@ pub(super) async fn run(
         if is_stopping && to_server.is_idle() && to_client.is_idle() {
             return Ok(true);
         }
-        if !from_client && to_server.is_idle() && !to_server.is_shut {
-            to_server.is_shut = true;
-            requests.to.shutdown().await.map_err(|error| (Side::Server, error))?;
-            requests.shared.reporter.report(requests.conn, TapEvent::Finished { dir: Dir::Req });
+        if !from_client {
+            end(requests, &mut to_server, Dir::Req).await.map_err(|error| (Side::Server, error))?;
         }
-        if !from_server && to_client.is_idle() && !to_client.is_shut {
-            to_client.is_shut = true;
-            responses.to.shutdown().await.map_err(|error| (Side::Client, error))?;
-            responses.shared.reporter.report(responses.conn, TapEvent::Finished { dir: Dir::Resp });
+        if !from_server {
+            end(responses, &mut to_client, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
         }
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
         }
     }
+}
+
+/// Tells the receiver of a direction that its sender has ended, once everything is written.
+async fn end(pump: &mut Pump, outlet: &mut Outlet, dir: Dir) -> io::Result<()> {
+    if outlet.is_idle() && !outlet.is_shut {
+        outlet.is_shut = true;
+        pump.to.shutdown().await?;
+        pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+    }
+    Ok(())
 }
 
 async fn sleep_until(at: Option<Instant>) {

@@ -61,7 +61,7 @@ pub struct Config {
     pub tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub changes: Option<Arc<Changes>>,
-    /// What arms the tap; `None`: messages pass unchanged.
+    /// Faults and held messages; `None`: messages pass unchanged.
     pub arms: Option<Arms>,
 }
 

@@ -38,7 +38,7 @@ pub(super) struct RelayContext {
     pub(super) tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub(super) changes: Option<Arc<Changes>>,
-    /// What arms connections.
+    /// The faults and held messages of armed connections.
     pub(super) armed: Option<Arc<Armed>>,
 }
 

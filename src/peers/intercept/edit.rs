@@ -1,6 +1,6 @@
 //! A held message as YAML to edit, and back.
 //!
-//! What the person did not touch keeps its bytes, also where the descriptors do not know them.
+//! Resources that the person did not touch keep their bytes, also if their type is unknown.
 
 use std::collections::HashMap;
 
@@ -196,7 +196,8 @@ mod tests {
             let json = serde_json::json!({ "name": name, "connect_timeout": "5s" });
             let any = encode_any(CLUSTER, &schema.encode(CLUSTER, &json).expect("a cluster"));
             if is_delta {
-                ResourceFields { version: "1", payload: Some(&any), name, ..ResourceFields::default() }.encode()
+                ResourceFields { version: "1", payload: Some(&any), name, ..ResourceFields::default() }
+                    .encode()
             } else {
                 any
             }
@@ -261,7 +262,8 @@ mod tests {
         let schema = Schema::builtin();
         let fact = held(false);
         let text = text_of(&fact, &schema);
-        let line = |wanted: &str, text: &str| text.lines().position(|line| line.contains(wanted)).map(|at| at + 1);
+        let line =
+            |wanted: &str, text: &str| text.lines().position(|line| line.contains(wanted)).map(|at| at + 1);
         let wrong = text.replacen("connect_timeout", "conect_timeout", 1);
         let error = parse(&fact, &wrong, &schema).expect_err("no such field");
         assert_eq!(error.line, line("conect_timeout", &wrong), "{error}");

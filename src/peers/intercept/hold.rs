@@ -66,7 +66,7 @@ pub enum HoldError {
     Filter(#[from] FilterError),
 }
 
-/// What becomes of a message that was held.
+/// The fate of a message that was held.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// Sent as it is.

@@ -23,7 +23,11 @@ pub(super) fn run(model: &mut Model, command: Command) -> Vec<Effect> {
     match command {
         Command::Intercept => {
             let input = hold.armed.as_deref().unwrap_or_default().to_owned();
-            model.overlays.push(Overlay::ClientPrompt { prompt: ClientPrompt::Intercept, input, error: None });
+            model.overlays.push(Overlay::ClientPrompt {
+                prompt: ClientPrompt::Intercept,
+                input,
+                error: None,
+            });
             return vec![];
         }
         Command::ReleaseHeld if hold.armed.is_none() && hold.held.is_empty() => {

@@ -99,7 +99,7 @@ impl<W: Write> Screens<W> {
             .any(|m| matches!(m, Msg::Key(_) | Msg::Mouse(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
         let is_changed = self.revision != Some(now);
-        // What is held has its own time, also while the rows are paused.
+        // Held messages have their own time, also while the rows are paused.
         let is_shown = self.model.common.paused.is_none() || self.model.common.info.is_holding();
         if is_changed && is_shown && is_over(self.painted, self.frame) {
             self.revision = Some(now);

@@ -46,7 +46,12 @@ pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::T
         connect_timeout: PATIENCE,
         tls: Tls::default(),
         changes: None,
-        arms: faults.map(|faults| Arms { faults, desk: None, schema: Schema::builtin(), memory: ARMED_BYTES }),
+        arms: faults.map(|faults| Arms {
+            faults,
+            desk: None,
+            schema: Schema::builtin(),
+            memory: ARMED_BYTES,
+        }),
     };
     tap::Tap::start(config).expect("a tap")
 }

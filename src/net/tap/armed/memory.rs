@@ -16,13 +16,13 @@ const MAX_MESSAGE_BYTES: usize = 128 << 20;
 /// which may complete its message.
 pub(super) struct ArmedMemory {
     limit: usize,
-    used: Mutex<Used>,
+    used: Mutex<MemoryInUse>,
     /// Changes when connections may be read again.
     freed: Sender<()>,
 }
 
 #[derive(Default)]
-struct Used {
+struct MemoryInUse {
     total: usize,
     /// The connection that may go on at the limit.
     growing: Option<ConnId>,
@@ -69,7 +69,7 @@ impl ArmedMemory {
         used.total < self.limit || *used.growing.get_or_insert(conn) == conn
     }
 
-    fn used(&self) -> MutexGuard<'_, Used> {
+    fn used(&self) -> MutexGuard<'_, MemoryInUse> {
         // A panic elsewhere leaves the numbers as usable as before.
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }

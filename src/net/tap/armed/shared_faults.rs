@@ -10,7 +10,7 @@ use crate::peers::intercept::{FaultSet, HoldOptions};
 use crate::schema::Schema;
 use crate::wire::event::Time;
 
-/// What arms a tap.
+/// The settings that arm a tap.
 #[derive(Clone)]
 pub struct Arms {
     /// Faults, which act by themselves.
@@ -75,7 +75,8 @@ impl Armed {
 
     /// Notes that an armed connection has begun or ended.
     pub(super) fn count_connection(&self, has_begun: bool) {
-        self.connections.send_modify(|count| *count = if has_begun { *count + 1 } else { count.saturating_sub(1) });
+        self.connections
+            .send_modify(|count| *count = if has_begun { *count + 1 } else { count.saturating_sub(1) });
     }
 
     /// Waits until the armed connections have released what they hold and ended, if there are any.

@@ -1,12 +1,12 @@
 use crate::engine::hold::{HeldFact, compare_held, without_secrets};
-use crate::present::{hold, report};
 use crate::present::report::Role;
+use crate::present::{hold, report};
 use crate::schema::{FieldNames, to_yaml};
 use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::wire::Interference;
 
-use super::{Detail, HoldScreen, Loaded};
+use super::{HeldDetails, HoldDetail, HoldScreen};
 
 /// Lines of a message that are shown.
 const MAX_LINES: usize = 20_000;
@@ -22,7 +22,7 @@ impl HoldScreen {
         self.loaded.retain(|id, _| rows.iter().any(|row| row.fact.id == *id));
         for row in rows {
             let fact = &row.fact;
-            let loaded = self.loaded.entry(fact.id).or_insert_with(Loaded::default);
+            let loaded = self.loaded.entry(fact.id).or_insert_with(HeldDetails::default);
             if loaded.stream.is_none() {
                 loaded.stream = store.stream_intercepted_by(&fact.id.by());
                 loaded.diff = None;
@@ -75,7 +75,7 @@ impl HoldScreen {
         }
         self.shown = key;
         self.lines = match (self.detail, self.diff(fact.id)) {
-            (Detail::Diff, Some(diff)) => hold::held_changes(diff, arrow),
+            (HoldDetail::Diff, Some(diff)) => hold::held_changes(diff, arrow),
             _ => message(&fact, data).into_iter().map(|line| (Role::Plain, line)).collect(),
         };
     }

@@ -37,16 +37,16 @@ pub struct EditDraft {
     pub edited: Result<Edited, String>,
 }
 
-/// What is known about a held message besides its row.
+/// Facts about a held message besides its row.
 #[derive(Clone, Debug, Default)]
-struct Loaded {
+struct HeldDetails {
     stream: Option<StreamId>,
     diff: Option<HeldDiff>,
 }
 
 /// The content of the second pane.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Detail {
+enum HoldDetail {
     #[default]
     Diff,
     /// The whole message.
@@ -59,13 +59,13 @@ pub struct HoldScreen {
     rows: Vec<HeldRow>,
     selected: Option<HeldId>,
     top: usize,
-    loaded: HashMap<HeldId, Loaded>,
-    detail: Detail,
+    loaded: HashMap<HeldId, HeldDetails>,
+    detail: HoldDetail,
     /// Lines of the second pane, and those that are scrolled off.
     lines: Vec<(Role, String)>,
     scroll: usize,
     /// The message and form that `lines` show.
-    shown: Option<(HeldId, Detail)>,
+    shown: Option<(HeldId, HoldDetail)>,
     /// The edited message that the user is asked about.
     pub draft: Option<Arc<EditDraft>>,
     /// Open streams of the source.
@@ -88,7 +88,7 @@ impl HoldScreen {
     fn select(&mut self, at: usize) {
         let to = self.rows.get(at.min(self.rows.len().saturating_sub(1))).map(|row| row.fact.id);
         if to != self.selected {
-            (self.scroll, self.detail) = (0, Detail::Diff);
+            (self.scroll, self.detail) = (0, HoldDetail::Diff);
         }
         self.selected = to;
     }
@@ -118,8 +118,8 @@ impl Screen for HoldScreen {
             Command::Open | Command::Diff | Command::FullScreen if self.selected().is_none() => {
                 return Outcome::say(common, "nothing is held");
             }
-            Command::Open if self.detail == Detail::Diff => self.detail = Detail::Message,
-            Command::Open | Command::Diff => self.detail = Detail::Diff,
+            Command::Open if self.detail == HoldDetail::Diff => self.detail = HoldDetail::Message,
+            Command::Open | Command::Diff => self.detail = HoldDetail::Diff,
             _ => return Outcome::NotHandled,
         }
         self.scroll = 0;
@@ -178,7 +178,7 @@ impl Screen for HoldScreen {
         match command {
             Command::AckHeld => Some("allow"),
             Command::NackHeld => Some("bounce"),
-            Command::Open if self.detail == Detail::Message => Some("diff"),
+            Command::Open if self.detail == HoldDetail::Message => Some("diff"),
             Command::Open => Some("message"),
             _ => None,
         }

@@ -53,7 +53,9 @@ fn push(version: &str, nonce: &str, timeout: &str) -> Bytes {
         let json = serde_json::json!({ "name": name, "connect_timeout": timeout });
         encode_any(CLUSTER, &schema.encode(CLUSTER, &json).expect("a cluster"))
     });
-    ResponseFields { version, type_url: CLUSTER, nonce, ..ResponseFields::default() }.encode(false, entries).into()
+    ResponseFields { version, type_url: CLUSTER, nonce, ..ResponseFields::default() }
+        .encode(false, entries)
+        .into()
 }
 
 fn row(id: u64, version: &str, nonce: &str, age: u64, waits_for: Option<u64>) -> HeldRow {

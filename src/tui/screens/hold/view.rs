@@ -2,7 +2,7 @@
 
 use ratatui::layout::{Position, Rect};
 
-use super::{HoldScreen, Loaded};
+use super::{HeldDetails, HoldScreen};
 use crate::peers::intercept::{HeldRow, HoldStatus};
 use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
 use crate::present::report::Role;
@@ -20,8 +20,8 @@ const MIN_DETAIL: u16 = 4;
 const MIN_LIST: u16 = 4;
 
 /// The areas of the screen.
-pub(super) struct Parts {
-    /// What is armed, and what that covers.
+pub(super) struct HoldParts {
+    /// The expression, and the streams that it covers.
     head: Rect,
     pub(super) list: Rect,
     pub(super) detail: Rect,
@@ -52,7 +52,7 @@ pub(super) fn titles() -> Vec<&'static str> {
 /// The cells of a message, in the order of the columns.
 pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> StyledLine {
     let (fact, glyphs) = (&row.fact, common.theme.glyphs());
-    let stream = screen.loaded.get(&fact.id).and_then(|loaded: &Loaded| loaded.stream);
+    let stream = screen.loaded.get(&fact.id).and_then(|loaded: &HeldDetails| loaded.stream);
     let node = match (&fact.node, stream) {
         (node, Some(stream)) => common.client_name(node.as_deref(), stream),
         (Some(node), None) => node.to_string(),
@@ -75,7 +75,7 @@ pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> S
     ]
 }
 
-/// What is armed, and what that covers.
+/// Returns the expression, and the streams that it covers.
 fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize) -> Vec<StyledLine> {
     let timeout = age(hold.timeout);
     let first = match &hold.armed {
@@ -91,14 +91,19 @@ fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize) -> Vec<Style
     };
     let mut lines = vec![first];
     if hold.armed.is_some() || hold.streams > 0 {
-        lines.extend(wrap(&coverage(screen, hold), width).into_iter().map(|text| {
-            vec![span(format!(" {text}"), Role::Muted)]
-        }));
+        lines.extend(
+            wrap(&coverage(screen, hold), width)
+                .into_iter()
+                .map(|text| vec![span(format!(" {text}"), Role::Muted)]),
+        );
     }
     for text in &screen.diverged {
-        lines.extend(wrap(&display_safe(text), width).into_iter().take(1).map(|text| {
-            vec![span(format!(" {text}"), Role::Warn)]
-        }));
+        lines.extend(
+            wrap(&display_safe(text), width)
+                .into_iter()
+                .take(1)
+                .map(|text| vec![span(format!(" {text}"), Role::Warn)]),
+        );
     }
     lines
 }
@@ -117,11 +122,11 @@ fn coverage(screen: &HoldScreen, hold: &HoldStatus) -> String {
 }
 
 /// The areas of the screen.
-pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Parts {
+pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> HoldParts {
     let body = layout.body;
     let none = Rect { height: 0, ..body };
     if common.is_full_screen {
-        return Parts { head: none, list: none, detail: body, choices: none };
+        return HoldParts { head: none, list: none, detail: body, choices: none };
     }
     let width = usize::from(body.width).saturating_sub(2);
     let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width).len());
@@ -135,7 +140,7 @@ pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> Pa
     let list = rows.min(room.saturating_sub(wanted)).max(least).min(room.saturating_sub(MIN_DETAIL).max(1));
     let (list, rest) = layout::split(rest, list);
     let (detail, choices) = layout::split(rest, rest.height - choices);
-    Parts { head, list, detail, choices }
+    HoldParts { head, list, detail, choices }
 }
 
 /// The keys and what they would do.
@@ -207,9 +212,11 @@ fn detail(screen: &HoldScreen, common: &Common, canvas: &mut Canvas, area: Rect)
         return;
     }
     let title = match (&screen.draft, screen.selected()) {
-        (Some(draft), _) if draft.edited.is_ok() => format!("what would be sent in place of {}", draft.fact.id),
+        (Some(draft), _) if draft.edited.is_ok() => {
+            format!("what would be sent in place of {}", draft.fact.id)
+        }
         (Some(draft), _) => format!("{} cannot be sent as edited", draft.fact.id),
-        (None, Some(row)) if screen.detail == super::Detail::Message => {
+        (None, Some(row)) if screen.detail == super::HoldDetail::Message => {
             format!("{} as it came, without secrets", row.fact.id)
         }
         (None, Some(row)) => held_title(&row.fact, screen.diff(row.fact.id)),

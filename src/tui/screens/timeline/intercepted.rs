@@ -41,10 +41,9 @@ impl InterceptedTexts {
             return self.beside(width, cut_mark);
         }
         let mut lines = Vec::new();
-        for (has, side, name) in [
-            (self.has_original, DiffSide::Old, "original"),
-            (self.has_sent, DiffSide::New, "sent instead"),
-        ] {
+        for (has, side, name) in
+            [(self.has_original, DiffSide::Old, "original"), (self.has_sent, DiffSide::New, "sent instead")]
+        {
             if has {
                 lines.push(title(name));
                 let rows = self.lines.pairs().iter().take(MAX_LINES).filter_map(|pair| {
