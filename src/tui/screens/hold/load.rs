@@ -22,7 +22,7 @@ impl HoldScreen {
         self.loaded.retain(|id, _| rows.iter().any(|row| row.fact.id == *id));
         for row in rows {
             let fact = &row.fact;
-            let loaded = self.loaded.entry(fact.id).or_insert_with(HeldDetails::default);
+            let loaded = self.loaded.entry(fact.id).or_default();
             if loaded.stream.is_none() {
                 loaded.stream = store.stream_intercepted_by(&fact.id.by());
                 loaded.diff = None;

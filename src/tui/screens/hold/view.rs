@@ -114,7 +114,7 @@ fn coverage(screen: &HoldScreen, hold: &HoldStatus) -> String {
     let of = format!("covers {} of {}", count(covered), plural(open, "open stream"));
     match open - covered {
         0 if open == 0 => "covers streams that are opened from now on".to_owned(),
-        0 => format!("{of}; messages of a type keep their order, other types flow"),
+        0 => format!("{of}; each type keeps its order, other types flow"),
         _ => format!(
             "{of}: not those that cannot match, or were opened before; restart such a client to cover it"
         ),
