@@ -6,7 +6,7 @@ use crate::tui::common::Common;
 use crate::tui::data::Data;
 use crate::wire::Interference;
 
-use super::{HeldDetails, HoldDetail, HoldScreen};
+use super::{HoldDetail, HoldScreen};
 
 /// Lines of a message that are shown.
 const MAX_LINES: usize = 20_000;
