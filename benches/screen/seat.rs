@@ -87,6 +87,7 @@ impl Seat {
             keep_secrets: false,
             is_demo: false,
             has_tour: false,
+            no_hold: None,
             sessions: Vec::new(),
         };
         let reopen = Box::new(|_: &[PathBuf]| Err(std::io::Error::other("nothing is recorded").into()));

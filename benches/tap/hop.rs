@@ -105,6 +105,7 @@ pub fn start_tap(
             tls: certs.map(legs).unwrap_or_default(),
             changes: None,
             faults,
+            desk: None,
         },
         decode: true,
         record: Some(session),

@@ -90,6 +90,12 @@ impl Analysis {
         Analysis { store, lint: Lint::new(rules), drop_at: budget, budget }
     }
 
+    /// Changes the bytes that facts may take.
+    pub fn set_budget(&mut self, budget: usize) {
+        (self.budget, self.drop_at) = (budget, budget);
+        self.store.set_budget(budget);
+    }
+
     /// Folds in the next frame ([`Store::handle`]) and checks it against the rules.
     pub fn handle(&mut self, frame: Frame) {
         self.lint.handle(&mut self.store, frame);

@@ -16,6 +16,8 @@ pub enum LiveFeedError {
     SessionFile(RecordReadError),
     #[error("cannot go back: {0}")]
     Rewind(Box<LiveFeedError>),
+    #[error("nothing can be held here")]
+    NoDesk,
     #[error("this is live: Space holds it")]
     NotHeld,
     #[error("this source takes no commands: the streams are not xdscope's own")]

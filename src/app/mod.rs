@@ -7,6 +7,7 @@ pub mod applied;
 pub mod client;
 pub mod decoded;
 pub mod demo;
+pub mod editor;
 mod feed_error;
 pub mod files;
 mod handover;

@@ -8,25 +8,29 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
+use crate::engine::hold::HeldFact;
+use crate::net::tap::HoldDesk;
 use crate::peers::client::Ruling;
+use crate::peers::intercept::{HoldCommand, edit};
 use crate::sources::record::{Loaded, RecordReadError};
 use crate::tui::{
-    ClientAction, Data, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData, TapFigures,
-    WakeReader, Waker, terminal_size, wake_pair,
+    ClientAction, Data, EditedText, Feed, FeedError, HeldMessage, Info, Mode, Msg, Seek, StoreData,
+    TapFigures, WakeReader, Waker, terminal_size, wake_pair,
 };
 use crate::wire::FramePayload;
 use crate::wire::event::Nonce;
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, type_label};
 
 use super::applied::AppliedFile;
 use super::client::{self, Command};
 use super::decoded::{Decoded, save_copy};
+use super::editor;
 use super::feed_error::LiveFeedError;
 use super::live::LiveState;
 use super::named_recording::NamedRecording;
 use super::replay::{self, ReplayFeed, saved};
 use super::signals::Signal;
-use super::tap::TapMeter;
+use super::tap::{Budgets, TapMeter};
 
 /// The facts about a run that the screens show beside its data.
 pub struct RunInfo {
@@ -42,6 +46,8 @@ pub struct RunInfo {
     pub is_demo: bool,
     /// The demo has a tour.
     pub has_tour: bool,
+    /// Why nobody can hold messages.
+    pub no_hold: Option<String>,
     /// Names of kept recordings, the newest first.
     pub sessions: Vec<String>,
 }
@@ -72,6 +78,9 @@ pub type Reopen = Box<dyn Fn(&[PathBuf]) -> Result<(Loaded, replay::Options), Re
 const MAX_READ_ATTEMPTS: u32 = 10;
 const READ_INTERVAL: Duration = Duration::from_millis(60);
 
+/// Interval at which the ages of held messages change on the screen.
+const HOLD_TICK: Duration = Duration::from_millis(200);
+
 /// The feed of a live source to the screens. A held source goes back in its session file.
 pub struct LiveFeed<'a> {
     /// The running client whose streams are shown, if any.
@@ -84,6 +93,8 @@ pub struct LiveFeed<'a> {
     named: RefCell<Option<NamedRecording>>,
     applied: Option<Rc<AppliedFile>>,
     tap: Option<TapMeter>,
+    /// The messages that a person holds.
+    desk: Option<(Arc<HoldDesk>, Budgets)>,
     /// How often the source was rewound and resumed.
     turns: Cell<u64>,
 }
@@ -104,6 +115,7 @@ impl<'a> LiveFeed<'a> {
             named,
             applied: None,
             tap: None,
+            desk: None,
             turns,
         }
     }
@@ -116,6 +128,11 @@ impl<'a> LiveFeed<'a> {
     /// Adds the tap whose figures are shown.
     pub fn of_tap(self, tap: Option<TapMeter>) -> LiveFeed<'a> {
         LiveFeed { tap, ..self }
+    }
+
+    /// Adds the messages that a person holds.
+    pub fn of_desk(self, desk: Option<(Arc<HoldDesk>, Budgets)>) -> LiveFeed<'a> {
+        LiveFeed { desk, ..self }
     }
 
     /// Adds a dump of what the client has applied.
@@ -192,16 +209,27 @@ impl Feed for LiveFeed<'_> {
         let rewound = self.rewound.borrow();
         let live = || self.shared.revision() + self.applied.as_ref().map_or(0, |file| file.revision());
         let revision = rewound.as_ref().map_or_else(live, Feed::revision);
-        revision.wrapping_add(self.turns.get() << 32)
+        let held = self.desk.as_ref().map_or(0, |(desk, _)| {
+            // The ages of held messages change all the time.
+            let ticks =
+                if desk.is_holding() { desk.elapsed().as_millis() / HOLD_TICK.as_millis() } else { 0 };
+            desk.revision().wrapping_add(ticks as u64)
+        });
+        revision.wrapping_add(self.turns.get() << 32).wrapping_add(held << 16)
     }
 
     fn set_waker(&self, waker: Waker) {
+        if let Some((desk, _)) = &self.desk {
+            let waker = waker.clone();
+            desk.set_waker(Box::new(move || waker.wake()));
+        }
         self.shared.set_waker(waker);
     }
 
     fn poll_interval(&self) -> Option<Duration> {
         let rewound = self.rewound.borrow().as_ref().and_then(Feed::poll_interval);
-        rewound.or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
+        let held = self.desk.as_ref().filter(|(desk, _)| desk.is_holding()).map(|_| HOLD_TICK);
+        held.or(rewound).or_else(|| self.applied.as_ref().map(|_| AppliedFile::POLL_INTERVAL))
     }
 
     fn info(&self) -> Info {
@@ -238,6 +266,8 @@ impl Feed for LiveFeed<'_> {
             following: false,
             bar: None,
             tap: self.tap.as_ref().map(figures),
+            hold: self.desk.as_ref().map(|(desk, _)| Arc::new(desk.status())),
+            no_hold: self.run.no_hold.clone(),
         };
         match &*self.rewound.borrow() {
             Some(rewound) => Info { mode: Mode::Replay, bar: rewound.info().bar, ..live },
@@ -281,6 +311,32 @@ impl Feed for LiveFeed<'_> {
             ClientAction::Reconnect => Command::Reconnect,
         };
         if client.command(command) { Ok(()) } else { Err(LiveFeedError::ClientBusy.into()) }
+    }
+
+    fn hold(&self, command: HoldCommand) -> Result<(), FeedError> {
+        let (desk, budgets) = self.desk.as_ref().ok_or(LiveFeedError::NoDesk)?;
+        let arms = matches!(command, HoldCommand::Arm(_));
+        desk.command(command)?;
+        if arms {
+            // Armed connections buffer messages.
+            self.shared.store().set_budget(budgets.armed);
+        }
+        Ok(())
+    }
+
+    fn edit(
+        &self,
+        fact: &HeldFact,
+        text: Option<&str>,
+        is_over: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<EditedText>, FeedError> {
+        let editor = editor::of_user(|name| std::env::var(name).ok());
+        let label = type_label(fact.type_url.as_str()).to_lowercase();
+        let name = format!("{}-{}.yaml", fact.id, label.replace(|c: char| !c.is_ascii_alphanumeric(), "-"));
+        let given = text.map_or_else(|| edit::text_of(fact, &self.bodies.0), str::to_owned);
+        let Some(text) = editor::edit(&editor, &name, &given, is_over)? else { return Ok(None) };
+        let edited = edit::parse(fact, &text, &self.bodies.0);
+        Ok(Some(EditedText { text, edited }))
     }
 
     fn record(&self, name: Option<&str>) -> Result<String, FeedError> {

@@ -10,7 +10,9 @@ use tempfile::TempDir;
 use crate::engine::store::{self, Store};
 use crate::engine::store::{SchemaSemantics, SharedSemantics};
 use crate::net::serve;
-use crate::net::tap::{Address, Config, CopyQueue, Counters, ListenError, MAX_QUEUED_BYTES, Tap, Tls};
+use crate::net::tap::{
+    Address, Arms, Config, CopyQueue, Counters, HoldDesk, ListenError, MAX_QUEUED_BYTES, Tap, Tls,
+};
 use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::schema::redact::Redactor;
@@ -30,6 +32,10 @@ use super::spool::Spool;
 /// One part in this many of the memory is for the recorder, the rest for the analysis.
 const RECORDER_DIVISOR: usize = 4;
 
+/// One part in this many of the memory is for the messages that armed connections buffer, while
+/// the tap is or may be armed. The analysis has as much less.
+const ARMED_DIVISOR: usize = 2;
+
 /// The listening side of a run.
 pub enum Front {
     /// A relay to control planes.
@@ -42,6 +48,8 @@ pub enum Front {
         changes: Option<Arc<Changes>>,
         /// Faults, which arm the tap.
         faults: Option<FaultSet>,
+        /// The messages that a person holds, who arms the tap; `None`: nobody can.
+        desk: Option<Arc<HoldDesk>>,
     },
     /// A control plane on this address.
     Serve {
@@ -73,18 +81,39 @@ impl Front {
         }
     }
 
+    /// Whether the tap is armed from the start.
+    fn is_armed(&self) -> bool {
+        match self {
+            Front::Tap { faults, desk, .. } => {
+                faults.is_some() || desk.as_ref().is_some_and(|desk| desk.is_armed())
+            }
+            Front::Serve { faults, .. } => faults.is_some(),
+        }
+    }
+
+    /// Returns the desk of held messages, if there is one.
+    fn desk(&self) -> Option<Arc<HoldDesk>> {
+        match self {
+            Front::Tap { desk, .. } => desk.clone(),
+            Front::Serve { .. } => None,
+        }
+    }
+
     /// Starts listening. Returns the tap, a description of the server behind each listener, and the
     /// control plane if it is behind a tap.
+    ///
+    /// Armed connections may buffer `memory` bytes.
     fn start(
         self,
         queue: Option<Option<usize>>,
         schema: &Arc<Schema>,
+        memory: usize,
     ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
         let armed = |faults: &Option<FaultSet>| {
             faults.as_ref().map(|faults| format!(" ({})", plural(faults.len(), "fault"))).unwrap_or_default()
         };
         match self {
-            Front::Tap { maps, connect_timeout, tls, changes, faults } => {
+            Front::Tap { maps, connect_timeout, tls, changes, faults, desk } => {
                 let queue = queue.map(|bytes| bytes.unwrap_or(MAX_QUEUED_BYTES));
                 // Part of the title, so that screens, event lines and the recording name the
                 // changed headers.
@@ -93,8 +122,10 @@ impl Front {
                 let armed = armed(&faults);
                 let behind =
                     maps.iter().map(|(_, upstream)| format!(" → {upstream}{given}{armed}")).collect();
-                let faults = faults.map(|faults| (faults, schema.clone()));
-                let config = Config { maps, queue, connect_timeout, tls, changes, faults };
+                let is_used = faults.is_some() || desk.is_some();
+                let (faults, schema) = (faults.unwrap_or_default(), schema.clone());
+                let arms = is_used.then(|| Arms { faults, desk, schema, memory });
+                let config = Config { maps, queue, connect_timeout, tls, changes, arms };
                 Ok((Tap::start(config)?, behind, None))
             }
             Front::Serve { listen, from, tls, control, say, faults } => {
@@ -105,7 +136,7 @@ impl Front {
                 match faults {
                     None => Ok((serve::start(config)?, behind, None)),
                     Some(faults) => {
-                        let (tap, backend) = serve_behind_tap(config, faults)?;
+                        let (tap, backend) = serve_behind_tap(config, faults, memory)?;
                         Ok((tap, behind, Some(backend)))
                     }
                 }
@@ -115,7 +146,11 @@ impl Front {
 }
 
 /// Starts a control plane on a private socket, and an armed tap in front of it.
-fn serve_behind_tap(config: serve::Config, faults: FaultSet) -> Result<(Tap, Backend), ListenError> {
+fn serve_behind_tap(
+    config: serve::Config,
+    faults: FaultSet,
+    memory: usize,
+) -> Result<(Tap, Backend), ListenError> {
     let serve::Config { listen, queue, tls, control, say, schema } = config;
     let address = || listen.first().cloned().unwrap_or_else(|| Address::Tcp("127.0.0.1:0".into()));
     let folder = TempDir::new().map_err(|source| ListenError { address: address(), source })?;
@@ -136,7 +171,7 @@ fn serve_behind_tap(config: serve::Config, faults: FaultSet) -> Result<(Tap, Bac
         connect_timeout: BACKEND_TIMEOUT,
         tls: Tls { listen: tls, ..Tls::default() },
         changes: None,
-        faults: Some((faults, schema)),
+        arms: Some(Arms { faults, desk: None, schema, memory }),
     })?;
     Ok((tap, Backend { _serve: serve, _folder: folder }))
 }
@@ -212,6 +247,14 @@ impl TapMeter {
     }
 }
 
+/// Bytes that the facts about a tap may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Budgets {
+    pub idle: usize,
+    /// While connections may be armed, which buffer messages.
+    pub armed: usize,
+}
+
 /// A running tap.
 pub struct Running {
     pub tap: Tap,
@@ -223,6 +266,10 @@ pub struct Running {
     is_relay: bool,
     /// The control plane, if there is a tap in front of it.
     backend: Option<Backend>,
+    /// The messages that a person holds.
+    pub desk: Option<Arc<HoldDesk>>,
+    /// Bytes that facts may take: while the tap is not armed, and while it is.
+    budgets: Budgets,
     pub recording: Option<PathBuf>,
     /// The listeners and the servers behind them: `127.0.0.1:18001 → cp.mesh:15010`.
     pub listening: Vec<String>,
@@ -233,8 +280,14 @@ pub struct Running {
 impl Running {
     pub fn start(options: Options, sink: Option<Sink>) -> Result<Running, StartError> {
         let is_relay = matches!(options.front, Front::Tap { .. });
-        let (tap, behind, backend) =
-            options.front.start(options.decode.then_some(options.copies.memory), &options.schema)?;
+        let (is_armed, desk) = (options.front.is_armed(), options.front.desk());
+        let memory = options.store.history;
+        let copies = options.decode.then_some(options.copies.memory);
+        let (tap, behind, backend) = options.front.start(copies, &options.schema, memory / ARMED_DIVISOR)?;
+        let budgets = Budgets {
+            idle: memory - memory / RECORDER_DIVISOR,
+            armed: memory - memory / RECORDER_DIVISOR - memory / ARMED_DIVISOR,
+        };
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));
@@ -247,6 +300,8 @@ impl Running {
                 live: None,
                 is_relay,
                 backend,
+                desk,
+                budgets,
                 recording: None,
                 listening,
                 source,
@@ -264,8 +319,9 @@ impl Running {
             pipeline.with_rest(options.schema.clone())
         };
         let clock = copies.clock();
-        let budget = options.store.history / RECORDER_DIVISOR;
-        let limits = store::Options { history: options.store.history - budget, ..options.store };
+        let budget = memory / RECORDER_DIVISOR;
+        let history = if is_armed { budgets.armed } else { budgets.idle };
+        let limits = store::Options { history, ..options.store };
         let mut store = Store::new(new_catalog(), clock, limits);
         store.set_meaning(meaning(options.schema.clone()));
         let rules = bounded(&options.schema);
@@ -299,13 +355,18 @@ impl Running {
         let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
         let live = Some(live);
-        Ok(Running { tap, shared, live, drain, is_relay, backend, recording, listening, source })
+        Ok(Running { tap, shared, live, drain, is_relay, backend, desk, budgets, recording, listening, source })
     }
 
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.
     pub fn meter(&self) -> Option<TapMeter> {
         let copies = self.tap.copies.clone().filter(|_| self.is_relay)?;
         Some(TapMeter { counters: self.tap.counters.clone(), copies })
+    }
+
+    /// Returns the memory that facts may take.
+    pub fn budgets(&self) -> Budgets {
+        self.budgets
     }
 
     /// Stops the tap and completes the session file, within [`CopyLimits::drain`]. Returns its path

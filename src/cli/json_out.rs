@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::engine::store::Store;
+use crate::engine::store::{MessageFact, Store};
 use crate::schema::{self, FieldNames, Schema};
 use crate::sources::bodies;
 use crate::wire::event::Seq;
@@ -85,6 +85,16 @@ pub(super) fn add_body(object: &mut Value, store: &Store, schema: &Schema, n: Op
         let raw = bodies::message_bytes(store, n).map_or(Value::Null, |bytes| STANDARD.encode(bytes).into());
         fields.insert("body".into(), body);
         fields.insert("raw".into(), raw);
+    }
+}
+
+/// Adds `original` and `sent` to the `intercepted` member of a `message` object, as far as kept.
+pub(super) fn add_intercepted(object: &mut Value, store: &Store, schema: &Schema, fact: &MessageFact) {
+    let Some(bodies) = bodies::intervention(store, schema, fact, FieldNames::Json) else { return };
+    if let Some(Value::Object(fields)) = object.get_mut("intercepted") {
+        for (name, body) in [("original", bodies.original), ("sent", bodies.sent)] {
+            fields.extend(body.map(|body| (name.to_owned(), body)));
+        }
     }
 }
 

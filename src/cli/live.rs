@@ -11,10 +11,10 @@ use crate::app::demo::{Demo, Scenario};
 use crate::app::live::{LiveState, Sink};
 use crate::app::recording_file::{self, Rotation, SessionFile};
 use crate::app::signals::{self, Signal};
-use crate::app::tap::{CopyLimits, Front, Options, Running};
+use crate::app::tap::{Budgets, CopyLimits, Front, Options, Running};
 use crate::app::{limits, session_dir};
 use crate::engine::filter::RowKind;
-use crate::net::tap::{Address, Tls};
+use crate::net::tap::{Address, HoldDesk, Tls};
 use crate::peers::bootstrap;
 use crate::peers::intercept::FaultSet;
 use crate::present::json;
@@ -29,7 +29,7 @@ use super::error::{CliError, Exit};
 use super::event_lines::EventLines;
 use super::io::Io;
 use super::message_line::RowLayout;
-use super::{connect, diagnostics, faults, lint, message_line, offline, schema_flags, select};
+use super::{connect, diagnostics, faults, holds, lint, message_line, offline, schema_flags, select};
 
 /// Interval at which a run without screens checks whether its output is still read.
 const OUTPUT_CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -51,6 +51,8 @@ pub(super) struct Run<'a> {
     pub has_tour: bool,
     /// When the run ends by itself, without screens.
     pub ending: Option<Ending<'a>>,
+    /// Why nobody can hold messages of a tap.
+    pub no_hold: Option<String>,
 }
 
 /// Runs `tap`.
@@ -88,9 +90,12 @@ pub(super) fn tap(args: &TapArgs, global: &Global, io: &mut Io<'_>) -> Result<Ex
     let faults = faults::read(&args.faults, Vec::new(), args.live.read_only, listen)?;
     let plan = faults.as_ref().and_then(FaultSet::plan_length);
     let ending = Ending::read(&args.end, plan, io)?;
-    let (verb, notice, has_tour) = ("tap", None, false);
-    let run = Run { flags, global, decode, copies, verb, empty, notice, has_tour, ending };
-    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults };
+    let (verb, notice, has_tour, no_hold) = ("tap", None, false, None);
+    let mut run = Run { flags, global, decode, copies, verb, empty, notice, has_tour, ending, no_hold };
+    let memory = offline::options(&args.live.timers).history;
+    let holds::HoldAccess { desk, refusal } = holds::of_tap(args, &maps, run.has_screens(io), memory)?;
+    run.no_hold = refusal;
+    let front = Front::Tap { connect_timeout: args.connect_timeout, tls, maps, changes, faults, desk };
     run.start(front, io, |running| Some(how_to_connect(&running.tap.listening[0], &upstream, has_tls)))
 }
 
@@ -165,6 +170,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         tls: Tls::default(),
         changes: None,
         faults: None,
+        desk: None,
     };
     let run = Run {
         flags: &args.live,
@@ -176,6 +182,7 @@ pub(super) fn demo(args: &DemoArgs, global: &Global, io: &mut Io<'_>) -> Result<
         notice: Some(args.scenario.hint().into()),
         has_tour: args.scenario == Scenario::Tour,
         ending: None,
+        no_hold: Some("the demo holds nothing: xdscope tap SERVER does".into()),
     };
     run.start(front, io, |running| {
         demo.connect(&running.tap.listening[0]);
@@ -205,9 +212,8 @@ impl Run<'_> {
         // Load descriptors in the background, ready for the first message.
         let warm = schema.clone();
         let warming = std::thread::spawn(move || warm.warm());
+        let screens = self.has_screens(io);
         let mut ending = self.ending.take();
-        let has_screens = flags.format.is_none() && !flags.no_tui && ending.is_none();
-        let screens = self.decode && has_screens && io.has_screen();
         let record = self.recording(io)?;
         let options = Options {
             front,
@@ -242,6 +248,7 @@ impl Run<'_> {
                 notice,
                 client: None,
                 tap: running.meter(),
+                desk: running.desk.clone().map(|desk| (desk, running.budgets())),
             };
             self.screens(io, shown, schema, signals)
         } else {
@@ -284,6 +291,12 @@ impl Run<'_> {
                 _ => false,
             }
         });
+    }
+
+    /// Whether the run opens screens.
+    fn has_screens(&self, io: &Io<'_>) -> bool {
+        let wants_screens = self.flags.format.is_none() && !self.flags.no_tui && self.ending.is_none();
+        self.decode && wants_screens && io.has_screen()
     }
 
     /// Whether the run ends when nobody reads its events: a demo serves nobody else.
@@ -423,11 +436,12 @@ impl Run<'_> {
             keep_secrets: self.flags.keep_secrets,
             is_demo: self.verb == "demo",
             has_tour: self.has_tour,
+            no_hold: self.no_hold.clone(),
             sessions: io.state_dir().map(|dir| session_dir::names(&dir)).unwrap_or_default(),
         };
         let applied = super::applied::file(self.flags.applied.as_deref(), &schema)?;
         let feed = LiveFeed::new(shown.shared, Decoded(schema), about, reopen).of_client(shown.client);
-        let feed = feed.beside(applied).of_tap(shown.tap);
+        let feed = feed.beside(applied).of_tap(shown.tap).of_desk(shown.desk);
         let result = super::screens::run(
             &feed,
             screen,
@@ -522,6 +536,8 @@ pub(super) struct Shown<'a> {
     pub client: Option<&'a crate::app::client::Running>,
     /// The tap, if there is one.
     pub tap: Option<crate::app::tap::TapMeter>,
+    /// The messages that a person holds, and the memory of facts.
+    pub desk: Option<(Arc<HoldDesk>, Budgets)>,
 }
 
 /// Blocks until a signal asks to stop, or `done` returns true.

@@ -23,7 +23,7 @@ use crate::wire::text::{latency, plural, shell_word, size, time_of_day, type_lab
 use super::args::{Format, Global, LogArgs, TimeFormat};
 use super::error::{CliError, Exit};
 use super::io::{Io, Style};
-use super::json_out::{Objects, add_body, write_yaml};
+use super::json_out::{Objects, add_body, add_intercepted, write_yaml};
 use super::message_line::{GRPC_MAX_MESSAGE_BYTES, RowLayout};
 use super::progress::Progress;
 use super::select::{self, Picked};
@@ -454,6 +454,7 @@ impl Printer<'_> {
         let mut object = json::complete_message(fact, self.store);
         if self.args.body {
             add_body(&mut object, self.store, self.schema, fact.n);
+            add_intercepted(&mut object, self.store, self.schema, fact);
             refusals::add_to(&mut object, self.store, self.schema, fact);
         }
         object
@@ -461,10 +462,26 @@ impl Printer<'_> {
 
     /// Writes the content of a message below its row, with `--body`.
     fn body(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
-        let Some(n) = fact.n.filter(|_| self.args.body) else { return Ok(()) };
+        if !self.args.body {
+            return Ok(());
+        }
+        let Some(n) = fact.n else { return self.intercepted(fact, terminal, out) };
         let body = bodies::message(self.store, self.schema, n, FieldNames::Original).unwrap_or(Value::Null);
         write_yaml(out, &body, "      ", terminal)?;
         refusals::write(self.store, self.schema, fact, terminal, out)
+    }
+
+    /// Writes the messages of an intervention: as it came, and what was sent in its place.
+    fn intercepted(&self, fact: &MessageFact, terminal: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        let bodies = bodies::intervention(self.store, self.schema, fact, FieldNames::Original);
+        let bodies = bodies.unwrap_or_default();
+        for (title, body) in [("original", bodies.original), ("sent instead", bodies.sent)] {
+            if let Some(body) = body {
+                writeln!(out, "      {title}:")?;
+                write_yaml(out, &body, "        ", terminal)?;
+            }
+        }
+        Ok(())
     }
 
     fn cells(&self, fact: &MessageFact, before: Option<Time>, by_delta: bool) -> Vec<Cell> {

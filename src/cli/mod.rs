@@ -35,6 +35,7 @@ mod frame_writer;
 mod get;
 mod graphs;
 mod help;
+mod holds;
 mod identity;
 mod info;
 pub mod io;

@@ -98,6 +98,7 @@ pub(super) fn run(args: &ServeArgs, global: &Global, io: &mut Io<'_>) -> Result<
         notice: None,
         has_tour: false,
         ending,
+        no_hold: None,
     };
     let (from, has_tls) = (name.clone(), tls.is_some());
     run.start(Front::Serve { listen, from, tls, control, say, faults }, io, |running| {

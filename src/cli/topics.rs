@@ -80,6 +80,7 @@ push. Findings and problems of that time blame xdscope.
   for 5m: type:eds kind:push => delay 2s p=0.05
     ack-withheld cds
   for 30s
+--intercept EXPR holds messages until a person decides on screen 0 (docs/intercept.md).
 ",
     );
     out

@@ -45,14 +45,11 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         decode: true,
         copies: Default::default(),
         verb: "watch",
-        empty: vec![
-            format!("No response from {server} yet."),
-            String::new(),
-            format!("xdscope doctor {server} checks it step by step."),
-        ],
+        empty: no_response(&server),
         notice: Some(format!("subscribed as a client of {server}")),
         has_tour: false,
         ending: None,
+        no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options { record: run.recording(io)?, keep_secrets: flags.keep_secrets, ..options };
@@ -64,7 +61,8 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
         let (notice, client) = (run.notice.clone(), (!flags.read_only).then_some(&running));
-        run.screens(io, Shown { shared, recording, source, notice, client, tap: None }, schema, signals)
+        let shown = Shown { shared, recording, source, notice, client, tap: None, desk: None };
+        run.screens(io, shown, schema, signals)
     } else {
         let mut reported = None;
         live::until_stopped(&signals, || {
@@ -92,6 +90,12 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         true => Exit::Interrupted,
         false => Exit::Yes,
     })
+}
+
+/// The lines of an empty screen.
+fn no_response(server: &str) -> Vec<String> {
+    let doctor = format!("xdscope doctor {server} checks it step by step.");
+    vec![format!("No response from {server} yet."), String::new(), doctor]
 }
 
 /// Runs `log SOURCE --follow` on a server, on files with responses, or on a growing recording.

@@ -64,6 +64,7 @@ pub(super) fn run(
         notice: Some(format!("reading {shown} as it changes")),
         has_tour: false,
         ending: None,
+        no_hold: None,
     };
     let screens = flags.format.is_none() && !flags.no_tui && io.has_screen();
     let options = Options {
@@ -80,7 +81,15 @@ pub(super) fn run(
     let running = Running::start(options, sink)?;
     let result = if screens {
         let (shared, recording) = (running.shared.clone(), running.recording.clone());
-        let shown = Shown { shared, recording, source, notice: run.notice.clone(), client: None, tap: None };
+        let shown = Shown {
+            shared,
+            recording,
+            source,
+            notice: run.notice.clone(),
+            client: None,
+            tap: None,
+            desk: None,
+        };
         run.screens(io, shown, schema, signals)
     } else {
         let mut reported = Vec::new();

@@ -10,6 +10,7 @@ pub mod constraints;
 pub mod diff;
 pub mod filter;
 pub mod graph;
+pub mod hold;
 pub mod lint;
 pub mod nack;
 pub mod problems;

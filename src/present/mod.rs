@@ -8,6 +8,7 @@ pub mod body_comparison;
 pub mod body_lines;
 pub mod explanation;
 pub mod graph;
+pub mod hold;
 pub mod json;
 pub mod logs;
 pub mod nack_card;

@@ -5,7 +5,7 @@ use prost_reflect::DynamicMessage;
 use serde_json::Value;
 
 use super::encode::EncodeError;
-use super::{Fault, FaultAt, MAX_DEPTH, Schema, read_json};
+use super::{Fault, FaultAt, MAX_DEPTH, Schema, from_yaml, read_json};
 
 /// The format of a message in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -140,7 +140,7 @@ impl Schema {
         };
         match format {
             MessageFormat::Json => encode_object(read_json(content).map_err(ReadError::syntax)?),
-            MessageFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
+            MessageFormat::Yaml => encode_object(from_yaml(text()?).map_err(ReadError::syntax)?),
             MessageFormat::Text => {
                 let descriptor = self.message(message);
                 let descriptor = descriptor.ok_or_else(|| EncodeError::UnknownType(message.to_owned()))?;

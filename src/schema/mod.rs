@@ -53,7 +53,7 @@ pub use user::UserSetError;
 pub use validate::{
     Bound, Demand, LengthLimit, Number, Range, Scalar, Unchecked, Unit, Violation, WellKnown, list_violations,
 };
-pub use yaml::to_yaml;
+pub use yaml::{YamlError, from_yaml, to_yaml};
 
 use fault::{Faults, FieldPath};
 use pool::Pool;

@@ -2,6 +2,20 @@ use serde_json::Value;
 
 use crate::wire::text::must_escape;
 
+/// A text that is not YAML. The reason states the line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct YamlError(String);
+
+/// Reads YAML as a JSON value.
+///
+/// # Errors
+///
+/// The text is not YAML, or has values that JSON lacks.
+pub fn from_yaml(text: &str) -> Result<Value, YamlError> {
+    serde_saphyr::from_str(text).map_err(|error| YamlError(error.to_string()))
+}
+
 /// Formats a JSON value as block-style YAML that parses back to an equal value.
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();

@@ -5,17 +5,24 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::engine::filter::ContentLookup;
-use crate::engine::store::{ResourceFact, Store};
+use crate::engine::store::{MessageFact, ResourceFact, Store};
 use crate::schema::{FieldNames, Schema};
-use crate::wire::Message;
 use crate::wire::content::BlobId;
-use crate::wire::event::{ApiVersion, Method, Seq};
+use crate::wire::event::{ApiVersion, Dir, Method, Seq};
+use crate::wire::{Message, MessageShape};
 
 /// The full name of the discovery message that `message` is on a stream of `method`.
 fn message_name(message: &Message, method: &str) -> String {
-    let v2 = Method::parse(method).is_some_and(|method| method.transport == ApiVersion::V2);
-    let package = if v2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
-    format!("{package}.{}", message.shape.message())
+    full_name(message.shape, is_v2(method))
+}
+
+fn is_v2(method: &str) -> bool {
+    Method::parse(method).is_some_and(|method| method.transport == ApiVersion::V2)
+}
+
+fn full_name(shape: MessageShape, is_v2: bool) -> String {
+    let package = if is_v2 { "envoy.api.v2" } else { "envoy.service.discovery.v3" };
+    format!("{package}.{}", shape.message())
 }
 
 /// Decodes message `n` to protobuf JSON, with field names as `names` says.
@@ -26,6 +33,40 @@ pub fn message(store: &Store, schema: &Schema, n: Seq, names: FieldNames) -> Opt
     let stream = store.row(store.row_of(n)?)?.stream;
     let method = store.streams().into_iter().find(|fact| fact.stream == stream)?.method;
     Some(schema.tree(&message_name(&message, &method), &message.bytes(store.catalog())?, names))
+}
+
+/// The messages of an intervention, decoded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InterceptedBodies {
+    /// The message as it came.
+    pub original: Option<Value>,
+    /// The message that was sent in its place.
+    pub sent: Option<Value>,
+}
+
+/// Decodes the messages of an intervention of xdscope, with field names as `names` says.
+///
+/// Returns `None` if the row is not about an intervention, or its messages are not kept.
+pub fn intervention(
+    store: &Store,
+    schema: &Schema,
+    fact: &MessageFact,
+    names: FieldNames,
+) -> Option<InterceptedBodies> {
+    let what = store.intervention(fact)?;
+    let method = store.stream(fact.stream)?.method;
+    let body = |dir: Dir, bytes: &Option<bytes::Bytes>| {
+        let v2 = is_v2(&method);
+        let shape = match (what.facts.is_delta, dir) {
+            (false, Dir::Req) => MessageShape::SotwRequest,
+            (false, Dir::Resp) => MessageShape::SotwResponse,
+            (true, Dir::Req) => MessageShape::DeltaRequest,
+            (true, Dir::Resp) => MessageShape::DeltaResponse,
+        };
+        bytes.as_ref().map(|bytes| schema.tree(&full_name(shape, v2), bytes, names))
+    };
+    let original = body(what.facts.dir, &what.original);
+    Some(InterceptedBodies { original, sent: body(what.sent_dir, &what.sent) })
 }
 
 /// The bytes of message `n`, as kept.

@@ -17,8 +17,9 @@ mod widgets;
 
 pub use common::{Common, Scope};
 pub use data::{
-    AppliedFilter, BodyFormat, BodyRenderer, ClientAction, Contents, Data, Feed, FeedError, HeldMessage,
-    Info, Marked, Mode, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed, StoreData, TapFigures,
+    AppliedFilter, BodyFormat, BodyRenderer, ClientAction, Contents, Data, EditedText, Feed, FeedError,
+    HeldMessage, Info, Marked, Mode, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed, StoreData,
+    TapFigures,
 };
 pub use input::command::Command;
 pub use input::context::Context;

@@ -174,6 +174,7 @@ impl Live {
                 tls: Tls::default(),
                 changes: None,
                 faults: None,
+                desk: None,
             },
             decode: true,
             record: Some(recording_file::SessionFile::new(
@@ -203,6 +204,7 @@ impl Live {
             keep_secrets: false,
             is_demo: false,
             has_tour: false,
+            no_hold: None,
             sessions: Vec::new(),
         };
         let shared = running.shared.clone().expect("facts");

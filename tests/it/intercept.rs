@@ -75,10 +75,10 @@ impl Scene {
 }
 
 const ENDPOINT_DUMP: (&str, &str) = ("dynamic_endpoint_configs", "endpoint_config");
-const CLUSTER_DUMP: (&str, &str) = ("dynamic_active_clusters", "cluster");
+pub const CLUSTER_DUMP: (&str, &str) = ("dynamic_active_clusters", "cluster");
 
 /// Returns resources of an Envoy.
-fn dump(envoy: &Envoy, (resource, member): (&str, &str)) -> Vec<Value> {
+pub fn dump(envoy: &Envoy, (resource, member): (&str, &str)) -> Vec<Value> {
     let dump = envoy.get(&format!("/config_dump?include_eds&resource={resource}"));
     let dump: Value = serde_json::from_str(&dump).expect("a config dump");
     let items = dump["configs"].as_array().cloned().unwrap_or_default();

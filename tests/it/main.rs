@@ -23,6 +23,8 @@ mod fault_runs;
 mod faults;
 mod harness;
 mod headers;
+mod hold;
+mod hold_picture;
 mod hostile_files;
 mod house;
 mod identity;

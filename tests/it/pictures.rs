@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
+use super::hold_picture;
 use super::support::tap::xdscope;
 
 /// The session that the pictures show.
@@ -33,6 +34,9 @@ const SHOWN_SIZE: &str = "120x36";
 /// Bytes of all pictures.
 const MAX_BYTES: usize = 1_500_000;
 
+/// The screen that no recording can show, with its question.
+const HOLD: (&str, &str) = ("hold", "What is held, and what will each choice cause?");
+
 fn picture(folder: &Path, screen: &str, size: &str, theme: &str, keys: &str) -> String {
     let mut command = xdscope(folder);
     command.args(["picture", SESSION, "--screen", screen, "--size", size, "--theme", theme]);
@@ -45,11 +49,13 @@ fn picture(folder: &Path, screen: &str, size: &str, theme: &str, keys: &str) -> 
 /// Returns the page that shows the pictures.
 fn page() -> String {
     let mut out = String::from(
-        "# All screens\n\nOne session, nine questions. `xdscope picture` makes these pictures from\n\
-         `tests/fixtures/tui/gateway.xds`; [Show it to someone](share.md) tells how to make your own.\n",
+        "# All screens\n\nOne session, ten questions. `xdscope picture` makes these pictures from\n\
+         `tests/fixtures/tui/gateway.xds`; [Show it to someone](share.md) tells how to make your own. Only a live tap\n\
+         can show the last screen.\n",
     );
-    for (at, (screen, question, _)) in SCREENS.iter().enumerate() {
-        let _ = write!(out, "\n## {} {screen}\n\n{question}\n\n", at + 1);
+    let screens = SCREENS.iter().map(|(screen, question, _)| (screen, question)).chain([(&HOLD.0, &HOLD.1)]);
+    for (at, (screen, question)) in screens.enumerate() {
+        let _ = write!(out, "\n## {} {screen}\n\n{question}\n\n", (at + 1) % 10);
         let _ = writeln!(
             out,
             "<picture><source media=\"(prefers-color-scheme: light)\" srcset=\"screens/{screen}-{SHOWN_SIZE}-light.svg\">\
@@ -72,11 +78,15 @@ fn pictures_of_all_screens_are_current() {
         fs::write(PAGE, page()).expect("written");
     }
     let (mut stale, mut bytes) = (Vec::new(), 0);
-    for (screen, _, keys) in SCREENS {
+    let screens = SCREENS.into_iter().map(|(screen, _, keys)| (screen, Some(keys)));
+    for (screen, keys) in screens.chain([(HOLD.0, None)]) {
         for size in SIZES {
             for theme in THEMES {
                 let path = format!("{FOLDER}/{screen}-{size}-{theme}.svg");
-                let drawn = picture(home.path(), screen, size, theme, keys);
+                let drawn = match keys {
+                    Some(keys) => picture(home.path(), screen, size, theme, keys),
+                    None => hold_picture::picture(SESSION, size, theme),
+                };
                 bytes += drawn.len();
                 if is_update {
                     fs::write(&path, &drawn).expect("written");
@@ -94,5 +104,6 @@ fn pictures_of_all_screens_are_current() {
         stale.len()
     );
     // Nothing else lies in the folder.
-    assert_eq!(fs::read_dir(FOLDER).expect("the folder").count(), SCREENS.len() * SIZES.len() * THEMES.len());
+    let screens = SCREENS.len() + 1;
+    assert_eq!(fs::read_dir(FOLDER).expect("the folder").count(), screens * SIZES.len() * THEMES.len());
 }

@@ -46,7 +46,7 @@ impl Terminal {
         Terminal::start_with(program, args, None)
     }
 
-    fn start_with(program: &str, args: &[&str], more: Option<(&str, &Path)>) -> Terminal {
+    pub fn start_with(program: &str, args: &[&str], more: Option<(&str, &Path)>) -> Terminal {
         let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo-terminal");
         let home = tempfile::tempdir().expect("a folder");
@@ -93,7 +93,7 @@ impl Terminal {
         self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents()
     }
 
-    fn wait(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
+    pub fn wait(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
         let end = Instant::now() + LIMIT;
         while !is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen()) {
             assert!(Instant::now() < end, "{what} did not come:\n{}", self.text());
@@ -174,7 +174,7 @@ impl Terminal {
         self.keys.flush().expect("keys");
     }
 
-    fn signal(&self, name: &str) {
+    pub fn signal(&self, name: &str) {
         let id = self.child.process_id().expect("a process").to_string();
         let sent = std::process::Command::new("kill").args([&format!("-{name}"), &id]).status();
         assert!(sent.is_ok_and(|status| status.success()), "kill -{name}");
@@ -193,7 +193,7 @@ impl Terminal {
     }
 
     /// Asserts that the terminal is restored: the shell's screen, cursor and modes.
-    fn assert_restored(&self) {
+    pub fn assert_restored(&self) {
         self.wait("the shell's screen", |screen| {
             !screen.alternate_screen() && !screen.bracketed_paste() && !screen.hide_cursor()
         });
@@ -339,9 +339,9 @@ fn ctrl_z_suspends_and_fg_resumes() {
 /// Random sizes and keys leave the same screen as a full repaint at that size.
 #[test]
 fn random_keys_and_sizes_match_full_repaint() {
-    const KEYS: [&str; 24] = [
-        "1", "2", "3", "4", "5", "6", "7", "8", "9", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{", ",",
-        ".", "g", "G", "t", "?", "m",
+    const KEYS: [&str; 25] = [
+        "1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "j", "k", "\t", "\r", "\x1b[B", "\x1b[A", "}", "{",
+        ",", ".", "g", "G", "t", "?", "m",
     ];
     for seed in [1, 7, 2026] {
         // A copy, because marks are stored next to the recording.
@@ -606,7 +606,7 @@ fn replay_of_empty_file_opens_no_screens() {
 }
 
 /// Returns the digits after `mark`.
-fn port_after(text: &str, mark: &str) -> u16 {
+pub fn port_after(text: &str, mark: &str) -> u16 {
     let rest = text.split_once(mark).unwrap_or_else(|| panic!("no {mark} in:\n{text}")).1;
     let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap_or_else(|_| panic!("no port after {mark} in:\n{text}"))

@@ -40,6 +40,7 @@ impl Stalled {
                 tls: Tls::default(),
                 changes: None,
                 faults: None,
+                desk: None,
             },
             decode: true,
             record: Some(recording_file::SessionFile::new(

@@ -94,6 +94,7 @@ fn run_until(scenario: Scenario, done: impl Fn(&store::Store) -> bool) {
                 tls: Tls::default(),
                 changes: None,
                 faults: None,
+                desk: None,
             },
             decode: true,
             record: None,

@@ -301,6 +301,8 @@ impl Feed for ReplayFeed {
             read_percent: None,
             is_demo: false,
             has_tour: false,
+            hold: None,
+            no_hold: None,
             sessions: self.sessions.clone(),
             empty: match state.cursor.messages() {
                 0 => vec!["The source has no messages.".into()],

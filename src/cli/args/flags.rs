@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use crate::tui::Themes;
+use crate::wire::text::shell_word;
 
 use super::ClientFlags;
 use super::values::*;

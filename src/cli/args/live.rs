@@ -129,6 +129,8 @@ pub struct TapArgs {
     #[command(flatten)]
     pub end: EndFlags,
     #[command(flatten)]
+    pub hold: HoldFlags,
+    #[command(flatten)]
     pub copies: CopyFlags,
     #[command(flatten)]
     pub live: LiveFlags,
@@ -163,7 +165,7 @@ pub struct FaultFlags {
     /// Seed of the chances of `p=`
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub fault_seed: u64,
-    /// Allow faults while others than this machine can connect
+    /// Allow faults and held messages while others than this machine can connect
     #[arg(long)]
     pub i_know: bool,
 }

@@ -2,6 +2,7 @@
 
 mod client;
 mod flags;
+mod hold;
 mod live;
 mod values;
 mod verbs;
@@ -10,6 +11,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use client::*;
 pub use flags::*;
+pub use hold::*;
 pub use live::*;
 pub use values::*;
 pub use verbs::*;

@@ -108,3 +108,21 @@ fn names_the_first_name_of_an_alternative() {
     let event = format!("failover from xdstp://{first} to xdstp://{second}");
     assert_eq!(output.out.matches(&event).count(), 1, "{}", output.out);
 }
+
+#[test]
+fn body_of_an_intervention_is_the_original_and_what_was_sent() {
+    const EDITED: &str = "tests/fixtures/cli/edited.jsonl";
+    let rows = objects(&["log", EDITED, "-q", "--body", "-o", "jsonl", "--filter", "kind:intercepted"]);
+    let timeout = |of: &serde_json::Value| of["resources"][0]["connectTimeout"].clone();
+    let [held, changed] = rows.as_slice() else { panic!("{rows:?}") };
+    assert_eq!(held["intercepted"]["by"], "hand: h1");
+    assert!(held["intercepted"]["sent"].is_null());
+    assert_eq!(timeout(&held["intercepted"]["original"]), "5s");
+    assert_eq!(timeout(&changed["intercepted"]["original"]), "5s");
+    assert_eq!(timeout(&changed["intercepted"]["sent"]), "9s");
+    let without = objects(&["log", EDITED, "-q", "-o", "jsonl", "--filter", "kind:intercepted"]);
+    assert!(without[1]["intercepted"]["sent"].is_null());
+    let text = run(&["log", EDITED, "--body"]).out;
+    let (_, sent) = text.split_once("sent instead:").expect("the message that was sent");
+    assert!(text.contains("push changed by hand: h1") && sent.contains("connect_timeout: 9s"), "{text}");
+}

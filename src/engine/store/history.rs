@@ -191,6 +191,11 @@ impl History {
         self.budget
     }
 
+    /// Changes the bytes that the history may take.
+    pub(super) fn set_budget(&mut self, budget: usize) {
+        self.budget = budget;
+    }
+
     /// Returns the number of the first row that was not dropped.
     pub(super) fn first(&self) -> usize {
         self.first

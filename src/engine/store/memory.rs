@@ -26,12 +26,18 @@ impl Checkpoint {
 impl Store {
     /// Estimates the memory of everything that is known of the source, in bytes.
     pub fn memory(&self) -> usize {
-        self.catalog.memory() + self.history.size() + self.engine.memory()
+        self.catalog.memory() + self.history.size() + self.engine.memory() + self.interventions.memory()
     }
 
     /// Returns the bytes that all facts may take.
     pub fn budget(&self) -> usize {
         self.history.budget()
+    }
+
+    /// Changes the bytes that all facts may take. Facts beyond them are dropped with the next ones.
+    pub fn set_budget(&mut self, budget: usize) {
+        self.history.set_budget(budget);
+        self.drop_at = budget;
     }
 
     /// Returns the number of the first row that was not dropped.

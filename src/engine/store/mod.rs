@@ -11,8 +11,10 @@ mod facts;
 mod failing;
 mod failover;
 mod globs;
+mod held;
 mod history;
 mod history_memory;
+mod kept_interventions;
 mod ledger;
 mod line;
 mod memory;
@@ -58,11 +60,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::engine::session::{Engine, Limits, Outcome, Stream};
+use crate::engine::session::{Engine, Limits, Outcome, SessionEvent, Stream};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Kind, Seq, StreamId, Time, TypeUrl};
 use crate::wire::{Frame, FramePayload, Message};
 use history::History;
+use kept_interventions::KeptInterventions;
 
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +110,8 @@ pub struct Store {
     dropped_streams: usize,
     /// Bytes from which old facts are dropped.
     drop_at: usize,
+    /// Messages that xdscope changed or left out.
+    interventions: KeptInterventions,
 }
 
 impl Store {
@@ -131,6 +136,7 @@ impl Store {
             states_only: false,
             dropped_streams: 0,
             drop_at: options.history,
+            interventions: KeptInterventions::default(),
         }
     }
 
@@ -157,6 +163,13 @@ impl Store {
         }
         let message = match frame.what {
             FramePayload::Message(message) => Some(message),
+            FramePayload::Intercepted(what) => {
+                if let SessionEvent::Intercepted(number) = outcome.what {
+                    let budget = self.history.budget();
+                    self.interventions.keep(outcome.stream, number, *what, budget);
+                }
+                None
+            }
             _ => None,
         };
         let stream = self.engine.index(outcome.stream).unwrap_or_default();

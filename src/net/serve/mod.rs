@@ -94,7 +94,7 @@ pub fn start(config: Config) -> Result<Tap, ListenError> {
                 let address = listener.address();
                 (listener, address)
             };
-            accept(listeners.into_iter().map(own), counters, (stopped, Duration::ZERO), serve)
+            accept(listeners.into_iter().map(own), counters, (stopped, || std::future::ready(())), serve)
         },
     )
 }

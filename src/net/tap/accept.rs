@@ -25,18 +25,19 @@ pub(in crate::net) struct Accepted {
     pub(in crate::net) server: Address,
 }
 
-/// Accepts connections on all listeners until told to stop, then drops all connections that do not
-/// end within `grace`.
+/// Accepts connections on all listeners until told to stop, then drops all connections once
+/// `release` is over.
 ///
 /// Each listener comes with the address of the server behind it. `serve` makes the task of a
 /// connection.
-pub(in crate::net) async fn accept<F>(
+pub(in crate::net) async fn accept<F, R>(
     listeners: impl IntoIterator<Item = (Listener, Address)>,
     counters: Arc<Counters>,
-    (stopped, grace): (Receiver<bool>, Duration),
+    (stopped, release): (Receiver<bool>, impl Fn() -> R),
     serve: impl Fn(Accepted) -> F + Clone + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
+    R: Future<Output = ()> + Send + 'static,
 {
     let mut accepting = JoinSet::new();
     let next = Arc::new(AtomicU64::new(1));
@@ -48,14 +49,14 @@ pub(in crate::net) async fn accept<F>(
             debug!(connection = conn.0, %server, "accepted");
             serve(Accepted { conn, client, peer, server: server.clone() })
         };
-        accepting.spawn(one(listener, (stopped.clone(), grace), connection));
+        accepting.spawn(one(listener, (stopped.clone(), release()), connection));
     }
     while accepting.join_next().await.is_some() {}
 }
 
 async fn one<F>(
     listener: Listener,
-    (mut stopped, grace): (Receiver<bool>, Duration),
+    (mut stopped, release): (Receiver<bool>, impl Future<Output = ()>),
     connection: impl Fn((Leg, String)) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
@@ -84,11 +85,7 @@ async fn one<F>(
             }
         }
     }
-    if !grace.is_zero() {
-        let ended = async { while connections.join_next().await.is_some() {} };
-        // Those that remain are dropped.
-        let _ = tokio::time::timeout(grace, ended).await;
-    }
+    release.await;
     connections.shutdown().await;
 }
 

@@ -1,9 +1,11 @@
-//! The relay of an armed tap: faults act on the messages of streams that a fault may match.
+//! The relay of an armed tap: faults, or a person, act on the messages of streams that may match.
 //!
 //! One task owns both legs. It reads a side while little waits to be written to the other, hands
 //! the bytes to the splicer, and writes what comes out.
 
 mod connection;
+mod hold_desk;
+mod memory;
 mod shared_faults;
 
 use std::collections::VecDeque;
@@ -20,13 +22,12 @@ use super::relay::{Pump, read};
 use crate::sources::observe::TapEvent;
 use crate::wire::event::{Dir, Side};
 use connection::ArmedConnection;
+pub use hold_desk::{DeskWaker, HoldDesk};
 pub(super) use shared_faults::Armed;
+pub use shared_faults::Arms;
 
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
-
-/// Bytes of messages that a connection may hold while it is read.
-const MAX_HELD_BYTES: usize = 192 << 20;
 
 /// Time for held messages to be written when the tap stops.
 pub(super) const RELEASE_TIME: Duration = Duration::from_secs(1);
@@ -54,15 +55,16 @@ pub(super) async fn run(
     let outlet = || Outlet { queue: VecDeque::new(), bytes: 0, is_dirty: false, is_shut: false };
     let (mut to_server, mut to_client) = (outlet(), outlet());
     let (mut from_client, mut from_server) = (true, true);
-    let mut stopped = armed.stopped.clone();
+    let (mut stopped, mut decided, mut freed) =
+        (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let mut is_stopping = *stopped.borrow();
     let mut resets = armed.watch_resets();
     let mut deadline = None;
     loop {
-        let is_free = connection.held_bytes() < MAX_HELD_BYTES;
+        let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
-        let due = connection.next_due().map(|due| armed.start + Duration::from_nanos(due.0));
+        let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
         tokio::select! {
             bytes = read(&mut requests.from, &requests.shared), if from_client && is_free && to_server.bytes < MAX_QUEUED_BYTES => {
@@ -89,6 +91,9 @@ pub(super) async fn run(
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
             () = resets.changed() => {}
+            Ok(()) = decided.changed() => connection.decide(),
+            // Whether the connection may be read is looked at again.
+            Ok(()) = freed.changed(), if !is_free => {}
             () = sleep_until(wake), if wake.is_some() => {
                 if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
                     return Ok(true);
@@ -99,8 +104,9 @@ pub(super) async fn run(
         if let Some(by) = resets.take() {
             connection.reset_all(&by);
         }
-        if is_stopping && deadline.is_none() {
-            deadline = Some(Instant::now() + RELEASE_TIME);
+        if is_stopping {
+            deadline.get_or_insert_with(|| Instant::now() + RELEASE_TIME);
+            // Also what has arrived since the stop.
             connection.release_all();
         }
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {
@@ -109,13 +115,11 @@ pub(super) async fn run(
         if is_stopping && to_server.is_idle() && to_client.is_idle() {
             return Ok(true);
         }
-        if !from_client && to_server.is_idle() && !to_server.is_shut {
-            to_server.is_shut = true;
-            shut(requests, Dir::Req).await.map_err(|error| (Side::Server, error))?;
+        if !from_client {
+            end(requests, &mut to_server, Dir::Req).await.map_err(|error| (Side::Server, error))?;
         }
-        if !from_server && to_client.is_idle() && !to_client.is_shut {
-            to_client.is_shut = true;
-            shut(responses, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
+        if !from_server {
+            end(responses, &mut to_client, Dir::Resp).await.map_err(|error| (Side::Client, error))?;
         }
         if to_server.is_shut && to_client.is_shut {
             return Ok(false);
@@ -123,10 +127,13 @@ pub(super) async fn run(
     }
 }
 
-/// Tells the receiver of a direction that the sender has ended.
-async fn shut(pump: &mut Pump, dir: Dir) -> io::Result<()> {
-    pump.to.shutdown().await?;
-    pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+/// Tells the receiver of a direction that its sender has ended, once everything is written.
+async fn end(pump: &mut Pump, outlet: &mut Outlet, dir: Dir) -> io::Result<()> {
+    if outlet.is_idle() && !outlet.is_shut {
+        outlet.is_shut = true;
+        pump.to.shutdown().await?;
+        pump.shared.reporter.report(pump.conn, TapEvent::Finished { dir });
+    }
     Ok(())
 }
 

@@ -5,8 +5,8 @@
 //! HTTP/1.1 and anything else pass alike.
 //!
 //! Only `-H` and `--authority` change bytes: the headers of requests. The copies are then of what
-//! was sent to the server. A tap with faults is armed: it copies what clients send and receive, and
-//! reports what it does to messages.
+//! was sent to the server. A tap with faults, or whose messages a person holds, is armed: it copies
+//! what clients send and receive, and reports what it does to messages.
 //!
 //! TLS ends at the tap on each side, with the server name and protocol that the client asked for.
 //! The tap answers by itself only where the server cannot answer at all, to tell the client why.
@@ -26,6 +26,7 @@ mod secure;
 
 pub use added_delay::AddedDelay;
 pub use address::{Address, AddressError};
+pub use armed::{Arms, DeskWaker, HoldDesk};
 pub use changes::{NoChange, changes};
 pub use copies::CopyQueue;
 
@@ -46,8 +47,6 @@ pub(super) use leg::{Leg, Listener};
 pub(super) use reporter::EventReporter;
 
 use super::tls;
-use crate::peers::intercept::FaultSet;
-use crate::schema::Schema;
 use crate::wire::h2::Changes;
 
 /// The addresses of a tap and its settings.
@@ -62,8 +61,8 @@ pub struct Config {
     pub tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub changes: Option<Arc<Changes>>,
-    /// Faults, and the descriptors to change resources by; `None`: messages pass unchanged.
-    pub faults: Option<(FaultSet, Arc<Schema>)>,
+    /// Faults and held messages; `None`: messages pass unchanged.
+    pub arms: Option<Arms>,
 }
 
 /// The sides that use TLS; by default none.
@@ -126,7 +125,7 @@ impl Tap {
     /// # Errors
     /// An address cannot be bound.
     pub fn start(config: Config) -> Result<Tap, ListenError> {
-        let Config { maps, queue, connect_timeout: timeout, tls, changes, faults } = config;
+        let Config { maps, queue, connect_timeout: timeout, tls, changes, arms } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
         let buffers = Buffers::default();
         if queue.is_some() {
@@ -138,12 +137,19 @@ impl Tap {
             queue.map(|bytes| (bytes, BATCH_POLICY)),
             move |listeners, reporter, stopped| {
                 let counters = reporter.counters.clone();
-                let armed = faults
-                    .map(|(faults, schema)| Arc::new(armed::Armed::new(faults, schema, stopped.clone())));
-                let grace = if armed.is_some() { armed::RELEASE_TIME } else { Duration::ZERO };
+                let armed = arms.map(|arms| Arc::new(armed::Armed::new(arms, stopped.clone())));
+                let holding = armed.clone();
+                let release = move || {
+                    let holding = holding.clone();
+                    async move {
+                        if let Some(holding) = holding {
+                            holding.released().await;
+                        }
+                    }
+                };
                 let shared = relay::RelayContext { reporter, buffers, timeout, tls, changes, armed };
                 let relay = move |accepted| relay::relay(accepted, shared.clone());
-                accept(listeners.into_iter().zip(upstreams), counters, (stopped, grace), relay)
+                accept(listeners.into_iter().zip(upstreams), counters, (stopped, release), relay)
             },
         )
     }

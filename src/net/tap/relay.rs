@@ -38,7 +38,7 @@ pub(super) struct RelayContext {
     pub(super) tls: Tls,
     /// Changes to the headers of requests; `None`: bytes pass unchanged.
     pub(super) changes: Option<Arc<Changes>>,
-    /// The faults of an armed tap.
+    /// The faults and held messages of armed connections.
     pub(super) armed: Option<Arc<Armed>>,
 }
 
@@ -63,11 +63,12 @@ pub(super) async fn relay(Accepted { conn, client, peer, server: upstream }: Acc
         skimmer: Skimmer::new(dir),
         chunks: 0,
     };
-    let rewrite = shared.changes.clone().filter(|_| shared.armed.is_none());
+    let armed = shared.armed.clone().filter(|armed| armed.is_active());
+    let rewrite = shared.changes.clone().filter(|_| armed.is_none());
     let rewrite = rewrite.map(|changes| Box::new(Rewrite::new(changes)));
     let mut requests = Pump { rewrite, ..pump(client_read, server_write, Dir::Req) };
     let mut responses = pump(server_read, client_write, Dir::Resp);
-    let result = match &shared.armed {
+    let result = match &armed {
         Some(armed) => armed::run(&mut requests, &mut responses, armed).await,
         None => tokio::try_join!(requests.run(), responses.run()).map(|_| false),
     };

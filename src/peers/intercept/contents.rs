@@ -134,6 +134,11 @@ impl WireContents {
         }
     }
 
+    /// Returns the number of resources of a push, or of names of a request.
+    pub(super) fn count(&self) -> u64 {
+        if self.shape.dir() == Dir::Resp { self.resources } else { self.names.len() as u64 }
+    }
+
     /// Whether two requests say the same, apart from their nodes.
     pub(super) fn says_what(&self, other: &WireContents) -> bool {
         let parts = |of: &WireContents| {
@@ -172,7 +177,7 @@ impl WireContents {
                 answers: None,
                 latency: None,
                 same: 0,
-                count: if dir == Dir::Resp { self.resources } else { self.names.len() as u64 },
+                count: self.count(),
                 size: self.bytes.len() as u64,
                 error: self.error.clone(),
                 partial: false,

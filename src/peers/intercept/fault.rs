@@ -41,7 +41,7 @@ pub(super) struct PlanStage {
 /// The faults of a run, with what they have counted.
 ///
 /// Faults are tried in order, and the first that acts on a message is the only one.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FaultSet {
     faults: Vec<Fault>,
     random: u64,

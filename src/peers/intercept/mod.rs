@@ -2,12 +2,15 @@
 //!
 //! A [`FaultSet`] decides which action applies to a message, an [`InterceptedStream`] applies the
 //! action and keeps nonces and versions consistent for both sides
-//! (docs/decisions/0020-armed-taps.md). No sockets and no clock.
+//! (docs/decisions/0020-armed-taps.md). A [`HoldQueue`] has the messages that wait for a person,
+//! who may edit one ([`edit`]). No sockets and no clock.
 
 mod action;
 mod contents;
+pub mod edit;
 mod error;
 mod fault;
+mod hold;
 mod library;
 #[cfg(test)]
 mod library_tests;
@@ -20,6 +23,7 @@ mod track;
 pub use action::{ACTION_DOCS, ACTION_FORMS, Action, REORDER_TIME};
 pub use error::FaultError;
 pub use fault::{FaultSet, Fired};
+pub use hold::{HeldRow, HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus, MAX_EDIT_TIME};
 pub use library::{LIBRARY, NamedFault};
 pub use plan::PlanError;
 pub use stream::{InterceptedStream, Step};

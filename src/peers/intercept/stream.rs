@@ -1,3 +1,5 @@
+mod by_hand;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,6 +9,7 @@ use bytes::Bytes;
 use super::action::{Action, REORDER_TIME};
 use super::contents::WireContents;
 use super::fault::{FaultSet, Fired};
+use super::hold::HoldQueue;
 use super::track::{RequestFate, Track};
 use crate::schema::Schema;
 use crate::wire::discovery::fields::DiscoveryField;
@@ -51,6 +54,8 @@ pub struct InterceptedStream {
     busy: BTreeMap<(bool, TypeUrl), Time>,
     /// When the connection is too old, and the report of that.
     end: Option<(Time, Step)>,
+    /// The number of the stream among those with held messages.
+    hold_number: Option<u64>,
 }
 
 /// The status of a stream that ends with its connection.
@@ -67,6 +72,7 @@ struct Waiting {
     /// Number of the push.
     push: u64,
     times: u32,
+    by_hand: Option<by_hand::ByHand>,
 }
 
 fn is_push(dir: Dir) -> bool {
@@ -85,6 +91,7 @@ impl InterceptedStream {
             swapped: Vec::new(),
             busy: BTreeMap::new(),
             end: None,
+            hold_number: None,
         }
     }
 
@@ -93,12 +100,12 @@ impl InterceptedStream {
         WireContents::read(method, message.dir, plain(message)?)?.node
     }
 
-    /// Decides about a message that has arrived.
+    /// Decides about a message that has arrived. A message on which no fault acts may be held.
     pub fn receive(
         &mut self,
         message: SplicedMessage,
         at: Time,
-        faults: &mut FaultSet,
+        (faults, hold): (&mut FaultSet, &mut HoldQueue),
         schema: &Schema,
     ) -> Vec<Step> {
         let mut steps = Vec::new();
@@ -118,8 +125,10 @@ impl InterceptedStream {
             std::mem::take(&mut self.swapped).into_iter().partition(|waiting| waiting.message.dir == dir);
         self.swapped = others;
         let fired = faults.fire(&fact, &contents, at);
-        let waiting = Waiting { due: at, original: Some(message.clone()), message, contents, push, times: 1 };
+        let original = Some(message.clone());
+        let waiting = Waiting { due: at, original, message, contents, push, times: 1, by_hand: None };
         match fired {
+            None if hold.matches(&fact) => self.hold(waiting, at, hold, &mut steps),
             None => self.deliver(waiting, at, &mut steps),
             Some(fired) => self.act(fired, waiting, at, (faults, schema), &mut steps),
         }
@@ -180,8 +189,7 @@ impl InterceptedStream {
             | Action::Repeat(_)
             | Action::Remove(_) => {
                 if let Some(bytes) = waiting.contents.changed(&action, faults, schema) {
-                    steps.push(report_sent(&waiting.contents, Interference::Changed, &by, &bytes, dir));
-                    self.change(&mut waiting, bytes);
+                    self.change(&mut waiting, bytes, &by, steps);
                 }
                 self.deliver(waiting, at, steps);
             }
@@ -206,9 +214,10 @@ impl InterceptedStream {
         }
     }
 
-    /// Replaces the bytes of a message.
-    fn change(&mut self, waiting: &mut Waiting, bytes: Bytes) {
+    /// Gives a message that is to be sent other bytes.
+    fn change(&mut self, waiting: &mut Waiting, bytes: Bytes, by: &Arc<str>, steps: &mut Vec<Step>) {
         let dir = waiting.message.dir;
+        steps.push(report_sent(&waiting.contents, Interference::Changed, by, &bytes, dir));
         if let Some(sent) = WireContents::read(&self.method, dir, bytes.clone()) {
             if is_push(dir) {
                 self.track(waiting).told(&sent, &waiting.contents);
@@ -244,7 +253,7 @@ impl InterceptedStream {
         steps.push(report_sent(&waiting.contents, Interference::Duplicated, by, &bytes, Dir::Resp));
         self.track(&waiting).copied(&contents, &waiting.contents, by, without.is_some());
         let message = uncompressed(&waiting.message, bytes);
-        let copy = Waiting { due: at, original: None, message, contents, push: waiting.push, times: 1 };
+        let copy = Waiting { due: at, original: None, message, contents, push: waiting.push, times: 1, by_hand: None };
         let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
         order.into_iter().for_each(|waiting| self.deliver(waiting, at, steps));
     }
@@ -262,6 +271,23 @@ impl InterceptedStream {
         };
         let what = Intervention { facts, original: None, sent: None, sent_dir: Dir::Req };
         vec![Step::Report(Box::new(what)), Step::Reset]
+    }
+
+    /// Answers a push in the name of the client. Returns the push before the first request of the
+    /// client, to which the answer would refer.
+    fn bounce(
+        &mut self,
+        text: &str,
+        waiting: Waiting,
+        by: &Arc<str>,
+        steps: &mut Vec<Step>,
+    ) -> Option<Waiting> {
+        let Some(bytes) = self.track(&waiting).nack(&waiting.contents, text) else { return Some(waiting) };
+        steps.push(report_sent(&waiting.contents, Interference::Bounced, by, &bytes, Dir::Req));
+        let request = SplicedMessage { dir: Dir::Req, ..waiting.message.clone() };
+        self.withhold(waiting, by, steps);
+        steps.push(Step::Send(uncompressed(&request, bytes)));
+        None
     }
 
     fn track(&mut self, waiting: &Waiting) -> &mut Track {
@@ -292,13 +318,9 @@ impl InterceptedStream {
         let track = self.tracks.entry(waiting.contents.type_url.clone()).or_default();
         match action {
             Action::Bounce(text) => {
-                let Some(bytes) = track.nack(&waiting.contents, text) else {
-                    return self.deliver(waiting, at, steps);
-                };
-                steps.push(report_sent(&waiting.contents, Interference::Bounced, by, &bytes, Dir::Req));
-                let request = SplicedMessage { dir: Dir::Req, ..waiting.message.clone() };
-                self.withhold(waiting, by, steps);
-                steps.push(Step::Send(uncompressed(&request, bytes)));
+                if let Some(waiting) = self.bounce(text, waiting, by, steps) {
+                    self.deliver(waiting, at, steps);
+                }
             }
             Action::StaleNonce if is_push(dir) => {
                 track.make_answer_stale(&waiting.contents, by);
@@ -332,8 +354,8 @@ impl InterceptedStream {
     }
 
     /// Sends the messages that are due, and ends the stream if that is due.
-    pub fn release_due(&mut self, at: Time) -> Vec<Step> {
-        let mut steps = self.release(&|waiting| waiting.due <= at);
+    pub fn release_due(&mut self, at: Time, hold: &mut HoldQueue) -> Vec<Step> {
+        let mut steps = self.release(hold, &|waiting| waiting.due <= at);
         if let Some((_, report)) = self.end.take_if(|(due, _)| *due <= at) {
             let (code, text) = TOO_OLD;
             steps.extend([report, Step::GoAway, Step::Status(code, text.to_owned())]);
@@ -342,17 +364,17 @@ impl InterceptedStream {
     }
 
     /// Sends all messages that wait, in order.
-    pub fn release_all(&mut self) -> Vec<Step> {
-        self.release(&|_| true)
+    pub fn release_all(&mut self, hold: &mut HoldQueue) -> Vec<Step> {
+        self.release(hold, &|_| true)
     }
 
-    fn release(&mut self, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
+    fn release(&mut self, hold: &mut HoldQueue, is_due: &dyn Fn(&Waiting) -> bool) -> Vec<Step> {
         let mut steps = Vec::new();
         for lane in self.lanes.keys().cloned().collect::<Vec<_>>() {
             while let Some(waiting) =
                 self.lanes.get_mut(&lane).and_then(|waiting| waiting.pop_front_if(|front| is_due(front)))
             {
-                self.forward(waiting, &mut steps);
+                self.leave(waiting, hold, &mut steps);
             }
         }
         self.lanes.retain(|_, lane| !lane.is_empty());

@@ -1,3 +1,5 @@
+mod by_hand;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub(super) struct Bench {
     /// Type of all messages.
     pub(super) type_url: &'static str,
     faults: FaultSet,
+    hold: HoldQueue,
     schema: Arc<Schema>,
     is_delta: bool,
     at: Time,
@@ -50,6 +53,7 @@ impl Bench {
             type_url: CLUSTER,
             stream: InterceptedStream::new(1, Method::parse(&path).expect("a method")),
             faults: FaultSet::parse(faults.iter().copied(), 1).expect("faults"),
+            hold: HoldQueue::new(HoldOptions::default()),
             schema: Schema::builtin(),
             is_delta,
             at: Time(0),
@@ -88,13 +92,13 @@ impl Bench {
 
     pub(super) fn wait(&mut self, time: Duration) -> Vec<Out> {
         self.at = self.at.after(time);
-        let steps = self.stream.release_due(self.at);
+        let steps = self.stream.release_due(self.at, &mut self.hold);
         self.out(steps)
     }
 
     pub(super) fn feed(&mut self, dir: Dir, bytes: Vec<u8>) -> Vec<Out> {
         let message = SplicedMessage { stream: 1, dir, encoding: None, bytes: bytes.into() };
-        let steps = self.stream.receive(message, self.at, &mut self.faults, &self.schema);
+        let steps = self.stream.receive(message, self.at, (&mut self.faults, &mut self.hold), &self.schema);
         self.out(steps)
     }
 
@@ -230,7 +234,7 @@ fn all_waiting_messages_are_released_unmodified() {
     bench.request("", "", None);
     bench.push("1", "n1");
     bench.push("2", "n2");
-    let steps = bench.stream.release_all();
+    let steps = bench.stream.release_all(&mut bench.hold);
     assert_eq!(bench.out(steps), [push("1", "n1"), push("2", "n2")]);
 }
 
@@ -298,7 +302,7 @@ fn changes_resources() {
     let message = ResponseFields { version: "1", type_url: CLUSTER, nonce: "n", ..ResponseFields::default() };
     let bytes: Bytes = message.encode(false, [any_of(CLUSTER, "a")]).into();
     let message = SplicedMessage { stream: 1, dir: Dir::Resp, encoding: None, bytes };
-    let steps = bench.stream.receive(message, Time(0), &mut bench.faults, &bench.schema);
+    let steps = bench.stream.receive(message, Time(0), (&mut bench.faults, &mut bench.hold), &bench.schema);
     let sent = steps.iter().find_map(|step| match step {
         Step::Send(sent) => Some(sent),
         _ => None,

@@ -157,7 +157,7 @@ const MESSAGE: &[Field] = &[
     field(
         Maybe,
         "intercepted",
-        Object(INTERCEPTED),
+        Object(INTERCEPTED_MESSAGE),
         "what an armed tap did to a message, if the row is about that",
     ),
     field(
@@ -446,8 +446,23 @@ const INTERCEPTED: &[Field] = &[
     field(Always, "type_url", Text, "type"),
     field(Always, "version", Text, "version of the message"),
     field(Always, "nonce", Text, "nonce of the message"),
-    field(Always, "by", Text, "the fault"),
+    field(Always, "by", Text, BY),
 ];
+
+const INTERCEPTED_MESSAGE: &[Field] = &[
+    field(Always, "interference", words!(Interference), "what was done"),
+    field(Always, "dir", words!(Dir), "direction of the message"),
+    field(Always, "type", Text, "short word of the type (cds), or its URL"),
+    field(Always, "type_url", Text, "type"),
+    field(Always, "version", Text, "version of the message"),
+    field(Always, "nonce", Text, "nonce of the message"),
+    field(Always, "by", Text, BY),
+    field(Maybe, "original", Any, "with --body: the message as it came, without secrets"),
+    field(Maybe, "sent", Any, "with --body: the message that was sent in its place"),
+];
+
+/// The meaning of `by` in interventions.
+const BY: &str = "the fault, or `hand: h1` for held message h1";
 
 const ACK_MS: &[Field] =
     &[field(Always, "p50", Number, "median"), field(Always, "p99", Number, "99th percentile")];

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::hold::HeldFact;
+use crate::peers::intercept::edit::{EditError, Edited};
+use crate::peers::intercept::{HoldCommand, HoldStatus};
 use crate::wire::event::{Seq, Time};
 
 use crate::tui::shell::wake::Waker;
@@ -68,9 +72,18 @@ pub struct Info {
     pub bar: Option<ReplayBar>,
     /// The figures of a running tap.
     pub tap: Option<TapFigures>,
+    /// The messages that a person holds; `None`: nobody can hold any.
+    pub hold: Option<Arc<HoldStatus>>,
+    /// Why nobody can.
+    pub no_hold: Option<String>,
 }
 
 impl Info {
+    /// Whether messages are held, or may be soon.
+    pub fn is_holding(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.armed.is_some() || !hold.held.is_empty())
+    }
+
     /// Whether the source is a recording that is still being read.
     pub fn is_opening(&self) -> bool {
         self.mode == Mode::Replay && self.bar.is_none()
@@ -104,6 +117,14 @@ pub struct HeldMessage {
     pub now: Time,
 }
 
+/// A text from the user's editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditedText {
+    pub text: String,
+    /// The message of the text; `Ok(None)` if the text changes nothing.
+    pub edited: Result<Option<Edited>, EditError>,
+}
+
 /// A request that a source refuses. The text is for the user.
 pub type FeedError = Box<dyn std::error::Error>;
 
@@ -132,6 +153,26 @@ pub trait Feed {
     /// The source refuses the request.
     fn tell(&self, _tell: ClientAction) -> Result<(), FeedError> {
         Err("this source takes no commands: the streams are not xdscope's own".into())
+    }
+    /// Decides about held messages, or which messages are held.
+    ///
+    /// # Errors
+    /// The source refuses the request.
+    fn hold(&self, _command: HoldCommand) -> Result<(), FeedError> {
+        Err("nothing can be held here".into())
+    }
+    /// Opens a held message in the user's editor, or a text that was made of it. Returns `None` if
+    /// `is_over` has become true, which ends the editor.
+    ///
+    /// # Errors
+    /// The editor fails.
+    fn edit(
+        &self,
+        _fact: &HeldFact,
+        _text: Option<&str>,
+        _is_over: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<EditedText>, FeedError> {
+        Err("nothing can be held here".into())
     }
     /// Starts a recording to the file `name`; without a name, ends it. Returns a notice.
     ///

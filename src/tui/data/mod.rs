@@ -12,7 +12,7 @@ mod tests;
 
 pub use client_action::ClientAction;
 pub use contents::{BodyRenderer, Contents};
-pub use feed::{Feed, FeedError, HeldMessage, Info, Mode, TapFigures};
+pub use feed::{EditedText, Feed, FeedError, HeldMessage, Info, Mode, TapFigures};
 pub use format::{AppliedFilter, BodyFormat};
 pub use replay::{Marked, ReachedProblem, ReplayBar, ReplayMark, Seek, Sign, Speed};
 pub use source::Data;

@@ -16,9 +16,18 @@ macro_rules! commands {
             pub fn label(self) -> &'static str {
                 match self { $(Command::$variant => $label),* }
             }
-            /// The command makes the client send something. The footer marks its key with `!`.
+            /// The command makes the client send something.
             pub fn is_client_action(self) -> bool {
                 matches!(self, Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect)
+            }
+            /// The command decides about messages that a tap holds, or which are held.
+            pub fn is_hold_action(self) -> bool {
+                use Command::*;
+                matches!(self, Intercept | AckHeld | NackHeld | EditHeld | DropHeld | ReleaseHeld)
+            }
+            /// The command changes what goes on the wire. The footer marks its key with `!`.
+            pub fn is_wire_action(self) -> bool {
+                self.is_client_action() || self.is_hold_action()
             }
             /// Commands of the time cursor that the footer shows.
             pub const TIME: [Command; 6] = [
@@ -87,6 +96,7 @@ commands! {
     Subscriptions "screen subs" "subscriptions" "open Subs: which names are subscribed to, and which are missing?";
     Graph "screen graph" "graph" "open Graph: what refers to what, what is warming, what is dangling?";
     Lint "screen lint" "lint" "open Lint: which rules of the protocol or of good practice were broken?";
+    Hold "screen hold" "hold" "open Hold: which messages are held, and what will each choice cause?";
     ProblemsOnly "problems-only" "not ready" "show only branches with a resource that is not ready, or all";
     ExplainRule "explain-rule" "explain" "show the manual of the rule, or the finding again";
     HideRule "hide-rule" "hide rule" "hide the findings of this rule; on an empty list show all again";
@@ -132,8 +142,12 @@ commands! {
     CopyCommand "copy-command" "command" "copy the command that prints this view";
     Record "record" "record" "record to a file that you name from here on; again ends it";
     Resubscribe "change-subscription" "subscribe" "client: subscribe or unsubscribe names, or a wildcard: eds/reviews -eds/ratings cds/*";
-    AckHeld "held-ack" "ACK" "client: acknowledge the held response (--ack ask)";
-    NackHeld "held-nack" "NACK" "client: reject the held response, with a text (--ack ask)";
+    Intercept "intercept" "arm" "tap: hold messages that match an expression, until you decide; an empty one ends it";
+    AckHeld "held-ack" "ACK" "client: acknowledge the held response (--ack ask); tap: send the held message as it is";
+    NackHeld "held-nack" "NACK" "client: reject the held response, with a text (--ack ask); tap: answer the held push with a NACK";
+    EditHeld "held-edit" "edit" "tap: edit the held message in your editor; shows the difference and asks before it is sent";
+    DropHeld "held-drop" "drop" "tap: do not send the held message";
+    ReleaseHeld "held-release" "release all" "tap: send everything held as it is, and hold nothing more";
     Reconnect "reconnect" "reconnect" "client: end the stream and open another";
     Accept "accept" "accept" "use what is typed or chosen";
     Cancel "cancel" "cancel" "close without doing anything";

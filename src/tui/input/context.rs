@@ -19,7 +19,8 @@ pub enum Context {
     Filter,
     /// While a search text is typed.
     Find,
-    /// While a change of the client's subscription, or the text of a NACK, is typed.
+    /// While a change of the client's subscription, the text of a NACK, or an expression of
+    /// messages to hold is typed.
     ClientPrompt,
     /// While the file name of a recording is typed.
     RecordPrompt,
@@ -33,11 +34,13 @@ pub enum Context {
     Mark,
     /// A yes-or-no question.
     Confirm,
+    /// The question whether to send an edited message.
+    ConfirmEdit,
 }
 
 impl Context {
     /// All contexts, in the order in which help prints them.
-    pub const ALL: [Context; 23] = [
+    pub const ALL: [Context; 25] = [
         Context::Screen(ScreenId::Overview),
         Context::Screen(ScreenId::Stream),
         Context::Screen(ScreenId::Timeline),
@@ -47,6 +50,7 @@ impl Context {
         Context::Screen(ScreenId::Subscriptions),
         Context::Screen(ScreenId::Graph),
         Context::Screen(ScreenId::Lint),
+        Context::Screen(ScreenId::Hold),
         Context::Replay,
         Context::Everywhere,
         Context::Always,
@@ -61,6 +65,7 @@ impl Context {
         Context::ClientPrompt,
         Context::RecordPrompt,
         Context::Confirm,
+        Context::ConfirmEdit,
     ];
 
     /// The heading of the context in help texts.
@@ -74,13 +79,14 @@ impl Context {
             Context::Filter => "filter",
             Context::Replay => "time cursor",
             Context::Find => "find",
-            Context::ClientPrompt => "sent by the client",
+            Context::ClientPrompt => "changes on the wire",
             Context::RecordPrompt => "name of a recording",
             Context::Sort => "after s",
             Context::Columns => "after C",
             Context::Copy => "after y",
             Context::Mark => "after m",
             Context::Confirm => "questions",
+            Context::ConfirmEdit => "after an edit",
         }
     }
 

@@ -26,7 +26,7 @@ const fn shown(context: Context, key: &'static str, command: Command) -> Binding
     Binding { context, key, command, footer: true }
 }
 
-/// A command that makes the client send something: upper case, and in the footer of a client only.
+/// A command that changes what goes on the wire: upper case, and in the footer only where it works.
 const fn client(name: &'static str, command: Command) -> Binding {
     Binding { context: Context::Everywhere, key: name, command, footer: true }
 }
@@ -96,6 +96,13 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Screen(S::Lint), "H", HideRule),
     shown(C::Screen(S::Lint), "s", Sort),
     key(C::Screen(S::Lint), "\\", FullScreen),
+    shown(C::Screen(S::Hold), "A", AckHeld),
+    shown(C::Screen(S::Hold), "E", EditHeld),
+    shown(C::Screen(S::Hold), "X", DropHeld),
+    shown(C::Screen(S::Hold), "B", NackHeld),
+    shown(C::Screen(S::Hold), "Z", ReleaseHeld),
+    shown(C::Screen(S::Hold), "d", Diff),
+    key(C::Screen(S::Hold), "\\", FullScreen),
     shown(C::Everywhere, "Enter", Open),
     shown(C::Everywhere, "}", NextProblem),
     key(C::Everywhere, "{", PreviousProblem),
@@ -104,6 +111,7 @@ pub const BINDINGS: &[Binding] = &[
     client("A", AckHeld),
     client("B", NackHeld),
     client("R", Reconnect),
+    client("I", Intercept),
     key(C::Everywhere, "n", NextMatch),
     key(C::Everywhere, "N", PreviousMatch),
     shown(C::Everywhere, "t", NextType),
@@ -141,6 +149,7 @@ pub const BINDINGS: &[Binding] = &[
     key(C::Everywhere, "7", Subscriptions),
     key(C::Everywhere, "8", Graph),
     key(C::Everywhere, "9", Lint),
+    key(C::Everywhere, "0", Hold),
     key(C::Everywhere, "j", Down),
     key(C::Everywhere, "k", Up),
     key(C::Everywhere, "Down", Down),
@@ -246,6 +255,17 @@ pub const BINDINGS: &[Binding] = &[
     shown(C::Confirm, "n", No),
     key(C::Confirm, "Esc", No),
     key(C::Confirm, "^c", Interrupt),
+    shown(C::ConfirmEdit, "y", Yes),
+    shown(C::ConfirmEdit, "e", EditHeld),
+    shown(C::ConfirmEdit, "n", No),
+    key(C::ConfirmEdit, "j", Down),
+    key(C::ConfirmEdit, "k", Up),
+    key(C::ConfirmEdit, "Down", Down),
+    key(C::ConfirmEdit, "Up", Up),
+    key(C::ConfirmEdit, "PgDn", PageDown),
+    key(C::ConfirmEdit, "PgUp", PageUp),
+    key(C::ConfirmEdit, "Esc", No),
+    key(C::ConfirmEdit, "^c", Interrupt),
 ];
 
 /// The name of a key press in the table; `None` for keys without a name.
@@ -312,6 +332,7 @@ mod tests {
             C::Screen(S::Subscriptions),
             C::Screen(S::Graph),
             C::Screen(S::Lint),
+            C::Screen(S::Hold),
         ];
         let mut meaning = HashMap::new();
         for binding in BINDINGS.iter().filter(|binding| screens.contains(&binding.context)) {
@@ -334,6 +355,7 @@ mod tests {
             C::Copy,
             C::Mark,
             C::Confirm,
+            C::ConfirmEdit,
             C::Everywhere,
         ] {
             for key in ["Esc", "^c"] {

@@ -4,7 +4,7 @@ use crate::engine::filter::RowKind;
 
 use super::command::Command;
 
-/// One of the nine screens.
+/// One of the ten screens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ScreenId {
     #[default]
@@ -17,6 +17,7 @@ pub enum ScreenId {
     Subscriptions,
     Graph,
     Lint,
+    Hold,
 }
 
 /// The fixed facts of a screen.
@@ -31,7 +32,7 @@ struct ScreenInfo {
 
 impl ScreenId {
     /// All screens, in the order of their numbers.
-    pub const ALL: [ScreenId; 9] = [
+    pub const ALL: [ScreenId; 10] = [
         ScreenId::Overview,
         ScreenId::Stream,
         ScreenId::Timeline,
@@ -41,6 +42,7 @@ impl ScreenId {
         ScreenId::Subscriptions,
         ScreenId::Graph,
         ScreenId::Lint,
+        ScreenId::Hold,
     ];
 
     fn info(self) -> ScreenInfo {
@@ -94,13 +96,19 @@ impl ScreenId {
                 Command::Lint,
                 "rule broken, loop, storm, message larger than max, unexpected, what is wrong",
             ),
+            ScreenId::Hold => (
+                "Hold",
+                "Hld",
+                Command::Hold,
+                "intercept, breakpoint, edit a push, drop a message, forge, tamper",
+            ),
         };
         ScreenInfo { title, short, command, search_words }
     }
 
     /// The key that opens the screen.
     pub fn number(self) -> u8 {
-        self as u8 + 1
+        (self as u8 + 1) % 10
     }
 
     pub fn title(self) -> &'static str {

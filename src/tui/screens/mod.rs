@@ -1,8 +1,9 @@
-//! The nine screens, each in a folder of its own. No screen imports another: see
+//! The ten screens, each in a folder of its own. No screen imports another: see
 //! [`screen::Destination`].
 
 pub(super) mod diff;
 pub(super) mod graph;
+pub(super) mod hold;
 pub(super) mod lint;
 pub(super) mod nack;
 pub(super) mod overview;
@@ -28,6 +29,7 @@ pub struct ScreenSet {
     pub subscriptions: subscriptions::SubscriptionsScreen,
     pub graph: graph::GraphScreen,
     pub lint: lint::LintScreen,
+    pub hold: hold::HoldScreen,
 }
 
 impl ScreenSet {
@@ -42,6 +44,7 @@ impl ScreenSet {
             ScreenId::Subscriptions => &self.subscriptions,
             ScreenId::Graph => &self.graph,
             ScreenId::Lint => &self.lint,
+            ScreenId::Hold => &self.hold,
         }
     }
 
@@ -56,6 +59,7 @@ impl ScreenSet {
             ScreenId::Subscriptions => &mut self.subscriptions,
             ScreenId::Graph => &mut self.graph,
             ScreenId::Lint => &mut self.lint,
+            ScreenId::Hold => &mut self.hold,
         }
     }
 }

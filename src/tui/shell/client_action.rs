@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use crate::engine::store::{StateFact, TypeState};
 use crate::peers::client;
+use crate::peers::intercept::HoldCommand;
 use crate::present::json;
 use crate::tui::data::{ClientAction, Data};
 use crate::tui::input::command::Command;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, TypeUrl};
 use crate::wire::text::type_label;
 
+use super::hold;
 use super::model::Model;
 use super::overlay::{ClientPrompt, Overlay};
 
@@ -72,10 +74,23 @@ pub(crate) fn run(model: &mut Model, command: Command, data: &dyn Data) {
 /// Parses the input of the prompt, and asks whether to send it.
 pub(crate) fn accept(model: &mut Model) {
     let Some(Overlay::ClientPrompt { prompt, input, .. }) = model.overlays.pop() else { return };
+    let text = |given: &str| if given.is_empty() { "refused by hand" } else { given }.to_owned();
     let actions = match &prompt {
+        ClientPrompt::Intercept => {
+            return match hold::arm(&input) {
+                Ok(command) => model.overlays.push(Overlay::ConfirmHold(command)),
+                Err(error) => {
+                    let error = Some(error);
+                    model.overlays.push(Overlay::ClientPrompt { prompt, input, error });
+                }
+            };
+        }
+        ClientPrompt::BounceText { id, .. } => {
+            let command = HoldCommand::Bounce(*id, text(input.trim()));
+            return model.overlays.push(Overlay::ConfirmHold(command));
+        }
         ClientPrompt::NackText { type_url, nonce } => {
-            let text = input.trim();
-            let text = if text.is_empty() { "refused by hand" } else { text }.to_owned();
+            let text = text(input.trim());
             Ok(vec![ClientAction::Nack { type_url: type_url.clone(), nonce: nonce.clone(), text }])
         }
         ClientPrompt::Subscription => input.split_whitespace().map(parse).collect::<Result<Vec<_>, _>>(),

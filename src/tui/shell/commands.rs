@@ -13,7 +13,7 @@ use super::navigation::{back, go, open, open_next_problem, open_problem, return_
 use super::overlay::Overlay;
 use super::palette_lines::PaletteSearch;
 use super::view::help;
-use super::{client_action, columns, compare, copy, filter_prompt, find, goto, holders, replay, tour};
+use super::{client_action, columns, compare, copy, filter_prompt, find, goto, hold, holders, replay, tour};
 
 /// Rows or columns by which a pane is resized.
 const RESIZE_STEP: i16 = 2;
@@ -34,7 +34,9 @@ pub(super) fn run(model: &mut Model, command: Command, data: &dyn Data) -> Vec<E
         scroll_help(model, by);
         return vec![];
     }
-    if model.overlays.is_empty() && screen_command(model, command, data) {
+    // The text that the question after an edit is about can be scrolled.
+    let is_free = matches!(model.overlays.last(), None | Some(Overlay::ConfirmEdit(_)));
+    if is_free && screen_command(model, command, data) {
         return vec![];
     }
     if let Some(seek) = replay::seek_of(command, model.common.info.bar.is_some()) {
@@ -111,9 +113,15 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         | Command::CopyYaml
         | Command::CopyTable
         | Command::CopyCommand => return copy::run(model, command, data),
+        Command::Yes | Command::No | Command::EditHeld
+            if matches!(model.overlays.last(), Some(Overlay::ConfirmEdit(_))) =>
+        {
+            return hold::answer_edit(model, command);
+        }
         Command::Yes => {
             return match model.overlays.pop() {
                 Some(Overlay::ConfirmSend(actions)) => actions.into_iter().map(Effect::SendAction).collect(),
+                Some(Overlay::ConfirmHold(command)) => vec![Effect::Hold(command)],
                 _ => vec![Effect::Quit],
             };
         }
@@ -133,9 +141,10 @@ fn shell_command(model: &mut Model, command: Command, data: &dyn Data) -> Vec<Ef
         Command::PreviousStream => goto::next_stream(model, data, -1),
         Command::Pause => pause(model, data),
         Command::Follow => follow(model, data),
-        Command::Resubscribe | Command::AckHeld | Command::NackHeld | Command::Reconnect => {
+        _ if command.is_client_action() && (model.common.info.client || !command.is_hold_action()) => {
             client_action::run(model, command, data);
         }
+        _ if command.is_hold_action() => return hold::run(model, command),
         _ => overlay_command(model, command, data),
     }
     vec![]
@@ -270,10 +279,11 @@ fn quit(model: &mut Model) -> Vec<Effect> {
 
 fn interrupt(model: &mut Model) -> Vec<Effect> {
     match model.overlays.last() {
-        Some(Overlay::ConfirmSend(_)) => {
+        Some(Overlay::ConfirmSend(_) | Overlay::ConfirmHold(_)) => {
             model.overlays.pop();
             vec![]
         }
+        Some(Overlay::ConfirmEdit(_)) => hold::answer_edit(model, Command::No),
         Some(Overlay::ConfirmQuit) => vec![Effect::Quit],
         _ if model.common.info.clients > 0 && !model.common.info.is_demo => {
             model.overlays.push(Overlay::ConfirmQuit);

@@ -1,7 +1,11 @@
 //! The messages that the model takes, and the effects that it returns.
 
+use std::sync::Arc;
+
 use crossterm::event::{KeyEvent, MouseEvent};
 
+use crate::engine::hold::HeldFact;
+use crate::peers::intercept::HoldCommand;
 use crate::tui::data::{ClientAction, Info, Seek};
 
 /// An event outside of the model.
@@ -36,6 +40,13 @@ pub enum Effect {
     SaveMarks,
     /// Make the client send something.
     SendAction(ClientAction),
+    /// Decide about held messages, or which are held.
+    Hold(HoldCommand),
+    /// Open a held message in the user's editor, or a text that was made of it.
+    Edit {
+        fact: Arc<HeldFact>,
+        text: Option<String>,
+    },
     /// Start a recording to this file, or end it.
     Record(Option<String>),
     /// Move the time cursor. A live source is paused.

@@ -11,6 +11,7 @@ pub(super) mod effect;
 mod filter_prompt;
 mod find;
 mod goto;
+pub(super) mod hold;
 mod holders;
 pub(super) mod message_pane;
 pub(super) mod model;

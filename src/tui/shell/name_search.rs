@@ -195,7 +195,8 @@ impl NameSearch {
             return;
         }
         let fixed = std::mem::take(&mut self.fixed);
-        for place in fixed.iter().filter(|_| self.kind.is_none()) {
+        let has_kind = self.kind.is_some();
+        for place in fixed.iter().filter(|_| !has_kind) {
             if let Some(class) = class_of(&place.name(), &self.wanted) {
                 self.add(class, place.clone());
             }

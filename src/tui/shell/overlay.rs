@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use crate::engine::filter::FilterError;
+use crate::engine::hold::HeldId;
+use crate::peers::intercept::HoldCommand;
 use crate::tui::data::{AppliedFilter, ClientAction};
 use crate::tui::input::context::Context;
+use crate::tui::screens::hold::EditDraft;
 use crate::wire::event::TypeUrl;
 
 use super::palette_lines::PaletteSearch;
@@ -30,6 +33,10 @@ pub enum ClientPrompt {
     Subscription,
     /// The text of a NACK.
     NackText { type_url: TypeUrl, nonce: Arc<str> },
+    /// The expression of messages to hold.
+    Intercept,
+    /// The text of a NACK in place of a held push.
+    BounceText { id: HeldId, nonce: Arc<str> },
 }
 
 /// An overlay. The last one is on top.
@@ -64,6 +71,10 @@ pub enum Overlay {
     },
     /// Asks whether to send these actions.
     ConfirmSend(Vec<ClientAction>),
+    /// Asks whether to do this with held messages.
+    ConfirmHold(HoldCommand),
+    /// Asks whether to send an edited message.
+    ConfirmEdit(Arc<EditDraft>),
     /// The orders of a list, with the chosen entry.
     Sort {
         chosen: usize,
@@ -104,7 +115,8 @@ impl Overlay {
             Overlay::SetMark | Overlay::GoToMark => Context::Mark,
             Overlay::ClientPrompt { .. } => Context::ClientPrompt,
             Overlay::Record { .. } => Context::RecordPrompt,
-            Overlay::ConfirmQuit | Overlay::ConfirmSend(_) => Context::Confirm,
+            Overlay::ConfirmQuit | Overlay::ConfirmSend(_) | Overlay::ConfirmHold(_) => Context::Confirm,
+            Overlay::ConfirmEdit(_) => Context::ConfirmEdit,
         }
     }
 }

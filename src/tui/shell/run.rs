@@ -1,6 +1,7 @@
 //! The event loop: keys in, frames out. Blocks its thread.
 
 use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -9,6 +10,8 @@ use crossterm::terminal::size;
 use jiff::tz::TimeZone;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::engine::hold::HeldFact;
+use crate::peers::intercept::HoldCommand;
 use crate::tui::data::{Feed, HeldMessage, Seek};
 use crate::tui::input::rebind::Keymap;
 use crate::tui::input::screen_id::ScreenId;
@@ -19,10 +22,11 @@ use crate::wire::text;
 use super::alerts::{self, Notify};
 use super::clipboard::{MAX_OSC52_BYTES, Multiplexer, osc52};
 use super::effect::{Effect, Msg};
+use super::hold;
 use super::model::Model;
 use super::painter::Painter;
 use super::replay::show_reached;
-use super::terminal::Terminal;
+use super::terminal::{Terminal, suspend_lent};
 use super::turn::{Screens, Wait};
 use super::update::update;
 use super::wake::{WakeReader, wake_pair};
@@ -116,6 +120,14 @@ pub fn run(feed: &dyn Feed, options: Options) -> io::Result<()> {
                         Err(why) => why.to_string(),
                     });
                 }
+                Effect::Hold(command) => hold_command(feed, model, command),
+                Effect::Edit { fact, text } => {
+                    if !edit(feed, &terminal, model, &options.messages, &fact, text.as_deref())? {
+                        return Ok(());
+                    }
+                    painter.forget();
+                    model.common.size = size()?;
+                }
                 Effect::Record(name) => {
                     let result = feed.record(name.as_deref());
                     model.say(result.unwrap_or_else(|why| format!("not recorded: {why}")));
@@ -152,6 +164,54 @@ fn save_marks(feed: &dyn Feed, model: &mut Model) {
         Ok(false) => notice,
         Err(error) => format!("{notice}; not saved: {error}"),
     });
+}
+
+/// Decides about held messages, and shows what is held then.
+fn hold_command(feed: &dyn Feed, model: &mut Model, command: HoldCommand) {
+    let words = hold::done(&command);
+    let result = feed.hold(command);
+    model.say(result.map_or_else(|why| why.to_string(), |()| words));
+    show_held(feed, model);
+}
+
+fn show_held(feed: &dyn Feed, model: &mut Model) {
+    let info = feed.info();
+    feed.read(&mut |data| drop(update(model, Msg::Info(Box::new(info.clone())), data)));
+}
+
+/// Lends the terminal to the user's editor. Returns false if the program has to end meanwhile.
+fn edit(
+    feed: &dyn Feed,
+    terminal: &Terminal,
+    model: &mut Model,
+    messages: &Receiver<Msg>,
+    fact: &Arc<HeldFact>,
+    text: Option<&str>,
+) -> io::Result<bool> {
+    if let Err(why) = feed.hold(HoldCommand::BeginEdit(fact.id)) {
+        model.say(why.to_string());
+        return Ok(true);
+    }
+    let mut is_over = || loop {
+        match messages.try_recv() {
+            Ok(Msg::Stop) | Err(TryRecvError::Disconnected) => return true,
+            Ok(Msg::Suspend) => suspend_lent(),
+            Ok(_) => {}
+            Err(TryRecvError::Empty) => return false,
+        }
+    };
+    let result = match terminal.lend(|| feed.edit(fact, text, &mut is_over))? {
+        Ok(None) => return Ok(false),
+        Ok(Some(edited)) => Ok(edited),
+        Err(why) => Err(why),
+    };
+    if let Some(command) = hold::edited(model, fact, result) {
+        let notice = model.common.notice.take();
+        hold_command(feed, model, command);
+        model.common.notice = notice.or(model.common.notice.take());
+    }
+    show_held(feed, model);
+    Ok(true)
 }
 
 /// Moves the time cursor, and shows the facts there.

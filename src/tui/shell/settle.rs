@@ -98,6 +98,10 @@ pub(crate) fn settle(model: &mut Model, data: &dyn Data) {
     }
     model.common.is_finding =
         model.find.is_some() || matches!(model.overlays.last(), Some(Overlay::Find { .. }));
+    model.screens.hold.draft = match model.overlays.last() {
+        Some(Overlay::ConfirmEdit(draft)) => Some(draft.clone()),
+        _ => None,
+    };
     let Some(layout) = model.common.layout() else { return };
     // Other screens need the stream that is selected on Overview.
     if model.screen == ScreenId::Overview || model.screens.overview.table.rows.is_empty() {

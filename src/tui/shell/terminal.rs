@@ -76,6 +76,23 @@ impl Terminal {
     }
 }
 
+impl Terminal {
+    /// Restores the terminal, runs `with`, and takes the terminal over again.
+    pub(super) fn lend<T>(&self, with: impl FnOnce() -> T) -> io::Result<T> {
+        restore();
+        let result = with();
+        TAKEN.store(true, Ordering::SeqCst);
+        enter()?;
+        Ok(result)
+    }
+}
+
+/// Suspends the process while the terminal is lent, as the shell has asked for.
+pub(super) fn suspend_lent() {
+    // Without job control the program goes on.
+    let _ = stop();
+}
+
 impl Drop for Terminal {
     fn drop(&mut self) {
         restore();

@@ -77,7 +77,7 @@ impl<W: Write> Screens<W> {
             Wait::NONE
         } else if self.is_dirty || self.model.is_searching() {
             Wait { timeout: Some(Duration::from_millis(2)), for_changes: false }
-        } else if self.model.common.paused.is_some() {
+        } else if self.model.common.paused.is_some() && !self.model.common.info.is_holding() {
             Wait { timeout: None, for_changes: false }
         } else if self.revision != Some(feed.revision()) {
             let passed = self.painted.map_or(self.frame, |painted| painted.elapsed());
@@ -99,7 +99,9 @@ impl<W: Write> Screens<W> {
             .any(|m| matches!(m, Msg::Key(_) | Msg::Mouse(_) | Msg::Resize(..) | Msg::Paste(_)));
         let now = feed.revision();
         let is_changed = self.revision != Some(now);
-        if is_changed && self.model.common.paused.is_none() && is_over(self.painted, self.frame) {
+        // Held messages have their own time, also while the rows are paused.
+        let is_shown = self.model.common.paused.is_none() || self.model.common.info.is_holding();
+        if is_changed && is_shown && is_over(self.painted, self.frame) {
             self.revision = Some(now);
             messages.push(Msg::Info(Box::new(feed.info())));
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use serde_json::Value;
-use xdscope::net::tap::{self, Config, MAX_QUEUED_BYTES, Tls};
+use xdscope::net::tap::{self, Arms, Config, MAX_QUEUED_BYTES, Tls};
 use xdscope::peers::intercept::FaultSet;
 use xdscope::schema::Schema;
 
@@ -32,6 +32,9 @@ pub fn relay(upstreams: &[SocketAddr]) -> tap::Tap {
     armed_relay(upstreams, None)
 }
 
+/// Bytes that the armed connections of such a tap may buffer.
+const ARMED_BYTES: usize = 512 << 20;
+
 /// Starts such a tap with faults.
 pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::Tap {
     let address = |text: String| text.parse().expect("an address");
@@ -43,7 +46,12 @@ pub fn armed_relay(upstreams: &[SocketAddr], faults: Option<FaultSet>) -> tap::T
         connect_timeout: PATIENCE,
         tls: Tls::default(),
         changes: None,
-        faults: faults.map(|faults| (faults, Schema::builtin())),
+        arms: faults.map(|faults| Arms {
+            faults,
+            desk: None,
+            schema: Schema::builtin(),
+            memory: ARMED_BYTES,
+        }),
     };
     tap::Tap::start(config).expect("a tap")
 }

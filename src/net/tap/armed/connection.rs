@@ -8,13 +8,10 @@ use super::shared_faults::Armed;
 use crate::engine::filter::WireStream;
 use crate::net::tap::EventReporter;
 use crate::net::tap::answer::{ClientProtocol, client_protocol, percent};
-use crate::peers::intercept::{InterceptedStream, Step};
+use crate::peers::intercept::{HoldQueue, InterceptedStream, Step};
 use crate::sources::observe::{ConnId, TapEvent};
 use crate::wire::event::{Dir, Method, Rpc, Side};
 use crate::wire::h2::{Changes, Head, SpliceEvent, SplicedMessage, Splicer};
-
-/// Longest message on an armed stream, in bytes.
-const MAX_MESSAGE_BYTES: usize = 128 << 20;
 
 /// HTTP/2 error code of a scripted reset for the client: `INTERNAL_ERROR`.
 const RESET_CODE: u32 = 2;
@@ -31,6 +28,8 @@ pub(super) struct ArmedConnection<'a> {
     has_begun: bool,
     /// A fault lets nothing pass any more.
     is_black_hole: bool,
+    /// Bytes of messages that the memory of the tap counts for this connection.
+    counted: usize,
 }
 
 enum FaultyStream {
@@ -53,15 +52,17 @@ impl<'a> ArmedConnection<'a> {
         changes: Option<Arc<Changes>>,
         armed: &'a Armed,
     ) -> ArmedConnection<'a> {
+        armed.count_connection(true);
         ArmedConnection {
             armed,
             reporter: reporter.clone(),
             conn,
-            splicer: Some(Splicer::new(changes, MAX_MESSAGE_BYTES)),
+            splicer: Some(Splicer::new(changes, armed.memory.max_message())),
             passing: Default::default(),
             streams: BTreeMap::new(),
             has_begun: false,
             is_black_hole: false,
+            counted: 0,
         }
     }
 
@@ -70,8 +71,13 @@ impl<'a> ArmedConnection<'a> {
         self.has_begun
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
-        if self.streams.is_empty() { 0 } else { self.splicer.as_ref().map_or(0, Splicer::buffered) }
+    /// Counts the bytes of messages, and returns whether the connection may be read.
+    pub(super) fn may_read(&mut self) -> bool {
+        let splicer = self.splicer.as_ref().filter(|_| !self.streams.is_empty());
+        let held = splicer.map_or(0, Splicer::buffered);
+        self.armed.memory.update(self.conn, self.counted, held);
+        self.counted = held;
+        held == 0 && self.streams.is_empty() || self.armed.memory.may_read(self.conn, held)
     }
 
     /// Handles bytes that were read; none at the end. An error names the side that sent them.
@@ -118,7 +124,11 @@ impl<'a> ArmedConnection<'a> {
             SpliceEvent::Opened { stream, head } => self.opened(stream, &head),
             SpliceEvent::FirstRequest { message } => self.first_request(&message),
             SpliceEvent::Message { message } => self.message(message),
-            SpliceEvent::Ended { stream } => drop(self.streams.remove(&stream)),
+            SpliceEvent::Ended { stream } => {
+                if let Some(FaultyStream::Armed(stream)) = self.streams.remove(&stream) {
+                    self.abandon(&stream);
+                }
+            }
         }
     }
 
@@ -135,7 +145,7 @@ impl<'a> ArmedConnection<'a> {
 
     fn may_match(&self, method: &Method, node: Option<&str>) -> bool {
         let type_url = method.implied_type();
-        self.armed.faults().may_match(&WireStream { type_url: type_url.as_ref(), node })
+        self.armed.may_match(&WireStream { type_url: type_url.as_ref(), node })
     }
 
     fn first_request(&mut self, message: &SplicedMessage) {
@@ -144,8 +154,8 @@ impl<'a> ArmedConnection<'a> {
         let may_match = self.may_match(&method, Some(node.as_deref().unwrap_or_default()));
         let Some(splicer) = &mut self.splicer else { return };
         if may_match {
-            let stream = InterceptedStream::new(message.stream, method);
-            self.streams.insert(message.stream, FaultyStream::Armed(Box::new(stream)));
+            let stream = new_stream(self.armed, message.stream, method);
+            self.streams.insert(message.stream, FaultyStream::Armed(stream));
             splicer.arm(message.stream);
         } else {
             splicer.pass(message.stream);
@@ -157,11 +167,14 @@ impl<'a> ArmedConnection<'a> {
         let mut stream = match self.streams.remove(&number) {
             Some(FaultyStream::Armed(stream)) => stream,
             // The first request is too long to wait for.
-            Some(FaultyStream::Undecided(method)) => Box::new(InterceptedStream::new(number, method)),
+            Some(FaultyStream::Undecided(method)) => new_stream(self.armed, number, method),
             None => return,
         };
         let (now, schema) = (self.armed.now(), self.armed.schema.clone());
-        let steps = stream.receive(message, now, &mut self.armed.faults(), &schema);
+        let steps = {
+            let mut faults = self.armed.faults();
+            self.armed.desk.with(|queue| stream.receive(message, now, (&mut faults, queue), &schema))
+        };
         self.streams.insert(number, FaultyStream::Armed(stream));
         self.apply(number, steps);
     }
@@ -203,7 +216,7 @@ impl<'a> ArmedConnection<'a> {
 
     pub(super) fn release_due(&mut self) {
         let now = self.armed.now();
-        self.each(|stream| stream.release_due(now));
+        self.each(|stream, queue| stream.release_due(now, queue));
     }
 
     /// Sends all messages that wait, unmodified and in order.
@@ -211,20 +224,53 @@ impl<'a> ArmedConnection<'a> {
         self.each(InterceptedStream::release_all);
     }
 
-    /// Resets all armed streams, because of a fault on one of the tap.
-    pub(super) fn reset_all(&mut self, by: &Arc<str>) {
-        self.each(|stream| stream.end_by(by));
+    /// Carries out what a person has decided.
+    pub(super) fn decide(&mut self) {
+        let now = self.armed.now();
+        self.each(|stream, queue| stream.decide(now, queue));
     }
 
-    fn each(&mut self, mut release: impl FnMut(&mut InterceptedStream) -> Vec<Step>) {
-        let mut all = Vec::new();
-        for (number, stream) in &mut self.streams {
-            if let FaultyStream::Armed(stream) = stream {
-                all.push((*number, release(stream)));
-            }
-        }
+    /// Resets all armed streams, because of a fault on one of the tap.
+    pub(super) fn reset_all(&mut self, by: &Arc<str>) {
+        self.each(|stream, _| stream.end_by(by));
+    }
+
+    fn each(&mut self, mut release: impl FnMut(&mut InterceptedStream, &mut HoldQueue) -> Vec<Step>) {
+        let armed = self.streams.iter_mut().filter_map(|(number, stream)| match stream {
+            FaultyStream::Armed(stream) => Some((*number, stream)),
+            FaultyStream::Undecided(_) => None,
+        });
+        let desk = &self.armed.desk;
+        let all: Vec<_> =
+            desk.with(|queue| armed.map(|(number, stream)| (number, release(stream, queue))).collect());
         for (number, steps) in all {
             self.apply(number, steps);
         }
     }
+}
+
+impl ArmedConnection<'_> {
+    fn abandon(&self, stream: &InterceptedStream) {
+        self.armed.desk.with(|queue| {
+            stream.abandon(queue);
+            queue.stream_ended();
+        });
+    }
+}
+
+impl Drop for ArmedConnection<'_> {
+    fn drop(&mut self) {
+        self.armed.memory.update(self.conn, self.counted, 0);
+        for stream in std::mem::take(&mut self.streams).into_values() {
+            if let FaultyStream::Armed(stream) = stream {
+                self.abandon(&stream);
+            }
+        }
+        self.armed.count_connection(false);
+    }
+}
+
+fn new_stream(armed: &Armed, number: u32, method: Method) -> Box<InterceptedStream> {
+    armed.desk.with(HoldQueue::stream_armed);
+    Box::new(InterceptedStream::new(number, method))
 }

@@ -1,21 +1,41 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::watch::{Receiver, Sender};
+use tokio::sync::watch::{Receiver, Sender, channel};
 
-use crate::peers::intercept::FaultSet;
+use super::hold_desk::HoldDesk;
+use super::memory::ArmedMemory;
+use crate::engine::filter::WireStream;
+use crate::peers::intercept::{FaultSet, HoldOptions};
 use crate::schema::Schema;
 use crate::wire::event::Time;
 
-/// The faults of a tap, shared by its connections.
+/// The settings that arm a tap.
+#[derive(Clone)]
+pub struct Arms {
+    /// Faults, which act by themselves.
+    pub faults: FaultSet,
+    /// The messages that a person holds; `None`: nobody can.
+    pub desk: Option<Arc<HoldDesk>>,
+    /// The descriptors to change resources by.
+    pub schema: Arc<Schema>,
+    /// Bytes that all armed connections may buffer.
+    pub memory: usize,
+}
+
+/// The faults and held messages of a tap, shared by its connections.
 pub(in crate::net::tap) struct Armed {
     faults: Mutex<FaultSet>,
+    pub(super) desk: Arc<HoldDesk>,
     pub(super) schema: Arc<Schema>,
-    pub(super) start: Instant,
+    pub(super) memory: ArmedMemory,
     /// Set when the tap stops.
     pub(super) stopped: Receiver<bool>,
     /// The newest reset of all streams.
     resets: Sender<ResetAll>,
+    /// Number of armed connections.
+    connections: Sender<usize>,
+    has_faults: bool,
 }
 
 /// A reset of all streams.
@@ -49,14 +69,28 @@ impl ResetWatch {
 }
 
 impl Armed {
-    pub(in crate::net::tap) fn new(faults: FaultSet, schema: Arc<Schema>, stopped: Receiver<bool>) -> Armed {
+    pub(in crate::net::tap) fn new(arms: Arms, stopped: Receiver<bool>) -> Armed {
+        let Arms { faults, desk, schema, memory } = arms;
         Armed {
+            has_faults: !faults.is_empty(),
             faults: Mutex::new(faults),
+            desk: desk.unwrap_or_else(|| HoldDesk::new(HoldOptions::default())),
             schema,
-            start: Instant::now(),
+            memory: ArmedMemory::new(memory),
             stopped,
             resets: Sender::new(ResetAll::default()),
+            connections: channel(0).0,
         }
+    }
+
+    /// Whether a connection that is accepted now is armed.
+    pub(in crate::net::tap) fn is_active(&self) -> bool {
+        self.has_faults || self.desk.is_armed()
+    }
+
+    /// Whether a message of a stream may match a fault, or be held.
+    pub(super) fn may_match(&self, stream: &WireStream<'_>) -> bool {
+        self.faults().may_match(stream) || self.desk.with(|queue| queue.may_match(stream))
     }
 
     pub(super) fn faults(&self) -> MutexGuard<'_, FaultSet> {
@@ -77,6 +111,24 @@ impl Armed {
     }
 
     pub(super) fn now(&self) -> Time {
-        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+        self.desk.now()
+    }
+
+    pub(super) fn start(&self) -> Instant {
+        self.desk.start()
+    }
+
+    /// Notes that an armed connection has begun or ended.
+    pub(super) fn count_connection(&self, has_begun: bool) {
+        self.connections
+            .send_modify(|count| *count = if has_begun { *count + 1 } else { count.saturating_sub(1) });
+    }
+
+    /// Waits until the armed connections have released what they hold and ended, if there are any.
+    pub(in crate::net::tap) async fn released(&self) {
+        let mut connections = self.connections.subscribe();
+        // The channel lasts as long as `self`; those that remain at the end are dropped.
+        let ended = connections.wait_for(|count| *count == 0);
+        let _ = tokio::time::timeout(super::RELEASE_TIME, ended).await;
     }
 }

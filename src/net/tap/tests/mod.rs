@@ -20,7 +20,7 @@ fn config(listen: Address, upstream: Address) -> Config {
         connect_timeout: TIMEOUT,
         tls: Tls::default(),
         changes: None,
-        faults: None,
+        arms: None,
     }
 }
 

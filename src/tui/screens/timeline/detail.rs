@@ -41,13 +41,13 @@ pub(super) fn lines(screen: &TimelineScreen, common: &Common) -> Vec<StyledLine>
             };
             body.lines.iter().enumerate().map(line).collect()
         }
-        (None, Some(selected)) => message_lines(selected, width),
+        (None, Some(selected)) => message_lines(selected, width, common.theme.glyphs().cut),
         (None, None) => Vec::new(),
     }
 }
 
 /// The fields of a message, by their names in the API.
-fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
+fn message_lines(selected: &SelectedMessage, width: usize, cut_mark: &str) -> Vec<StyledLine> {
     let fact = &*selected.fact;
     let mut lines = Vec::new();
     let room = if selected.is_delta { 27 } else { 17 };
@@ -58,6 +58,7 @@ fn message_lines(selected: &SelectedMessage, width: usize) -> Vec<StyledLine> {
         add("note", &report::row_note(note), Role::Warn);
     }
     if fact.n.is_none() {
+        lines.extend(selected.intercepted.iter().flat_map(|texts| texts.lines(width, cut_mark)));
         return lines;
     }
     for event in report::events(&fact.details, true) {

@@ -2,6 +2,7 @@
 
 mod detail;
 mod index;
+mod intercepted;
 mod ladder;
 mod state;
 #[cfg(test)]

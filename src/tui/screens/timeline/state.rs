@@ -7,6 +7,7 @@ use crate::engine::store::{LineFact, MessageFact, WarmingFact};
 use crate::wire::event::{Dir, Seq, Variant};
 
 use super::index::RowIndex;
+use super::intercepted::InterceptedTexts;
 use crate::tui::common::Scope;
 use crate::tui::data::{AppliedFilter, BodyFormat, Data};
 use crate::tui::widgets::list::scroll;
@@ -105,6 +106,8 @@ pub struct SelectedMessage {
     pub has_one_type: bool,
     /// Resources of the response that warm now.
     pub warming: Vec<WarmingFact>,
+    /// The messages of an intervention of xdscope.
+    pub intercepted: Option<Arc<InterceptedTexts>>,
 }
 
 /// The first lines of a body.
@@ -275,7 +278,8 @@ impl TimelineScreen {
             let is_delta = variant.is_some_and(Variant::is_delta);
             let has_one_type = !variant.is_some_and(Variant::is_aggregated);
             let warming = warming(data, &fact);
-            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type, warming })
+            let intercepted = InterceptedTexts::of(data, &fact).map(Arc::new);
+            Some(SelectedMessage { row: shown, fact, is_delta, has_one_type, warming, intercepted })
         });
         self.window = window;
     }

@@ -16,7 +16,7 @@ use crate::tui::tests::{PLAIN, drawn_text, model, type_keys, typed};
 
 use super::places::{PROBLEMS, replayed};
 
-const SCREENS: [&str; 9] = ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
+const SCREENS: [&str; 10] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0"];
 
 /// A key as the harness types it.
 pub(super) fn harness_key(key: &str) -> String {

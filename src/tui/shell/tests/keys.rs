@@ -154,7 +154,7 @@ fn keys_of_other_screens_say_where_they_work() {
     let source = ScriptedStore::of(PROBLEMS);
     for (keys, says) in [
         ("2D", "D (diff marked) works on screens 1, 3 and 4"),
-        ("7d", "d (diff) works on screens 1, 2, 3, 4 and 6"),
+        ("7d", "d (diff) works on screens 1, 2, 3, 4, 6 and 0"),
         ("1v", "v (format) works on screens 3 and 4"),
         ("3x", "x (explain) works on screen 9"),
     ] {

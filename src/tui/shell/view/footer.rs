@@ -9,6 +9,7 @@ use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
 use crate::tui::input::context::Context;
 use crate::tui::input::keymap;
+use crate::tui::input::screen_id::ScreenId;
 use crate::tui::shell::model::Model;
 use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
 use crate::tui::widgets::layout::Layout;
@@ -83,7 +84,7 @@ impl Importance {
             (_, Command::Record) => Importance::Other,
             (Context::Replay, _) => Importance::Time,
             (Context::Screen(_), _) => Importance::Screen,
-            (_, command) if command.is_client_action() => Importance::Client,
+            (_, command) if command.is_wire_action() => Importance::Client,
             _ => Importance::Other,
         }
     }
@@ -101,6 +102,11 @@ fn works(model: &Model, command: Command) -> bool {
     let has_rows = model.screens.overview.table.streams > 0 || !common.problems.is_empty();
     match command {
         Command::Reconnect => common.info.client && !has_cursor,
+        Command::Intercept => common.info.hold.is_some(),
+        Command::ReleaseHeld => common.info.is_holding(),
+        command if command.is_hold_action() && !common.info.client => {
+            model.screen == ScreenId::Hold && model.screens.hold.selected().is_some()
+        }
         command if command.is_client_action() => {
             common.info.client && !has_cursor && common.info.mode != Mode::Disconnected
         }
@@ -124,7 +130,9 @@ fn keys(model: &Model, canvas: &mut Canvas, area: Rect) {
     let mut items: Vec<(Importance, String, &str)> = shown
         .map(|binding| {
             let key = keymap::shown_key(binding.key, canvas.glyphs());
-            let key = if binding.command.is_client_action() { format!("{key}!") } else { key.to_owned() };
+            // In a question, a letter stands for itself.
+            let is_marked = binding.command.is_wire_action() && has_screen;
+            let key = if is_marked { format!("{key}!") } else { key.to_owned() };
             let importance = match has_screen {
                 true => Importance::of(binding.context, binding.command),
                 false => Importance::Other,

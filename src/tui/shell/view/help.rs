@@ -23,13 +23,13 @@ const FILTER: [&str; 6] = [
     "! not, ( ) group, /re/ regex, * glob",
 ];
 
-/// The commands of a context with their keys: those that make the client send something, or the
+/// The commands of a context with their keys: those that change what goes on the wire, or the
 /// others.
 fn keys(model: &Model, context: Context, wire: bool, width: usize) -> Vec<StyledLine> {
     let glyphs = model.common.theme.glyphs();
     let mut commands: Vec<Command> = Vec::new();
     for binding in model.keys.of(context) {
-        if binding.command.is_client_action() == wire && !commands.contains(&binding.command) {
+        if binding.command.is_wire_action() == wire && !commands.contains(&binding.command) {
             commands.push(binding.command);
         }
     }
@@ -52,6 +52,7 @@ fn screen_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     let title = |text: String| vec![span(text, Role::Title)];
     let mut lines = vec![title(format!(" {}: keys here", model.screen.title()))];
     lines.extend(keys(model, Context::Screen(model.screen), false, width));
+    lines.extend(keys(model, Context::Screen(model.screen), true, width));
     lines.push(vec![]);
     lines.push(title(" After y".to_owned()));
     lines.extend(keys(model, Context::Copy, false, width));
@@ -97,10 +98,11 @@ fn shell_keys(model: &Model, width: usize) -> Vec<StyledLine> {
     lines.extend(keys(model, Context::Always, false, width));
     lines.push(vec![]);
     let is_client = model.common.info.client && model.common.info.bar.is_none();
-    lines.push(vec![span(if is_client { " On the wire" } else { " Not available now" }, Role::Title)]);
+    let is_sender = is_client || model.common.info.hold.is_some();
+    lines.push(vec![span(if is_sender { " On the wire" } else { " Not available now" }, Role::Title)]);
     lines.extend(keys(model, Context::Everywhere, true, width));
-    if !is_client {
-        lines.push(vec![span("  only as a client (watch), at its live end", Role::Muted)]);
+    if !is_sender {
+        lines.push(vec![span("  only as a client (watch) or a tap, at its live end", Role::Muted)]);
     }
     lines.push(vec![]);
     let mouse = match model.has_mouse {

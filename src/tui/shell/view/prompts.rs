@@ -5,6 +5,7 @@ use ratatui::style::Modifier;
 
 use crate::present::report::Role;
 use crate::tui::data::ClientAction;
+use crate::tui::shell::hold;
 use crate::tui::shell::model::Model;
 use crate::tui::shell::overlay::{ClientPrompt, FilterPrompt, Overlay};
 use crate::tui::widgets::canvas::{Canvas, span};
@@ -41,6 +42,15 @@ fn question(model: &Model, canvas: &mut Canvas, line: Rect, overlay: &Overlay) -
             let words = text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut);
             format!(" {words}?  y send  n not")
         }
+        Overlay::ConfirmHold(command) => {
+            let words = text::display_safe(&hold::words(command)).into_owned();
+            let room = usize::from(line.width).saturating_sub(18);
+            format!(" {}?  y yes  n no", text::cut(&words, room, text::Keep::Head, canvas.glyphs().cut))
+        }
+        Overlay::ConfirmEdit(draft) => match &draft.edited {
+            Ok(_) => format!(" send this in place of {}?  y send  e edit again  n not", draft.fact.id),
+            Err(_) => format!(" {} cannot be sent like this.  e edit again  n discard", draft.fact.id),
+        },
         Overlay::Sort { .. } => " the order of this list: a number, or j k and Enter".to_owned(),
         Overlay::Columns { .. } => " the columns of this list: a number, or j k and Enter".to_owned(),
         Overlay::ConfirmQuit => {
@@ -101,6 +111,13 @@ fn client(
             format!(" B! NACK {} {}: ", text::type_label(type_url.as_str()), text::display_safe(nonce)),
             "the text of it",
         ),
+        ClientPrompt::Intercept => (
+            " I! hold messages that match: ".to_owned(),
+            "type:cds dir:resp node:edge*; empty holds nothing more",
+        ),
+        ClientPrompt::BounceText { id, nonce } => {
+            (format!(" B! NACK for {id}, nonce {}: ", text::display_safe(nonce)), "the text of it")
+        }
     };
     let drawn = input_line(canvas, line, &lead, input);
     match error {

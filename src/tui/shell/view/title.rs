@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use crate::engine::problems::ProblemFact;
+use crate::present::hold::hold_time;
 use crate::present::report::{self, Role};
 use crate::tui::data::Mode;
 use crate::tui::input::command::Command;
@@ -153,11 +154,21 @@ fn mode(model: &Model) -> StyledLine {
         Mode::Live => Role::Ok,
         Mode::Replay => Role::Pending,
     };
+    let hold = info.hold.as_deref();
+    let oldest = hold.and_then(|hold| hold.held.first().map(|row| (hold.held.len(), row.age)));
+    match oldest {
+        Some((held, age)) => {
+            right.push(span(format!("HOLDING {held}, oldest {}  ", hold_time(age)), Role::Bad));
+        }
+        None if hold.is_some_and(|hold| hold.armed.is_some()) => right.push(span("ARMED (0)  ", Role::Warn)),
+        None => {}
+    }
     match model.common.paused {
         Some(_) => right.push(span("|| PAUSED (Space)  ", Role::Warn)),
         None if info.bar.as_ref().is_some_and(|bar| bar.rewound) => {
             right.push(span("REWOUND (f live)  ", Role::Warn));
         }
+        None if oldest.is_some() => {}
         None => right.push(span(format!("{}  ", info.mode.word()), role)),
     }
     let rewound = info.bar.as_ref().is_some_and(|bar| bar.rewound);

@@ -1,5 +1,6 @@
 //! Screen 3.
 
+mod intercepted;
 mod long;
 pub(in crate::tui) mod messages;
 

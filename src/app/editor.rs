@@ -1,0 +1,135 @@
+//! Edits a text in the user's editor, in a private temporary file.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+/// Interval at which a running editor is looked at.
+const CHECK_INTERVAL: Duration = Duration::from_millis(30);
+
+/// The editor without `VISUAL` and `EDITOR`.
+const DEFAULT_EDITOR: &str = "vi";
+
+/// An editor that did not return a text.
+#[derive(Debug, thiserror::Error)]
+pub enum EditorError {
+    /// The file for the editor cannot be written or read.
+    #[error("cannot write a file for the editor: {0}")]
+    File(#[source] io::Error),
+    /// The editor cannot be started.
+    #[error("cannot start {editor}: {source}; EDITOR names another one")]
+    Start {
+        editor: String,
+        #[source]
+        source: io::Error,
+    },
+    /// The editor failed.
+    #[error("{editor} ended with {status}: nothing is sent")]
+    Failed { editor: String, status: ExitStatus },
+}
+
+/// Returns the user's editor: `VISUAL`, `EDITOR` or vi, in the order of git.
+pub fn of_user(env: impl Fn(&str) -> Option<String>) -> String {
+    let given = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env(name).filter(|text| !text.is_empty()));
+    given.unwrap_or_else(|| DEFAULT_EDITOR.to_owned())
+}
+
+/// Runs an editor on a text. Returns the edited text; `None` if `is_over` has become true, which
+/// ends the editor.
+///
+/// Only the user can read the file, which is removed afterwards.
+///
+/// # Errors
+///
+/// The editor cannot be run, or fails.
+pub fn edit(
+    editor: &str,
+    name: &str,
+    text: &str,
+    is_over: &mut dyn FnMut() -> bool,
+) -> Result<Option<String>, EditorError> {
+    let folder = tempfile::Builder::new().prefix("xdscope-").tempdir().map_err(EditorError::File)?;
+    let path = folder.path().join(name);
+    write_private(&path, text).map_err(EditorError::File)?;
+    // The shell splits the words of the editor, as git lets it. A plain command replaces the shell,
+    // so that it can be ended.
+    let exec = if editor.contains(['=', ';', '|', '&']) { "" } else { "exec " };
+    let mut command = Command::new("sh");
+    command.arg("-c").arg(format!("{exec}{editor} \"$@\"")).arg(editor).arg(&path);
+    let failed = |source| EditorError::Start { editor: editor.to_owned(), source };
+    let mut child = command.spawn().map_err(failed)?;
+    match wait(&mut child, is_over).map_err(failed)? {
+        None => Ok(None),
+        Some(status) if status.success() => fs::read_to_string(&path).map(Some).map_err(EditorError::File),
+        Some(status) => Err(EditorError::Failed { editor: editor.to_owned(), status }),
+    }
+}
+
+fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+/// Waits for an editor; `None` if it had to be ended.
+fn wait(child: &mut Child, is_over: &mut dyn FnMut() -> bool) -> io::Result<Option<ExitStatus>> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if is_over() {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(CHECK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn script(folder: &Path, text: &str) -> String {
+        let path = folder.join("editor.sh");
+        fs::write(&path, text).expect("a script");
+        format!("sh {}", path.display())
+    }
+
+    #[test]
+    fn editor_changes_a_private_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let seen = folder.path().join("seen");
+        let text =
+            format!("ls -l \"$1\" > {0}; echo \"$1\" >> {0}; sed -i s/5s/1s/ \"$1\"\n", seen.display());
+        let editor = script(folder.path(), &text);
+        let edited = edit(&editor, "h1.yaml", "timeout: 5s\n", &mut || false).expect("it runs");
+        assert_eq!(edited.as_deref(), Some("timeout: 1s\n"));
+        let seen = fs::read_to_string(seen).expect("what the editor saw");
+        assert!(seen.starts_with("-rw-------"), "{seen}");
+        let path = seen.lines().last().expect("a path");
+        assert!(path.ends_with("/h1.yaml") && !Path::new(path).exists(), "{path}");
+    }
+
+    #[test]
+    fn failed_and_ended_editors_return_nothing() {
+        let error = edit("false", "h1.yaml", "", &mut || false).expect_err("it fails");
+        assert!(error.to_string().starts_with("false ended with exit status: 1"), "{error}");
+        let error = edit("no-such-editor", "h1.yaml", "", &mut || false).expect_err("it fails");
+        assert!(error.to_string().contains("127"), "{error}");
+        let ended = edit("sleep 60; :", "h1.yaml", "", &mut || true).expect("it runs");
+        assert_eq!(ended, None);
+    }
+
+    #[test]
+    fn editor_is_chosen_as_git_does() {
+        let env = |given: &'static [(&str, &str)]| {
+            move |name: &str| given.iter().find(|(of, _)| *of == name).map(|(_, text)| (*text).to_owned())
+        };
+        assert_eq!(of_user(env(&[("VISUAL", "code -w"), ("EDITOR", "ed")])), "code -w");
+        assert_eq!(of_user(env(&[("VISUAL", ""), ("EDITOR", "ed")])), "ed");
+        assert_eq!(of_user(env(&[])), "vi");
+    }
+}

@@ -1,0 +1,121 @@
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch::{Receiver, Sender, channel};
+
+use crate::peers::intercept::{HoldCommand, HoldError, HoldOptions, HoldQueue, HoldStatus};
+use crate::wire::event::Time;
+
+/// The messages that a tap holds, shared by its connections and the screens.
+///
+/// Connections carry decisions out when [`HoldDesk::decisions`] changes.
+pub struct HoldDesk {
+    queue: Mutex<HoldQueue>,
+    start: Instant,
+    /// Changes with each decision.
+    decided: Sender<()>,
+    /// Called with each change of what is held.
+    waker: Mutex<Option<DeskWaker>>,
+    revision: AtomicU64,
+}
+
+/// Called when what is held has changed.
+pub type DeskWaker = Box<dyn Fn() + Send>;
+
+impl HoldDesk {
+    /// Creates a desk that holds nothing until it is armed.
+    pub fn new(options: HoldOptions) -> Arc<HoldDesk> {
+        Arc::new(HoldDesk {
+            queue: Mutex::new(HoldQueue::new(options)),
+            start: Instant::now(),
+            decided: channel(()).0,
+            waker: Mutex::new(None),
+            revision: AtomicU64::new(0),
+        })
+    }
+
+    /// Carries out a command.
+    ///
+    /// # Errors
+    ///
+    /// The command cannot be followed.
+    pub fn command(&self, command: HoldCommand) -> Result<(), HoldError> {
+        let result = self.queue().command(command, self.now());
+        self.decided.send_replace(());
+        self.revision.fetch_add(1, Ordering::Relaxed);
+        result
+    }
+
+    /// Returns a number that changes whenever what is held does.
+    pub fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
+    }
+
+    /// Whether messages are held now.
+    pub fn is_holding(&self) -> bool {
+        !self.queue().is_empty()
+    }
+
+    /// Returns the time since the start of the desk.
+    pub fn elapsed(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Returns what is held now.
+    pub fn status(&self) -> HoldStatus {
+        self.queue().status(self.now())
+    }
+
+    /// Whether messages are held, or may be.
+    pub fn is_armed(&self) -> bool {
+        let queue = self.queue();
+        queue.is_armed() || !queue.is_empty()
+    }
+
+    /// Makes the desk call `waker` whenever what is held changes.
+    pub fn set_waker(&self, waker: DeskWaker) {
+        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker);
+    }
+
+    /// Returns a receiver that sees each decision.
+    pub(super) fn decisions(&self) -> Receiver<()> {
+        self.decided.subscribe()
+    }
+
+    /// Runs `with` on the queue, and tells everyone what has changed.
+    pub(super) fn with<T>(&self, with: impl FnOnce(&mut HoldQueue) -> T) -> T {
+        let mut queue = self.queue();
+        let before = (queue.len(), queue.decisions());
+        let result = with(&mut queue);
+        let after = (queue.len(), queue.decisions());
+        let (is_changed, is_decided) = (after != before, after.1 > before.1);
+        drop(queue);
+        // Decisions about messages beyond the limits are for any connection.
+        if is_decided {
+            self.decided.send_replace(());
+        }
+        if !is_changed {
+            return result;
+        }
+        self.revision.fetch_add(1, Ordering::Relaxed);
+        if let Some(waker) = &*self.waker.lock().unwrap_or_else(PoisonError::into_inner) {
+            waker();
+        }
+        result
+    }
+
+    /// Returns the time on the clock of the tap's streams.
+    pub(super) fn now(&self) -> Time {
+        Time(u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    pub(super) fn start(&self) -> Instant {
+        self.start
+    }
+
+    fn queue(&self) -> MutexGuard<'_, HoldQueue> {
+        // A panic elsewhere leaves the queue as usable as before.
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

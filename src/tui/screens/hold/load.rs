@@ -1,0 +1,108 @@
+use crate::engine::hold::{HeldFact, compare_held, without_secrets};
+use crate::present::report::Role;
+use crate::present::{hold, report};
+use crate::schema::{FieldNames, to_yaml};
+use crate::tui::common::Common;
+use crate::tui::data::Data;
+use crate::wire::Interference;
+
+use super::{HoldDetail, HoldScreen};
+
+/// Lines of a message that are shown.
+const MAX_LINES: usize = 20_000;
+
+/// Types that are listed as diverged.
+const MAX_DIVERGED: usize = 3;
+
+impl HoldScreen {
+    /// Compares held messages with what their clients have, as far as that has changed.
+    pub(super) fn load(&mut self, common: &Common, data: &dyn Data) {
+        let Some((store, schema)) = data.source() else { return };
+        let rows = &self.rows;
+        self.loaded.retain(|id, _| rows.iter().any(|row| row.fact.id == *id));
+        for row in rows {
+            let fact = &row.fact;
+            let loaded = self.loaded.entry(fact.id).or_default();
+            if loaded.stream.is_none() {
+                loaded.stream = store.stream_intercepted_by(&fact.id.by());
+                loaded.diff = None;
+            }
+            let stream = loaded.stream;
+            let base = stream.and_then(|stream| store.acknowledged_version(stream, &fact.type_url));
+            let is_fresh = loaded.diff.as_ref().is_some_and(|diff| diff.base == base);
+            if fact.is_push() && !is_fresh {
+                loaded.diff = Some(compare_held(store, schema, fact, stream));
+                self.shown = None;
+            }
+        }
+        if common.paused.is_none() {
+            let streams = store.intercepted_streams().into_iter();
+            let states = streams.flat_map(|stream| data.states_of(stream));
+            let diverged = states.filter_map(|state| {
+                // The queue shows what is only held.
+                let diverged = state.diverged.filter(|of| of.facts.interference != Interference::Held)?;
+                let words = report::diverged(&diverged);
+                let label = crate::wire::text::type_label(state.type_url.as_str());
+                Some(format!("{} {label} {words}", common.client_name(state.node.as_deref(), state.stream)))
+            });
+            self.diverged = diverged.take(MAX_DIVERGED).collect();
+        }
+    }
+
+    /// Fills the second pane.
+    pub(super) fn load_lines(&mut self, common: &Common, data: &dyn Data) {
+        let arrow = common.theme.glyphs().to;
+        if let Some(draft) = self.draft.clone() {
+            self.shown = None;
+            self.lines = match &draft.edited {
+                Ok(edited) => {
+                    let sent = HeldFact { bytes: edited.bytes.clone(), ..HeldFact::clone(&draft.fact) };
+                    let warning = |text: &String| (Role::Warn, format!("! constraint: {text}"));
+                    let warnings = edited.warnings.iter().map(warning);
+                    warnings.chain(changes(&draft.fact, &sent, data, arrow)).collect()
+                }
+                Err(error) => vec![(Role::Bad, error.clone())],
+            };
+            return;
+        }
+        let Some(fact) = self.selected().map(|row| row.fact.clone()) else {
+            (self.lines, self.shown) = (Vec::new(), None);
+            return;
+        };
+        let key = Some((fact.id, self.detail));
+        if self.shown == key {
+            return;
+        }
+        self.shown = key;
+        self.lines = match (self.detail, self.diff(fact.id)) {
+            (HoldDetail::Diff, Some(diff)) => hold::held_changes(diff, arrow),
+            _ => message(&fact, data).into_iter().map(|line| (Role::Plain, line)).collect(),
+        };
+    }
+}
+
+/// Returns a message as YAML, without secrets.
+fn message(fact: &HeldFact, data: &dyn Data) -> Vec<String> {
+    let Some((store, schema)) = data.source() else { return Vec::new() };
+    let Some(bytes) = without_secrets(fact, store.catalog()) else {
+        return vec!["(this message cannot be decoded)".to_owned()];
+    };
+    let tree = schema.tree(&fact.message_name(), &bytes, FieldNames::Original);
+    to_yaml(&tree).lines().take(MAX_LINES).map(str::to_owned).collect()
+}
+
+/// Returns what an edited message changes of the message that came.
+fn changes(old: &HeldFact, new: &HeldFact, data: &dyn Data, arrow: &str) -> Vec<(Role, String)> {
+    let Some((store, schema)) = data.source() else { return Vec::new() };
+    let tree = |fact: &HeldFact| {
+        let bytes = without_secrets(fact, store.catalog()).unwrap_or_default();
+        schema.tree(&fact.message_name(), &bytes, FieldNames::Original)
+    };
+    let found = crate::engine::diff::compare(&tree(old), &tree(new), &Default::default());
+    let line = |change| (Role::Changed, format!("~ {}", hold::change(change, arrow)));
+    let mut lines: Vec<_> = found.changes.iter().map(line).collect();
+    if lines.is_empty() {
+        lines.push((Role::Muted, "the bytes differ, the fields do not".to_owned()));
+    }
+    lines
+}

@@ -1,0 +1,232 @@
+//! Held messages drawn: the queue, the selected message, and what each key would do.
+
+use ratatui::layout::{Position, Rect};
+
+use super::{HeldDetails, HoldScreen};
+use crate::peers::intercept::{HeldRow, HoldStatus};
+use crate::present::hold::{held_counts, held_title, hold_choices, hold_time};
+use crate::present::report::Role;
+use crate::tui::common::{Common, Pane};
+use crate::tui::input::screen_id::ScreenId;
+use crate::tui::widgets::canvas::{Canvas, StyledLine, plain, span};
+use crate::tui::widgets::layout::{self, Layout};
+use crate::tui::widgets::table::{self, Column, Cut, column};
+use crate::wire::event::Dir;
+use crate::wire::text::{age, count, display_safe, pad, plural, size, type_label, wrap};
+
+/// The least height of the comparison, with its title.
+const MIN_DETAIL: u16 = 4;
+/// The least height of the queue, with its titles, if it has as many messages.
+const MIN_LIST: u16 = 4;
+
+/// The areas of the screen.
+pub(super) struct HoldParts {
+    /// The expression, and the streams that it covers.
+    head: Rect,
+    pub(super) list: Rect,
+    pub(super) detail: Rect,
+    choices: Rect,
+}
+
+fn columns() -> [Column; 11] {
+    [
+        column("#", 2, 6, Cut::Head, 0),
+        column("HELD", 4, 6, Cut::Head, 0),
+        column("RELEASE", 7, 8, Cut::Head, 0),
+        column("DIR", 3, 3, Cut::Head, 4),
+        column("NODE", 8, 30, Cut::Name, 0),
+        column("TYPE", 4, 14, Cut::Head, 0),
+        column("VER", 3, 16, Cut::Tail, 0),
+        column("NONCE", 5, 12, Cut::Tail, 2),
+        column("RESOURCES", 9, 24, Cut::Head, 1),
+        column("SIZE", 4, 8, Cut::Head, 3),
+        column("", 0, 16, Cut::Head, 0),
+    ]
+}
+
+/// The titles of the columns.
+pub(super) fn titles() -> Vec<&'static str> {
+    columns().iter().map(|column| column.title).filter(|title| !title.is_empty()).collect()
+}
+
+/// The cells of a message, in the order of the columns.
+pub(super) fn held_row(screen: &HoldScreen, common: &Common, row: &HeldRow) -> StyledLine {
+    let (fact, glyphs) = (&row.fact, common.theme.glyphs());
+    let stream = screen.loaded.get(&fact.id).and_then(|loaded: &HeldDetails| loaded.stream);
+    let node = match (&fact.node, stream) {
+        (node, Some(stream)) => common.client_name(node.as_deref(), stream),
+        (Some(node), None) => node.to_string(),
+        (None, None) => "-".to_owned(),
+    };
+    let left = if row.is_edited { span("editing", Role::Pending) } else { plain(hold_time(row.left)) };
+    let note = row.waits_for.map(|id| format!("waits for {id}")).unwrap_or_default();
+    vec![
+        plain(fact.id.to_string()),
+        span(hold_time(row.age), Role::Warn),
+        left,
+        plain(if fact.dir() == Dir::Resp { glyphs.response } else { glyphs.request }),
+        plain(node),
+        plain(type_label(fact.type_url.as_str())),
+        plain(&*fact.version),
+        plain(&*fact.nonce),
+        plain(held_counts(fact, screen.diff(fact.id))),
+        plain(size(fact.bytes.len() as u64)),
+        span(note, Role::Muted),
+    ]
+}
+
+/// Returns the expression, and the streams that it covers.
+fn head_lines(screen: &HoldScreen, hold: &HoldStatus, width: usize) -> Vec<StyledLine> {
+    let timeout = age(hold.timeout);
+    let first = match &hold.armed {
+        Some(text) => {
+            let text = if text.is_empty() { "all messages".into() } else { display_safe(text) };
+            vec![
+                span(" armed: ", Role::Muted),
+                span(text, Role::Warn),
+                span(format!("   sent unmodified after {timeout}   I! changes it"), Role::Muted),
+            ]
+        }
+        None => vec![span(" not armed: I! holds messages that match an expression", Role::Muted)],
+    };
+    let mut lines = vec![first];
+    if hold.armed.is_some() || hold.streams > 0 {
+        lines.extend(
+            wrap(&coverage(screen, hold), width)
+                .into_iter()
+                .map(|text| vec![span(format!(" {text}"), Role::Muted)]),
+        );
+    }
+    for text in &screen.diverged {
+        lines.extend(
+            wrap(&display_safe(text), width)
+                .into_iter()
+                .take(1)
+                .map(|text| vec![span(format!(" {text}"), Role::Warn)]),
+        );
+    }
+    lines
+}
+
+/// Says which streams messages are held of.
+fn coverage(screen: &HoldScreen, hold: &HoldStatus) -> String {
+    let (covered, open) = (hold.streams, screen.open_streams.max(hold.streams));
+    let of = format!("covers {} of {}", count(covered), plural(open, "open stream"));
+    match open - covered {
+        0 if open == 0 => "covers streams that are opened from now on".to_owned(),
+        0 => format!("{of}; each type keeps its order, other types flow"),
+        _ => format!(
+            "{of}: not those that cannot match, or were opened before; restart such a client to cover it"
+        ),
+    }
+}
+
+/// The areas of the screen.
+pub(super) fn parts(screen: &HoldScreen, common: &Common, layout: &Layout) -> HoldParts {
+    let body = layout.body;
+    let none = Rect { height: 0, ..body };
+    if common.is_full_screen {
+        return HoldParts { head: none, list: none, detail: body, choices: none };
+    }
+    let width = usize::from(body.width).saturating_sub(2);
+    let head = common.info.hold.as_ref().map_or(0, |hold| head_lines(screen, hold, width).len());
+    let (head, rest) = layout::split(body, u16::try_from(head).unwrap_or(1).min(body.height / 3));
+    let choices = 1 + hold_lines(screen, width).len();
+    let rows = u16::try_from(screen.rows.len()).unwrap_or(u16::MAX).saturating_add(1);
+    let least = rows.min(MIN_LIST);
+    let choices = u16::try_from(choices).unwrap_or(6).min(rest.height.saturating_sub(least + MIN_DETAIL));
+    let room = rest.height - choices;
+    let wanted = layout.shifted(room.saturating_sub(rows), room, MIN_DETAIL);
+    let list = rows.min(room.saturating_sub(wanted)).max(least).min(room.saturating_sub(MIN_DETAIL).max(1));
+    let (list, rest) = layout::split(rest, list);
+    let (detail, choices) = layout::split(rest, rest.height - choices);
+    HoldParts { head, list, detail, choices }
+}
+
+/// The keys and what they would do.
+fn hold_lines(screen: &HoldScreen, width: usize) -> Vec<StyledLine> {
+    let Some(row) = screen.selected() else { return Vec::new() };
+    let line = |choice: crate::present::hold::HoldChoice| {
+        let lead = format!(" {}! {} ", choice.key, pad(choice.label, 8));
+        let room = width.saturating_sub(lead.len()).max(20);
+        let texts = wrap(&display_safe(&choice.consequence), room).into_iter().enumerate();
+        let indent = " ".repeat(lead.len());
+        let lines = texts.map(|(at, text)| {
+            let lead = if at == 0 { lead.clone() } else { indent.clone() };
+            vec![span(lead, Role::Key), plain(text)]
+        });
+        lines.collect::<Vec<StyledLine>>()
+    };
+    hold_choices(&row.fact).into_iter().flat_map(line).collect()
+}
+
+pub(super) fn draw(
+    screen: &HoldScreen,
+    common: &Common,
+    canvas: &mut Canvas,
+    layout: &Layout,
+) -> Option<Position> {
+    let Some(hold) = &common.info.hold else {
+        let reason = common.info.no_hold.clone();
+        let reason = reason.unwrap_or_else(|| "only a live tap can hold messages: xdscope tap SERVER".into());
+        let (_, rest) = layout::split(layout.body, 1);
+        canvas.text(rest, &format!("   {}", display_safe(&reason)), Role::Muted);
+        return None;
+    };
+    let parts = parts(screen, common, layout);
+    let width = usize::from(parts.head.width).saturating_sub(2);
+    canvas.lines(parts.head, &head_lines(screen, hold, width), 0);
+    if screen.rows.is_empty() && screen.draft.is_none() {
+        let text = match &hold.armed {
+            Some(_) => "nothing is held: no message has matched, or all were decided about",
+            None => "nothing is held",
+        };
+        let (_, rest) = layout::split(layout.body, parts.head.height + 1);
+        canvas.text(rest, &format!("   {text}"), Role::Muted);
+        return None;
+    }
+    let mut cursor = None;
+    if !parts.list.is_empty() {
+        let height = usize::from(parts.list.height).saturating_sub(1);
+        let shown = screen.rows.iter().skip(screen.top).take(height);
+        let rows: Vec<StyledLine> = shown.map(|row| held_row(screen, common, row)).collect();
+        let selected = screen.position().and_then(|at| at.checked_sub(screen.top));
+        let mut columns = columns();
+        common.hidden_columns.hide(ScreenId::Hold, &mut columns);
+        let has_focus = common.pane == Pane::Main;
+        let row = table::draw(canvas, parts.list, &columns, &rows, selected, has_focus);
+        cursor = row.map(|y| Position { x: parts.list.x, y });
+    }
+    detail(screen, common, canvas, parts.detail);
+    if !parts.choices.is_empty() {
+        let (title, rest) = layout::split(parts.choices, 1);
+        canvas.rule(title, "what each key would do", "");
+        canvas.lines(rest, &hold_lines(screen, usize::from(rest.width).saturating_sub(2)), 0);
+    }
+    cursor
+}
+
+/// Draws the comparison or the message, or the edited message.
+fn detail(screen: &HoldScreen, common: &Common, canvas: &mut Canvas, area: Rect) {
+    if area.is_empty() {
+        return;
+    }
+    let title = match (&screen.draft, screen.selected()) {
+        (Some(draft), _) if draft.edited.is_ok() => {
+            format!("what would be sent in place of {}", draft.fact.id)
+        }
+        (Some(draft), _) => format!("{} cannot be sent as edited", draft.fact.id),
+        (None, Some(row)) if screen.detail == super::HoldDetail::Message => {
+            format!("{} as it came, without secrets", row.fact.id)
+        }
+        (None, Some(row)) => held_title(&row.fact, screen.diff(row.fact.id)),
+        (None, None) => String::new(),
+    };
+    let (head, rest) = layout::split(area, 1);
+    let hidden = screen.lines.len().saturating_sub(screen.scroll + usize::from(rest.height));
+    let remark = if hidden > 0 { common.lines_below(hidden) } else { String::new() };
+    canvas.heading(head, &display_safe(&title), &remark, common.is_in_second_pane());
+    let line = |(role, text): &(Role, String)| vec![span(format!("  {text}"), *role)];
+    let lines: Vec<StyledLine> = screen.lines.iter().map(line).collect();
+    canvas.lines(rest, &lines, screen.scroll);
+}
