@@ -75,7 +75,6 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         text: problem.text,
         over: None,
         guess: false,
-        is_gap: false,
         varies: false,
         place: Some(problem.place.into()),
     }

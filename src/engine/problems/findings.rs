@@ -73,7 +73,7 @@ fn mean(count: u64, first: Time, last: Time) -> Option<Duration> {
 }
 
 /// Adds findings to the problem that has their cause, and problems for the other findings of
-/// severity `warn` and `error`, and for notes about requests that fail.
+/// severity `warn` and `error`.
 pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<ProblemFact>) {
     if findings.is_empty() {
         return;
@@ -418,7 +418,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     };
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
-        kind: ProblemKind::Rule(lead.severity.max(Severity::Warn)),
+        kind: ProblemKind::Rule(lead.severity),
         urgency,
         blame: lead.blame,
         since: merged.first,

@@ -58,8 +58,6 @@ pub struct NeededResource {
     pub absent: Option<Seq>,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
-    /// Whether the client asks for the resource on another stream than that of the warming one.
-    pub is_elsewhere: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -79,12 +77,6 @@ impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
         self.needs.iter().all(|need| need.is_owed)
-    }
-
-    /// Whether the order of the resource and of what it waits for is uncertain: the client asks for
-    /// them on separate streams (docs/protocol.md#h-12).
-    pub fn is_order_uncertain(&self) -> bool {
-        self.needs.iter().all(|need| need.is_elsewhere)
     }
 
     /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
@@ -259,7 +251,6 @@ impl Store {
             is_owed: need.is_owed,
             absent: need.absent,
             is_unrequested: need.is_unrequested,
-            is_elsewhere: need.is_elsewhere,
         }
     }
 
