@@ -467,6 +467,12 @@ impl Track {
         at.max(self.warming.settled).after(self.poll_wait())
     }
 
+    /// Whether the client has accepted the content that was sent last under a name.
+    pub(crate) fn has_accepted_sent(&self, catalog: &Catalog, name: Sym) -> bool {
+        let sent = self.sent.get(catalog, name);
+        self.accepted.get(catalog, name).is_some_and(|slot| sent.is_some_and(|sent| sent.blob == slot.blob))
+    }
+
     /// Returns the oldest response without a verdict, from response `n` on, unless the client has
     /// refused such a response or accepted a later one: then it does not wait with its answers.
     pub(crate) fn withheld_since(&self, n: Seq) -> Option<Seq> {

@@ -190,7 +190,10 @@ impl Store {
         let wanted = names.iter().filter_map(|name| crate::engine::session::named(&self.catalog, name));
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
-        view.names_among(track, &wanted).map(|warming| self.text(warming.name)).collect()
+        let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        let unrequested = unrequested.into_iter().map(|warming| warming.name).filter(|name| wanted.contains(name));
+        let names = view.names_among(track, &wanted).map(|warming| warming.name).chain(unrequested);
+        names.map(|name| self.text(name)).collect()
     }
 
     /// Returns the first resource of the client that warms until one of the names arrives; without
@@ -272,8 +275,9 @@ impl Store {
         if condition.state == TypeState::Stale || stream.closed.is_some() {
             return condition;
         }
+        // A response without a verdict stays one.
         let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
-        match unrequested.first() {
+        match unrequested.iter().find(|warming| track.has_accepted_sent(&self.catalog, warming.name)) {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,
         }
