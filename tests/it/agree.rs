@@ -123,7 +123,8 @@ fn disagreements(path: &str) -> Vec<String> {
 fn severities_differ(problems: &[&Value], path: &str) -> Vec<String> {
     let findings = objects(&output("lint", path, &["-o", "jsonl", "--fail-on", "warn"]).out);
     let lasts = |finding: &&Value| finding["over"].is_null();
-    let is_rule = |problem: &Value, rule: &Value| problem["rules"].as_array().is_some_and(|of| of.contains(rule));
+    let is_rule =
+        |problem: &Value, rule: &Value| problem["rules"].as_array().is_some_and(|of| of.contains(rule));
     let mut wrong = Vec::new();
     for finding in findings.iter().filter(lasts).filter(|finding| finding["severity"] != "info") {
         let is_listed = |problem: &&&Value| is_wrong(problem) && is_rule(problem, &finding["rule"]);
@@ -133,9 +134,8 @@ fn severities_differ(problems: &[&Value], path: &str) -> Vec<String> {
     }
     let rules = ["warn", "error"];
     for problem in problems.iter().filter(|of| rules.contains(&of["problem"].as_str().unwrap_or_default())) {
-        let has_severity = |finding: &Value| {
-            finding["severity"] == problem["problem"] && is_rule(problem, &finding["rule"])
-        };
+        let has_severity =
+            |finding: &Value| finding["severity"] == problem["problem"] && is_rule(problem, &finding["rule"]);
         if !findings.iter().any(has_severity) {
             wrong.push(format!("lint has no {} for {}", problem["problem"], problem["text"]));
         }

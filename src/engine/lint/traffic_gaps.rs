@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use super::alarm::Alarm;
 use super::context::RuleContext;
-use super::lasting::lasting_rules;
 use super::references::{OpenFinding, ROUTE_KINDS};
+use super::rule::Ending;
 use crate::engine::session::Track;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time};
@@ -113,8 +113,8 @@ impl RuleContext<'_> {
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
         for Ended { finding, since, note } in ended {
-            let rule = self.findings.all().get(finding).map(|finding| finding.rule.id);
-            debug_assert!(lasting_rules().any(|id| Some(id) == rule), "{rule:?} is not listed");
+            let rule = self.findings.all().get(finding).map(|finding| finding.rule);
+            debug_assert!(rule.is_none_or(|rule| rule.ending == Ending::State), "{rule:?}");
             let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
             self.findings.end(finding, at, &note.unwrap_or_default());
         }

@@ -191,7 +191,8 @@ impl Store {
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
         let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
-        let unrequested = unrequested.into_iter().map(|warming| warming.name).filter(|name| wanted.contains(name));
+        let unrequested =
+            unrequested.into_iter().map(|warming| warming.name).filter(|name| wanted.contains(name));
         let names = view.names_among(track, &wanted).map(|warming| warming.name).chain(unrequested);
         names.map(|name| self.text(name)).collect()
     }

@@ -18,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"));
+    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] =
     &[Check::Response(check), Check::Response(follow), Check::Request(verdict)];

@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"));
+    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"));
+    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"))
+        .ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Response(ttl)];
 

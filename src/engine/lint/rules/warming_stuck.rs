@@ -21,7 +21,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"));
+    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 

@@ -14,7 +14,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"));
+    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

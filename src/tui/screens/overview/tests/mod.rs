@@ -97,7 +97,8 @@ fn each_node_with_a_problem_has_a_reason_in_words() {
     let mut rows = 0;
     for entry in std::fs::read_dir(root).expect("fixtures").flatten() {
         let path = entry.path();
-        let Some(text) = std::fs::read_to_string(&path).ok().filter(|_| path.to_string_lossy().ends_with(".bad.xds"))
+        let Some(text) =
+            std::fs::read_to_string(&path).ok().filter(|_| path.to_string_lossy().ends_with(".bad.xds"))
         else {
             continue;
         };
