@@ -17,7 +17,7 @@ use crate::sources::record::{self, Loaded};
 use crate::sources::{self, ReplayPosition, SchemaCodec, Spec, script};
 use crate::wire::content::Catalog;
 use crate::wire::event::{Clock, Seq, StreamId, Time};
-use crate::wire::text::{count, display_safe, plural, size, type_label};
+use crate::wire::text::{count, display_safe, plural, shell_word, size, type_label};
 use crate::wire::{Frame, FramePayload};
 
 use super::args::{ExportArgs, Global, TimeFormat, TimerFlags};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     if opened.loaded.secrets || args.source.keep_secrets {
         let error =
             CliError::usage(format!("{name} contains secrets, and a bug report is made to be passed on"));
-        return Err(error.next(format!("xdscope redact {name} --output redacted.xdsrec")));
+        return Err(error.next(format!("xdscope redact {} --output redacted.xdsrec", shell_word(name))));
     }
     let (schema, form) = (opened.schema.clone(), opened.format.word());
     let Loaded { catalog, clock, frames, end, .. } = opened.loaded;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             0 => "no problems: there is nothing to report".to_owned(),
             n => format!("no problem {number}: the source has {}", plural(n as u64, "problem")),
         };
-        return Err(CliError::new(Exit::No, what).next(format!("xdscope status {name}")));
+        return Err(CliError::new(Exit::No, what).next(format!("xdscope status {}", shell_word(name))));
     };
     let identity = Identity::of(&problem);
     let mut text = BugReport { problem: &problem, facts: &facts, schema: &schema, form }.text();
@@ -426,7 +426,7 @@ fn script_section(out: &mut String, found: Option<&Reproduction>, source: &str) 
             "The arrow script of the problem has {}; `xdscope export {} --to script --output problem.xds` writes \
              the session, to attach to this report.",
             size(found.script.len() as u64),
-            markup(source)
+            markup(&shell_word(source))
         );
         return;
     }

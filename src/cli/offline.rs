@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::engine::store::Options;
 use crate::schema::Schema;
 use crate::sources::{self, Source, SourceError, Spec};
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, shell_word};
 
 use super::args::{Global, SourceArgs, TimerFlags};
 use super::error::CliError;
@@ -137,7 +137,7 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if looks_like_server(source) {
         let server = source.strip_prefix("grpc:").unwrap_or(source);
         return Err(CliError::usage(format!("{source} is a server: this verb reads recorded sources"))
-            .next(format!("xdscope tap {server} --record session.xdsrec")));
+            .next(format!("xdscope tap {} --record session.xdsrec", shell_word(server))));
     }
     let mut error = CliError::unreadable(format!("cannot read {source}: no such file or session"));
     error.tried = tried;

@@ -12,6 +12,7 @@ use super::live::{self, Run, Shown};
 use super::wait::Condition;
 use super::{offline, replay, schema_flags, watch_files};
 use crate::sources::ReplayPosition;
+use crate::wire::text::shell_word;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
         empty: vec![
             format!("No response from {server} yet."),
             String::new(),
-            format!("xdscope doctor {server} checks it step by step."),
+            format!("xdscope doctor {} checks it step by step.", shell_word(&server)),
         ],
         notice: Some(format!("subscribed as a client of {server}")),
         has_tour: false,
@@ -108,7 +109,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
     for (flag, is_set) in [("--tail", args.tail.is_some()), ("--since", args.since.is_some())] {
         if is_set {
             let error = CliError::usage(format!("{flag} has no effect: nothing of {followed} has come yet"));
-            return Err(error.next(format!("xdscope log {followed} --follow")));
+            return Err(error.next(format!("xdscope log {} --follow", shell_word(followed))));
         }
     }
     let watch = WatchArgs {
