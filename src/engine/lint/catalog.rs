@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::bootstrap::{Bootstrap, BootstrapProblem};
-use super::check::{Check, Checks};
+use super::check::{Check, Checks, HasFault};
 use super::finding::{Blame, Finding};
 #[cfg(test)]
 use super::rule::Ending;
@@ -52,8 +52,15 @@ pub(super) fn checks() -> Checks {
     Checks::new(ALL.iter().flat_map(|(_, checks)| checks.iter()))
 }
 
+/// Returns the check whether findings of a rule last, if the rule has one.
+pub(super) fn fault_check(rule: &Rule) -> Option<HasFault> {
+    checks_of(rule.id).iter().find_map(|check| match check {
+        Check::Fault(has_fault) => Some(*has_fault),
+        _ => None,
+    })
+}
+
 /// Returns the checks of one rule.
-#[cfg(test)]
 pub(super) fn checks_of(id: &str) -> &'static [Check] {
     ALL.iter().find(|(rule, _)| rule.id == id).map_or(&[], |(_, checks)| checks)
 }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::catalog::fault_check;
 use super::context::RuleContext;
 use super::lasting::{Followed, LastingState};
 use super::rule::{Ending, Rule, Severity};
@@ -33,7 +34,7 @@ impl RuleContext<'_> {
             is_given_up: false,
         });
         followed.client = self.client();
-        if is_of_content && self.stream.last_request == Some(seq) {
+        if is_of_content && !names.is_empty() && self.stream.last_request == Some(seq) {
             followed.names.extend(names);
         } else {
             let mut contents = match followed.state {
@@ -63,7 +64,8 @@ impl RuleContext<'_> {
         let (place, client, catalog) = ((self.stream_index, index), self.client(), self.catalog());
         let (findings, streams) = (self.findings.all(), self.store.engine().streams());
         let has_fault = |finding: &usize| {
-            let finding = findings.get(*finding).and_then(|finding| Some((finding, finding.rule.has_fault?)));
+            let finding =
+                findings.get(*finding).and_then(|finding| Some((finding, fault_check(finding.rule)?)));
             finding.is_some_and(|(finding, has_fault)| has_fault(self, track, finding))
         };
         let faulty: Vec<usize> = self.source_state.lasting.of_contents().filter(has_fault).collect();
@@ -90,7 +92,7 @@ impl RuleContext<'_> {
                 is_wanted && (!is_later || has_content(*name, *bad))
             });
             let is_replaced = had_contents && contents.is_empty();
-            let is_corrected = contents.is_empty() || finding.rule.has_fault.is_some();
+            let is_corrected = contents.is_empty() || fault_check(finding.rule).is_some();
             is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();

@@ -1,9 +1,5 @@
 //! A rule of the catalog: its id, severity, manual, and what ends its findings.
 
-use super::context::RuleContext;
-use super::finding::Finding;
-use crate::engine::session::Track;
-
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
@@ -38,7 +34,7 @@ pub(super) enum CorrectMessage {
     Ack,
 }
 
-/// What ends a finding of a rule.
+/// The end of findings of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
     /// Nothing: the finding is about an event.
@@ -56,9 +52,6 @@ pub(super) enum Ending {
     Response,
 }
 
-/// Whether a resource of the finding still breaks the rule, as far as the track goes.
-pub(super) type HasFault = fn(&RuleContext<'_>, &Track, &Finding) -> bool;
-
 /// One rule of the catalog.
 #[derive(Debug)]
 pub struct Rule {
@@ -70,10 +63,8 @@ pub struct Rule {
     pub rows: &'static str,
     /// The source of the rule, whose first comment is the manual.
     pub(super) source: &'static str,
-    /// What ends findings.
+    /// The end of findings.
     pub(super) ending: Ending,
-    /// Whether a finding lasts that a later response may have ended.
-    pub(super) has_fault: Option<HasFault>,
 }
 
 impl PartialEq for Rule {
@@ -90,17 +81,12 @@ impl Rule {
         rows: &'static str,
         source: &'static str,
     ) -> Rule {
-        Rule { id, severity, rows, source, ending: Ending::Never, has_fault: None }
+        Rule { id, severity, rows, source, ending: Ending::Never }
     }
 
     /// Sets what ends findings.
     pub(super) const fn ends(self, ending: Ending) -> Rule {
         Rule { ending, ..self }
-    }
-
-    /// Ends findings by a later response that the client accepts, once `has_fault` denies them.
-    pub(super) const fn checked(self, has_fault: HasFault) -> Rule {
-        Rule { has_fault: Some(has_fault), ..self }
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.

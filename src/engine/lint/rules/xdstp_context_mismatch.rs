@@ -21,10 +21,9 @@ pub(super) static RULE: Rule = Rule::new(
     "K-17, K-21",
     include_str!("xdstp_context_mismatch.rs"),
 )
-.ends(Ending::Response)
-.checked(has_fault);
+.ends(Ending::Response);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use super::super::finding::Finding;
 use crate::engine::session::{Track, key, named};

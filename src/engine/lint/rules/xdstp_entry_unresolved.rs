@@ -16,10 +16,9 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"))
-        .ends(Ending::Content)
-        .checked(has_fault);
+        .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use std::collections::{HashMap, HashSet};
 

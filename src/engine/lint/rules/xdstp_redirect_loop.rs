@@ -16,10 +16,9 @@ use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
     Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"))
-        .ends(Ending::Content)
-        .checked(has_fault);
+        .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use std::sync::Arc;
 
