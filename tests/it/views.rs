@@ -21,8 +21,14 @@ const VIEWS: [(&str, &[&str]); 9] = [
 ];
 
 /// The screens, and the keys that open them.
-const SCREENS: [(&str, &str); 5] =
-    [("overview", ""), ("screen-2", "2"), ("screen-4", "4"), ("screen-7", "7"), ("screen-8", "8")];
+const SCREENS: [(&str, &str); 6] = [
+    ("overview", ""),
+    ("screen-2", "2"),
+    ("screen-4", "4"),
+    ("screen-list", "4jj"),
+    ("screen-7", "7"),
+    ("screen-8", "8"),
+];
 
 fn fixtures() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/views");

@@ -404,8 +404,11 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     let of = |index: &usize| findings.get(*index);
     let rated = || group.iter().filter_map(of).filter(|of| of.is_rated());
     let lead = rated().next()?;
-    let alike =
-        || group.iter().filter_map(of).filter(|of| (of.rule.id, of.blame) == (lead.rule.id, lead.blame));
+    // Findings that are over say nothing about those that last.
+    let is_alike = |of: &&Finding| {
+        (of.rule.id, of.blame) == (lead.rule.id, lead.blame) && (lead.over.is_some() || of.over.is_none())
+    };
+    let alike = || group.iter().filter_map(of).filter(is_alike);
     let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
     let merged = merged(lead, alike().skip(1));
     // Notes do not keep a problem open.
