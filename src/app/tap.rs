@@ -355,7 +355,19 @@ impl Running {
         let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());
         let live = Some(live);
-        Ok(Running { tap, shared, live, drain, is_relay, backend, desk, budgets, recording, listening, source })
+        Ok(Running {
+            tap,
+            shared,
+            live,
+            drain,
+            is_relay,
+            backend,
+            desk,
+            budgets,
+            recording,
+            listening,
+            source,
+        })
     }
 
     /// Returns the sources of the tap's figures; `None` for a control plane, or with `--no-decode`.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::engine::applied::{self, AppliedState, DumpError};
 use crate::present::applied::dump_notice;
 use crate::schema::Schema;
+use crate::wire::text::shell_word;
 
 use super::error::CliError;
 
@@ -30,7 +31,11 @@ pub(super) fn open(path: &Path, schema: &Arc<Schema>) -> Result<AppliedState, Cl
         let next = "curl -s http://ADMIN/config_dump?include_eds > config_dump.json";
         let syntax = matches!(error, DumpError::Syntax(_));
         let error = failed().because(error).next(next);
-        if syntax { error } else { error.next(format!("xdscope diff SOURCE {}", path.display())) }
+        if syntax {
+            error
+        } else {
+            error.next(format!("xdscope diff SOURCE {}", shell_word(&path.to_string_lossy())))
+        }
     })?;
     if dump.clients.is_empty() {
         return Err(failed().because("a CSDS response without a client"));

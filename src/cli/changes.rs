@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::app::analysis::{self, Analysis};
-use crate::app::client::{Options, Running};
+use crate::app::client::Running;
 use crate::schema::Schema;
 use crate::sources;
 use crate::sources::record::Loaded;
 
 use super::args::{Global, SourceArgs, TimerFlags};
-use super::client::{self, ClientSetup};
+use super::client;
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::replay::{self, Growth};
@@ -83,16 +83,8 @@ fn watch_server(
     show: Show<'_>,
 ) -> Result<Exit, CliError> {
     let schema = client::schema_of_source(source, global, io)?;
-    let setup = ClientSetup {
-        server: (!source.client.server_of_bootstrap).then_some(source.source.as_str()),
-        targets: &source.ask,
-        flags: &source.client,
-        connect: &source.descriptors.connect,
-        schema: schema.clone(),
-        quiet: global.quiet,
-    };
-    let options = setup.options(offline::options(&source.timers), io)?;
-    let running = Running::start(Options { keep_secrets: source.keep_secrets, ..options }, None)?;
+    let options = client::options_of_source(source, &source.ask, schema.clone(), global, io)?;
+    let running = Running::start(options, None)?;
     let started = Instant::now();
     let (mut shown, mut reported) = (None, None);
     loop {

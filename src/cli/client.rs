@@ -17,7 +17,7 @@ use crate::schema::{FieldNames, Schema};
 use crate::sources::{Source, SourceFormat};
 use crate::wire::NodeInfo;
 use crate::wire::event::{ApiVersion, Kind, TYPE_PREFIX, Time, TypeUrl};
-use crate::wire::text::{display_safe, type_label};
+use crate::wire::text::{display_safe, shell_word, type_label};
 
 use super::args::{AckWord, ClientFlags, ConnectFlags, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -325,6 +325,26 @@ impl ClientSetup<'_> {
     }
 }
 
+/// Returns the options of a client of the server of SOURCE, which requests `targets` first.
+pub(super) fn options_of_source(
+    args: &SourceArgs,
+    targets: &[String],
+    schema: Arc<Schema>,
+    global: &Global,
+    io: &mut Io<'_>,
+) -> Result<Options, CliError> {
+    let setup = ClientSetup {
+        server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
+        targets,
+        flags: &args.client,
+        connect: &args.descriptors.connect,
+        schema,
+        quiet: global.quiet,
+    };
+    let options = setup.options(offline::options(&args.timers), io)?;
+    Ok(Options { keep_secrets: args.keep_secrets, ..options })
+}
+
 /// Requests resources from a server until everything was answered, or the timeout has passed.
 ///
 /// `seed` keys the ids of secrets.
@@ -335,16 +355,8 @@ pub(super) fn fetch(
     io: &mut Io<'_>,
 ) -> Result<Source, CliError> {
     let schema = schema_of_source(args, global, io)?;
-    let setup = ClientSetup {
-        server: (!args.client.server_of_bootstrap).then_some(args.source.as_str()),
-        targets: &args.ask,
-        flags: &args.client,
-        connect: &args.descriptors.connect,
-        schema: schema.clone(),
-        quiet: global.quiet,
-    };
-    let options = setup.options(offline::options(&args.timers), io)?;
-    let options = Options { collect: true, keep_secrets: args.keep_secrets, seed: Some(seed), ..options };
+    let options = options_of_source(args, &args.ask, schema.clone(), global, io)?;
+    let options = Options { collect: true, seed: Some(seed), ..options };
     let running = Running::start(options, None)?;
     let timeout = args.timeout.unwrap_or(args.timers.resource_timeout);
     let mut waiting = Waiting::new(timeout);
@@ -371,7 +383,7 @@ pub(super) fn fetch(
     };
     if !progress.open && running.shared.store().streams().is_empty() {
         let error = CliError::new(Exit::Connection, format!("{}: no stream within {timeout:?}", args.source));
-        return Err(error.next(format!("xdscope doctor {}", args.source)));
+        return Err(error.next(format!("xdscope doctor {}", shell_word(&args.source))));
     }
     if !global.quiet {
         for (name, cause) in &progress.unmapped {
@@ -508,7 +520,7 @@ pub(super) fn listed(unanswered: &[(TypeUrl, Option<String>)]) -> String {
 
 /// The error of a connection that failed, or of a stream that the server ended.
 pub(super) fn broken(progress: &Progress, args: &SourceArgs) -> CliError {
-    let again = format!("xdscope doctor {}", args.source);
+    let again = format!("xdscope doctor {}", shell_word(&args.source));
     match (&progress.failed, &progress.ended) {
         (Some(DialError { what, tried, next, .. }), _) => {
             let mut error = CliError::new(Exit::Connection, what.clone());

@@ -6,7 +6,7 @@ use clap::parser::ValueSource;
 use crate::present::json::StepOf;
 use crate::present::json::{DoctorOf, ServerOf, SettingOf, doctor};
 use crate::wire::event::Variant;
-use crate::wire::text::display_safe;
+use crate::wire::text::{display_safe, shell_word};
 
 use super::args::{DoctorArgs, Format, Global};
 use super::connect::OwnSecrets;
@@ -68,7 +68,7 @@ fn server(args: &DoctorArgs) -> Result<Option<ServerOf>, CliError> {
     if let Some(variant) = best.map(|step| step.step)
         && let Some(step) = steps.iter_mut().find(|step| step.step == variant)
     {
-        step.next = Some(format!("xdscope watch {typed} --variant {variant}"));
+        step.next = Some(format!("xdscope watch {} --variant {variant}", shell_word(typed)));
     }
     Ok(Some(ServerOf { address: address.to_string(), steps }))
 }

@@ -6,6 +6,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 
 use crate::sources::SourceFormat;
+use crate::wire::text::shell_word;
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorsVerb, Verb};
 use super::command_line;
@@ -69,7 +70,9 @@ pub(super) fn check(verb: &Verb, matches: &ArgMatches, io: &Io<'_>) -> Result<()
         let error = CliError::usage(format!("{flag} has no effect: {why}"));
         return Err(match id {
             // Another meaning of --node is what users look for.
-            "node_file" | "node_id" => error.next(format!("xdscope status {source} --node NAME")),
+            "node_file" | "node_id" => {
+                error.next(format!("xdscope status {} --node NAME", shell_word(source)))
+            }
             _ => error.next(format!("the call without {flag}")),
         });
     }

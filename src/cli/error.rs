@@ -8,7 +8,7 @@ use crate::app::signals::EndSignal;
 use crate::app::tap::StartError;
 use crate::sources::record::{FolderSession, RecordReadError};
 use crate::sources::{PositionError, SourceError};
-use crate::wire::text::{display_safe, plural, size, width};
+use crate::wire::text::{display_safe, plural, shell_word, size, width};
 
 /// Exit codes of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,8 +180,8 @@ const MAX_NAMED_SESSIONS: usize = 5;
 /// Returns the command that shows a session of a folder, and how much it is.
 fn session_command(session: &FolderSession) -> String {
     let (files, bytes) = (plural(session.files as u64, "file"), size(session.bytes));
-    let first = session.first.display();
-    display_safe(&format!("xdscope replay {first}+   {files}, {bytes}")).into_owned()
+    let first = shell_word(&format!("{}+", session.first.display()));
+    display_safe(&format!("xdscope replay {first}   {files}, {bytes}")).into_owned()
 }
 
 impl From<SourceError> for CliError {
@@ -198,16 +198,16 @@ impl From<SourceError> for CliError {
             }
             SourceError::Bootstrap { name }
             | SourceError::NoResources { name, .. }
-            | SourceError::NotScript { name } => vec![format!("xdscope lint {name}")],
+            | SourceError::NotScript { name } => vec![format!("xdscope lint {}", shell_word(name))],
             SourceError::Empty { .. } => vec![
                 "xdscope tap SERVER --record session.xdsrec   records the streams of clients".to_owned(),
                 "xdscope demo   records a session to look at".to_owned(),
             ],
             SourceError::EmptyFolder { .. } => vec!["names end in .json, .yaml, .pb_text or .pb".to_owned()],
             SourceError::NoMessages { name, .. } => vec![
-                format!("xdscope get {name}"),
-                format!("xdscope diff SESSION {name}"),
-                format!("xdscope status SESSION --applied {name} -o wide"),
+                format!("xdscope get {}", shell_word(name)),
+                format!("xdscope diff SESSION {}", shell_word(name)),
+                format!("xdscope status SESSION --applied {} -o wide", shell_word(name)),
             ],
             SourceError::Recording { source: RecordReadError::ManySessions { sessions }, .. } => {
                 sessions.iter().rev().take(MAX_NAMED_SESSIONS).map(session_command).collect()

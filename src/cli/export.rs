@@ -13,7 +13,7 @@ use crate::sources::{
 use crate::wire::Frame;
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Seq, Time};
-use crate::wire::text::plural;
+use crate::wire::text::{plural, shell_word};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -40,9 +40,10 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     if args.output.is_none() && args.to == ExportTo::Xdsrec && io.stdout_is_terminal {
         let error = CliError::usage("a recording is binary, and stdout is a terminal");
-        return Err(
-            error.next(format!("xdscope export {} --to xdsrec --output session.xdsrec", args.source.source))
-        );
+        return Err(error.next(format!(
+            "xdscope export {} --to xdsrec --output session.xdsrec",
+            shell_word(&args.source.source)
+        )));
     }
     let filter = select::filter(args.filter.as_deref(), RowKind::Messages, &io.zone)?;
     let (mut passes, seen) = source::passes(&args.source, global, io)?;

@@ -7,7 +7,7 @@ use crate::present::graph::{dot, mermaid};
 use crate::present::report;
 use crate::sources::ReplayPosition;
 use crate::wire::event::StreamId;
-use crate::wire::text::plural;
+use crate::wire::text::{plural, shell_word};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -19,7 +19,7 @@ use super::source;
 pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     if args.filter.is_some() {
         let error = CliError::usage("--filter selects messages, and a graph shows resources");
-        return Err(error.next(format!("xdscope export {} --node NAME", args.source.source)));
+        return Err(error.next(format!("xdscope export {} --node NAME", shell_word(&args.source.source))));
     }
     if !matches!(args.from, ReplayPosition::Start) {
         let error = CliError::usage("--from selects messages, and a graph shows one moment");
@@ -47,7 +47,8 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             n => format!("a graph shows one client, and the source has {}", plural(n as u64, "client")),
         });
         let more = names.len().saturating_sub(select::MAX_LISTED_NODES);
-        let more = (more > 0).then(|| format!("{more} more: xdscope status {}", args.source.source));
+        let more =
+            (more > 0).then(|| format!("{more} more: xdscope status {}", shell_word(&args.source.source)));
         let next = names.iter().take(select::MAX_LISTED_NODES).map(|name| select::flag(name)).chain(more);
         return Err(CliError { next: next.collect(), ..error });
     };

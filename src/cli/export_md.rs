@@ -15,7 +15,7 @@ use crate::schema::Schema;
 use crate::sources::ReplayPosition;
 use crate::sources::record::Loaded;
 use crate::wire::event::StreamId;
-use crate::wire::text::{count, display_safe, plural, size, type_label};
+use crate::wire::text::{count, display_safe, plural, shell_word, size, type_label};
 
 use super::args::{ExportArgs, Global, TimeFormat};
 use super::error::{CliError, Exit};
@@ -38,7 +38,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     if opened.loaded.secrets || args.source.keep_secrets {
         let error =
             CliError::usage(format!("{name} contains secrets, and a bug report is made to be passed on"));
-        return Err(error.next(format!("xdscope redact {name} --output redacted.xdsrec")));
+        return Err(error.next(format!("xdscope redact {} --output redacted.xdsrec", shell_word(name))));
     }
     let (schema, form) = (opened.schema.clone(), opened.format.word());
     let Loaded { catalog, clock, frames, end, .. } = opened.loaded;
@@ -52,7 +52,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
             0 => "no problems: there is nothing to report".to_owned(),
             n => format!("no problem {number}: the source has {}", plural(n as u64, "problem")),
         };
-        return Err(CliError::new(Exit::No, what).next(format!("xdscope status {name}")));
+        return Err(CliError::new(Exit::No, what).next(format!("xdscope status {}", shell_word(name))));
     };
     let identity = Identity::of(&problem);
     let mut text = BugReport { problem: &problem, facts: &facts, schema: &schema, form }.text();
@@ -248,7 +248,7 @@ fn script_section(out: &mut String, found: Option<&Reproduction>, source: &str) 
             "The arrow script of the problem has {}; `xdscope export {} --to script --output problem.xds` writes \
              the session, to attach to this report.",
             size(found.script.len() as u64),
-            markup(source)
+            markup(&shell_word(source))
         );
         return;
     }

@@ -13,7 +13,7 @@ use crate::present::json;
 use crate::schema::{self, Schema};
 use crate::sources::ReplayPosition;
 use crate::wire::event::{ApiVersion, Kind, TypeUrl};
-use crate::wire::text::{display_safe, json_safe, plural};
+use crate::wire::text::{display_safe, json_safe, plural, shell_word};
 
 use super::args::{ExportArgs, ExportTo, Global};
 use super::error::{CliError, Exit};
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
     let resources = ClientResources::of(&store, &picked, &schema);
     if resources.by_type.is_empty() {
         let error = CliError::unreadable(format!("no resource in {}", args.source.source));
-        return Err(error.next(format!("xdscope info {}", args.source.source)));
+        return Err(error.next(format!("xdscope info {}", shell_word(&args.source.source))));
     }
     let mut notes = resources.notes.clone();
     match (&args.output, args.to) {
@@ -83,7 +83,7 @@ pub(super) fn run(args: &ExportArgs, global: &Global, io: &mut Io<'_>) -> Result
 }
 
 fn check_flags(args: &ExportArgs) -> Result<(), CliError> {
-    let name = &args.source.source;
+    let name = shell_word(&args.source.source);
     if args.filter.is_some() {
         let error = CliError::usage("--filter selects messages, and this format has resources");
         return Err(error.next(format!("xdscope export {name} --node NAME")));

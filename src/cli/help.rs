@@ -12,6 +12,7 @@ use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{command_line, explain, suggest, topics};
 use crate::present::report;
+use crate::wire::text::shell_word;
 
 /// Output of a bare `xdscope`.
 pub(super) const SHORT: &str = "\
@@ -193,7 +194,7 @@ pub(super) fn field_example(field: FilterField) -> &'static str {
 
 pub(super) fn field_meaning(field: FilterField) -> &'static str {
     match field {
-        FilterField::Type => "the type: cds, clusters, Cluster, a type URL",
+        FilterField::Type => "the type in v2 and v3: cds, clusters, Cluster; in one of them: a type URL",
         FilterField::Node => "node id",
         FilterField::Stream => "number of the stream",
         FilterField::Dir => "req (client to server) or resp",
@@ -229,8 +230,8 @@ pub(super) fn meant(word: &str) -> CliError {
     }
     if std::path::Path::new(word).exists() || word.ends_with(".xdsrec") || word.ends_with(".xds") {
         return CliError::usage(format!("a verb is missing before {word}"))
-            .next(format!("xdscope status {word}"))
-            .next(format!("xdscope log {word}"));
+            .next(format!("xdscope status {}", shell_word(word)))
+            .next(format!("xdscope log {}", shell_word(word)));
     }
     let verbs = command_line::command();
     let close = suggest::near(word, verbs.get_subcommands().map(Command::get_name));

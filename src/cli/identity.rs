@@ -14,6 +14,7 @@ use crate::peers::bootstrap::{self, BootstrapConfig, XdsServer};
 use crate::schema::{Schema, read_json};
 use crate::sources;
 use crate::wire::event::{StreamId, Variant};
+use crate::wire::text::shell_word;
 
 use super::args::{ClientFlags, ConnectFlags, DescriptorFlags, SourceArgs, StreamPick, TimerFlags};
 use super::connect::not_loaded;
@@ -138,14 +139,20 @@ pub(super) fn like(
     let xds: Vec<&StreamFact> = picked.streams.iter().filter(|stream| stream.variant.is_some()).collect();
     let nodes: std::collections::BTreeSet<_> = xds.iter().filter_map(|stream| select::node(stream)).collect();
     if pick.is_none() && nodes.len() > 1 {
-        let next = nodes.iter().take(5).map(|node| format!("--like '{path}#{node}'")).collect();
+        let next = nodes
+            .iter()
+            .take(5)
+            .map(|node| format!("--like {}", shell_word(&format!("{path}#{node}"))))
+            .collect();
         return Err(CliError {
             next,
             ..CliError::usage(format!("{path} has {} nodes: select one", nodes.len()))
         });
     }
-    let none =
-        || CliError::usage(format!("--like {text}: no xDS stream")).next(format!("xdscope info {path}"));
+    let none = || {
+        CliError::usage(format!("--like {text}: no xDS stream"))
+            .next(format!("xdscope info {}", shell_word(&path)))
+    };
     let model = *xds.last().ok_or_else(none)?;
     let variant = model.variant.ok_or_else(none)?;
     let node = model.node.as_ref().and_then(|node| store.catalog().bytes(node.blob?));

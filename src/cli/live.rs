@@ -516,8 +516,8 @@ pub(super) fn say_kept(shared: &LiveState, kept: Option<(PathBuf, u64)>, global:
         io.say(&error);
     }
     if let Some((path, size)) = kept.filter(|_| !global.quiet) {
-        let path = path.display();
-        io.say(&format!("session kept: {path} ({}); xdscope replay {path}", text::size(size)));
+        let (path, size) = (path.display().to_string(), text::size(size));
+        io.say(&format!("session kept: {path} ({size}); xdscope replay {}", text::shell_word(&path)));
     }
 }
 

@@ -143,7 +143,7 @@ pub(super) fn find(source: &str, io: &Io<'_>) -> Result<PathBuf, CliError> {
     if looks_like_server(source) {
         let server = source.strip_prefix("grpc:").unwrap_or(source);
         return Err(CliError::usage(format!("{source} is a server: this verb reads recorded sources"))
-            .next(format!("xdscope tap {server} --record session.xdsrec")));
+            .next(format!("xdscope tap {} --record session.xdsrec", shell_word(server))));
     }
     let mut error = CliError::unreadable(format!("cannot read {source}: no such file or session"));
     error.tried = tried;

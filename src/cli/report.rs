@@ -7,7 +7,7 @@ use crate::app::analysis::{self, Analysis};
 use crate::present::page::{self, PageSource};
 use crate::present::report;
 use crate::sources::{self, DecodingGaps};
-use crate::wire::text::{display_safe, size};
+use crate::wire::text::{display_safe, shell_word, size};
 
 use super::args::{Global, ReportArgs};
 use super::error::{CliError, Exit};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
     }
     if args.output.is_none() && io.stdout_is_terminal {
         let error = CliError::usage("a report is a page for a browser, and stdout is a terminal");
-        return Err(error.next(format!("xdscope report {name} --output report.html")));
+        return Err(error.next(format!("xdscope report {} --output report.html", shell_word(name))));
     }
     let file = args.output.as_deref().filter(|path| *path != Path::new(STDOUT));
     let source = &args.source;
@@ -42,7 +42,7 @@ pub(super) fn run(args: &ReportArgs, global: &Global, io: &mut Io<'_>) -> Result
     source::say_dropped(&folded.facts, source, global, io);
     if folded.has_secrets {
         let error = CliError::usage(format!("{name} contains secrets, and a report is made to be passed on"));
-        return Err(error.next(format!("xdscope redact {name} --output redacted.xdsrec")));
+        return Err(error.next(format!("xdscope redact {} --output redacted.xdsrec", shell_word(name))));
     }
     let mut notices = folded.notices;
     notices.extend(gaps.as_ref().and_then(DecodingGaps::text));

@@ -13,7 +13,7 @@ use crate::net::tap::Address;
 use crate::peers::intercept::FaultSet;
 use crate::schema::Schema;
 use crate::sources::{self, Passes, ReadProgress, SourceFormat};
-use crate::wire::text::{display_safe, plural};
+use crate::wire::text::{display_safe, plural, shell_word};
 
 use super::args::{ClientFlags, Global, LiveFlags, ServeArgs, ServeMode, SourceArgs};
 use super::ending::Ending;
@@ -115,7 +115,7 @@ fn check_flags(args: &ServeArgs) -> Result<(), CliError> {
     let word = if args.step { "--step" } else { "--speed" };
     if !script && (args.step || args.speed.is_some()) {
         let error = CliError::usage(format!("{word} needs --mode script"));
-        return Err(error.next(format!("xdscope serve {} --mode script {word}", args.source)));
+        return Err(error.next(format!("xdscope serve {} --mode script {word}", shell_word(&args.source))));
     }
     if args.source == "-" && (args.step || args.reload) {
         let word = if args.step { "--step" } else { "--reload" };

@@ -14,7 +14,7 @@ use crate::sources::{
 };
 use crate::wire::content::{Catalog, UsedContent};
 use crate::wire::event::{Seq, StreamId, Time, TypeUrl};
-use crate::wire::text::{count, plural, size, type_label};
+use crate::wire::text::{count, plural, shell_word, size, type_label};
 use crate::wire::{Frame, FramePayload};
 
 use super::args::{ServeArgs, ServeMode};
@@ -147,7 +147,7 @@ impl PlanSource<'_> {
             let error = nothing(args);
             return Err(match streams.is_empty() {
                 true => error,
-                false => error.next(format!("xdscope serve {} --mode snapshot", args.source)),
+                false => error.next(format!("xdscope serve {} --mode snapshot", shell_word(&args.source))),
             });
         }
         let incomplete: BTreeSet<String> = scripts
@@ -231,7 +231,7 @@ impl FrameSink for FileCheck {
 
 fn nothing(args: &ServeArgs) -> CliError {
     CliError::unreadable(format!("no response in {} to serve", args.source))
-        .next(format!("xdscope info {}", args.source))
+        .next(format!("xdscope info {}", shell_word(&args.source)))
 }
 
 fn own(store: &Store, streams: &[StreamFact], node: &str) -> Arc<Snapshot> {

@@ -11,7 +11,7 @@ use crate::app::session_dir::{self, KeptSession};
 use crate::present::json::SCHEMA;
 use crate::present::report::Role;
 use crate::sources::record::Header;
-use crate::wire::text::{display_safe, plural, size};
+use crate::wire::text::{display_safe, plural, shell_word, size};
 
 use super::args::{Format, Global, SessionsArgs, SessionsVerb};
 use super::error::{CliError, Exit};
@@ -195,7 +195,7 @@ fn name_session(session: &str, name: &str, global: &Global, io: &mut Io<'_>) -> 
     let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
     if !is_name || bare.starts_with(['-', '.']) || bare.contains('/') || bare == LAST {
         let error = CliError::usage(format!("not a name of a session: `{name}`"));
-        return Err(error.next(format!("xdscope sessions name {} before-upgrade", session.name)));
+        return Err(error.next(format!("xdscope sessions name {} before-upgrade", shell_word(&session.name))));
     }
     refuse_written(session)?;
     let path = session_dir::rename(session, bare).map_err(|error| {

@@ -53,15 +53,6 @@ pub(super) fn fold<T: FrameSink>(
     Ok(folded)
 }
 
-/// Folds SOURCE into a store, and checks it against all rules.
-pub(super) fn analyse(
-    args: &SourceArgs,
-    global: &Global,
-    io: &mut Io<'_>,
-) -> Result<Folded<Analysis>, CliError> {
-    analyse_at(args, &ReplayPosition::End, analysis::rules, global, io)
-}
-
 /// Folds SOURCE up to a position into a store, and checks it against the rules that `rules` chooses.
 pub(super) fn analyse_at(
     args: &SourceArgs,

@@ -14,6 +14,7 @@ mod log;
 mod memory;
 mod mended;
 mod places;
+mod quoting;
 mod reference;
 mod report;
 mod secrets;

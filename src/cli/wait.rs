@@ -12,9 +12,10 @@ use crate::engine::store::{ResourceState, Store, TypeState};
 use crate::sources::record::NOT_CLOSED;
 use crate::sources::{self, Limit, Source, SourceFormat};
 use crate::wire::event::StreamId;
+use crate::wire::text::shell_word;
 
 use super::args::{Global, SourceArgs, WaitArgs};
-use super::client::{ClientSetup, Waiting, broken, listed};
+use super::client::{Waiting, broken, listed};
 use super::error::{CliError, Exit};
 use super::io::Io;
 use super::{offline, select, source};
@@ -132,7 +133,8 @@ pub(super) fn run(args: &WaitArgs, global: &Global, io: &mut Io<'_>) -> Result<E
 fn incomplete(args: &WaitArgs) -> CliError {
     let text = format!("`{}` does not hold at the end of {}", args.condition, args.source.source);
     let text = format!("{text}, which is complete: no more messages come");
-    CliError::new(Exit::Never, text).next(format!("xdscope status {} -o wide", args.source.source))
+    CliError::new(Exit::Never, text)
+        .next(format!("xdscope status {} -o wide", shell_word(&args.source.source)))
 }
 
 /// How a wait has ended.
@@ -236,15 +238,8 @@ fn on_server(
         return Err(one_node());
     }
     let of = &args.source;
-    let setup = ClientSetup {
-        server: (!of.client.server_of_bootstrap).then_some(of.source.as_str()),
-        targets: &[],
-        flags: &of.client,
-        connect: &of.descriptors.connect,
-        schema: super::client::schema_of_source(of, global, io)?,
-        quiet: global.quiet,
-    };
-    let options = setup.options(offline::options(&of.timers), io)?;
+    let schema = super::client::schema_of_source(of, global, io)?;
+    let options = super::client::options_of_source(of, &[], schema, global, io)?;
     let running = Running::start(options, None)?;
     let mut waiting = Waiting::until(args.timeout, &args.condition);
     loop {
@@ -268,5 +263,6 @@ fn never(args: &WaitArgs, progress: Option<&Progress>) -> CliError {
     if let Some(progress) = progress.filter(|progress| !progress.unanswered.is_empty()) {
         text.push_str(&format!("; not answered: {}", listed(&progress.unanswered)));
     }
-    CliError::new(Exit::Never, text).next(format!("xdscope status {} -o wide", args.source.source))
+    CliError::new(Exit::Never, text)
+        .next(format!("xdscope status {} -o wide", shell_word(&args.source.source)))
 }

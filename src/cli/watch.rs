@@ -12,6 +12,7 @@ use super::live::{self, Run, Shown};
 use super::wait::Condition;
 use super::{offline, replay, schema_flags, watch_files};
 use crate::sources::ReplayPosition;
+use crate::wire::text::shell_word;
 
 pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<Exit, CliError> {
     let flags = &args.live;
@@ -94,7 +95,7 @@ pub(super) fn run(args: &WatchArgs, global: &Global, io: &mut Io<'_>) -> Result<
 
 /// The lines of an empty screen.
 fn no_response(server: &str) -> Vec<String> {
-    let doctor = format!("xdscope doctor {server} checks it step by step.");
+    let doctor = format!("xdscope doctor {} checks it step by step.", shell_word(server));
     vec![format!("No response from {server} yet."), String::new(), doctor]
 }
 
@@ -113,7 +114,7 @@ pub(super) fn follow(args: &LogArgs, global: &Global, io: &mut Io<'_>) -> Result
     for (flag, is_set) in [("--tail", args.tail.is_some()), ("--since", args.since.is_some())] {
         if is_set {
             let error = CliError::usage(format!("{flag} has no effect: nothing of {followed} has come yet"));
-            return Err(error.next(format!("xdscope log {followed} --follow")));
+            return Err(error.next(format!("xdscope log {} --follow", shell_word(followed))));
         }
     }
     let watch = WatchArgs {

@@ -7,6 +7,7 @@ use crate::app::files::{Options, Running};
 use crate::app::signals;
 use crate::schema::Schema;
 use crate::sources::{self, SourceFormat};
+use crate::wire::text::shell_word;
 
 use super::args::{Global, WatchArgs};
 use super::error::{CliError, Exit};
@@ -31,7 +32,7 @@ pub(super) fn path(server: Option<&str>) -> Result<Option<PathBuf>, CliError> {
         None | Some(SourceFormat::Response) => Ok(Some(path.to_owned())),
         Some(form) => {
             let error = CliError::usage(format!("{server} is a {}, which does not change", form.word()));
-            Err(error.next(format!("xdscope replay {server}")))
+            Err(error.next(format!("xdscope replay {}", shell_word(server))))
         }
     }
 }

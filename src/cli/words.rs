@@ -53,6 +53,9 @@ fn state_of_readable(fact: &ResourceFact) -> (String, Role) {
     if let Some(sent) = report::sent_after_refusal(fact) {
         return (sent, Role::Pending);
     }
+    if fact.has_malformed_name() {
+        return (report::MALFORMED_NAME.to_owned(), Role::Bad);
+    }
     if fact.is_missing() {
         return ("missing".to_owned(), Role::Warn);
     }

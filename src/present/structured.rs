@@ -1,8 +1,11 @@
 //! Texts on `xdstp` names: parts, members of collections, redirects, alternatives, relays.
 
 use crate::engine::store::GlobMembers;
-use crate::engine::structured::{HopFact, ListMembers, Members, NameParts, StructuredFact};
-use crate::wire::text::{count, plural};
+use crate::engine::structured::{HopFact, ListMembers, MemberFact, Members, NameParts, StructuredFact};
+use crate::wire::text::{count, plural, shown_name};
+
+/// Entries of a list that have a line each; the others are counted.
+const MAX_ENTRY_LINES: usize = 8;
 
 /// The authority of a name, or `(empty)`.
 pub fn authority(authority: &str) -> &str {
@@ -59,6 +62,13 @@ fn list_members(list: &ListMembers) -> String {
         text.push_str(&format!(", {} {word}", count(n)));
     }
     text
+}
+
+/// Describes an entry of a list: `bar  inline, version 8`.
+fn entry(member: &MemberFact) -> String {
+    let version = member.version.as_ref().filter(|version| !version.is_empty());
+    let version = version.map(|version| format!(", version {version}")).unwrap_or_default();
+    format!("{}  {}{version}", shown_name(&member.name), member.state.word().replace('_', " "))
 }
 
 /// Describes what a name leads to or stands in for: `redirects to xdstp://b/T/y`.
@@ -127,6 +137,12 @@ pub fn lines(fact: &StructuredFact, arrow: &str) -> Vec<(&'static str, String)> 
         };
         (kind, format!("members {}", members(of)))
     }));
+    if let Some(Members::List(list)) = &fact.members {
+        let shown = list.first.iter().take(MAX_ENTRY_LINES);
+        let more = list.entries.saturating_sub(shown.len() as u64 + list.empty);
+        lines.extend(shown.map(|member| ("entry", entry(member))));
+        lines.extend((more > 0).then(|| ("entry", format!("{} more", count(more)))));
+    }
     lines.extend(fact.glob.as_ref().map(|glob| ("member of", glob.to_string())));
     lines.extend(redirect(fact).map(|text| ("redirect", text)));
     let served = fact.served_by.as_ref().map(|name| format!("this name is served by {name}"));

@@ -9,6 +9,7 @@ use crate::present::report::{severity, state_word};
 use crate::wire::text::display_safe;
 
 use super::input::screen_id::ScreenId;
+use super::widgets::canvas::Span;
 use super::widgets::table::Column;
 
 /// Rows of a list that are copied as a table.
@@ -200,6 +201,18 @@ pub(crate) fn sort_rows<T>(rows: &mut Vec<T>, is_descending: bool, cell: impl Fn
         rows.drain(..).map(|row| (CellValue::of(&cell(&row)), row)).collect();
     keyed.sort_by(|one, other| one.0.compare(&other.0, is_descending));
     rows.extend(keyed.into_iter().map(|(_, row)| row));
+}
+
+/// Sorts rows by the cells of a chosen column, which is given by its title.
+pub(crate) fn sort_by_column<T>(
+    rows: &mut Vec<T>,
+    by: &ColumnSort,
+    titles: &[&str],
+    cells: impl Fn(&T) -> Vec<Span>,
+) {
+    let at = titles.iter().position(|title| *title == &*by.title).unwrap_or(0);
+    let cell = |row: &T| cells(row).get(at).map(|cell| cell.text.clone()).unwrap_or_default();
+    sort_rows(rows, by.is_descending, cell);
 }
 
 #[cfg(test)]

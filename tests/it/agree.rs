@@ -113,7 +113,33 @@ fn disagreements(path: &str) -> Vec<String> {
     }
     wrong.extend(sentences_differ(&problems, &table.out, &overview));
     wrong.extend(words_differ(&of("state"), path));
+    wrong.extend(severities_differ(&problems, path));
     wrong.extend(page_differs(&objects, path));
+    wrong
+}
+
+/// Compares the broken rules of `status -o jsonl` with the findings of `lint -o jsonl`: a warning
+/// that is not over belongs to a problem, and a problem that is a finding has its severity.
+fn severities_differ(problems: &[&Value], path: &str) -> Vec<String> {
+    let findings = objects(&output("lint", path, &["-o", "jsonl", "--fail-on", "warn"]).out);
+    let lasts = |finding: &&Value| finding["over"].is_null();
+    let is_rule =
+        |problem: &Value, rule: &Value| problem["rules"].as_array().is_some_and(|of| of.contains(rule));
+    let mut wrong = Vec::new();
+    for finding in findings.iter().filter(lasts).filter(|finding| finding["severity"] != "info") {
+        let is_listed = |problem: &&&Value| is_wrong(problem) && is_rule(problem, &finding["rule"]);
+        if !problems.iter().any(|problem| is_listed(&problem)) {
+            wrong.push(format!("status lacks the {} {}", finding["severity"], finding["rule"]));
+        }
+    }
+    let rules = ["warn", "error"];
+    for problem in problems.iter().filter(|of| rules.contains(&of["problem"].as_str().unwrap_or_default())) {
+        let has_severity =
+            |finding: &Value| finding["severity"] == problem["problem"] && is_rule(problem, &finding["rule"]);
+        if !findings.iter().any(has_severity) {
+            wrong.push(format!("lint has no {} for {}", problem["problem"], problem["text"]));
+        }
+    }
     wrong
 }
 

@@ -280,6 +280,7 @@ fn verbs_accept_server_as_source() {
     assert_eq!((code, err.contains("tried  name ok, port")), (Some(3), true), "{err}");
 }
 
+/// docs/protocol.md#i-07
 #[test]
 fn reads_node_and_server_from_bootstrap() {
     let Some(world) = World::open("reads_node_and_server_from_bootstrap") else { return };

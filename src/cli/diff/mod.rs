@@ -22,7 +22,7 @@ use crate::schema::Schema;
 use crate::sources::{self, BoundedCatalog, Limit, Passes};
 use crate::wire::content::BlobId;
 use crate::wire::event::{StreamId, TypeUrl};
-use crate::wire::text::{display_safe, plural};
+use crate::wire::text::{display_safe, plural, shell_word};
 
 use super::args::{DiffArgs, Global, SourceArgs};
 use super::error::{CliError, Exit};
@@ -218,7 +218,7 @@ impl DiffRun<'_> {
         for what in whats.iter().filter(|what| what.name.is_some()) {
             if !old.members.iter().chain(&new.members).any(|member| member.is(what)) {
                 let error = CliError::new(Exit::Never, format!("{} is on neither side", what.text));
-                return Err(error.next(format!("xdscope get {}", self.args.source.source)));
+                return Err(error.next(format!("xdscope get {}", shell_word(&self.args.source.source))));
             }
         }
         self.compare(old, new, schema);

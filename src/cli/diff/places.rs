@@ -181,8 +181,11 @@ impl FoundPush {
             FoundPush::At(limit, stream) => Ok((limit, stream)),
             FoundPush::Missing(wanted) => {
                 let error = format!("no push of {} has version {wanted}", what.text);
-                Err(CliError::new(Exit::Never, error)
-                    .next(format!("xdscope log {source} --filter type:{}", what.text)))
+                Err(CliError::new(Exit::Never, error).next(format!(
+                    "xdscope log {} --filter {}",
+                    shell_word(source),
+                    shell_word(&format!("type:{}", what.text))
+                )))
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::cli::offline;
 use crate::sources::ReplayPosition;
 use crate::wire::event::Seq;
+use crate::wire::text::shell_word;
 
 use super::super::error::CliError;
 use super::super::io::Io;
@@ -51,7 +52,7 @@ pub(super) fn read(first: &str, words: &[String], io: &Io<'_>) -> Result<Compari
         let (places, whats) = split(rest)?;
         if !places.is_empty() {
             return Err(CliError::usage("`@` compares moments of one source: two sources are given")
-                .next(format!("xdscope diff {first} @start @end")));
+                .next(format!("xdscope diff {} @start @end", shell_word(first))));
         }
         return Ok(ComparisonRequest::Sources { other: other.clone(), whats });
     }
@@ -77,9 +78,9 @@ pub(super) fn read_versions(first: &str, words: &[String]) -> Result<ComparisonR
     }
     let usage = || {
         CliError::usage("nothing to compare: a version, a moment or a second source is missing")
-            .next(format!("xdscope diff {first} cds/NAME V1 V2"))
-            .next(format!("xdscope diff {first} @start @end"))
-            .next(format!("xdscope diff {first} OTHER"))
+            .next(format!("xdscope diff {} cds/NAME V1 V2", shell_word(first)))
+            .next(format!("xdscope diff {} @start @end", shell_word(first)))
+            .next(format!("xdscope diff {} OTHER", shell_word(first)))
     };
     if places.len() > 2 || whats.len() != 1 {
         return Err(usage());

@@ -275,7 +275,8 @@ fn test(field: FilterField, compare: Compare, at: usize, value: &[Char]) -> Resu
     let wrong = |expected: &str| FilterError { at, reason: format!("`{text}` is not {expected}") };
     Ok(match field {
         FilterField::Type => {
-            let kind = Kind::parse(&text);
+            // A full name or URL states the version of the API.
+            let kind = Kind::parse(&text).filter(|_| !text.contains('.'));
             Predicate::Type { kind, url: Pattern::word(at, value, Extent::Whole)? }
         }
         FilterField::Node

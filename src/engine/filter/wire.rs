@@ -12,16 +12,6 @@ use super::parse::Expr;
 use super::term::{FilterField, Predicate, Term};
 use super::{Filter, FilterError};
 
-/// Kinds of messages that are known while they pass.
-const WIRE_KINDS: [MessageKind; 6] = [
-    MessageKind::Nack,
-    MessageKind::Ack,
-    MessageKind::Subscribe,
-    MessageKind::Unsubscribe,
-    MessageKind::Repeat,
-    MessageKind::Push,
-];
-
 /// Facts about a stream before its first message. `None`: not known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WireStream<'a> {
@@ -71,9 +61,17 @@ impl Filter {
 
 fn has_wire_kind(term: &Term) -> bool {
     match &term.test {
-        Predicate::Text(pattern) => WIRE_KINDS.iter().any(|kind| pattern.matches(kind.word())),
+        Predicate::Text(pattern) => {
+            MessageKind::ALL.iter().any(|kind| is_known_on_wire(*kind) && pattern.matches(kind.word()))
+        }
         _ => true,
     }
+}
+
+/// Whether a message of the kind is known while it passes.
+fn is_known_on_wire(kind: MessageKind) -> bool {
+    use MessageKind as K;
+    matches!(kind, K::Nack | K::Ack | K::Subscribe | K::Unsubscribe | K::Repeat | K::Push)
 }
 
 /// Evaluates an expression on a stream. `None`: it depends on the message.
@@ -123,6 +121,7 @@ mod tests {
             ("", true, true),
             ("type:cds", true, true),
             ("type:eds", false, true),
+            ("type:type.googleapis.com/envoy.api.v2.Cluster", false, true),
             ("!type:cds", false, true),
             ("type:cds node:edge-*", true, true),
             ("type:cds node:other", false, true),

@@ -3,7 +3,7 @@
 //! Routes are not warmed: requests that are routed to an unknown cluster fail until the cluster is
 //! ready (docs/protocol.md#h-07, docs/protocol.md#h-11).
 
-use crate::engine::store::{Store, Verdict, Versions};
+use crate::engine::store::{ResourceState, Store, Verdict, Versions};
 use crate::schema::links::Link;
 use crate::wire::content::BlobId;
 use crate::wire::event::{Kind, Time};
@@ -123,9 +123,13 @@ impl Graph {
             }
             pointed = Some(verdict.at);
         }
-        let removed =
-            versions(self.nodes.get(cluster)?).into_iter().find(|version| version.content.is_none());
-        let pointed = pointed?;
-        Some(removed.map_or(pointed, |removed| removed.at.max(pointed)))
+        let node = self.nodes.get(cluster)?;
+        let removed = versions(node).into_iter().find(|version| version.content.is_none());
+        let expired = node.stream.zip(node.type_url.as_ref()).and_then(|(stream, url)| {
+            let fact = store.resource(stream, url, &node.name)?;
+            fact.ttl_deadline.filter(|_| fact.state == ResourceState::Expired)
+        });
+        let lacked = removed.map(|removed| removed.at).max(expired);
+        pointed.map(|pointed| lacked.map_or(pointed, |lacked| lacked.max(pointed)))
     }
 }

@@ -79,7 +79,6 @@ fn warming(kind: Kind, name: &str, need: &GraphNode) -> WarmingFact {
         is_resend: false,
         is_owed: true,
         is_unrequested: false,
-        is_elsewhere: false,
         absent: None,
     };
     WarmingFact {

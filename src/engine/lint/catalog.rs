@@ -3,8 +3,10 @@
 use std::sync::OnceLock;
 
 use super::bootstrap::{Bootstrap, BootstrapProblem};
-use super::check::{Check, Checks};
+use super::check::{Check, Checks, HasFault};
 use super::finding::{Blame, Finding};
+#[cfg(test)]
+use super::rule::Ending;
 use super::rule::Rule;
 use super::rules::ALL;
 use crate::wire::event::{StreamId, Time, TypeUrl};
@@ -28,13 +30,37 @@ pub fn rule(id: &str) -> Option<&'static Rule> {
     ALL.iter().map(|(rule, _)| *rule).find(|rule| rule.id == id)
 }
 
+/// Returns the ids of the rules about a state, or about one message, that can be over.
+/// `tests/fixtures/lint/endings.txt` has the ways in which their findings end.
+#[cfg(test)]
+pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
+    let is_lasting =
+        |rule: &Rule| matches!(rule.ending, Ending::State | Ending::Message(_) | Ending::Loop(_));
+    rules().filter(move |rule| is_lasting(rule)).map(|rule| rule.id)
+}
+
+/// Returns the ids of the rules about what a message contains. `tests/fixtures/lint/corrected.txt`
+/// has messages for each that end its findings.
+#[cfg(test)]
+pub(crate) fn content_rules() -> impl Iterator<Item = &'static str> {
+    let is_of_content = |rule: &Rule| matches!(rule.ending, Ending::Content | Ending::Response);
+    rules().filter(move |rule| is_of_content(rule)).map(|rule| rule.id)
+}
+
 /// Returns the checks of all rules.
 pub(super) fn checks() -> Checks {
     Checks::new(ALL.iter().flat_map(|(_, checks)| checks.iter()))
 }
 
+/// Returns the check whether findings of a rule last, if the rule has one.
+pub(super) fn fault_check(rule: &Rule) -> Option<HasFault> {
+    checks_of(rule.id).iter().find_map(|check| match check {
+        Check::Fault(has_fault) => Some(*has_fault),
+        _ => None,
+    })
+}
+
 /// Returns the checks of one rule.
-#[cfg(test)]
 pub(super) fn checks_of(id: &str) -> &'static [Check] {
     ALL.iter().find(|(rule, _)| rule.id == id).map_or(&[], |(_, checks)| checks)
 }
@@ -75,7 +101,6 @@ fn finding(rule: &'static Rule, problem: BootstrapProblem) -> Finding {
         text: problem.text,
         over: None,
         guess: false,
-        is_gap: false,
         varies: false,
         place: Some(problem.place.into()),
     }

@@ -4,8 +4,9 @@ use super::alarm::Alarm;
 use super::bootstrap::{Bootstrap, BootstrapProblem};
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
-use super::finding::Blame;
+use super::finding::{Blame, Finding};
 use super::structured::ParsedName;
+use crate::engine::session::Track;
 use crate::wire::Message;
 use crate::wire::event::Dir;
 
@@ -23,12 +24,17 @@ pub(super) enum Check {
     Alarm(Alarm, fn(&mut RuleContext<'_>)),
     /// A frame without a message.
     Passed(fn(&mut RuleContext<'_>, Dir)),
+    /// A finding that a response which the client accepts may have ended.
+    Fault(HasFault),
     /// A bootstrap file.
     Bootstrap(fn(&Bootstrap) -> Vec<BootstrapProblem>),
 }
 
 /// A check of structured names.
 type StructuredNamesCheck = fn(&mut RuleContext<'_>, Blame, &[ParsedName<'_>]);
+
+/// Whether a resource of a finding still breaks the rule, as far as the track goes.
+pub(super) type HasFault = fn(&RuleContext<'_>, &Track, &Finding) -> bool;
 
 /// A check that runs when an alarm is due.
 type AlarmCheck = fn(&mut RuleContext<'_>);
@@ -59,7 +65,7 @@ impl Checks {
                 Check::Alarm(alarm, check) => out.alarm.push((*alarm, *check)),
                 Check::StructuredNames(check) => out.structured_names.push(*check),
                 Check::Passed(check) => out.passed.push(*check),
-                Check::Bootstrap(_) => {}
+                Check::Fault(_) | Check::Bootstrap(_) => {}
             }
         }
         out

@@ -3,69 +3,22 @@
 
 use std::sync::Arc;
 
+use super::catalog::fault_check;
 use super::context::RuleContext;
 use super::lasting::{Followed, LastingState};
-use super::rule::{Rule, Severity};
+use super::rule::{Ending, Rule, Severity};
 use super::state::MAX_NAMES;
-use crate::engine::session::{SymMap, SymSet, Track, named, with_other_context};
+use crate::engine::session::{SymMap, SymSet, Track};
 use crate::wire::event::{Seq, Sym};
-
-/// Rules about what resources or names contain.
-const OF_CONTENT: [&str; 19] = [
-    "delta-alias-collision",
-    "delta-version-empty",
-    "payload-undecodable",
-    "resource-name-empty",
-    "sotw-wrapper-unsupported",
-    "ttl-heartbeat-version",
-    "ttl-invalid",
-    "ttl-unsupported-client",
-    "type-url-mismatch",
-    "xdstp-directive-bad",
-    "xdstp-directive-on-wire",
-    "xdstp-entry-duplicate",
-    "xdstp-entry-empty",
-    "xdstp-glob-as-name",
-    "xdstp-glob-bad",
-    "xdstp-glob-redirected",
-    "xdstp-malformed",
-    "xdstp-reserved-param",
-    "xdstp-type-mismatch",
-];
-
-/// Rules about a response as a whole, whose resources by themselves are in order.
-const OF_RESPONSE: [&str; 11] = [
-    "delta-legacy-notfound",
-    "delta-nonce-missing",
-    "delta-present-and-removed",
-    "duplicate-accepted",
-    "duplicate-resource-name",
-    "nonce-reused",
-    "response-before-request",
-    "response-type-unrequested",
-    "sotw-heartbeat-partial-state",
-    "sotw-nonce-missing",
-    CONTEXT_MISMATCH,
-];
-
-/// The rule about resources that were requested with other context parameters.
-const CONTEXT_MISMATCH: &str = "xdstp-context-mismatch";
-
-/// Returns the ids of the rules about what a message contains. `tests/fixtures/lint/corrected.txt`
-/// has messages for each that end its findings.
-#[cfg(test)]
-pub(crate) fn content_rules() -> impl Iterator<Item = &'static str> {
-    OF_CONTENT.into_iter().chain(OF_RESPONSE)
-}
 
 impl RuleContext<'_> {
     /// Follows a finding about what a message contains, until it is corrected.
     pub(super) fn follow_content(&mut self, rule: &'static Rule, finding: usize, names: &[Sym]) {
-        let is_of_content = OF_CONTENT.contains(&rule.id);
+        let is_of_content = rule.ending == Ending::Content;
         let (Some(seq), Some(track), Some(index)) = (self.seq, self.current_track(), self.track_index) else {
             return;
         };
-        if !is_of_content && !OF_RESPONSE.contains(&rule.id) {
+        if !is_of_content && rule.ending != Ending::Response {
             return;
         }
         let known = self.source_state.lasting.take_finding(finding);
@@ -81,7 +34,7 @@ impl RuleContext<'_> {
             is_given_up: false,
         });
         followed.client = self.client();
-        if is_of_content && self.stream.last_request == Some(seq) {
+        if is_of_content && !names.is_empty() && self.stream.last_request == Some(seq) {
             followed.names.extend(names);
         } else {
             let mut contents = match followed.state {
@@ -110,6 +63,12 @@ impl RuleContext<'_> {
         let Some(index) = self.track_index else { return };
         let (place, client, catalog) = ((self.stream_index, index), self.client(), self.catalog());
         let (findings, streams) = (self.findings.all(), self.store.engine().streams());
+        let has_fault = |finding: &usize| {
+            let finding =
+                findings.get(*finding).and_then(|finding| Some((finding, fault_check(finding.rule)?)));
+            finding.is_some_and(|(finding, has_fault)| has_fault(self, track, finding))
+        };
+        let faulty: Vec<usize> = self.source_state.lasting.of_contents().filter(has_fault).collect();
         let has_content = |name: Sym, bad| {
             let slots = [track.sent.get(catalog, name), track.accepted.get(catalog, name)];
             slots.iter().flatten().any(|slot| slot.is_present() && slot.blob == Some(bad))
@@ -132,14 +91,9 @@ impl RuleContext<'_> {
                 let is_wanted = track.covers(catalog, *name, track.sent.get(catalog, *name).as_ref());
                 is_wanted && (!is_later || has_content(*name, *bad))
             });
-            if finding.rule.id == CONTEXT_MISMATCH {
-                let names = finding.names.iter().take(MAX_NAMES);
-                let names: Vec<Sym> = names.filter_map(|name| named(catalog, name)).collect();
-                let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
-                let waiting = waiting.map(|(name, _)| name).take(MAX_NAMES);
-                return is_later && with_other_context(catalog, waiting, &names).is_empty();
-            }
-            contents.is_empty() && (is_later || had_contents)
+            let is_replaced = had_contents && contents.is_empty();
+            let is_corrected = contents.is_empty() || fault_check(finding.rule).is_some();
+            is_replaced || (is_later && is_corrected && !faulty.contains(&followed.finding))
         });
         let note = self.seq.map(|seq| format!("; correct since #{}", seq.0)).unwrap_or_default();
         over.into_iter().for_each(|over| self.findings.end(over.finding, self.at, &note));

@@ -15,7 +15,7 @@ use super::scan::ResponseScan;
 use super::state::{SourceState, StreamState};
 use super::structured;
 use super::structured_names::{delivered_names, requested_names};
-use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed, respelled};
+use crate::engine::session::{Outcome, SessionEvent, Stream, can_warm, is_needed, locator, respelled};
 use crate::engine::store::Store;
 use crate::wire::content::{BlobId, Catalog};
 use crate::wire::event::{Dir, Kind, Seq, Time, Variant};
@@ -144,7 +144,9 @@ impl Lint {
             let name = type_url.rsplit('/').next().unwrap_or_default();
             let is_known = self.options.types.as_ref().is_some_and(|known| known(name));
             source.constraint_violations.insert(payload, violations.map(Arc::from));
-            if is_known && source.constraint_violations.get(&payload).is_some_and(Option::is_none) {
+            let is_text = locator::text(structured::value(&any)).is_some();
+            let is_broken = source.constraint_violations.get(&payload).is_some_and(Option::is_none);
+            if is_known && is_broken && !is_text {
                 catalog.note_unreadable(payload);
             }
         }
@@ -340,6 +342,7 @@ impl Lint {
                     Alarm::Waiting => ctx.rearm_waiting(alarm, ctx.options.timers.answer),
                     Alarm::Missing => ctx.rearm_waiting(alarm, ctx.options.timers.exist),
                     Alarm::Targets => ctx.drop_expired_targets(),
+                    Alarm::TrafficGap => ctx.confirm_traffic_gaps(),
                     _ => {}
                 }
             });

@@ -79,8 +79,6 @@ pub struct Finding {
     pub varies: bool,
     /// Whether the finding rests on a guess.
     pub guess: bool,
-    /// Whether requests fail until the finding is over. Then a note counts as a problem.
-    pub is_gap: bool,
     /// Place in a bootstrap, such as `static_resources.clusters[1]`. Then there is no stream.
     pub place: Option<Arc<str>>,
 }
@@ -98,7 +96,7 @@ impl Finding {
 
     /// Whether the finding is or was a problem, and not just a note.
     pub(crate) fn is_rated(&self) -> bool {
-        self.severity > Severity::Info || (self.is_gap && self.over.is_none())
+        self.severity > Severity::Info
     }
 
     /// Occurrences per second, if the finding is a loop that lasts a second or more.
@@ -138,7 +136,6 @@ pub(super) struct FindingDraft<'a> {
     /// The reason of a client; findings with another one have another cause.
     pub(super) reason: Option<Arc<str>>,
     pub(super) guess: bool,
-    pub(super) is_gap: bool,
 }
 
 impl<'a> FindingDraft<'a> {
@@ -149,7 +146,7 @@ impl<'a> FindingDraft<'a> {
 
     /// Returns the report as a note about what xdscope caused.
     pub(super) fn of_xdscope(self) -> FindingDraft<'a> {
-        FindingDraft { blame: Blame::Xdscope, severity: Some(Severity::Info), is_gap: false, ..self }
+        FindingDraft { blame: Blame::Xdscope, severity: Some(Severity::Info), ..self }
     }
 }
 
@@ -217,7 +214,6 @@ impl Finding {
             text: draft.text,
             varies: false,
             guess: draft.guess,
-            is_gap: draft.is_gap,
             place: None,
         }
     }
@@ -341,12 +337,22 @@ impl Findings {
 
     /// Raises an info finding that turned out to do harm to a warning.
     pub(super) fn harden(&mut self, index: usize, note: &str) {
-        let Some(finding) = self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info)
-        else {
-            return;
-        };
-        finding.severity = Severity::Warn;
-        finding.text.push_str(note);
+        if let Some(finding) = self.note_at(index) {
+            finding.severity = Severity::Warn;
+            finding.text.push_str(note);
+        }
+    }
+
+    /// Raises an info finding to a warning, and takes back the note that made it uncertain.
+    pub(super) fn confirm(&mut self, index: usize, note: &str) {
+        if let Some(finding) = self.note_at(index).filter(|finding| finding.blame != Blame::Xdscope) {
+            finding.severity = Severity::Warn;
+            finding.text = finding.text.replace(note, "");
+        }
+    }
+
+    fn note_at(&mut self, index: usize) -> Option<&mut Finding> {
+        self.all.get_mut(index).filter(|finding| finding.severity == Severity::Info)
     }
 
     /// Takes back an occurrence that turned out to be harmless. A finding without another
@@ -367,7 +373,6 @@ impl Findings {
     pub(super) fn soften(&mut self, index: usize, note: &str) {
         if let Some(finding) = self.all.get_mut(index).filter(|finding| finding.count == 1) {
             finding.severity = Severity::Info;
-            finding.is_gap = false;
             finding.text.push_str(note);
         }
     }

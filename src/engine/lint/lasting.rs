@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::context::RuleContext;
 use super::exchange::{RequestContext, ResponseContext};
 use super::finding::FindingDraft;
-use super::rule::{Rule, Severity};
+use super::rule::{CorrectMessage, Ending, Rule, Severity};
 use super::state::MAX_NAMES;
 use crate::engine::session::{
     DroppedStreams, MessageKind, RequestOutcome, SymMap, SymSet, Track, is_needed, key, mark_key,
@@ -58,58 +58,6 @@ pub(super) enum LastingState {
     },
 }
 
-/// A message that shows that a rule was broken once, and not in general.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CorrectMessage {
-    /// A response with new, changed or removed resources.
-    Response,
-    /// An ACK of a later response.
-    Ack,
-}
-
-/// Rules about one message without a lasting consequence, and the messages that keep them.
-const BROKEN_ONCE: [(&str, CorrectMessage); 8] = [
-    ("implicit-nack", CorrectMessage::Ack),
-    ("late-nack", CorrectMessage::Ack),
-    ("nack-resend-loop", CorrectMessage::Ack),
-    ("nack-version-refused", CorrectMessage::Ack),
-    ("resource-version-reused", CorrectMessage::Response),
-    ("rest-unchanged-response", CorrectMessage::Response),
-    ("sotw-needless-update", CorrectMessage::Response),
-    ("version-static-content-changed", CorrectMessage::Response),
-];
-
-/// Rules whose findings last until a message, or the end of a stream, mends them.
-const LASTING: [&str; 18] = [
-    "break-before-make",
-    "delta-stale-sub-ignored",
-    "delta-subscribe-unanswered",
-    "delta-wildcard-unsub-unanswered",
-    "fs-parse-error",
-    "fs-update-rejected",
-    "lds-cds-emptied",
-    "name-not-delivered",
-    "new-name-not-resent",
-    "order-lds-before-cds",
-    "reconnect-new-name-unsent",
-    "request-name-empty",
-    "response-unanswered",
-    "route-unknown-cluster",
-    "stream-rejected",
-    "ttl-expired",
-    "warming-stuck",
-    "xdstp-empty-glob-silent",
-];
-
-/// Returns the ids of the rules whose findings can be over. `tests/fixtures/lint/endings.txt` has
-/// the ways in which each ends.
-pub(crate) fn lasting_rules() -> impl Iterator<Item = &'static str> {
-    LASTING.into_iter().chain(BROKEN_ONCE.map(|(id, _)| id))
-}
-
-/// Rules that a server may break many times in one loop, which an ACK ends.
-const LOOPS: [&str; 1] = ["nack-resend-loop"];
-
 impl LastingState {
     /// Returns the names that warming resources wait for.
     fn needs(&self) -> Option<&SymSet> {
@@ -157,7 +105,7 @@ pub(super) struct LastingFindings {
     followed: Vec<Followed>,
     /// Number of names of all of them, at the time of their report.
     names: usize,
-    /// The newest message that broke a rule of [`BROKEN_ONCE`], by stream and track.
+    /// The newest message that broke a rule which a later message mends, by stream and track.
     broken_last: HashMap<((usize, usize), &'static str), Seq>,
 }
 
@@ -172,6 +120,12 @@ impl LastingFindings {
                 || matches!(of.state, LastingState::Emptied(of_kind) if of_kind == kind)
         };
         self.followed.iter().any(is_concerned)
+    }
+
+    /// Returns the findings about contents.
+    pub(super) fn of_contents(&self) -> impl Iterator<Item = usize> {
+        let is_of_content = |of: &&Followed| matches!(of.state, LastingState::Content { .. });
+        self.followed.iter().filter(is_of_content).map(|of| of.finding)
     }
 
     fn recount(&mut self) {
@@ -254,7 +208,7 @@ pub(super) struct Lasting {
 impl RuleContext<'_> {
     /// Reports a finding about a state that may end.
     pub(super) fn report_lasting(&mut self, rule: &'static Rule, draft: FindingDraft<'_>, lasting: Lasting) {
-        debug_assert!(LASTING.contains(&rule.id), "{} is not listed", rule.id);
+        debug_assert_eq!(rule.ending, Ending::State, "{}", rule.id);
         let Lasting { state, since, past } = lasting;
         let names: SymSet = match state.is_nameless() {
             true => [Sym::EMPTY].into_iter().collect(),
@@ -271,14 +225,14 @@ impl RuleContext<'_> {
 
     /// Follows a finding about one message, until a message of the same side keeps the rule.
     pub(super) fn follow_broken_once(&mut self, rule: &'static Rule, finding: usize) {
-        let by = BROKEN_ONCE.iter().find(|(id, _)| *id == rule.id).map(|(_, by)| *by);
-        let (Some(by), Some(seq), Some(track)) = (by, self.seq, self.track_index) else { return };
+        let (Ending::Message(by) | Ending::Loop(by)) = rule.ending else { return };
+        let (Some(seq), Some(track)) = (self.seq, self.track_index) else { return };
         let place = (self.stream_index, track);
         let lasting = &mut self.source_state.lasting;
         lasting.broken_last.insert((place, rule.id), seq);
         lasting.drop_finding(finding);
         let is_once = self.findings.all().get(finding).is_some_and(|of| of.count == 1);
-        if !is_once && !LOOPS.contains(&rule.id) {
+        if !is_once && rule.ending != Ending::Loop(by) {
             return;
         }
         let state = LastingState::BrokenOnce { seq, by };

@@ -87,7 +87,7 @@ impl TrackState {
         let aliases = self.aliases.iter().flat_map(|(alias, name)| [alias, name]);
         let other = self.reported_deadlines.keys().chain(self.unreferenced.keys()).chain(&self.spellings);
         let targets = self.targets.iter().map(|target| &target.of);
-        let entries = self.entry_references.iter().map(|reference| &reference.of);
+        let entries = self.entry_references.keys().map(|reference| &reference.of);
         let findings = self.constraint_findings.iter().map(|finding| &finding.name);
         let all = by_name.chain(requested).chain(missing).chain(aliases).chain(other);
         all.chain(targets)

@@ -44,12 +44,10 @@ mod traffic_gaps;
 use crate::engine::session::locators as structured;
 
 pub use bootstrap::Bootstrap;
-pub use catalog::{rule, rules};
 #[cfg(test)]
-pub(crate) use contents::content_rules;
+pub(crate) use catalog::{content_rules, lasting_rules};
+pub use catalog::{rule, rules};
 pub use driver::Lint;
 pub use finding::{Blame, Finding};
-#[cfg(test)]
-pub(crate) use lasting::lasting_rules;
 pub use options::{Constraints, KnownTypes, Links, Options, Reference, Timers};
 pub use rule::{Rule, Severity};

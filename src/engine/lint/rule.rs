@@ -1,4 +1,4 @@
-//! A rule of the catalog: its id, severity and manual.
+//! A rule of the catalog: its id, severity, manual, and what ends its findings.
 
 /// How serious a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,6 +25,33 @@ impl Severity {
     }
 }
 
+/// A message that shows that a rule was broken once, and not in general.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CorrectMessage {
+    /// A response with new, changed or removed resources.
+    Response,
+    /// An ACK of a later response.
+    Ack,
+}
+
+/// The end of findings of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Nothing: the finding is about an event.
+    Never,
+    /// The end of the state that the rule reports with its findings.
+    State,
+    /// A message of the same side that keeps the rule, if the rule was broken once.
+    Message(CorrectMessage),
+    /// Such a message, also after a loop that broke the rule many times.
+    Loop(CorrectMessage),
+    /// The client accepts other contents in the place of those that break the rule, or gives up
+    /// their names.
+    Content,
+    /// The client accepts a later response. Each of the resources by itself is in order.
+    Response,
+}
+
 /// One rule of the catalog.
 #[derive(Debug)]
 pub struct Rule {
@@ -36,6 +63,8 @@ pub struct Rule {
     pub rows: &'static str,
     /// The source of the rule, whose first comment is the manual.
     pub(super) source: &'static str,
+    /// The end of findings.
+    pub(super) ending: Ending,
 }
 
 impl PartialEq for Rule {
@@ -52,7 +81,12 @@ impl Rule {
         rows: &'static str,
         source: &'static str,
     ) -> Rule {
-        Rule { id, severity, rows, source }
+        Rule { id, severity, rows, source, ending: Ending::Never }
+    }
+
+    /// Sets what ends findings.
+    pub(super) const fn ends(self, ending: Ending) -> Rule {
+        Rule { ending, ..self }
     }
 
     /// Returns the manual: title, reason, example, advice and public reference, as lines of text.

@@ -1,6 +1,6 @@
 //! Bounded memory of rules, beyond the state of the engine.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -141,8 +141,9 @@ pub(super) struct TrackState {
     pub(super) reported_warming: SymMap<Seq>,
     /// Resources that were reported because the client had not requested what they need.
     pub(super) reported_unrequested: SymMap<Seq>,
-    /// References to entries in lists: `docs/protocol.md#k-15`.
-    pub(super) entry_references: BTreeSet<EntryReference>,
+    /// References to entries in lists, and whether the list was sent without the entry:
+    /// `docs/protocol.md#k-15`.
+    pub(super) entry_references: BTreeMap<EntryReference, bool>,
     /// The newest push above the default receive limit, and the finding about it.
     pub(super) large_push: Option<(Seq, usize)>,
     /// Names that the client should request next.

@@ -6,12 +6,17 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::alarm::Alarm;
 use super::context::RuleContext;
-use super::lasting::lasting_rules;
 use super::references::{OpenFinding, ROUTE_KINDS};
+use super::rule::Ending;
 use crate::engine::session::Track;
 use crate::wire::content::Catalog;
 use crate::wire::event::{Kind, Sym, Time};
+
+/// Marks findings about separate streams: a server controls the order within one stream only
+/// (docs/protocol.md#h-12).
+pub(super) const ORDER_UNCERTAIN: &str = "; order uncertain: separate streams";
 
 /// A finding that is over.
 struct Ended {
@@ -22,6 +27,32 @@ struct Ended {
 }
 
 impl RuleContext<'_> {
+    /// Begins to follow a finding about clusters that the client does not have.
+    pub(super) fn open_finding(&mut self, finding: usize, clusters: Vec<Sym>) -> OpenFinding {
+        self.arm(Alarm::TrafficGap, self.at.after(self.options.timers.answer));
+        OpenFinding { finding, stream: self.stream_index, clusters, since: self.at, is_softened: false }
+    }
+
+    /// Raises notes about separate streams that have lasted for too long: an order does not explain
+    /// them any more.
+    pub(super) fn confirm_traffic_gaps(&mut self) {
+        let (client, limit) = (self.client(), self.options.timers.answer);
+        let graphs = &self.source_state.graphs;
+        let open = [&graphs.windows, &graphs.breaks].into_iter().filter_map(|open| open.get(&client));
+        let mut next: Option<Time> = None;
+        for window in open.flatten().filter(|window| !window.is_softened) {
+            let due = window.since.after(limit);
+            if due <= self.at {
+                self.findings.confirm(window.finding, ORDER_UNCERTAIN);
+            } else {
+                next = Some(next.map_or(due, |next| next.min(due)));
+            }
+        }
+        if let Some(next) = next {
+            self.arm(Alarm::TrafficGap, next);
+        }
+    }
+
     /// Ends the findings that a message of the track has mended.
     pub(super) fn settle_traffic_gaps(&mut self, track: &Track) {
         let graphs = &self.source_state.graphs;
@@ -82,8 +113,8 @@ impl RuleContext<'_> {
         // Another window may keep the finding open.
         ended.retain(|ended| open.iter().all(|window| window.finding != ended.finding));
         for Ended { finding, since, note } in ended {
-            let rule = self.findings.all().get(finding).map(|finding| finding.rule.id);
-            debug_assert!(lasting_rules().any(|id| Some(id) == rule), "{rule:?} is not listed");
+            let rule = self.findings.all().get(finding).map(|finding| finding.rule);
+            debug_assert!(rule.is_none_or(|rule| rule.ending == Ending::State), "{rule:?}");
             let note = note.map(|note| format!("; {note} {:.1}s", at.since(since).as_secs_f64()));
             self.findings.end(finding, at, &note.unwrap_or_default());
         }

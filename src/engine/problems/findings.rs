@@ -73,7 +73,7 @@ fn mean(count: u64, first: Time, last: Time) -> Option<Duration> {
 }
 
 /// Adds findings to the problem that has their cause, and problems for the other findings of
-/// severity `warn` and `error`, and for notes about requests that fail.
+/// severity `warn` and `error`.
 pub(super) fn attach(store: &Store, findings: &[Finding], problems: &mut Vec<ProblemFact>) {
     if findings.is_empty() {
         return;
@@ -404,8 +404,11 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     let of = |index: &usize| findings.get(*index);
     let rated = || group.iter().filter_map(of).filter(|of| of.is_rated());
     let lead = rated().next()?;
-    let alike =
-        || group.iter().filter_map(of).filter(|of| (of.rule.id, of.blame) == (lead.rule.id, lead.blame));
+    // Findings that are over say nothing about those that last.
+    let is_alike = |of: &&Finding| {
+        (of.rule.id, of.blame) == (lead.rule.id, lead.blame) && (lead.over.is_some() || of.over.is_none())
+    };
+    let alike = || group.iter().filter_map(of).filter(is_alike);
     let streams: HashSet<StreamId> = alike().map(|finding| finding.stream).collect();
     let merged = merged(lead, alike().skip(1));
     // Notes do not keep a problem open.
@@ -418,7 +421,7 @@ fn broken(store: &Store, findings: &[Finding], group: FindingGroup) -> Option<Pr
     };
     let period = if store.clock().untimed { None } else { period_of(&merged) };
     Some(ProblemFact {
-        kind: ProblemKind::Rule(lead.severity.max(Severity::Warn)),
+        kind: ProblemKind::Rule(lead.severity),
         urgency,
         blame: lead.blame,
         since: merged.first,

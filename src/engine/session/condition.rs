@@ -115,14 +115,17 @@ impl Track {
         }
         // Nothing is waited for once the stream has ended.
         let ended = self.ended.map_or(now, |at| now.min(at));
+        let owed_since = |since: Time| {
+            let is_late = limits.resource_timeout.is_some_and(|limit| ended.since(since) >= limit);
+            if is_late {
+                (ResourceState::Absent, Some(AbsentBy::Timer))
+            } else {
+                (ResourceState::Waiting, None)
+            }
+        };
         let waiting = || match request {
             Some(request) if request.has_resource && slot.is_none() => (ResourceState::Kept, None),
-            Some(request) if request.is_served => (ResourceState::Waiting, None),
-            Some(request)
-                if limits.resource_timeout.is_some_and(|limit| ended.since(request.since) >= limit) =>
-            {
-                (ResourceState::Absent, Some(AbsentBy::Timer))
-            }
+            Some(request) if !request.is_served => owed_since(request.since),
             _ => (ResourceState::Waiting, None),
         };
         let answered = request.is_none() && self.subscription.globs.contains(catalog, name);
@@ -132,7 +135,11 @@ impl Track {
         };
         let state = match slot.state {
             Presence::Again => return waiting(),
-            Presence::Kept if self.is_owed_anew(name, Some(slot)) => ResourceState::Waiting,
+            Presence::Kept if self.is_owed_anew(name, Some(slot)) => {
+                let all = self.subscription.wildcard_owed.map(|(at, _)| at);
+                let since = request.map(|request| request.since).or(all);
+                return since.map_or((ResourceState::Waiting, None), owed_since);
+            }
             Presence::Absent(by) if self.names(catalog, name, Some(slot)) => {
                 let is_glob = self.subscription.globs.contains(catalog, name);
                 return (if is_glob { ResourceState::Empty } else { ResourceState::Absent }, Some(by));

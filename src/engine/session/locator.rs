@@ -91,8 +91,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Option<String> {
 ///
 /// Accepts the URI itself as text, as in the original proposal (`docs/protocol.md#l-24`).
 pub(crate) fn uri(bytes: &[u8]) -> Option<String> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"));
-    text.map(str::to_owned).or_else(|| read(bytes, MAX_DEPTH))
+    text(bytes).map(str::to_owned).or_else(|| read(bytes, MAX_DEPTH))
+}
+
+/// Returns the URI of a locator in the form of the original proposal, which is a string
+/// (`docs/protocol.md#l-24`).
+pub(crate) fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok().filter(|text| text.starts_with("xdstp:"))
 }
 
 /// Returns the field number of each directive of a `ResourceLocator`: 1 for `alt`, 2 for `entry`.

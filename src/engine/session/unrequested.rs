@@ -34,14 +34,19 @@ impl WarmingView<'_> {
         track: &'t Track,
         within: (Time, Duration),
     ) -> Vec<WarmingName<'t>> {
-        let owes = track.kind == Some(Kind::Cds) && self.follows_references();
-        if owes { self.not_yet_requested(stream, track, within) } else { Vec::new() }
+        if track.kind != Some(Kind::Cds) || !self.follows_references() {
+            return Vec::new();
+        }
+        let mut unrequested = self.not_yet_requested(stream, track, within);
+        unrequested.retain(|warming| track.has_accepted_sent(self.catalog, warming.name));
+        unrequested
     }
 
     /// Returns the clusters and listeners of a track that warm until the client requests what they
     /// refer to (docs/protocol.md#h-01), oldest first: those that came at least `limit` ago.
     ///
-    /// A client whose implementation is unknown may follow references.
+    /// Resources warm from their delivery on, whether or not the client has acknowledged them. A
+    /// client whose implementation is unknown may follow references.
     pub(crate) fn not_yet_requested<'t>(
         &self,
         stream: &Stream,
@@ -97,8 +102,8 @@ impl WarmingView<'_> {
     fn unrequested_need(&self, track: &Track, batch: &WarmingBatch, name: Sym) -> Option<MissingNeed> {
         let catalog = self.catalog;
         let slot = track.sent.get(catalog, name).filter(|slot| slot.state == Presence::Present)?;
-        let accepted = track.accepted.get(catalog, name)?;
-        if accepted.blob != slot.blob
+        let has_verdict = track.has_accepted_sent(catalog, name);
+        if (!has_verdict && track.withheld_since(batch.seq).is_none())
             || track.refused.contains(name)
             || !track.covers(catalog, name, Some(&slot))
             || !matches!(self.state(track, batch, name), BatchState::Unasked)

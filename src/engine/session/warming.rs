@@ -52,8 +52,6 @@ pub(crate) struct MissingNeed {
     pub(crate) absent: Option<Seq>,
     /// The client owes the request: it has never asked for the resource.
     pub(crate) is_unrequested: bool,
-    /// The client asks for the resource on another stream than that of the warming one.
-    pub(crate) is_elsewhere: bool,
 }
 
 /// A client as far as warming goes: its open streams, and the needs of contents.
@@ -77,7 +75,6 @@ impl MissingNeed {
             is_owed: false,
             absent: None,
             is_unrequested: false,
-            is_elsewhere: false,
         }
     }
 }
@@ -270,12 +267,12 @@ impl WarmingView<'_> {
         }
         let request = |track: &Track| {
             let asked = track.traffic.unanswered.or(track.traffic.last_request)?;
-            Some((asked, track.traffic.began, self.is_elsewhere(track)))
+            Some((asked, track.traffic.began))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_elsewhere)) => {
+            Some((asked, at)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                NeedState::Missing(MissingNeed { asked, is_elsewhere, ..MissingNeed::new(key, since) })
+                NeedState::Missing(MissingNeed { asked, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -291,13 +288,12 @@ impl WarmingView<'_> {
             let is_owed = owed.is_some() || !track.waiting.is_empty();
             let at = owed.map_or(track.traffic.began, |(at, _)| at);
             let asked = owed.map(|(_, n)| n).or(track.traffic.last_request)?;
-            Some((asked, at, is_owed, self.is_elsewhere(track)))
+            Some((asked, at, is_owed))
         };
         match self.tracks_of(key.kind).find_map(request) {
-            Some((asked, at, is_owed, is_elsewhere)) => {
+            Some((asked, at, is_owed)) => {
                 let (since, asked) = (batch.at.max(at), Some(asked));
-                let need = MissingNeed::new(key, since);
-                NeedState::Missing(MissingNeed { asked, is_owed, is_elsewhere, ..need })
+                NeedState::Missing(MissingNeed { asked, is_owed, ..MissingNeed::new(key, since) })
             }
             None => NeedState::Unasked,
         }
@@ -336,12 +332,6 @@ impl WarmingView<'_> {
             let target = (type_url == LOCATOR).then(|| self.needs.of(self.catalog, slot.blob));
             target?.first().copied()
         })
-    }
-
-    /// Whether a track is not of the stream whose resources warm.
-    fn is_elsewhere(&self, track: &Track) -> bool {
-        let own = self.streams.first().into_iter().flat_map(|stream| &stream.tracks);
-        !own.into_iter().any(|own| std::ptr::eq(own, track))
     }
 
     fn need_state(&self, key: ResourceKey, batch: &WarmingBatch, is_refused: bool) -> NeedState {
@@ -390,8 +380,7 @@ impl WarmingView<'_> {
         let since = request.filter(|_| !is_resend).map_or(batch.at, |request| request.since.max(batch.at));
         let is_owed = request.is_some_and(|request| request.is_owed());
         let need = MissingNeed::new(key, since);
-        let is_elsewhere = self.is_elsewhere(covering);
-        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, is_elsewhere, ..need })
+        NeedState::Missing(MissingNeed { asked, is_resend, is_owed, absent, ..need })
     }
 
     /// Only Envoy needs the endpoints of an updated cluster once more (docs/protocol.md#h-05).
@@ -476,6 +465,12 @@ impl Track {
     /// the response, the end of the warming for which it withheld the verdict, or its next poll.
     pub(crate) fn verdict_due_from(&self, at: Time) -> Time {
         at.max(self.warming.settled).after(self.poll_wait())
+    }
+
+    /// Whether the client has accepted the content that was sent last under a name.
+    pub(crate) fn has_accepted_sent(&self, catalog: &Catalog, name: Sym) -> bool {
+        let sent = self.sent.get(catalog, name);
+        self.accepted.get(catalog, name).is_some_and(|slot| sent.is_some_and(|sent| sent.blob == slot.blob))
     }
 
     /// Returns the oldest response without a verdict, from response `n` on, unless the client has

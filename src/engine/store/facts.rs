@@ -11,7 +11,7 @@ pub use crate::engine::session::{
     AbsentBy, ClaimOutcome, Divergence, Keepalive, MessageKind, NackFact, Origin, OtherReading, PlaneFact,
     PushFact, ReconnectCounts, RefusedVersion, RequestClass, ResourceState, TypeState, Wildcard,
 };
-use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout};
+use crate::engine::session::{EndKind, NotKept, is_keepalive_timeout, is_malformed};
 
 use super::details::{MessageDetails, ResourceErrorFact, TtlFact};
 use crate::engine::nack::RestUse;
@@ -463,6 +463,12 @@ impl ResourceFact {
     /// (docs/protocol.md#e-35).
     pub fn is_ignored(&self) -> bool {
         self.origin == Origin::Unrequested && self.state == ResourceState::Present
+    }
+
+    /// Whether no resource can have the name: it begins like an `xdstp:` name, and does not have
+    /// its form (docs/protocol.md#k-02).
+    pub fn has_malformed_name(&self) -> bool {
+        matches!(self.state, ResourceState::Waiting | ResourceState::Absent) && is_malformed(&self.name)
     }
 
     /// Whether the resource was requested and not sent in time.

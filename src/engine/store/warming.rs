@@ -58,8 +58,6 @@ pub struct NeededResource {
     pub absent: Option<Seq>,
     /// Whether the client owes the request for the resource.
     pub is_unrequested: bool,
-    /// Whether the client asks for the resource on another stream than that of the warming one.
-    pub is_elsewhere: bool,
 }
 
 /// A resource that warms until a missing resource arrives.
@@ -79,12 +77,6 @@ impl WarmingFact {
     /// Whether the problems of the missing resources say all that the server owes.
     pub(crate) fn is_told_by_needs(&self) -> bool {
         self.needs.iter().all(|need| need.is_owed)
-    }
-
-    /// Whether the order of the resource and of what it waits for is uncertain: the client asks for
-    /// them on separate streams (docs/protocol.md#h-12).
-    pub fn is_order_uncertain(&self) -> bool {
-        self.needs.iter().all(|need| need.is_elsewhere)
     }
 
     /// Whether the client owes a request for what the resource waits for. Otherwise the server owes
@@ -198,7 +190,11 @@ impl Store {
         let wanted = names.iter().filter_map(|name| crate::engine::session::named(&self.catalog, name));
         let wanted: SymSet = wanted.collect();
         let view = self.warming_view(stream);
-        view.names_among(track, &wanted).map(|warming| self.text(warming.name)).collect()
+        let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
+        let unrequested =
+            unrequested.into_iter().map(|warming| warming.name).filter(|name| wanted.contains(name));
+        let names = view.names_among(track, &wanted).map(|warming| warming.name).chain(unrequested);
+        names.map(|name| self.text(name)).collect()
     }
 
     /// Returns the first resource of the client that warms until one of the names arrives; without
@@ -259,7 +255,6 @@ impl Store {
             is_owed: need.is_owed,
             absent: need.absent,
             is_unrequested: need.is_unrequested,
-            is_elsewhere: need.is_elsewhere,
         }
     }
 
@@ -281,8 +276,9 @@ impl Store {
         if condition.state == TypeState::Stale || stream.closed.is_some() {
             return condition;
         }
+        // A response without a verdict stays one.
         let unrequested = view.not_yet_requested(stream, track, (self.now(), Duration::ZERO));
-        match unrequested.first() {
+        match unrequested.iter().find(|warming| track.has_accepted_sent(&self.catalog, warming.name)) {
             Some(warming) => Condition { state: TypeState::Warming, since: warming.batch.at },
             None => condition,
         }

@@ -23,6 +23,8 @@ pub struct ListMembers {
     pub absent: u64,
     /// Locators whose target was not requested.
     pub not_requested: u64,
+    /// Entries that are neither.
+    pub empty: u64,
     /// The first entries.
     pub first: Vec<MemberFact>,
 }
@@ -104,7 +106,10 @@ pub(super) fn members(entries: &[ListEntry], find: impl Fn(&str) -> Option<Resou
                 let served_by = served_by.filter(is_held);
                 MemberFact { name: locator.uri.clone(), state, version: None, served_by }
             }
-            ListEntry::Empty => continue,
+            ListEntry::Empty => {
+                members.empty += 1;
+                continue;
+            }
         };
         *match member.state {
             MemberState::Inline => &mut members.inline,

@@ -253,7 +253,15 @@ impl InterceptedStream {
         steps.push(report_sent(&waiting.contents, Interference::Duplicated, by, &bytes, Dir::Resp));
         self.track(&waiting).copied(&contents, &waiting.contents, by, without.is_some());
         let message = uncompressed(&waiting.message, bytes);
-        let copy = Waiting { due: at, original: None, message, contents, push: waiting.push, times: 1, by_hand: None };
+        let copy = Waiting {
+            due: at,
+            original: None,
+            message,
+            contents,
+            push: waiting.push,
+            times: 1,
+            by_hand: None,
+        };
         let order = if without.is_some() { [copy, waiting] } else { [waiting, copy] };
         order.into_iter().for_each(|waiting| self.deliver(waiting, at, steps));
     }

@@ -5,7 +5,7 @@ use jiff::tz::TimeZone;
 use crate::engine::problems::{ProblemFact, Urgency};
 use crate::present::report::{self, Role};
 use crate::wire::event::{Dir, Seq};
-use crate::wire::text::{Keep, count, cut, plural};
+use crate::wire::text::{Keep, count, cut, plural, shell_word};
 
 use super::Page;
 use super::html::{Html, bounded, class};
@@ -70,7 +70,7 @@ pub(super) fn problems(page: &Page<'_>, html: &mut Html) {
         let left = bounded(html, MAX_BYTES, &numbered, |html, (at, problem)| card(page, *at, problem, html));
         html.raw("</ol>");
         if left > 0 {
-            let command = format!("xdscope status {} -o json", page.source.name);
+            let command = format!("xdscope status {} -o json", shell_word(page.source.name));
             super::left_out(html, &plural(left as u64, "more problem"), &command);
         }
     }

@@ -33,14 +33,22 @@ const COUNTED_IN_TEXT: [&str; 2] = ["regular-stream-age", "stream-rejected"];
 /// Rules whose sentences have the names themselves.
 const NAMED_IN_TEXT: [&str; 2] = ["order-lds-before-cds", "route-unknown-cluster"];
 
+/// Returns the first clause of a finding with names, without its count.
+pub(super) fn finding_clause(finding: &Finding) -> String {
+    let text = named(finding);
+    text.split_once("; ").map_or(text.as_str(), |(clause, _)| clause).to_owned()
+}
+
+fn named(finding: &Finding) -> String {
+    if finding.names.is_empty() || NAMED_IN_TEXT.contains(&finding.rule.id) {
+        return finding.text.clone();
+    }
+    format!("{}: {}", super::names(&finding.names, 3), finding.text)
+}
+
 /// Returns the sentence of a finding with names and count. `times` is the sign before the count.
 pub fn finding(finding: &Finding, times: &str) -> String {
-    let mut text = String::new();
-    if !finding.names.is_empty() && !NAMED_IN_TEXT.contains(&finding.rule.id) {
-        text.push_str(&super::names(&finding.names, 3));
-        text.push_str(": ");
-    }
-    text.push_str(&finding.text);
+    let mut text = named(finding);
     if finding.guess {
         text.push_str(" (guess)");
     }

@@ -10,6 +10,9 @@ use super::Role;
 /// The word for a stream that has closed, and for the resources that its client keeps meanwhile.
 pub const CLOSED: &str = "closed";
 
+/// The words for the state of a resource whose name cannot be that of a resource.
+pub const MALFORMED_NAME: &str = "malformed name";
+
 /// The words for a message or a resource that cannot be decoded as its type.
 pub const UNREADABLE: &str = "cannot be read";
 

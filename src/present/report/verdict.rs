@@ -6,6 +6,7 @@ use crate::engine::problems::{Problem, ProblemFact, Urgency};
 use crate::wire::event::{Clock, Time};
 use crate::wire::text::{age, count, latency, period, plural, shown_name, type_label};
 
+use super::finding::finding_clause;
 use super::warming::warming_kind;
 use super::{Role, end_words, problem, problem_client, problem_word};
 
@@ -179,7 +180,7 @@ pub fn problem_reason(fact: &ProblemFact) -> String {
         Problem::NotApplied(unapplied) => {
             format!("{label} {} not applied", count(unapplied.missing + unapplied.differing))
         }
-        Problem::Broken(broken) => broken.rule.id.to_owned(),
+        Problem::Broken(broken) => finding_clause(broken),
     };
     if fact.is_guess() { format!("{text}?") } else { text }
 }

@@ -30,7 +30,10 @@ pub fn warming(fact: &WarmingFact, now: Option<Time>) -> String {
         text.push_str(&format!(" ({})", notes.join(", ")));
     }
     if fact.is_owed_by_client() {
-        text.push_str(": the client has not requested it");
+        text.push_str(&match fact.withheld {
+            Some(response) => format!(": the client has neither requested it nor answered #{}", response.0),
+            None => ": the client has not requested it".to_owned(),
+        });
         return text;
     }
     let owed = if fact.needs.len() > 1 { "them" } else { "it" };

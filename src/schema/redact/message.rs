@@ -6,6 +6,9 @@ use crate::schema::pool::Pool;
 use crate::schema::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use crate::wire::pb::{Fields, Value, WireField, field_bit, rebuild};
 
+/// The type of redirects.
+const LOCATOR: &str = "xds.core.v3.ResourceLocator";
+
 /// Messages with a `Struct` that stands for a message of another type.
 const TYPED_STRUCTS: [&str; 2] = ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"];
 
@@ -22,7 +25,10 @@ impl Redactor {
     /// Redacts an `Any`. Returns `None` if there is no secret.
     pub(super) fn any(&self, bytes: &[u8], depth: Depth) -> Option<Vec<u8>> {
         let (pool, place) = self.payload_type(bytes).filter(|(pool, place)| pool.can_hold_secret(*place))?;
+        // A locator in the form of the proposal is the text of a URI: docs/protocol.md#l-24
+        let is_locator = pool.table(place).is_some_and(|table| &*table.name == LOCATOR);
         let clean = |field: &WireField<'_>| match field.value {
+            Value::Len(value) if is_locator && value.starts_with(b"xdstp:") => None,
             Value::Len(value) if field.number == 2 => self.message(pool, place, value, depth.below()),
             _ => None,
         };

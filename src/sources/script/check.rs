@@ -283,7 +283,6 @@ mod tests {
             intervals: None,
             text: String::new(),
             guess: false,
-            is_gap: false,
             varies: false,
             place: None,
         }

@@ -2,7 +2,7 @@
 //!
 //! Why: A client should have one ADS stream, because a server can order updates only within a
 //! stream. A hot restart and several channels in one process look alike. Streams for names of
-//! different authorities are exempt.
+//! different authorities, or for names with and without one, are exempt.
 //!
 //! Example:
 //! ```text
@@ -30,12 +30,18 @@ use std::collections::BTreeSet;
 use crate::engine::session::{Name, Stream};
 use crate::wire::content::Catalog;
 
-/// Returns the authorities of all names that a stream subscribes to. `None` if a name has none.
+/// Returns the authorities of all names that a stream subscribes to; `None` stands for plain names
+/// and wildcards.
 ///
 /// docs/protocol.md#k-25
-fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> Option<BTreeSet<&'a str>> {
+fn authorities<'a>(catalog: &'a Catalog, stream: &Stream) -> BTreeSet<Option<&'a str>> {
+    let authority = |name| Name::parse(catalog.text(name)).map(|name| name.authority);
     let names = stream.tracks.iter().flat_map(|track| track.subscribed.names.iter());
-    names.map(|name| Name::parse(catalog.text(name)).map(|name| name.authority)).collect()
+    let mut all: BTreeSet<Option<&str>> = names.map(authority).collect();
+    if all.is_empty() || stream.tracks.iter().any(|track| track.subscribed.may_be_wildcard()) {
+        all.insert(None);
+    }
+    all
 }
 
 fn check(ctx: &mut RuleContext<'_>) {
@@ -44,10 +50,7 @@ fn check(ctx: &mut RuleContext<'_>) {
         return;
     }
     let own = authorities(ctx.catalog(), ctx.stream);
-    let apart = |other: &Stream| match (&own, authorities(ctx.catalog(), other)) {
-        (Some(own), Some(other)) => !own.is_empty() && !other.is_empty() && own.is_disjoint(&other),
-        _ => false,
-    };
+    let apart = |other: &Stream| own.is_disjoint(&authorities(ctx.catalog(), other));
     let before = ctx.store.engine().before(ctx.stream);
     let others: Vec<_> =
         before.filter(|stream| stream.closed.is_none() && !apart(stream)).map(|stream| stream.id.0).collect();

@@ -2,7 +2,8 @@
 //!
 //! Why: Traffic is lost from the removal until the route changes. If the new route follows on the
 //! same stream within a second, the finding is info, unless the client refuses the new route. The
-//! order of separate streams is uncertain: there the finding is info, and a problem while it lasts.
+//! order of separate streams is uncertain: there the finding is info, unless the new route does not
+//! follow in time (15 s).
 //!
 //! Example:
 //! ```text
@@ -17,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"));
+    Rule::new(Severity::Warn, "break-before-make", "H-10", include_str!("break_before_make.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] =
     &[Check::Response(check), Check::Response(follow), Check::Request(verdict)];
@@ -50,8 +52,7 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     let text = "cluster removed while accepted routes point to it";
     let draft = super::support::gap_draft(text, &names, same_stream);
     let Some(finding) = ctx.report(&RULE, draft) else { return };
-    let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let window = OpenFinding { finding, stream, clusters: names, since, is_softened: false };
+    let (client, window) = (ctx.client(), ctx.open_finding(finding, names));
     ReferenceGraphs::open(&mut ctx.source_state.graphs.breaks, client, window);
 }
 

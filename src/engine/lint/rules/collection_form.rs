@@ -22,23 +22,32 @@ pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use std::time::Duration;
 
+use crate::wire::text::count;
+
 /// A list with more entries is large.
 const MAX_ENTRIES: usize = 1000;
 /// Responses with a large list that are acceptable in a minute.
 const MAX_RESPONSES_PER_MINUTE: usize = 10;
+/// Responses that are counted.
+const MAX_COUNTED: usize = 1000;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let large = response.scan.collections.iter().filter(|(_, entries)| entries.len() > MAX_ENTRIES);
-    let names: Vec<_> = large.map(|(name, _)| *name).collect();
-    if names.is_empty() || !ctx.has_timestamps() {
+    let large = || response.scan.collections.iter().filter(|(_, entries)| entries.len() > MAX_ENTRIES);
+    let names: Vec<_> = large().map(|(name, _)| *name).collect();
+    let Some(largest) =
+        large().map(|(_, entries)| entries.len() as u64).max().filter(|_| ctx.has_timestamps())
+    else {
         return;
-    }
+    };
     let at = ctx.at;
     ctx.state.recent_large_lists.retain(|then| at.since(*then) <= Duration::from_secs(60));
     ctx.state.recent_large_lists.push_back(at);
-    if ctx.state.recent_large_lists.len() > MAX_RESPONSES_PER_MINUTE {
-        ctx.state.recent_large_lists.pop_front();
-        let text = "list of more than 1,000 entries, sent more than ten times in a minute".to_owned();
+    let times = ctx.state.recent_large_lists.len();
+    if times > MAX_RESPONSES_PER_MINUTE {
+        if times > MAX_COUNTED {
+            ctx.state.recent_large_lists.pop_front();
+        }
+        let text = format!("list of {} entries, sent {times} times in a minute", count(largest));
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
 }

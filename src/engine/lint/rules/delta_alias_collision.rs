@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-alias-collision", "F-30", include_str!("delta_alias_collision.rs"));
+    Rule::new(Severity::Warn, "delta-alias-collision", "F-30", include_str!("delta_alias_collision.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
     "delta-legacy-notfound",
     "G-11, L-12",
     include_str!("delta_legacy_notfound.rs"),
-);
+)
+.ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -19,7 +19,8 @@ pub(super) static RULE: Rule = Rule::new(
     "delta-present-and-removed",
     "F-29",
     include_str!("delta_present_and_removed.rs"),
-);
+)
+.ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -18,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-stale-sub-ignored", "F-07", include_str!("delta_stale_sub_ignored.rs"));
+    Rule::new(Severity::Warn, "delta-stale-sub-ignored", "F-07", include_str!("delta_stale_sub_ignored.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

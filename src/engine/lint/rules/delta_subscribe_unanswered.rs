@@ -24,7 +24,8 @@ pub(super) static RULE: Rule = Rule::new(
     "delta-subscribe-unanswered",
     "F-14",
     include_str!("delta_subscribe_unanswered.rs"),
-);
+)
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"));
+    Rule::new(Severity::Warn, "delta-version-empty", "F-02", include_str!("delta_version_empty.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

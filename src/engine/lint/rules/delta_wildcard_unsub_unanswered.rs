@@ -27,7 +27,8 @@ pub(super) static RULE: Rule = Rule::new(
     "delta-wildcard-unsub-unanswered",
     "F-26",
     include_str!("delta_wildcard_unsub_unanswered.rs"),
-);
+)
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Reclassify, check)];
 

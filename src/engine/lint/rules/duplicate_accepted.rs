@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"));
+    Rule::new(Severity::Warn, "duplicate-accepted", "E-43", include_str!("duplicate_accepted.rs"))
+        .ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -19,7 +19,8 @@ pub(super) static RULE: Rule = Rule::new(
     "duplicate-resource-name",
     "E-43, F-29, L-21",
     include_str!("duplicate_resource_name.rs"),
-);
+)
+.ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

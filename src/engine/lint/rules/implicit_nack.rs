@@ -24,7 +24,8 @@ pub(super) static RULE: Rule = Rule::new(
     "implicit-nack",
     "E-22, D-02, E-27, L-08, L-10",
     include_str!("implicit_nack.rs"),
-);
+)
+.ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

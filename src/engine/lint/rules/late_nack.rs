@@ -17,7 +17,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "late-nack", "E-04, E-21, F-05", include_str!("late_nack.rs"));
+    Rule::new(Severity::Warn, "late-nack", "E-04, E-21, F-05", include_str!("late_nack.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

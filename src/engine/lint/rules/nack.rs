@@ -15,8 +15,7 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule { id: "nack", severity: Severity::Info, rows: "E-21, F-05", source: include_str!("nack.rs") };
+pub(super) static RULE: Rule = Rule::new(Severity::Info, "nack", "E-21, F-05", include_str!("nack.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

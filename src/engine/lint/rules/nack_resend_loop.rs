@@ -17,7 +17,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-resend-loop", "E-30, F-34", include_str!("nack_resend_loop.rs"));
+    Rule::new(Severity::Warn, "nack-resend-loop", "E-30, F-34", include_str!("nack_resend_loop.rs"))
+        .ends(Ending::Loop(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

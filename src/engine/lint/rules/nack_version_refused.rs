@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "nack-version-refused", "E-23", include_str!("nack_version_refused.rs"));
+    Rule::new(Severity::Warn, "nack-version-refused", "E-23", include_str!("nack_version_refused.rs"))
+        .ends(Ending::Message(CorrectMessage::Ack));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -21,7 +21,8 @@ pub(super) static RULE: Rule = Rule::new(
     "name-not-delivered",
     "E-34, E-46, L-05",
     include_str!("name_not_delivered.rs"),
-);
+)
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Missing, check)];
 

@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "new-name-not-resent", "E-36, L-05", include_str!("new_name_not_resent.rs"));
+    Rule::new(Severity::Warn, "new-name-not-resent", "E-36, L-05", include_str!("new_name_not_resent.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"));
+    Rule::new(Severity::Warn, "order-lds-before-cds", "H-09", include_str!("order_lds_before_cds.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,7 +16,7 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule { id: "over-4mib", severity: Severity::Warn, rows: "P", source: include_str!("over_4mib.rs") };
+    Rule::new(Severity::Warn, "over-4mib", "P", include_str!("over_4mib.rs")).ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Request(took)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "payload-undecodable", "A-18", include_str!("payload_undecodable.rs"));
+    Rule::new(Severity::Error, "payload-undecodable", "A-18", include_str!("payload_undecodable.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -23,7 +23,8 @@ pub(super) static RULE: Rule = Rule::new(
     "reconnect-new-name-unsent",
     "E-19",
     include_str!("reconnect_new_name_unsent.rs"),
-);
+)
+.ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

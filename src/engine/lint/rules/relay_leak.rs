@@ -16,8 +16,7 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule { id: "relay-leak", severity: Severity::Warn, rows: "K-30", source: include_str!("relay_leak.rs") };
+pub(super) static RULE: Rule = Rule::new(Severity::Warn, "relay-leak", "K-30", include_str!("relay_leak.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

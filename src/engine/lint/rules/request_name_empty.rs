@@ -18,7 +18,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "request-name-empty", "P", include_str!("request_name_empty.rs"));
+    Rule::new(Severity::Warn, "request-name-empty", "P", include_str!("request_name_empty.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "resource-name-empty", "A-18, F-31", include_str!("resource_name_empty.rs"));
+    Rule::new(Severity::Error, "resource-name-empty", "A-18, F-31", include_str!("resource_name_empty.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -22,7 +22,8 @@ pub(super) static RULE: Rule = Rule::new(
     "resource-version-reused",
     "F-35, K-16",
     include_str!("resource_version_reused.rs"),
-);
+)
+.ends(Ending::Message(CorrectMessage::Response));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

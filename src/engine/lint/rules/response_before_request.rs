@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "response-before-request", "E-01", include_str!("response_before_request.rs"));
+    Rule::new(Severity::Error, "response-before-request", "E-01", include_str!("response_before_request.rs"))
+        .ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

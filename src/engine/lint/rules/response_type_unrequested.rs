@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
     "response-type-unrequested",
     "I-01",
     include_str!("response_type_unrequested.rs"),
-);
+)
+.ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

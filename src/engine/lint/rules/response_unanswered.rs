@@ -17,7 +17,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Info, "response-unanswered", "E-04, F-36", include_str!("response_unanswered.rs"));
+    Rule::new(Severity::Info, "response-unanswered", "E-04, F-36", include_str!("response_unanswered.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Unanswered, check)];
 

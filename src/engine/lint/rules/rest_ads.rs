@@ -14,8 +14,7 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule { id: "rest-ads", severity: Severity::Error, rows: "D-05", source: include_str!("rest_ads.rs") };
+pub(super) static RULE: Rule = Rule::new(Severity::Error, "rest-ads", "D-05", include_str!("rest_ads.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

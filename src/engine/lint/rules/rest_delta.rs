@@ -15,7 +15,7 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule { id: "rest-delta", severity: Severity::Error, rows: "D-06", source: include_str!("rest_delta.rs") };
+    Rule::new(Severity::Error, "rest-delta", "D-06", include_str!("rest_delta.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Message(check)];
 

@@ -19,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "rest-unchanged-response", "D-07", include_str!("rest_unchanged_response.rs"));
+    Rule::new(Severity::Warn, "rest-unchanged-response", "D-07", include_str!("rest_unchanged_response.rs"))
+        .ends(Ending::Message(CorrectMessage::Response));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

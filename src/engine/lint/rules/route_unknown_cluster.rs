@@ -3,7 +3,8 @@
 //! Why: Routes are not warmed: traffic is lost until the cluster arrives. A cluster that the
 //! client has refused is missing too, also to inline routes of a listener; a route that the client
 //! refuses takes no traffic. Clusters in the bootstrap of the client are not visible. The order of
-//! separate streams is uncertain: there the finding is info, and a problem while it lasts.
+//! separate streams is uncertain: there the finding is info, unless the cluster does not arrive in
+//! time (15 s).
 //!
 //! Example:
 //! ```text
@@ -18,7 +19,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"));
+    Rule::new(Severity::Warn, "route-unknown-cluster", "H-11", include_str!("route_unknown_cluster.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Request(verdict)];
 

@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
     "sotw-heartbeat-partial-state",
     "G-10",
     include_str!("sotw_heartbeat_partial_state.rs"),
-);
+)
+.ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -17,7 +17,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "sotw-needless-update", "E-29", include_str!("sotw_needless_update.rs"));
+    Rule::new(Severity::Warn, "sotw-needless-update", "E-29", include_str!("sotw_needless_update.rs"))
+        .ends(Ending::Message(CorrectMessage::Response));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

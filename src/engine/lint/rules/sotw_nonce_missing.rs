@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "sotw-nonce-missing", "E-07", include_str!("sotw_nonce_missing.rs"));
+    Rule::new(Severity::Error, "sotw-nonce-missing", "E-07", include_str!("sotw_nonce_missing.rs"))
+        .ends(Ending::Response);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -22,7 +22,8 @@ pub(super) static RULE: Rule = Rule::new(
     "sotw-wrapper-unsupported",
     "G-09",
     include_str!("sotw_wrapper_unsupported.rs"),
-);
+)
+.ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

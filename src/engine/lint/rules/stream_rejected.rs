@@ -30,7 +30,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"));
+    Rule::new(Severity::Error, "stream-rejected", "P", include_str!("stream_rejected.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Close(check), Check::Response(end_series)];
 

@@ -4,10 +4,11 @@ use super::super::client::UnknownClusters;
 use super::super::context::RuleContext;
 use super::super::exchange::ResponseContext;
 use super::super::finding::{Blame, FindingDraft};
-use super::super::references::{OpenFinding, ReferenceGraphs};
+use super::super::references::ReferenceGraphs;
 use super::super::rule::{Rule, Severity};
 use super::super::state::PendingTarget;
 use super::super::structured::ListEntry;
+use super::super::traffic_gaps::ORDER_UNCERTAIN;
 use crate::engine::session::{Hollow, Track};
 use crate::wire::Message;
 use crate::wire::content::BlobId;
@@ -194,24 +195,18 @@ fn listed(ctx: &RuleContext<'_>, noun: &str, nouns: &str, names: &[Sym]) -> Stri
     format!("{} {}{more}", if names.len() == 1 { noun } else { nouns }, shown.join(", "))
 }
 
-/// Marks findings about separate streams: a server controls the order within one stream only
-/// (docs/protocol.md#h-12).
-pub(super) const ORDER_UNCERTAIN: &str = "; order uncertain: separate streams";
-
 /// Creates the report of clusters that routes point to and that the client does not have. A finding
-/// about separate streams is a note.
+/// about separate streams is a note until it has lasted for too long.
 pub(super) fn gap_draft<'a>(text: &str, names: &'a [Sym], is_same_stream: bool) -> FindingDraft<'a> {
     let order = if is_same_stream { "" } else { ORDER_UNCERTAIN };
     FindingDraft {
         severity: (!is_same_stream).then_some(Severity::Info),
-        is_gap: true,
         ..FindingDraft::new(Blame::Server, format!("{text}{order}"), names)
     }
 }
 
 /// Follows a finding until the client has the clusters.
 pub(super) fn follow_unknown_clusters(ctx: &mut RuleContext<'_>, finding: usize, names: Vec<Sym>) {
-    let (client, stream, since) = (ctx.client(), ctx.stream_index, ctx.at);
-    let open = OpenFinding { finding, stream, clusters: names, since, is_softened: false };
+    let (client, open) = (ctx.client(), ctx.open_finding(finding, names));
     ReferenceGraphs::open(&mut ctx.source_state.graphs.windows, client, open);
 }

@@ -18,7 +18,7 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-expired", "G-02", include_str!("ttl_expired.rs"));
+    Rule::new(Severity::Warn, "ttl-expired", "G-02", include_str!("ttl_expired.rs")).ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Ttl, check)];
 

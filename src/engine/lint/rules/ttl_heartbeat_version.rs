@@ -20,7 +20,8 @@ pub(super) static RULE: Rule = Rule::new(
     "ttl-heartbeat-version",
     "G-11, G-06",
     include_str!("ttl_heartbeat_version.rs"),
-);
+)
+.ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,7 +16,7 @@ use super::super::prelude::*;
 use super::support::and_more;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs"));
+    Rule::new(Severity::Warn, "ttl-invalid", "G-02", include_str!("ttl_invalid.rs")).ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

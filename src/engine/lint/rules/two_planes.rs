@@ -15,8 +15,7 @@
 
 use super::super::prelude::*;
 
-pub(super) static RULE: Rule =
-    Rule { id: "two-planes", severity: Severity::Warn, rows: "P", source: include_str!("two_planes.rs") };
+pub(super) static RULE: Rule = Rule::new(Severity::Warn, "two-planes", "P", include_str!("two_planes.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "type-url-mismatch", "E-28, F-31, G-08", include_str!("type_url_mismatch.rs"));
+    Rule::new(Severity::Error, "type-url-mismatch", "E-28, F-31, G-08", include_str!("type_url_mismatch.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -1,7 +1,8 @@
 //! A message has fields that its published definition lacks.
 //!
 //! Why: The peer may use the wrong message for the method, because field numbers of SotW and delta
-//! overlap, or may have a newer API. `Resource` of v2 has no `ttl`.
+//! overlap, or may have a newer API. `Resource` of v2 has no `ttl`, and a published
+//! `ResourceLocator` is no string.
 //!
 //! Example:
 //! ```text
@@ -16,9 +17,15 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"));
+    Rule::new(Severity::Warn, "unexpected-fields", "B-05, L-19, L-24", include_str!("unexpected_fields.rs"))
+        .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Message(check), Check::Response(ttl)];
+pub(super) static CHECKS: &[Check] =
+    &[Check::Message(check), Check::Response(ttl), Check::Response(text_locators)];
+
+use super::super::structured;
+use crate::engine::session::locator;
+use crate::wire::event::Sym;
 
 fn check(ctx: &mut RuleContext<'_>, message: &crate::wire::Message) {
     let unknown = message.unknown_fields();
@@ -43,4 +50,20 @@ fn ttl(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         response.scan.unread_ttl.iter().map(|id| crate::engine::session::key(catalog, *id)).collect();
     let text = "unknown field 6 (ttl) in Resource of v2".to_owned();
     ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+}
+
+/// Reports locators in the form of the proposal: docs/protocol.md#l-24
+fn text_locators(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
+    let catalog = ctx.catalog();
+    let is_text = |name: &Sym| {
+        let blob = response.track.sent.get(catalog, *name).and_then(|slot| slot.blob);
+        let any = blob.and_then(|blob| catalog.bytes(catalog.entry(blob).payload?));
+        any.is_some_and(|any| locator::text(structured::value(&any)).is_some())
+    };
+    let redirects = response.scan.redirects.iter().map(|(name, _)| *name);
+    let names: Vec<Sym> = redirects.filter(is_text).collect();
+    if !names.is_empty() {
+        let text = "a locator that is a string, as in the proposal (xRFC TP1)".to_owned();
+        ctx.report(&RULE, FindingDraft { guess: true, ..FindingDraft::new(Blame::Server, text, &names) });
+    }
 }

@@ -17,7 +17,7 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule { id: "unreferenced", severity: Severity::Info, rows: "P", source: include_str!("unreferenced.rs") };
+    Rule::new(Severity::Info, "unreferenced", "P", include_str!("unreferenced.rs"));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Alarm(Alarm::Unreferenced, due)];
 

@@ -23,7 +23,8 @@ pub(super) static RULE: Rule = Rule::new(
     "version-static-content-changed",
     "E-15, L-04",
     include_str!("version_static_content_changed.rs"),
-);
+)
+.ends(Ending::Message(CorrectMessage::Response));
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

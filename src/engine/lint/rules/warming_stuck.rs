@@ -3,8 +3,7 @@
 //! Why: Clusters and listeners warm before they are used: until their endpoints or routes arrive,
 //! the old ones stay in use, and at start-up nothing works. Envoy needs the endpoints of an
 //! updated cluster again, even if they have not changed. A client that follows references and
-//! never requests the endpoints of a cluster on its ADS stream waits for nothing. The order of
-//! separate streams is uncertain: there the finding is info, and a problem while it lasts.
+//! never requests the endpoints of a cluster on its ADS stream waits for nothing.
 //!
 //! Example:
 //! ```text
@@ -22,7 +21,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"));
+    Rule::new(Severity::Warn, "warming-stuck", "H-04, H-05", include_str!("warming_stuck.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Warming, check)];
 
@@ -30,7 +30,6 @@ use std::time::Duration;
 
 use super::super::lasting::{Lasting, LastingState};
 use super::super::state::MAX_NAMES;
-use super::support::ORDER_UNCERTAIN;
 use crate::engine::store::WarmingFact;
 use crate::wire::event::{Kind, Seq, Sym, Time};
 
@@ -67,10 +66,8 @@ fn check(ctx: &mut RuleContext<'_>) {
     }
     let (unrequested, due): (Vec<_>, Vec<_>) = due.into_iter().partition(WarmingFact::is_owed_by_client);
     report(ctx, unrequested.iter(), Blame::Client);
-    for (is_update, is_uncertain) in [(false, false), (false, true), (true, false), (true, true)] {
-        let is_alike =
-            |fact: &&WarmingFact| fact.is_update == is_update && fact.is_order_uncertain() == is_uncertain;
-        report(ctx, due.iter().filter(is_alike), Blame::Server);
+    for is_update in [false, true] {
+        report(ctx, due.iter().filter(|fact| fact.is_update == is_update), Blame::Server);
     }
 }
 
@@ -84,23 +81,18 @@ fn report<'a>(ctx: &mut RuleContext<'_>, batch: impl Iterator<Item = &'a Warming
     let needs = needs.take(MAX_NAMES).collect();
     let what = needed(batch.clone());
     let is_one = names.len() == 1;
-    // A server controls the order within one stream only (docs/protocol.md#h-12).
-    let is_uncertain = blame == Blame::Server && batch.clone().all(WarmingFact::is_order_uncertain);
     let (state, cause, text, past) = if blame == Blame::Client {
         let its = if is_one { "its" } else { "their" };
         let text = format!("the client has not requested {its} {what}");
         let past = format!("the client had not requested {its} {what} for {{}}");
         (LastingState::Unrequested(needs), Some("not requested"), text, past)
     } else {
-        let order = if is_uncertain { ORDER_UNCERTAIN } else { "" };
         let note = note(batch);
-        let past = format!("waited for {what} for {{}}{note}{order}");
+        let past = format!("waited for {what} for {{}}{note}");
         let wait = if is_one { "waits" } else { "wait" };
-        (LastingState::Warming(needs), None, format!("{wait} for {what}{note}{order}"), past)
+        (LastingState::Warming(needs), None, format!("{wait} for {what}{note}"), past)
     };
-    let severity = is_uncertain.then_some(Severity::Info);
-    let found =
-        FindingDraft { severity, evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
+    let found = FindingDraft { evidence: &evidence, cause, ..FindingDraft::new(blame, text, &names) };
     ctx.report_lasting(&RULE, found, Lasting { state, since, past: Some(past) });
 }
 

@@ -20,11 +20,13 @@ pub(super) static RULE: Rule = Rule::new(
     "xdstp-context-mismatch",
     "K-17, K-21",
     include_str!("xdstp_context_mismatch.rs"),
-);
+)
+.ends(Ending::Response);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
-use crate::engine::session::{Track, key};
+use super::super::finding::Finding;
+use crate::engine::session::{Track, key, named};
 use crate::wire::event::Sym;
 
 /// Subscribed names to compare with the names of a response.
@@ -46,6 +48,16 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let text = "requested with other context parameters".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
+}
+
+/// Whether the client still waits for a name that the server sent with other parameters.
+fn has_fault(ctx: &RuleContext<'_>, track: &Track, finding: &Finding) -> bool {
+    let catalog = ctx.catalog();
+    let names = finding.names.iter().take(MAX_COMPARED_NAMES).filter_map(|name| named(catalog, name));
+    let names: Vec<Sym> = names.collect();
+    let waiting = track.waiting.iter().filter(|(_, request)| request.is_owed());
+    let waiting = waiting.map(|(name, _)| name).take(MAX_COMPARED_NAMES);
+    !crate::engine::session::with_other_context(catalog, waiting, &names).is_empty()
 }
 
 /// Returns those of the names that the client subscribes to with other context parameters.

@@ -14,7 +14,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-directive-bad", "K-11", include_str!("xdstp_directive_bad.rs"));
+    Rule::new(Severity::Error, "xdstp-directive-bad", "K-11", include_str!("xdstp_directive_bad.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-directive-on-wire", "K-06", include_str!("xdstp_directive_on_wire.rs"));
+    Rule::new(Severity::Warn, "xdstp-directive-on-wire", "K-06", include_str!("xdstp_directive_on_wire.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 

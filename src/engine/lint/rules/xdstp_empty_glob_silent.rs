@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-empty-glob-silent", "K-20", include_str!("xdstp_empty_glob_silent.rs"));
+    Rule::new(Severity::Warn, "xdstp-empty-glob-silent", "K-20", include_str!("xdstp_empty_glob_silent.rs"))
+        .ends(Ending::State);
 
 pub(super) static CHECKS: &[Check] = &[Check::Alarm(Alarm::Waiting, check)];
 

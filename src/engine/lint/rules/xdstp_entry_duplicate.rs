@@ -14,7 +14,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-duplicate", "K-14", include_str!("xdstp_entry_duplicate.rs"));
+    Rule::new(Severity::Error, "xdstp-entry-duplicate", "K-14", include_str!("xdstp_entry_duplicate.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -14,17 +14,26 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"));
+    Rule::new(Severity::Error, "xdstp-entry-empty", "K-12", include_str!("xdstp_entry_empty.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 
 use super::super::structured::ListEntry;
 
+/// Entries in the sentence of a finding; the others are counted.
+const MAX_SHOWN_ENTRIES: usize = 3;
+
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    let empty = response.scan.collections.iter().filter(|(_, entries)| entries.contains(&ListEntry::Empty));
-    let names: Vec<_> = empty.map(|(name, _)| *name).collect();
-    if !names.is_empty() {
-        let text = "entry without a locator and without a resource".to_owned();
-        ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
+    for (list, entries) in &response.scan.collections {
+        let empty = || entries.iter().enumerate().filter(|(_, entry)| **entry == ListEntry::Empty);
+        let more = empty().count().saturating_sub(MAX_SHOWN_ENTRIES);
+        let shown: Vec<String> =
+            empty().take(MAX_SHOWN_ENTRIES).map(|(at, _)| format!("entries[{at}]")).collect();
+        if !shown.is_empty() {
+            let (shown, more) = (shown.join(", "), super::support::and_more(more));
+            let text = format!("{shown}{more}: entry without a locator and without a resource");
+            ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &[*list]));
+        }
     }
 }

@@ -15,16 +15,18 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"));
+    Rule::new(Severity::Warn, "xdstp-entry-unresolved", "K-15", include_str!("xdstp_entry_unresolved.rs"))
+        .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
 use std::collections::{HashMap, HashSet};
 
+use super::super::finding::Finding;
 use super::super::state::{EntryReference, MAX_NAMES};
 use super::super::structured::{self, ListEntry, Locator};
 use super::super::structured_contents::hash;
-use crate::engine::session::{Name, SymSet, key};
+use crate::engine::session::{Name, SymSet, Track, key};
 use crate::wire::event::Sym;
 
 /// Hashes of the names of the entries in lists, by the hash of the list; `None` for a list that
@@ -44,16 +46,18 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     forget_references(ctx, response);
     let mut names: Vec<Sym> = Vec::new();
     if !lists.is_empty() {
-        let broken = ctx.state.entry_references.iter().filter(|reference| lacks(&lists, reference));
-        names.extend(broken.map(|reference| reference.of));
+        let known = ctx.state.entry_references.iter_mut();
+        for (reference, is_unresolved) in known.filter(|(reference, _)| lists.contains_key(&reference.list)) {
+            *is_unresolved = lacks(&lists, reference);
+            names.extend(is_unresolved.then_some(reference.of));
+        }
     }
     for (reference, locator) in references(response) {
         lists.entry(reference.list).or_insert_with(|| sent_list(ctx, response, &locator.target()));
-        if lacks(&lists, &reference) {
-            names.push(reference.of);
-        }
+        let is_unresolved = lacks(&lists, &reference);
+        names.extend(is_unresolved.then_some(reference.of));
         if ctx.state.entry_references.len() < MAX_NAMES {
-            ctx.state.entry_references.insert(reference);
+            ctx.state.entry_references.insert(reference, is_unresolved);
         }
     }
     names.sort_unstable();
@@ -62,6 +66,13 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
         let text = "refers to an entry that the list does not have".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
+}
+
+/// Whether a resource of the finding still refers to an entry that its list does not have.
+fn has_fault(ctx: &RuleContext<'_>, _: &Track, finding: &Finding) -> bool {
+    let is_of_finding = |of: Sym| finding.names.iter().any(|name| **name == *ctx.text(of));
+    let mut references = ctx.state.entry_references.iter();
+    references.any(|(reference, is_unresolved)| *is_unresolved && is_of_finding(reference.of))
 }
 
 /// Whether the list of a reference was sent, and lacks the entry.
@@ -78,7 +89,7 @@ fn forget_references(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) 
     let catalog = ctx.catalog();
     let sent = response.scan.structured.iter().map(|id| key(catalog, *id));
     let replaced: SymSet = sent.chain(response.view.removed.iter().copied()).collect();
-    ctx.state.entry_references.retain(|reference| !replaced.contains(&reference.of));
+    ctx.state.entry_references.retain(|reference, _| !replaced.contains(&reference.of));
 }
 
 /// Returns the references to entries of lists in a response.

@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-as-name", "K-06", include_str!("xdstp_glob_as_name.rs"));
+    Rule::new(Severity::Error, "xdstp-glob-as-name", "K-06", include_str!("xdstp_glob_as_name.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

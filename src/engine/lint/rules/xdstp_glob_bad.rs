@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-glob-bad", "K-18", include_str!("xdstp_glob_bad.rs"));
+    Rule::new(Severity::Warn, "xdstp-glob-bad", "K-18", include_str!("xdstp_glob_bad.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check)];
 

@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-glob-redirected", "K-28", include_str!("xdstp_glob_redirected.rs"));
+    Rule::new(Severity::Error, "xdstp-glob-redirected", "K-28", include_str!("xdstp_glob_redirected.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
 

@@ -15,26 +15,31 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"));
+    Rule::new(Severity::Warn, "xdstp-redirect-loop", "K-27", include_str!("xdstp_redirect_loop.rs"))
+        .ends(Ending::Content);
 
-pub(super) static CHECKS: &[Check] = &[Check::Response(check)];
+pub(super) static CHECKS: &[Check] = &[Check::Response(check), Check::Fault(has_fault)];
 
-use super::super::structured_contents::hash;
-use crate::engine::session::Name;
+use std::sync::Arc;
+
+use super::super::finding::Finding;
+use super::super::structured_contents::{StructuredContents, hash};
+use crate::engine::session::{Name, Track};
 
 /// Redirects that a client follows in a row.
 const MAX_HOPS: usize = 8;
 
 fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
-    if response.scan.structured.is_empty() {
+    let removed = &response.outcome.removed;
+    if response.scan.structured.is_empty() && removed.is_empty() {
         return;
     }
     let (catalog, client) = (ctx.catalog(), ctx.client());
     let canonical = |name| Name::parse(catalog.text(name)).map(|name| hash(name.canonical()));
     let known = &mut ctx.source_state.structured_contents;
-    let sent = response.scan.structured.iter().filter(|_| known.has_redirects());
-    for id in sent.collect::<Vec<_>>() {
-        if let Some(name) = canonical(catalog.entry(*id).name) {
+    if known.has_redirects() {
+        let sent = response.scan.structured.iter().map(|id| catalog.entry(*id).name);
+        for name in sent.chain(removed.iter().copied()).filter_map(canonical) {
             known.forget_redirect(&client, name);
         }
     }
@@ -42,17 +47,23 @@ fn check(ctx: &mut RuleContext<'_>, response: &ResponseContext<'_>) {
     for (name, locator) in &response.scan.redirects {
         let Some(from) = canonical(*name) else { continue };
         known.redirect(&client, from, hash(locator.target()));
-        let mut at = Some(from);
-        for _ in 0..MAX_HOPS {
-            at = at.and_then(|at| known.target(&client, at));
-            if at == Some(from) {
-                names.push(*name);
-                break;
-            }
-        }
+        names.extend(is_loop(known, &client, from).then_some(*name));
     }
     if !names.is_empty() {
         let text = "redirect loop".to_owned();
         ctx.report(&RULE, FindingDraft::new(Blame::Server, text, &names));
     }
+}
+
+/// Whether the redirects of a client lead back to the name, which is given by its hash.
+fn is_loop(known: &StructuredContents, client: &Arc<str>, name: u64) -> bool {
+    let next = |at: &u64| known.target(client, *at);
+    std::iter::successors(next(&name), next).take(MAX_HOPS).any(|at| at == name)
+}
+
+/// Whether a redirect of the finding still leads back to itself.
+fn has_fault(ctx: &RuleContext<'_>, _: &Track, finding: &Finding) -> bool {
+    let (known, client) = (&ctx.source_state.structured_contents, ctx.client());
+    let mut names = finding.names.iter().filter_map(|name| Name::parse(name));
+    names.any(|name| is_loop(known, &client, hash(name.canonical())))
 }

@@ -15,7 +15,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Warn, "xdstp-reserved-param", "K-09", include_str!("xdstp_reserved_param.rs"));
+    Rule::new(Severity::Warn, "xdstp-reserved-param", "K-09", include_str!("xdstp_reserved_param.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::StructuredNames(check), Check::Response(check_locators)];
 

@@ -16,7 +16,8 @@
 use super::super::prelude::*;
 
 pub(super) static RULE: Rule =
-    Rule::new(Severity::Error, "xdstp-type-mismatch", "K-04", include_str!("xdstp_type_mismatch.rs"));
+    Rule::new(Severity::Error, "xdstp-type-mismatch", "K-04", include_str!("xdstp_type_mismatch.rs"))
+        .ends(Ending::Content);
 
 pub(super) static CHECKS: &[Check] = &[Check::Request(check_request), Check::Response(check_response)];
 

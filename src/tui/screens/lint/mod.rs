@@ -17,7 +17,7 @@ use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{AppliedFilter, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_rows};
+use crate::tui::lists::{MAX_COPIED_ROWS, Sort, TextTable, sort_by_column};
 use crate::tui::screens::screen::{CommandLine, Destination, Outcome, Screen, ScreenText, movement};
 use crate::tui::widgets::canvas::Canvas;
 use crate::tui::widgets::layout::{self, Layout};
@@ -171,13 +171,8 @@ impl LintScreen {
             Sort::Name => rows.sort_by_key(|(at, finding)| (finding.rule.id, *at)),
             Sort::Newest => rows.sort_by_key(|(at, finding)| (Reverse(finding.last), *at)),
             Sort::Column(by) => {
-                let titles = view::titles();
-                let at = titles.iter().position(|title| **title == *by.title).unwrap_or(0);
-                sort_rows(&mut rows, by.is_descending, |(_, finding)| {
+                sort_by_column(&mut rows, &by, &view::titles(), |(_, finding)| {
                     view::finding_row(common, finding)
-                        .get(at)
-                        .map(|cell| cell.text.clone())
-                        .unwrap_or_default()
                 });
             }
         }

@@ -18,7 +18,7 @@ use crate::tui::common::{Common, Pane, Scope};
 use crate::tui::data::{BodyFormat, Data};
 use crate::tui::input::command::Command;
 use crate::tui::input::screen_id::ScreenId;
-use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_rows};
+use crate::tui::lists::{MAX_COPIED_ROWS, TextTable, sort_by_column};
 use crate::tui::screens::screen::{
     CommandLine, Comparable, Destination, Outcome, Screen, ScreenText, movement,
 };
@@ -198,10 +198,7 @@ impl Screen for NackScreen {
             };
         }
         if let Some(by) = common.sorts.of(ScreenId::Nack).column() {
-            let at = view::titles().iter().position(|title| **title == *by.title).unwrap_or(0);
-            sort_rows(&mut self.groups, by.is_descending, |group| {
-                view::nack_row(common, group).get(at).map(|cell| cell.text.clone()).unwrap_or_default()
-            });
+            sort_by_column(&mut self.groups, by, &view::titles(), |group| view::nack_row(common, group));
         }
         if self.position().is_none() {
             self.select(0);

@@ -69,6 +69,9 @@ fn state(fact: &ResourceFact, is_warming: bool, glyphs: &Glyphs) -> Span {
         ResourceState::Present if fact.is_unanswered => span(format!("{} sent", glyphs.sent), Role::Pending),
         _ if fact.is_stream_down => span(format!("{} {}", glyphs.ok, report::CLOSED), Role::Muted),
         ResourceState::Present | ResourceState::Kept => span(glyphs.ok, Role::Ok),
+        _ if fact.has_malformed_name() => {
+            span(format!("{} {}", glyphs.bad, report::MALFORMED_NAME), Role::Bad)
+        }
         ResourceState::Waiting => span(format!("{} waiting", glyphs.wait), Role::Pending),
         _ if fact.is_missing() => span(format!("{} missing", glyphs.miss), Role::Warn),
         ResourceState::Orphan | ResourceState::Expired | ResourceState::Redirected => {

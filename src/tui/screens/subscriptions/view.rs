@@ -133,6 +133,9 @@ fn name_state(common: &Common, row: &NameRow) -> Span {
         }
         ResourceState::Present => span(format!("{} {version}", glyphs.ok), Role::Ok),
         ResourceState::Kept => span(format!("{} {version} kept", glyphs.ok), Role::Ok),
+        _ if fact.has_malformed_name() => {
+            span(format!("{} {}", glyphs.bad, report::MALFORMED_NAME), Role::Bad)
+        }
         ResourceState::Waiting => span(format!("{} waiting{age}", glyphs.wait), Role::Pending),
         ResourceState::Absent if fact.is_missing() || row.waits.is_some() => {
             span(format!("{} missing{age}", glyphs.miss), Role::Warn)

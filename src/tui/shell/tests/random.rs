@@ -17,23 +17,27 @@ use crate::tui::tests::story::{Story, story};
 use crate::tui::tests::{drawn, model, text};
 use crate::tui::widgets::theme::Theme;
 
+/// Keys without a character. Esc is twice as likely, since it leaves prompts and panes.
+const NAMED: [KeyCode; 15] = [
+    KeyCode::Enter,
+    KeyCode::Esc,
+    KeyCode::Esc,
+    KeyCode::Tab,
+    KeyCode::BackTab,
+    KeyCode::Backspace,
+    KeyCode::Up,
+    KeyCode::Down,
+    KeyCode::Left,
+    KeyCode::Right,
+    KeyCode::PageDown,
+    KeyCode::PageUp,
+    KeyCode::Home,
+    KeyCode::End,
+    KeyCode::F(5),
+];
+
 fn msg() -> impl Strategy<Value = Msg> {
-    let named = prop::sample::select(vec![
-        KeyCode::Enter,
-        KeyCode::Esc,
-        KeyCode::Tab,
-        KeyCode::BackTab,
-        KeyCode::Backspace,
-        KeyCode::Up,
-        KeyCode::Down,
-        KeyCode::Left,
-        KeyCode::Right,
-        KeyCode::PageDown,
-        KeyCode::PageUp,
-        KeyCode::Home,
-        KeyCode::End,
-        KeyCode::F(5),
-    ]);
+    let named = prop::sample::select(&NAMED[..]);
     let bound = prop::sample::select(
         "123456jkhlgGLfvznNtTyrcpdDuobwiPABSR()[]:/?{}\\q 名é'\"x,.<>m".chars().collect::<Vec<_>>(),
     );
@@ -105,23 +109,6 @@ impl Random {
     }
 
     fn message(&mut self, size: (u16, u16)) -> Msg {
-        const NAMED: [KeyCode; 15] = [
-            KeyCode::Enter,
-            KeyCode::Esc,
-            KeyCode::Esc,
-            KeyCode::Tab,
-            KeyCode::BackTab,
-            KeyCode::Backspace,
-            KeyCode::Up,
-            KeyCode::Down,
-            KeyCode::Left,
-            KeyCode::Right,
-            KeyCode::PageDown,
-            KeyCode::PageUp,
-            KeyCode::Home,
-            KeyCode::End,
-            KeyCode::F(5),
-        ];
         const CLICKS: [MouseEventKind; 4] = [
             MouseEventKind::Down(MouseButton::Left),
             MouseEventKind::Down(MouseButton::Right),

@@ -2,15 +2,18 @@
 
 pub(in crate::tui) mod problems;
 
+use std::path::Path;
 use std::time::Duration;
 
 use insta::assert_snapshot;
 
+use crate::engine::problems::Problem;
 use crate::engine::store::TypeState;
 use crate::present::report::Row;
 use crate::tui::common::Pane;
 use crate::tui::data::{Info, Mode, TapFigures};
 use crate::tui::input::screen_id::ScreenId;
+use crate::tui::screens::overview::cells::reason;
 use crate::tui::screens::stream::tests::states::state;
 use crate::tui::shell::effect::Msg;
 use crate::tui::shell::model::Model;
@@ -86,6 +89,35 @@ fn snapshots_of_charts() {
     let source = ScriptedStore::gateway();
     assert_snapshots!("charts", &source.data(), "");
     assert_snapshot!("ascii_charts", screen_in(ASCII, &source.data(), "", 120, 36));
+}
+
+#[test]
+fn each_node_with_a_problem_has_a_reason_in_words() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/lint");
+    let mut rows = 0;
+    for entry in std::fs::read_dir(root).expect("fixtures").flatten() {
+        let path = entry.path();
+        let Some(text) =
+            std::fs::read_to_string(&path).ok().filter(|_| path.to_string_lossy().ends_with(".bad.xds"))
+        else {
+            continue;
+        };
+        let source = ScriptedStore::of(&text);
+        let model = typed(&source.data(), "");
+        let (common, table) = (&model.common, &model.screens.overview.table);
+        for problem in common.problems.iter().filter(|problem| problem.is_wrong()) {
+            let has_problem = |row: &&Row| row.all_streams().any(|stream| stream == problem.stream);
+            let Some(row) = table.rows.iter().find(has_problem) else { continue };
+            let reason = reason(common, row).text;
+            let id = match &problem.problem {
+                Problem::Broken(broken) => broken.rule.id,
+                _ => "?",
+            };
+            assert!(!reason.is_empty() && !reason.starts_with(id), "{}: {reason:?}", path.display());
+            rows += 1;
+        }
+    }
+    assert!(rows > 100, "{rows} rows");
 }
 
 /// Reasons, sparklines and answers of each node.
