@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::app::analysis::{self, Analysis};
+use crate::app::analysis::Analysis;
 use crate::engine::lint;
 use crate::engine::store::Store;
 use crate::schema::Schema;
