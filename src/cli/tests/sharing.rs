@@ -167,7 +167,7 @@ fn bug_reports_of_large_pushes_have_the_resources_that_show_the_problem() {
     };
     let clusters = |bad| {
         let all = (0..119).map(|i| cluster(&format!("c{i}"), if i == 57 { bad } else { 5 }));
-        all.collect::<Vec<_>>().join(", ")
+        all.collect::<Vec<_>>().join(" ")
     };
     let error = "Error adding/updating cluster(s) c57: Proto constraint validation failed \
                  (ClusterValidationError.ConnectTimeout: value must be greater than 0s)";

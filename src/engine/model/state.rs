@@ -132,7 +132,7 @@ impl Track {
             return false;
         }
         let is_older = || self.find(fact.name).is_some_and(|known| self.has_older(known));
-        ["present", "kept"].contains(&fact.state) || (fact.state == "waiting" && is_older())
+        ["present", "kept"].contains(&fact.state) || (["waiting", "absent"].contains(&fact.state) && is_older())
     }
 
     /// All names that the server has mentioned or owes.
@@ -167,11 +167,14 @@ impl Track {
         let owed = self.owed.iter().find(|owed| owed.name == name);
         // Nothing is waited for once the stream has ended.
         let ended = self.ended.unwrap_or(now);
+        let owed_since = |since: Option<u64>| match since {
+            // docs/protocol.md#e-46
+            Some(at) if ended - at >= MISSING_AFTER => (ResourceState::Absent, Some(AbsentBy::Timer)),
+            _ => (ResourceState::Waiting, None),
+        };
         let waiting = |owed: Option<&Owed>| match owed {
             Some(owed) if owed.held && known.is_none() => (ResourceState::Kept, None),
-            // docs/protocol.md#e-46
-            Some(owed) if ended - owed.at >= MISSING_AFTER => (ResourceState::Absent, Some(AbsentBy::Timer)),
-            _ => (ResourceState::Waiting, None),
+            _ => owed_since(owed.map(|owed| owed.at)),
         };
         let Some(known) = known else { return waiting(owed) };
         let unwanted = !self.wants.covers(name) && !self.unrequested.contains(&name);
@@ -189,7 +192,8 @@ impl Track {
             Fate::Released => (ResourceState::Released, None),
             // docs/protocol.md#f-23
             Fate::Sent | Fate::Kept if unwanted => (ResourceState::Released, None),
-            Fate::Kept if self.has_older(known) => (ResourceState::Waiting, None),
+            // docs/protocol.md#f-17
+            Fate::Kept if self.has_older(known) => owed_since(owed.map(|owed| owed.at).or(self.wildcard_owed)),
             Fate::Kept => (ResourceState::Kept, None),
             Fate::Sent => (ResourceState::Present, None),
         }

@@ -31,7 +31,7 @@ fn copied_commands_print_the_state_at_the_time_cursor() {
     for (keys, words) in [
         ("", "xdscope status session-20260302-135200.xdsrec --at '#7'"),
         ("3", "xdscope log session-20260302-135200.xdsrec --filter before:#8"),
-        ("8", "xdscope get session-20260302-135200.xdsrec -o tree --at '#7'"),
+        ("8", "xdscope get session-20260302-135200.xdsrec -o tree --stream '#1' --at '#7'"),
         ("9", "xdscope lint session-20260302-135200.xdsrec --at '#7'"),
     ] {
         let mut model = replayed(&source, keys);
