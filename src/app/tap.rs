@@ -1,7 +1,7 @@
 //! A running tap or control plane, with its analysis and session file.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -143,6 +143,18 @@ impl Front {
             }
         }
     }
+}
+
+/// Creates the recorder of a session.
+fn open_recorder(session: SessionFile, header: Header) -> Result<Recorder, StartError> {
+    let path = session.path.clone();
+    Recorder::new(session, header).map_err(|source| StartError::Record { path, source })
+}
+
+/// Creates the spool. A tap works without one.
+fn open_spool(folder: &Path, size: u64) -> Option<Spool> {
+    let spool = Spool::create(folder, size);
+    spool.inspect_err(|error| tracing::warn!("no spool in {}: {error}", folder.display())).ok()
 }
 
 /// Starts a control plane on a private socket, and an armed tap in front of it.
@@ -326,31 +338,18 @@ impl Running {
         store.set_meaning(meaning(options.schema.clone()));
         let rules = bounded(&options.schema);
         let store = Analysis::new(store, rules);
-        let recorder = match options.record {
-            None => None,
-            Some(session) => {
-                let header = Header {
-                    created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
-                    seed,
-                    keep_secrets: options.keep_secrets,
-                    tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
-                    source: source.clone(),
-                    clock,
-                };
-                let path = session.path.clone();
-                let recorder = Recorder::new(session, header);
-                Some(recorder.map_err(|source| StartError::Record { path, source })?)
-            }
+        let header = Header {
+            created: clock.epoch.and_then(|epoch| u64::try_from(epoch).ok()).unwrap_or(0),
+            seed,
+            keep_secrets: options.keep_secrets,
+            tool: concat!("xdscope ", env!("CARGO_PKG_VERSION")).into(),
+            source: source.clone(),
+            clock,
         };
+        let recorder = options.record.map(|session| open_recorder(session, header)).transpose()?;
         let recording = recorder.as_ref().map(|recorder| recorder.path().to_owned());
         let record = recorder.map(|recorder| Recording::new(recorder, new_pipeline(), new_catalog(), budget));
-        let spool = spool.and_then(|(folder, size)| match Spool::create(&folder, size) {
-            Ok(spool) => Some(spool),
-            Err(error) => {
-                tracing::warn!("no spool in {}: {error}", folder.display());
-                None
-            }
-        });
+        let spool = spool.and_then(|(folder, size)| open_spool(&folder, size));
         let live = Live::start(copies, store, new_pipeline(), record, spool, sink);
         let live = live.map_err(StartError::Thread)?;
         let shared = Some(live.shared.clone());

@@ -127,8 +127,8 @@ impl SessionParts<'_> {
         self.problems_of(&found.script).is_some_and(|shown| shown.contains(wanted))
     }
 
-    /// Leaves out messages of a part while the rest shows the problem. Returns the messages that are
-    /// left, too.
+    /// Leaves out messages of a part while the rest shows the problem. Returns the messages that
+    /// are left, too.
     fn with_fewest_messages(
         &self,
         found: Reproduction,
@@ -167,7 +167,8 @@ impl SessionParts<'_> {
         found
     }
 
-    /// Writes a part of the session; with `names`, responses have only the resources of these names.
+    /// Writes a part of the session. With `names`, responses have only the resources of these
+    /// names.
     fn script(
         &self,
         keep: &FrameFilter<'_>,

@@ -53,7 +53,8 @@ pub(super) fn fold<T: FrameSink>(
     Ok(folded)
 }
 
-/// Folds SOURCE up to a position into a store, and checks it against the rules that `rules` chooses.
+/// Folds SOURCE up to a position into a store, and checks it against the rules that `rules`
+/// chooses.
 pub(super) fn analyse_at(
     args: &SourceArgs,
     position: &ReplayPosition,

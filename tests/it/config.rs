@@ -73,7 +73,7 @@ fn doctor_shows_source_of_each_setting() {
 fn reports_line_and_remedy_of_file_errors() {
     let home = tempfile::tempdir().expect("a folder");
     for (config, line, wanted) in [
-        ("\ntime = utc", 2, "next   stale-after = \"5s\""),
+        ("\ntime = utc", 2, "next   NAME = \"VALUE\", with quotes around texts"),
         ("colour = \"never\"", 1, "unknown setting `colour`\n  next   one of ascii, color,"),
         ("color = \"blue\"", 1, "invalid color `blue`: one of auto, always, never, 16, 256, true"),
         (

@@ -57,9 +57,7 @@ pub(super) async fn run(
     let (mut from_client, mut from_server) = (true, true);
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
-    let mut is_stopping = *stopped.borrow();
-    let mut resets = armed.watch_resets();
-    let mut deadline = None;
+    let (mut is_stopping, mut resets, mut deadline) = (*stopped.borrow(), armed.watch_resets(), None);
     loop {
         let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
