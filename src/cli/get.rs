@@ -16,8 +16,8 @@ use crate::engine::structured::StructuredNames;
 use crate::present::json;
 use crate::present::report::{self, Role};
 use crate::schema::{FieldNames, Schema, links};
-use crate::sources::{Folded, ReplayPosition};
 use crate::sources::bodies::{self, Contents};
+use crate::sources::{Folded, ReplayPosition};
 use crate::wire::event::{Kind, StreamId, Time, TypeUrl};
 use crate::wire::text::{count, shell_word, size, type_label};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use crate::app::analysis::{self, Analysis};
+use crate::app::analysis;
 use crate::engine::lint::{self, Bootstrap, Finding, Severity};
 use crate::engine::problems::{self, FindingGroup, ProblemFact};
 use crate::engine::store::{ClientMarks, SchemaSemantics, SharedSemantics, Store};

@@ -116,9 +116,7 @@ pub(super) fn say_problems(
     let Some(worst) = problems.first().filter(|problem| problem.is_wrong()) else { return };
     let (word, _) = report::problem_word(worst);
     let (count, place) = (report::problem_count(&problems), report::problem_place(worst));
-    io.say(&display_safe(&format!(
-        "{count}, the worst: {place} {word}; xdscope status {selection}"
-    )));
+    io.say(&display_safe(&format!("{count}, the worst: {place} {word}; xdscope status {selection}")));
 }
 
 /// Returns the node id of a stream, if the client sent one.

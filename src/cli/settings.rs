@@ -8,6 +8,7 @@ use clap::{Arg, ArgAction, Command};
 use toml::de::{DeTable, DeValue};
 
 use crate::schema::redact::{NameError, SecretNames};
+use crate::wire::text::shell_word;
 
 use super::command_line;
 use super::error::CliError;

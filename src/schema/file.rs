@@ -5,6 +5,7 @@ use prost_reflect::DynamicMessage;
 use serde_json::Value;
 
 use super::encode::EncodeError;
+use super::parse_error::{without_values, yaml_error};
 use super::{Fault, FaultAt, MAX_DEPTH, Schema, read_json};
 
 /// The format of a message in a file.
@@ -89,7 +90,7 @@ pub enum ReadError {
 
 impl ReadError {
     fn syntax(error: impl ToString) -> ReadError {
-        ReadError::Syntax(error.to_string())
+        ReadError::Syntax(without_values(error))
     }
 }
 
@@ -140,7 +141,9 @@ impl Schema {
         };
         match format {
             MessageFormat::Json => encode_object(read_json(content).map_err(ReadError::syntax)?),
-            MessageFormat::Yaml => encode_object(serde_saphyr::from_str(text()?).map_err(ReadError::syntax)?),
+            MessageFormat::Yaml => encode_object(
+                serde_saphyr::from_str(text()?).map_err(|error| ReadError::Syntax(yaml_error(&error)))?,
+            ),
             MessageFormat::Text => {
                 let descriptor = self.message(message);
                 let descriptor = descriptor.ok_or_else(|| EncodeError::UnknownType(message.to_owned()))?;

@@ -195,7 +195,8 @@ impl NameSearch {
             return;
         }
         let fixed = std::mem::take(&mut self.fixed);
-        for place in fixed.iter().filter(|_| self.kind.is_none()) {
+        let is_any_kind = self.kind.is_none();
+        for place in fixed.iter().filter(|_| is_any_kind) {
             if let Some(class) = class_of(&place.name(), &self.wanted) {
                 self.add(class, place.clone());
             }

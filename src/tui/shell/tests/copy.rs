@@ -1,7 +1,7 @@
 //! Copies of rows, names and commands.
 
-use crate::tui::shell::effect::Effect;
 use super::places::replayed;
+use crate::tui::shell::effect::Effect;
 use crate::tui::tests::script::{ScriptedStore, select_resource};
 use crate::tui::tests::story::story;
 use crate::tui::tests::{PLAIN, model, type_keys, typed};
@@ -39,7 +39,10 @@ fn copied_commands_print_the_state_at_the_time_cursor() {
             (bar.message, bar.at_end) = (7, false);
         }
         let copied = type_keys(&mut model, &source.data(), "yc");
-        assert!(matches!(copied.first(), Some(Effect::Copy(line)) if line.replace('\'', "") == words.replace('\'', "")), "{copied:?}");
+        assert!(
+            matches!(copied.first(), Some(Effect::Copy(line)) if line.replace('\'', "") == words.replace('\'', "")),
+            "{copied:?}"
+        );
     }
 }
 
