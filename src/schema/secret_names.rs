@@ -378,6 +378,12 @@ mod tests {
         ] {
             assert!(names.is_key(name), "{name}");
         }
+        assert!(names.is_key(&format!("{}_password", "é".repeat(500))));
+    }
+
+    #[test]
+    fn keeps_keys_of_other_values() {
+        let names = SecretNames::default();
         for name in [
             "",
             "name",
@@ -417,7 +423,6 @@ mod tests {
         ] {
             assert!(!names.is_key(name), "{name}");
         }
-        assert!(names.is_key(&format!("{}_password", "é".repeat(500))));
     }
 
     #[test]
