@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::net::reflection::Server as Reflecting;
-use crate::net::tap::{Address, Tls};
+use crate::net::tap::{Address, Tls, without_credentials};
 use crate::net::tls::{ClientOptions, ClientTls, LoadError, Pem, Server, ServerOptions};
 use crate::net::token::Token;
 
@@ -98,10 +98,11 @@ impl ConnectFlags {
 /// Parses the address of a server as typed, and loads the TLS settings that flags or its scheme ask
 /// for.
 pub(super) fn reach(typed: &str, connect: &ConnectFlags) -> Result<(Address, Option<ClientTls>), CliError> {
+    let typed = without_credentials(typed);
     let (secure, rest) = match (typed.strip_prefix("http://"), typed.strip_prefix("https://")) {
         (Some(rest), _) => (Some(false), rest),
         (_, Some(rest)) => (Some(true), rest),
-        _ => (None, typed),
+        _ => (None, &*typed),
     };
     let address = rest.trim_end_matches('/').parse::<Address>();
     let address = address.map_err(|error| {

@@ -11,7 +11,7 @@ use crate::net::client::Server;
 use crate::net::tap::Address;
 use crate::net::tls;
 use crate::peers::bootstrap::{self, BootstrapConfig, XdsServer};
-use crate::schema::{Schema, read_json};
+use crate::schema::{Schema, read_json, yaml_error};
 use crate::sources;
 use crate::wire::event::{StreamId, Variant};
 use crate::wire::text::shell_word;
@@ -51,7 +51,7 @@ pub(super) fn read_node(path: &Path) -> Result<Value, CliError> {
     let text = std::fs::read_to_string(path).map_err(|error| failed().because(error))?;
     let value: Value = match read_json(text.as_bytes()) {
         Ok(value) => value,
-        Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(error.to_string()))?,
+        Err(_) => serde_saphyr::from_str(&text).map_err(|error| failed().because(yaml_error(&error)))?,
     };
     let node = if value["node"].is_object() { value["node"].clone() } else { value };
     if node.is_object() {
@@ -151,7 +151,7 @@ pub(super) fn like(
     }
     let none = || {
         CliError::usage(format!("--like {text}: no xDS stream"))
-            .next(format!("xdscope info {}", shell_word(&path)))
+            .next(format!("xdscope info {}", shell_word(path)))
     };
     let model = *xds.last().ok_or_else(none)?;
     let variant = model.variant.ok_or_else(none)?;

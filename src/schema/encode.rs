@@ -4,6 +4,7 @@ use prost::Message;
 use prost_reflect::{DeserializeOptions, DynamicMessage};
 use serde_json::{Map, Value};
 
+use super::parse_error::without_values;
 use super::{Schema, message_name};
 
 /// A JSON value that is not a message of the wanted type.
@@ -37,7 +38,7 @@ impl Schema {
         let descriptor = self.message(name).ok_or_else(|| EncodeError::UnknownType(name.to_owned()))?;
         let json = with_empty_values(json);
         let message = DynamicMessage::deserialize(descriptor, &*json)
-            .map_err(|error| EncodeError::Invalid(error.to_string()))?;
+            .map_err(|error| EncodeError::Invalid(without_values(error)))?;
         Ok(message.encode_to_vec())
     }
 

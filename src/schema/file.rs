@@ -5,6 +5,7 @@ use prost_reflect::DynamicMessage;
 use serde_json::Value;
 
 use super::encode::EncodeError;
+use super::parse_error::without_values;
 use super::{Fault, FaultAt, MAX_DEPTH, Schema, from_yaml, read_json};
 
 /// The format of a message in a file.
@@ -89,7 +90,7 @@ pub enum ReadError {
 
 impl ReadError {
     fn syntax(error: impl ToString) -> ReadError {
-        ReadError::Syntax(error.to_string())
+        ReadError::Syntax(without_values(error))
     }
 }
 

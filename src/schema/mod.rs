@@ -20,6 +20,7 @@ mod file;
 mod json_text;
 pub mod links;
 mod named_value;
+mod parse_error;
 mod pool;
 mod raw;
 pub mod redact;
@@ -49,6 +50,7 @@ pub use explain::{ExplainError, Explanation, FieldDocs, FieldSummary, FieldType,
 pub use fault::{Fault, FaultAt};
 pub use file::{FileMessage, FormatAttempt, FormatError, MessageFormat, ReadError};
 pub use json_text::{exceeds, read_json};
+pub use parse_error::{without_values, yaml_error};
 pub use user::UserSetError;
 pub use validate::{
     Bound, Demand, LengthLimit, Number, Range, Scalar, Unchecked, Unit, Violation, WellKnown, list_violations,

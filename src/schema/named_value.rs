@@ -3,11 +3,26 @@
 use prost_reflect::{FieldDescriptor, Kind, MessageDescriptor};
 
 /// Names of the field with the name.
-const NAME_FIELDS: [&str; 4] = ["key", "name", "header", "header_name"];
+const NAME_FIELDS: [&str; 6] = ["key", "name", "header", "header_name", "descriptor_key", "tag"];
 
 /// Names of the fields with the value.
-pub(super) const VALUE_FIELDS: [&str; 6] =
-    ["value", "raw_value", "string_value", "exact_match", "exact", "string_match"];
+pub(super) const VALUE_FIELDS: [&str; 15] = [
+    "value",
+    "raw_value",
+    "string_value",
+    "exact_match",
+    "exact",
+    "string_match",
+    "prefix_match",
+    "suffix_match",
+    "contains_match",
+    "safe_regex_match",
+    "regex_match",
+    "regex",
+    "default_value",
+    "descriptor_value",
+    "literal",
+];
 
 /// The fields of a message that is a value with a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +31,17 @@ pub(super) struct NamedValue {
     pub name: u32,
     /// Numbers of the fields with the value.
     pub values: Vec<u32>,
+    /// The name is the path to a value in metadata.
+    pub is_path: bool,
 }
 
 impl NamedValue {
     /// Returns the fields of a message; `None` if the message is not a value with a name.
     pub(super) fn of(message: &MessageDescriptor) -> Option<NamedValue> {
+        if message.name() == "MetadataMatcher" {
+            let (path, value) = (message.get_field_by_name("path")?, message.get_field_by_name("value")?);
+            return Some(NamedValue { name: path.number(), values: vec![value.number()], is_path: true });
+        }
         let name = NAME_FIELDS.iter().find_map(|name| message.get_field_by_name(name))?;
         let can_hold_text = |field: &FieldDescriptor| match field.kind() {
             Kind::String | Kind::Bytes => true,
@@ -29,14 +50,23 @@ impl NamedValue {
         };
         let values = VALUE_FIELDS.iter().filter_map(|name| message.get_field_by_name(name));
         let values: Vec<u32> = values.filter(can_hold_text).map(|field| field.number()).collect();
-        (name.kind() == Kind::String && !values.is_empty())
-            .then(|| NamedValue { name: name.number(), values })
+        (name.kind() == Kind::String && !values.is_empty()).then(|| NamedValue {
+            name: name.number(),
+            values,
+            is_path: false,
+        })
     }
 }
 
 /// Whether messages with this name are values, or matchers of values.
 fn is_value(name: &str) -> bool {
-    name == "google.protobuf.Value" || name.ends_with(".AnyValue") || name.ends_with(".StringMatcher")
+    let ends = [".AnyValue", ".StringMatcher", ".RegexMatcher", ".CustomTag.Literal"];
+    name == "google.protobuf.Value" || ends.iter().any(|end| name.ends_with(end))
+}
+
+/// Whether messages with this name are arguments of a Google gRPC channel, which have a name.
+pub(super) fn is_channel_argument(name: &str) -> bool {
+    name.ends_with(".ChannelArgs.Value")
 }
 
 /// Whether a field may contain a JSON Web Key Set, which is not marked as secret.

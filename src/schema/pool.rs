@@ -7,7 +7,7 @@ use prost_reflect::{
 };
 
 use super::builtin;
-use super::named_value::{NamedValue, is_key_set};
+use super::named_value::{NamedValue, is_channel_argument, is_key_set};
 use super::secret_names::SecretNames;
 use super::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
 use super::validate::MessageRules;
@@ -174,11 +174,18 @@ impl Pool {
     pub(super) fn kind_can_hold_secret(&self, kind: &FieldKind) -> bool {
         match kind {
             FieldKind::Message(place) => self.can_hold_secret(*place),
-            FieldKind::Map(entry) => {
-                matches!(entry.1, FieldKind::String | FieldKind::Bytes) || self.kind_can_hold_secret(&entry.1)
-            }
+            FieldKind::Map(entry) => match &entry.1 {
+                FieldKind::String | FieldKind::Bytes => true,
+                FieldKind::Message(place) if self.is_channel_argument(*place) => true,
+                kind => self.kind_can_hold_secret(kind),
+            },
             _ => false,
         }
+    }
+
+    /// Whether a message is an argument of a Google gRPC channel.
+    pub(super) fn is_channel_argument(&self, place: u32) -> bool {
+        self.messages.get(place as usize).is_some_and(|message| is_channel_argument(message.full_name()))
     }
 
     /// Marks the messages with secret fields, then the messages that contain marked messages.
@@ -190,8 +197,8 @@ impl Pool {
             let mut marked =
                 JsonForm::of(message.full_name()).can_hold_anything() || NamedValue::of(message).is_some();
             for field in message.fields() {
-                // The keys of a map of texts are names.
-                marked |= self.is_secret(&field) || is_key_set(&field) || is_map_of_texts(&field);
+                // The keys of such maps are names.
+                marked |= self.is_secret(&field) || is_key_set(&field) || is_map_of_named_values(&field);
                 if let Kind::Message(inner) = field.kind()
                     && let Some(inner) = self.index_of(inner.full_name())
                 {
@@ -211,7 +218,12 @@ impl Pool {
     }
 }
 
-fn is_map_of_texts(field: &FieldDescriptor) -> bool {
+fn is_map_of_named_values(field: &FieldDescriptor) -> bool {
     let Kind::Message(entry) = field.kind() else { return false };
-    field.is_map() && matches!(entry.map_entry_value_field().kind(), Kind::String | Kind::Bytes)
+    field.is_map()
+        && match entry.map_entry_value_field().kind() {
+            Kind::String | Kind::Bytes => true,
+            Kind::Message(value) => is_channel_argument(value.full_name()),
+            _ => false,
+        }
 }

@@ -26,10 +26,32 @@ pub enum NameError {
 }
 
 /// Headers with a credential in their value.
-const HEADERS: [&str; 3] = ["jwt", "session", "x-signature"];
+const HEADERS: [&str; 6] =
+    ["jwt", "session", "x-signature", "authentication", "x-honeycomb-team", "x-amzn-oidc-data"];
 
 /// Beginnings of the names of such headers.
-const HEADER_PREFIXES: [&str; 6] = ["x-auth", "x-vault-", "x-session", "x-csrf", "x-xsrf", "x-jwt"];
+const HEADER_PREFIXES: [&str; 7] =
+    ["x-auth", "x-vault-", "x-session", "x-csrf", "x-xsrf", "x-jwt", "x-ms-client-principal"];
+
+/// Last words of the names of such headers.
+const HEADER_WORDS: [&str; 12] = [
+    "auth",
+    "authz",
+    "dpop",
+    "hmac",
+    "otp",
+    "pass",
+    "pin",
+    "sessid",
+    "sessionid",
+    "phpsessid",
+    "jsessionid",
+    "sid",
+];
+
+/// Words in front of `key` in the names of other headers: `Idempotency-Key` names a request.
+const PLAIN_HEADER_KEYS: [&str; 9] =
+    ["cache", "dedup", "hash", "idempotency", "partition", "routing", "shard", "surrogate", "websocket"];
 
 /// Parts of the names of such headers.
 const HEADER_PARTS: [&str; 14] = [
@@ -66,7 +88,18 @@ const KEY_ENDINGS: [&str; 12] = [
 ];
 
 /// Last words of such keys, which other words may end with.
-const KEY_WORDS: [&str; 12] = [
+const KEY_WORDS: [&str; 23] = [
+    "csrf",
+    "dockerconfigjson",
+    "keytab",
+    "kubeconfig",
+    "mnemonic",
+    "oauth",
+    "otp",
+    "pgpassword",
+    "pin",
+    "sig",
+    "xsrf",
     "pwd",
     "creds",
     "jwt",
@@ -82,18 +115,25 @@ const KEY_WORDS: [&str; 12] = [
 ];
 
 /// Words in front of `key` or `keys` that make a secret of the key.
-const KEY_KINDS: [&str; 20] = [
+const KEY_KINDS: [&str; 28] = [
     "access",
     "account",
     "aes",
     "api",
+    "app",
+    "application",
     "auth",
+    "cert",
+    "client",
     "encryption",
     "hmac",
+    "functions",
     "json",
+    "license",
     "master",
     "preshared",
     "private",
+    "rsa",
     "secret",
     "session",
     "shared",
@@ -103,11 +143,26 @@ const KEY_KINDS: [&str; 20] = [
     "subscription",
     "symmetric",
     "ticket",
+    "tls",
 ];
 
 /// Last words of a key that say how the value is written.
-const FORM_WORDS: [&str; 10] =
-    ["value", "data", "string", "bytes", "text", "base64", "b64", "plain", "plaintext", "raw"];
+const FORM_WORDS: [&str; 14] = [
+    "value",
+    "data",
+    "string",
+    "bytes",
+    "text",
+    "base64",
+    "b64",
+    "plain",
+    "plaintext",
+    "raw",
+    "pem",
+    "json",
+    "hash",
+    "v",
+];
 
 /// Words in front of `tokens` that make a number of the value.
 const COUNT_WORDS: [&str; 5] = ["max", "min", "num", "count", "total"];
@@ -175,6 +230,7 @@ impl SecretNames {
             || HEADER_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
             || HEADER_PARTS.iter().any(|part| name.contains(part))
             || self.headers.contains(&name)
+            || is_header_by_words(&name)
             || self.is_key(&name)
     }
 
@@ -186,12 +242,15 @@ impl SecretNames {
         }
         let words = words(name);
         let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
+        if let [.., "connection", "string"] | [.., "account", "json"] | ["auth" | "session"] = words[..] {
+            return true;
+        }
         while words.len() > 1 && words.last().is_some_and(|word| FORM_WORDS.contains(word)) {
             words.pop();
         }
         match words[..] {
             [.., before, "token" | "tokens"] if COUNT_WORDS.contains(&before) => false,
-            [.., "access", "key", "id"] | [.., "connection", "string"] => true,
+            [.., "access", "key", "id"] | [.., "session", "id"] | [.., "basic", "auth"] => true,
             [.., kind, "key" | "keys"] if KEY_KINDS.contains(&kind) => true,
             [.., last] => KEY_WORDS.contains(&last) || KEY_ENDINGS.iter().any(|end| last.ends_with(end)),
             [] => false,
@@ -207,6 +266,16 @@ impl SecretNames {
     pub(super) fn in_texts(&self) -> impl Iterator<Item = &str> {
         let fields = self.fields.iter().filter_map(|name| name.rsplit('.').next());
         self.headers.iter().chain(&self.keys).map(String::as_str).chain(fields)
+    }
+}
+
+/// Whether the last words of a header's name tell that its value is a secret.
+fn is_header_by_words(name: &str) -> bool {
+    let mut words = name.rsplit('-');
+    match (words.next(), words.next()) {
+        (Some("key"), Some(kind)) => !PLAIN_HEADER_KEYS.contains(&kind),
+        (Some(last), _) => HEADER_WORDS.contains(&last),
+        _ => false,
     }
 }
 
@@ -283,9 +352,38 @@ mod tests {
             "Authorization",
             "storageAccountKey",
             "tokens",
+            "auth",
+            "basicAuth",
+            "session",
+            "sessionId",
+            "csrf",
+            "sig",
+            "client-key-data",
+            "kubeconfig",
+            "dockerconfigjson",
+            ".dockerconfigjson",
+            "tls_key",
+            "rsa_key",
+            "license_key",
+            "private_key_pem",
+            "privateKeyPem",
+            "passwordHash",
+            "connection_string",
+            "credentialsJson",
+            "service_account_json",
+            "pin",
+            "otp",
+            "mnemonic",
+            "access_token_v2",
         ] {
             assert!(names.is_key(name), "{name}");
         }
+        assert!(names.is_key(&format!("{}_password", "é".repeat(500))));
+    }
+
+    #[test]
+    fn keeps_keys_of_other_values() {
+        let names = SecretNames::default();
         for name in [
             "",
             "name",
@@ -304,11 +402,27 @@ mod tests {
             "keynote",
             "credentials_profile",
             "session_affinity",
+            "session_name",
+            "pinned",
+            "spin",
+            "auth_type",
+            "envoy.filters.http.jwt_authn",
+            "envoy.filters.http.ext_auth",
+            "author",
+            "signal",
+            "json",
+            "data",
+            "hash",
+            "string",
+            "v",
+            "cert_hash",
+            "client_id",
+            "tls_version",
+            "redis_key",
             "2",
         ] {
             assert!(!names.is_key(name), "{name}");
         }
-        assert!(names.is_key(&format!("{}_password", "é".repeat(500))));
     }
 
     #[test]
@@ -331,11 +445,45 @@ mod tests {
             "x-csrf-token",
             "x-goog-iap-jwt-assertion",
             "x-amz-security-token",
+            "x-functions-key",
+            "dd-application-key",
+            "x-honeycomb-team",
+            "x-sentry-auth",
+            "x-user-auth",
+            "x-basic-auth",
+            "authentication",
+            "authz",
+            "dpop",
+            "sessionid",
+            "phpsessid",
+            "x-sid",
+            "x-hmac",
+            "x-app-key",
+            "x-client-key",
+            "x-license-key",
+            "x-otp",
+            "x-pin",
+            "x-pass",
+            "x-ldap-pass",
+            "x-amzn-oidc-data",
+            "x-ms-client-principal",
         ] {
             assert!(names.is_header(name), "{name}");
         }
-        for name in ["user-agent", "x-request-id", "content-type", ":authority", "x-envoy-peer-metadata", ""]
-        {
+        for name in [
+            "user-agent",
+            "x-request-id",
+            "content-type",
+            ":authority",
+            "x-envoy-peer-metadata",
+            "",
+            "key",
+            "idempotency-key",
+            "sec-websocket-key",
+            "www-authenticate",
+            "x-pinned",
+            "x-bypass",
+        ] {
             assert!(!names.is_header(name), "{name}");
         }
     }

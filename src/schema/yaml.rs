@@ -1,5 +1,6 @@
 use serde_json::Value;
 
+use super::parse_error::yaml_error;
 use crate::wire::text::must_escape;
 
 /// A text that is not YAML. The reason states the line.
@@ -13,7 +14,7 @@ pub struct YamlError(String);
 ///
 /// The text is not YAML, or has values that JSON lacks.
 pub fn from_yaml(text: &str) -> Result<Value, YamlError> {
-    serde_saphyr::from_str(text).map_err(|error| YamlError(error.to_string()))
+    serde_saphyr::from_str(text).map_err(|error| YamlError(yaml_error(&error)))
 }
 
 /// Formats a JSON value as block-style YAML that parses back to an equal value.

@@ -145,7 +145,7 @@ pub enum AckWord {
 pub struct WatchArgs {
     /// Control plane (host:port, http://, https://, unix:/path), or a file or directory of
     /// responses
-    #[arg(value_name = "SERVER", required_unless_present_any = ["bootstrap", "like"])]
+    #[arg(value_name = "SERVER", required_unless_present_any = ["bootstrap", "like"], value_parser = source)]
     pub server: Option<String>,
     /// TYPE or TYPE/NAME: cds, cds/reviews, eds/* [default: all listeners and clusters, expanded]
     #[arg(value_name = "WHAT")]

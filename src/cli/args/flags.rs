@@ -47,6 +47,7 @@ pub struct SourceArgs {
     /// directory of resources; `-` is stdin, a bare name a kept session; optional with --bootstrap
     #[arg(value_name = "SOURCE", index = 1)]
     #[arg(default_value = "", hide_default_value = true, required_unless_present = "bootstrap")]
+    #[arg(value_parser = source)]
     pub source: String,
     /// WHAT to request from a server, for verbs that have it.
     #[arg(skip)]
@@ -99,7 +100,7 @@ pub struct DescriptorFlags {
     pub include: Vec<PathBuf>,
     /// Server to ask for its types by gRPC reflection (v1 or v1alpha); `auto`: the server that the
     /// verb connects to, if it has reflection
-    #[arg(long, value_name = "SERVER")]
+    #[arg(long, value_name = "SERVER", value_parser = source)]
     pub reflection: Option<String>,
     /// Type to ask the server for, in addition to those of its services
     #[arg(long, value_name = "TYPE", requires = "reflection")]

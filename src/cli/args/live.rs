@@ -105,7 +105,7 @@ pub struct ListenFlags {
 #[derive(Clone, Debug, Args)]
 pub struct TapArgs {
     /// Control plane: host:port or unix:/path
-    #[arg(value_name = "SERVER", required_unless_present = "map")]
+    #[arg(value_name = "SERVER", required_unless_present = "map", value_parser = source)]
     pub server: Option<String>,
     /// Address to listen on
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:18001")]

@@ -6,6 +6,7 @@ use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
 use crate::engine::{filter, lint};
+use crate::net::tap::{Address, without_credentials};
 
 /// Formats of `-o`. Each verb accepts some of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -117,6 +118,12 @@ impl std::str::FromStr for StreamPick {
             None => Ok(StreamPick::Node(text.to_owned())),
         }
     }
+}
+
+/// Returns a server or a file as typed, without the credentials of a URL.
+pub(super) fn source(text: &str) -> Result<String, std::convert::Infallible> {
+    let is_server = text.contains("://") || text.parse::<Address>().is_ok();
+    Ok(if is_server { without_credentials(text) } else { text.to_owned() })
 }
 
 /// Parses `120x36`.

@@ -492,7 +492,7 @@ pub struct ManArgs {
 #[derive(Clone, Debug, Args)]
 pub struct DoctorArgs {
     /// Server to check: name, port, TLS, HTTP/2, variants, reflection
-    #[arg(value_name = "SERVER")]
+    #[arg(value_name = "SERVER", value_parser = source)]
     pub server: Option<String>,
     /// Node id to send to the server
     #[arg(

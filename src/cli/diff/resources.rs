@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::engine::applied::{self, Dump};
 use crate::present::applied::dump_notice;
 use crate::schema::redact::Redactor;
-use crate::schema::{EncodeError, Schema};
+use crate::schema::{EncodeError, Schema, yaml_error};
 use crate::sources::{self, VersionedResource, record};
 use crate::wire::content::Redact;
 use crate::wire::discovery::encode::encode_any;
@@ -75,7 +75,7 @@ pub(super) fn read(
             continue;
         }
         let mut found = Vec::new();
-        for document in sources::parse_documents(&text).map_err(|why| failed().because(why))? {
+        for document in sources::parse_documents(&text).map_err(|why| failed().because(yaml_error(&why)))? {
             sources::collect_resources(document, None, &mut found);
         }
         for VersionedResource { fields, version, .. } in found {

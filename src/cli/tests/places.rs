@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::{Environment, TOUR};
 use crate::cli::Exit;
 use crate::schema::{Schema, base64};
+use crate::wire::pb::put_len_field;
 use crate::wire::text::must_escape;
 
 const HUNTER: &str = "hunter2-of-the-tests";
@@ -55,6 +56,26 @@ impl Session {
         self.send("c2s", "DiscoveryRequest", answer);
     }
 
+    /// A NACK with details of types that have no descriptor.
+    fn reject_with_details(&mut self, type_url: &str, details: &[(&str, Vec<u8>)]) {
+        let n = self.lines.len().to_string();
+        self.push(type_url, json!([]), None);
+        let request = json!({"type_url": type_url, "response_nonce": n, "error_detail": {"code": 3, "message": "see details"}});
+        let mut bytes =
+            Schema::builtin().encode("envoy.service.discovery.v3.DiscoveryRequest", &request).unwrap();
+        let mut status = vec![0x08, 3];
+        put_len_field(&mut status, 2, b"see details");
+        for (name, value) in details {
+            let mut any = Vec::new();
+            put_len_field(&mut any, 1, format!("type.googleapis.com/{name}").as_bytes());
+            put_len_field(&mut any, 2, value);
+            put_len_field(&mut status, 3, &any);
+        }
+        put_len_field(&mut bytes, 6, &status);
+        let t = self.lines.len();
+        self.lines.push(json!({"dir": "c2s", "t": t, "stream": 1, "raw": base64::encode(&bytes)}));
+    }
+
     fn end(mut self, text: &str) -> String {
         let t = self.lines.len();
         self.lines.push(json!({"dir": "status", "t": t, "stream": 1, "code": 16, "message": text}));
@@ -69,7 +90,7 @@ fn session_with_secrets() -> String {
     let mut session = Session::open(
         ADS,
         json!({"authorization": format!("Bearer {HUNTER}"), "x-jwt-assertion": HUNTER, "x-vault-token": [HUNTER],
-            "x-session-id": HUNTER, "x-auth-user": HUNTER, "x-forwarded-uri": format!("/a?access_token={HUNTER}")}),
+            "x-session-id": HUNTER, "x-auth-user": HUNTER, "x-other": format!("Bearer {HUNTER}"), "x-forwarded-uri": format!("/a?access_token={HUNTER}")}),
     );
     let node = json!({"id": "n", "metadata": {"db": {"password": HUNTER}, "tokens": [HUNTER]}});
     session.send("c2s", "DiscoveryRequest", json!({"type_url": CLUSTER, "node": node}));
@@ -98,6 +119,14 @@ fn session_with_secrets() -> String {
         cluster("d", json!({"health_checks": [check]})),
         cluster("e", json!({"eds_cluster_config": ads})),
         cluster(
+            "g",
+            json!({"metadata": {"filter_metadata": {"acme": {"note": format!("{{\"password\":\"{HUNTER}\"}}")}}}})
+        ),
+        cluster(
+            "h",
+            json!({"metadata": {"filter_metadata": {"acme": {"note": format!("a: b\napi_key: {HUNTER}")}}}})
+        ),
+        cluster(
             "f",
             json!({"metadata": {"filter_metadata": {"acme": {"clientSecret": HUNTER, "pin": {"password": 1}}}}})
         ),
@@ -111,6 +140,15 @@ fn session_with_secrets() -> String {
     };
     session.push(SECRET, (0..300).map(other).collect(), Some("cannot use another-secret-0000"));
     session.push(SECRET, json!([other(0)]), Some(&format!("it is {HUNTER} and another-secret-0299")));
+    let (mut entry, mut info, mut debug) = (Vec::new(), Vec::new(), Vec::new());
+    put_len_field(&mut entry, 1, b"token");
+    put_len_field(&mut entry, 2, HUNTER.as_bytes());
+    put_len_field(&mut info, 3, &entry);
+    put_len_field(&mut debug, 2, format!("Authorization: Bearer {HUNTER}, another-secret-0001").as_bytes());
+    session.reject_with_details(
+        "type.googleapis.com/envoy.config.listener.v3.Listener",
+        &[("google.rpc.ErrorInfo", info), ("google.rpc.DebugInfo", debug)],
+    );
     session.end(&format!("the token {HUNTER} has expired"))
 }
 
@@ -244,6 +282,92 @@ fn no_output_has_a_secret_of_any_place() {
     assert!(kept.matches(HUNTER).count() > 8, "{kept}");
     let marked = input().run(&["get", "-", "cds", "-o", "yaml"]).out;
     assert!(marked.matches("[redacted ").count() > 8, "{marked}");
+}
+
+#[test]
+fn no_error_quotes_the_text_of_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let any = format!("\"@type\":\"{SECRET}\",\"name\":\"s\"");
+    let token = "hUnter2OfTheTests0123";
+    for (name, text) in [
+        ("a.yaml", format!("node:\n  id: x\n  metadata:\n    password: {token}\n   token: \"{token}\n")),
+        ("b.json", format!("{{\"resources\":[{{{any},\"generic_secret\":{{\"secret\":\"{token}\"}}}}]}}")),
+        (
+            "c.yaml",
+            format!(
+                "resources:\n- \"@type\": {SECRET}\n  name: s\n  generic_secret: {{secret: {{inline_string: \"{token}}}}}\n"
+            ),
+        ),
+        (
+            "d.pb_text",
+            format!("resources {{ [{SECRET}] {{ generic_secret {{ secret: '{token}' bogus: 1 }} }} }}"),
+        ),
+        (
+            "e.xds",
+            format!(
+                "node n1\nstream 1 sotw sds\n> names=[a]\n< v=1 n=1 [a] password={token} Bearer {token}\n"
+            ),
+        ),
+        (
+            "f.jsonl",
+            format!(
+                "{{\"dir\":\"{token}\",\"t\":0}}\n{{\"dir\":\"open\",\"t\":\"{token}\",\"stream\":\"{token}\"}}\n{{\"dir\":\"open\",\"reset\":\"{token}\"}}\n{{\"dir\": \"open\", \"x\": \"{token}\n"
+            ),
+        ),
+        ("g.json", format!("{{\"xds_servers\":[{{\"server_uri\":\"a:1\",\"channel_creds\":\"{token}\"}}]}}")),
+        (
+            "h.json",
+            format!(
+                "{{\"configs\": [{{\"@type\": \"x/envoy.admin.v3.SecretsConfigDump\", \"dynamic_active_secrets\": [\"{token}\"]"
+            ),
+        ),
+    ] {
+        let file = dir.path().join(name);
+        std::fs::write(&file, text).unwrap();
+        for args in [
+            "info",
+            "log",
+            "get",
+            "lint",
+            "status",
+            "replay --no-tui",
+            "diff @start @end",
+            "export --to raw",
+            "applied",
+            "redact --output x.jsonl",
+        ] {
+            let output = call(args, &file);
+            assert!(!output.all().contains("hUnter2"), "{name}: {args}: {}", output.all());
+        }
+        let path = file.display().to_string();
+        for args in
+            [["get", "127.0.0.1:1", "--bootstrap", &path], ["get", "127.0.0.1:1", "--node-file", &path]]
+        {
+            let output = super::run(&args);
+            assert!(!output.all().contains("hUnter2"), "{name}: {args:?}: {}", output.all());
+        }
+    }
+}
+
+#[test]
+fn no_error_has_the_password_of_a_server() {
+    for server in [
+        "http://me:hUnter2@127.0.0.1:1",
+        "https://me:hUnter2@localhost:1/x?token=hUnter2",
+        "http://127.0.0.1:1?token=hUnter2",
+        "http://me:hUnter2@cp",
+    ] {
+        for args in [
+            &["get", server, "cds", "-v"][..],
+            &["status", server],
+            &["doctor", server],
+            &["tap", server, "--listen", "nowhere", "-v"],
+        ] {
+            let args = [args, &["--connect-timeout", "100ms"]].concat();
+            let output = super::run(&args);
+            assert!(!output.all().contains("hUnter2"), "{args:?}: {}", output.all());
+        }
+    }
 }
 
 #[test]

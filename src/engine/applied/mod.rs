@@ -21,7 +21,7 @@ mod tests;
 use serde_json::Value;
 
 use crate::schema::bootstrap::fields::field;
-use crate::schema::{MessageFormat, Schema, read_json};
+use crate::schema::{MessageFormat, Schema, read_json, without_values, yaml_error};
 
 use reader::DumpReader;
 
@@ -90,9 +90,9 @@ fn parse(name: &str, content: &[u8], schema: &Schema) -> Result<Value, DumpError
         || head.starts_with('[')
         || MessageFormat::from_file_name(name) == Some(MessageFormat::Json)
     {
-        return Err(DumpError::Syntax(json.to_string()));
+        return Err(DumpError::Syntax(without_values(json)));
     }
-    serde_saphyr::from_str(text).map_err(|error| DumpError::Syntax(error.to_string()))
+    serde_saphyr::from_str(text).map_err(|error| DumpError::Syntax(yaml_error(&error)))
 }
 
 /// Decodes a binary `ClientStatusResponse`. Requires at least one client and no unknown fields.

@@ -132,7 +132,8 @@ impl Track {
             return false;
         }
         let is_older = || self.find(fact.name).is_some_and(|known| self.has_older(known));
-        ["present", "kept"].contains(&fact.state) || (["waiting", "absent"].contains(&fact.state) && is_older())
+        ["present", "kept"].contains(&fact.state)
+            || (["waiting", "absent"].contains(&fact.state) && is_older())
     }
 
     /// All names that the server has mentioned or owes.
@@ -193,7 +194,9 @@ impl Track {
             // docs/protocol.md#f-23
             Fate::Sent | Fate::Kept if unwanted => (ResourceState::Released, None),
             // docs/protocol.md#f-17
-            Fate::Kept if self.has_older(known) => owed_since(owed.map(|owed| owed.at).or(self.wildcard_owed)),
+            Fate::Kept if self.has_older(known) => {
+                owed_since(owed.map(|owed| owed.at).or(self.wildcard_owed))
+            }
             Fate::Kept => (ResourceState::Kept, None),
             Fate::Sent => (ResourceState::Present, None),
         }

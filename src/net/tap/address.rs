@@ -33,14 +33,32 @@ impl FromStr for Address {
         }
         let text = text.strip_prefix("grpc:").unwrap_or(text);
         let text = text.strip_prefix("dns:///").or(text.strip_prefix("http://")).unwrap_or(text);
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| AddressError::NoPort(text.into()))?;
+        let text = without_credentials(text);
+        let (host, port) = text.rsplit_once(':').ok_or_else(|| AddressError::NoPort(text.clone()))?;
         if port.parse::<u16>().is_err() {
-            return Err(AddressError::BadPort(text.into()));
+            return Err(AddressError::BadPort(text));
         }
         if host.is_empty() {
-            return Err(AddressError::NoHost(text.into()));
+            return Err(AddressError::NoHost(text));
         }
-        Ok(Address::Tcp(text.to_owned()))
+        Ok(Address::Tcp(text))
+    }
+}
+
+/// Returns the address of a server without user, password and query, which may be secrets.
+///
+/// They have no meaning in xDS. Paths of files stay as they are.
+pub fn without_credentials(address: &str) -> String {
+    let (scheme, rest) = match address.split_once("://") {
+        Some((scheme, rest)) => (&address[..scheme.len() + 3], rest),
+        None => ("", address),
+    };
+    let is_server = !matches!(scheme, "file://") && !address.starts_with("unix:");
+    let end = rest.find(['?', '#']).filter(|_| is_server).unwrap_or(rest.len());
+    let (authority, path) = rest[..end].split_at(rest[..end].find('/').unwrap_or(end));
+    match authority.rsplit_once('@') {
+        Some((_, host)) if is_server => format!("{scheme}{host}{path}"),
+        _ => format!("{scheme}{authority}{path}"),
     }
 }
 
@@ -87,11 +105,32 @@ mod tests {
             ("unix:/run/xds.sock", "unix:/run/xds.sock"),
             ("unix:///run/xds.sock", "unix:/run/xds.sock"),
             ("grpc:cp:1", "cp:1"),
+            ("http://me:pw@cp:1?token=x", "cp:1"),
+            ("me:p@w@cp:1", "cp:1"),
         ] {
             assert_eq!(text.parse::<Address>().map(|a| a.to_string()), Ok(shown.into()), "{text}");
         }
         for bad in ["cp", "cp:", "cp:x", "cp:70000", ":80", "unix:", ""] {
             assert!(bad.parse::<Address>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn removes_credentials() {
+        for (text, wanted) in [
+            ("https://me:pw@cp:1/a?token=x#y", "https://cp:1/a"),
+            ("https://me@cp:1", "https://cp:1"),
+            ("cp:1", "cp:1"),
+            ("[::1]:1", "[::1]:1"),
+            ("unix:/run/a@b?c", "unix:/run/a@b?c"),
+            ("file:///a@b?c", "file:///a@b?c"),
+            ("dir/a@b.xds", "dir/a@b.xds"),
+        ] {
+            assert_eq!(without_credentials(text), wanted);
+        }
+        for text in ["me:pw", "me:pw@", "me:pw@cp:x", "me:pw@:1", "cp?x=pw"] {
+            let error = text.parse::<Address>().expect_err(text);
+            assert!(!error.to_string().contains("pw") || text == "me:pw", "{error}");
         }
     }
 

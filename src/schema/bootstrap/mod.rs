@@ -64,7 +64,10 @@ impl Document {
             Ok(root) => (root, Syntax::Json),
             Err(_) => {
                 let root = serde_saphyr::from_str(text);
-                (root.map_err(|error| DocumentError::Syntax(error.to_string()))?, Syntax::Yaml)
+                (
+                    root.map_err(|error| DocumentError::Syntax(crate::schema::yaml_error(&error)))?,
+                    Syntax::Yaml,
+                )
             }
         };
         let has = |name| root.as_object().is_some_and(|fields| get(fields, name).is_some());

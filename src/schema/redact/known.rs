@@ -7,6 +7,9 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use twox_hash::XxHash3_64;
 
+use super::parts::KnownParts;
+use super::readings::Reading;
+
 /// Length of the shortest secret to look for in texts, in bytes. Shorter ones match ordinary text.
 const MIN_BYTES: usize = 8;
 
@@ -24,6 +27,7 @@ const MAX_LENGTHS: usize = 32;
 pub(super) struct KnownSecrets {
     newer: Generation,
     older: Generation,
+    parts: KnownParts,
     seed: u64,
     /// Number of secrets that were forgotten.
     forgotten: u64,
@@ -69,6 +73,7 @@ impl KnownSecrets {
             self.forgotten += MAX_SECRETS as u64;
         }
         self.newer.secrets.insert(hash);
+        self.parts.add(self.seed, secret, (secret.len() as u32, hash));
         for form in forms(secret) {
             let form = form.as_bytes();
             let (Some(first), Ok(len)) = (form.first_chunk(), u32::try_from(form.len())) else { continue };
@@ -95,14 +100,37 @@ impl KnownSecrets {
         XxHash3_64::oneshot_with_seed(self.seed, bytes)
     }
 
-    /// Returns the places of secrets in a text, in order.
+    /// Returns the places of secrets in a text. Places may overlap.
     pub(super) fn find(&self, text: &str) -> Vec<FoundSecret> {
+        let text = text.as_bytes();
+        if self.newer.secrets.is_empty() && self.older.secrets.is_empty() {
+            return Vec::new();
+        }
+        let mut found = self.forms_in(text);
+        for reading in Reading::all(text) {
+            let whole = self.forms_in(&reading.bytes).into_iter();
+            let parts = self
+                .parts
+                .find(self.seed, &reading.bytes)
+                .into_iter()
+                .map(|(place, (len, hash))| FoundSecret { place, of: Some((len as usize, hash)) });
+            let known = found.len();
+            for FoundSecret { place, of } in whole.chain(parts) {
+                let Some(place) = reading.place(place) else { continue };
+                // The places of each search are in order, but those of all are not.
+                if !is_covered(&found, known, &place) {
+                    found.push(FoundSecret { place, of });
+                }
+            }
+            found.sort_by_key(|secret| (secret.place.start, std::cmp::Reverse(secret.place.end)));
+        }
+        found
+    }
+
+    /// Returns the places of the forms of secrets in bytes, in order.
+    fn forms_in(&self, bytes: &[u8]) -> Vec<FoundSecret> {
         let generations = [&self.newer, &self.older];
         let mut found = Vec::new();
-        if generations.iter().all(|generation| generation.secrets.is_empty()) {
-            return found;
-        }
-        let bytes = text.as_bytes();
         let mut at = 0;
         while let Some(first) = bytes.get(at..).and_then(|rest| rest.first_chunk::<MIN_BYTES>()) {
             let here = generations.iter().filter_map(|generation| self.at(generation, first, bytes, at));
@@ -140,7 +168,14 @@ impl KnownSecrets {
     }
 }
 
-/// Returns the forms in which a peer may print a secret.
+/// Whether one of the first `known` places, which are in order, covers a place.
+fn is_covered(found: &[FoundSecret], known: usize, place: &Range<usize>) -> bool {
+    let before = found.get(..known).unwrap_or_default();
+    let last = before.partition_point(|other| other.place.start <= place.start).checked_sub(1);
+    last.and_then(|last| before.get(last)).is_some_and(|other| other.place.end >= place.end)
+}
+
+/// Returns the forms in which a peer may print a secret. [`Reading`] knows more of them.
 fn forms(secret: &[u8]) -> Vec<String> {
     let escaped = secret.escape_ascii().to_string();
     let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
@@ -149,6 +184,7 @@ fn forms(secret: &[u8]) -> Vec<String> {
         forms.push(text.to_owned());
         // Escaped twice, as in a quoted dump.
         forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
+        forms.extend(String::from_utf8(Reading::of(secret).bytes));
     }
     forms.sort();
     forms.dedup();
@@ -173,6 +209,59 @@ mod tests {
         }
         assert!(places(&known, "20001 is a secret").is_empty());
         assert_eq!(known.forgotten(), 0);
+    }
+
+    #[test]
+    fn finds_encoded_and_cut_secrets() {
+        let mut known = KnownSecrets::new(1);
+        let secret = "tKn8sD2kQpZ7vXw3LmR5yHc9";
+        known.add(secret.as_bytes());
+        known.add(b"Zq8rW2x1y");
+        let base64 = |text: String| BASE64_STANDARD.encode(text);
+        let hex = |text: &str| text.bytes().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let percent = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+        for form in [
+            hex(secret),
+            hex(secret).to_uppercase(),
+            percent(secret),
+            base64(format!("Bearer {secret}")),
+            base64(format!("user:{secret}")),
+            base64(format!("me:{secret}")),
+            secret.to_uppercase(),
+            format!("{}\n    {}", &secret[..10], &secret[10..]),
+            secret[..12].to_owned(),
+            secret[5..17].to_owned(),
+            hex("Zq8rW2x1y"),
+            "ZQ8RW2X1Y".to_owned(),
+        ] {
+            let text = format!("it said {form}, é");
+            let mut covered = vec![false; text.len()];
+            for FoundSecret { place, of } in known.find(&text) {
+                assert!(of.is_some_and(|(len, _)| len == 24 || len == 9), "{text}");
+                covered[place].fill(true);
+            }
+            let left = covered.iter().filter(|covered| !**covered).count();
+            assert!(left <= "it said , é".len() + 12, "{text}: {left}");
+        }
+        assert!(known.find(&format!("{} {}", &secret[..11], &secret[12..23])).is_empty());
+    }
+
+    #[test]
+    fn finds_no_secrets_in_ordinary_texts() {
+        let mut known = KnownSecrets::new(1);
+        known.add(br#"{"type": "service_account", "auth_uri": "https://accounts.google.com/o/oauth2/auth"}"#);
+        known.add(
+            b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n",
+        );
+        for text in [
+            "-----BEGIN PUBLIC KEY-----",
+            "the private key-",
+            "https://accounts.google.com/o/",
+            "service_account",
+        ] {
+            assert!(known.find(text).is_empty(), "{text}");
+        }
+        assert_eq!(places(&known, "it is MIIEvQIBADANBgk."), ["MIIEvQIBADANBgk"]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Redaction of messages by their descriptors.
 
-use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, url};
+use super::{Depth, LOCATION_FIELDS, Redactor, jwks, overwrite, overwrite_rest, shown};
 use crate::schema::message_name;
 use crate::schema::pool::Pool;
 use crate::schema::table::{FieldInfo, FieldKind, JsonForm, MessageTable};
@@ -11,9 +11,6 @@ const LOCATOR: &str = "xds.core.v3.ResourceLocator";
 
 /// Messages with a `Struct` that stands for a message of another type.
 const TYPED_STRUCTS: [&str; 2] = ["xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct"];
-
-/// Schemes of credentials in the value of a header.
-const SCHEMES: [&str; 4] = ["Bearer ", "Basic ", "Digest ", "Negotiate "];
 
 impl Redactor {
     /// Returns the pool and index of the type of an `Any`, if the type is known.
@@ -82,12 +79,11 @@ impl Redactor {
         let is_secret = |field: WireField<'_>| {
             let Value::Len(text) = field.value else { return false };
             if field.number == named.name {
-                return self.names().is_header(&String::from_utf8_lossy(text));
+                let name = if named.is_path { last_text(text) } else { text };
+                return self.names().is_header(&String::from_utf8_lossy(name));
             }
-            let starts = |scheme: &&str| {
-                text.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme.as_bytes()))
-            };
-            named.values.contains(&field.number) && SCHEMES.iter().any(starts)
+            let has_scheme = || scheme_len(text, &shown::HEADER_SCHEMES).is_some_and(|len| len < text.len());
+            named.values.contains(&field.number) && has_scheme()
         };
         if Fields::new(bytes).map_while(Result::ok).any(is_secret) { values } else { 0 }
     }
@@ -116,13 +112,20 @@ impl Redactor {
 
     /// Redacts an entry of a map.
     fn map_entry(&self, pool: &Pool, kind: &FieldKind, entry: &[u8], depth: Depth) -> Option<Vec<u8>> {
-        let is_text = matches!(kind, FieldKind::String | FieldKind::Bytes);
+        let is_text = match kind {
+            FieldKind::String | FieldKind::Bytes => true,
+            FieldKind::Message(place) => pool.is_channel_argument(*place),
+            _ => false,
+        };
         if !is_text && !depth.is_in_secret && !pool.kind_can_hold_secret(kind) {
             return None;
         }
         let mut keys = Fields::new(entry).map_while(Result::ok).filter(|field| field.number == 1);
         let is_secret = is_text && keys.any(|key| self.names().is_header(&key.text()));
         let clean = |field: &WireField<'_>| match (field.value, kind) {
+            (Value::Len(value), FieldKind::Message(_)) if field.number == 2 && is_secret => {
+                self.secret(pool, kind, value, depth.below())
+            }
             (Value::Len(value), FieldKind::Message(inner)) if field.number == 2 => {
                 self.message(pool, *inner, value, depth.below())
             }
@@ -132,9 +135,11 @@ impl Redactor {
         rebuild(entry, clean, |rest| overwrite_rest(rest, |number| number == 2))
     }
 
-    /// Redacts the secret value of a header or the like. Keeps matchers that are not exact.
+    /// Redacts the secret value of a header or the like. Keeps matchers of nothing but a scheme.
     fn named_secret(&self, pool: &Pool, kind: &FieldKind, value: &[u8], depth: Depth) -> Option<Vec<u8>> {
-        let FieldKind::Message(place) = kind else { return self.replace(value) };
+        let FieldKind::Message(place) = kind else {
+            return if is_scheme(value) { None } else { self.replace(value) };
+        };
         let table = pool.table(*place)?;
         if table.form == JsonForm::Value {
             return self.struct_value(super::structs::Meaning::Secret, value, depth.below());
@@ -142,9 +147,10 @@ impl Redactor {
         if !table.name.ends_with(".StringMatcher") {
             return self.secret(pool, kind, value, depth);
         }
-        let clean = |field: &WireField<'_>| match field.value {
-            Value::Len(text) if table.field(field.number).is_some_and(|field| &*field.name == "exact") => {
-                self.replace(text)
+        let clean = |field: &WireField<'_>| match (field.value, &table.field(field.number)?.kind) {
+            (Value::Len(text), FieldKind::String) if !is_scheme(text) => self.replace(text),
+            (Value::Len(inner), kind @ FieldKind::Message(_)) => {
+                self.secret(pool, kind, inner, depth.below())
             }
             _ => None,
         };
@@ -236,7 +242,7 @@ impl Redactor {
         bytes: &[u8],
         depth: Depth,
     ) -> Option<Vec<u8>> {
-        if depth.is_exceeded() || !url::may_have_secrets(bytes) {
+        if depth.is_exceeded() || !shown::may_have_secrets(bytes, self.names()) {
             return None;
         }
         let table = kind.and_then(|(pool, place)| Some((pool, pool.table(place)?)));
@@ -253,7 +259,7 @@ impl Redactor {
                     None => self.shown_in_unknown(value, depth),
                 },
                 Some((pool, _, known)) => match &known.kind {
-                    FieldKind::String | FieldKind::Bytes => url::clean(value, self.names()),
+                    FieldKind::String | FieldKind::Bytes => self.shown(value),
                     FieldKind::Message(inner) => {
                         self.shown_secrets(Some((pool, *inner)), value, depth.below())
                     }
@@ -262,17 +268,17 @@ impl Redactor {
                             (Value::Len(value), FieldKind::Message(inner)) if field.number == 2 => {
                                 self.shown_secrets(Some((pool, *inner)), value, depth.below())
                             }
-                            (Value::Len(value), _) => url::clean(value, self.names()),
+                            (Value::Len(value), _) => self.shown(value),
                             _ => None,
                         };
-                        rebuild(value, clean, |rest| url::clean(rest, self.names()))
+                        rebuild(value, clean, |rest| self.shown(rest))
                     }
                     _ => None,
                 },
                 None => self.shown_in_unknown(value, depth),
             }
         };
-        rebuild(bytes, clean, |rest| url::clean(rest, self.names()))
+        rebuild(bytes, clean, |rest| self.shown(rest))
     }
 
     /// Overwrites such secrets in a value of unknown type: a text, or else a message.
@@ -280,10 +286,27 @@ impl Redactor {
         let is_text = std::str::from_utf8(value)
             .is_ok_and(|text| !text.contains(|c: char| c < ' ' && !c.is_whitespace()));
         if is_text || Fields::new(value).any(|field| field.is_err()) {
-            return url::clean(value, self.names());
+            return self.shown(value);
         }
         self.shown_secrets(None, value, depth.below())
     }
+}
+
+/// Returns the length of the scheme of an authorization and its space, with which a text begins.
+fn scheme_len(text: &[u8], schemes: &[&str]) -> Option<usize> {
+    let space = text.iter().position(|byte| *byte == b' ')?;
+    let scheme = text.get(..space)?;
+    schemes.iter().any(|known| scheme.eq_ignore_ascii_case(known.as_bytes())).then_some(space + 1)
+}
+
+/// Whether a text is a scheme and a space, without a credential.
+fn is_scheme(text: &[u8]) -> bool {
+    scheme_len(text, &shown::SCHEMES) == Some(text.len())
+}
+
+/// Returns the last text of a message: the key of a segment of a path.
+fn last_text(segment: &[u8]) -> &[u8] {
+    Fields::new(segment).map_while(Result::ok).last().map_or(&[], |field| field.bytes())
 }
 
 fn is_len(field: &WireField<'_>) -> bool {

@@ -9,9 +9,13 @@
 mod jwks;
 mod known;
 mod message;
+mod parts;
 mod raw;
+mod readings;
+mod shown;
 mod structs;
 mod text;
+mod texts;
 mod url;
 
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,7 +26,7 @@ use twox_hash::XxHash3_64;
 use super::walk::redacted;
 use super::{MAX_DEPTH, Schema};
 use crate::wire::content::Redact;
-use crate::wire::pb::WIRE_LEN;
+use crate::wire::pb::{Value, WIRE_LEN, WireField, rebuild};
 
 pub use super::secret_names::{NameError, SecretNames};
 use known::KnownSecrets;
@@ -39,6 +43,9 @@ pub struct Redactor {
 
 /// Fields of a `DataSource` with the location of a secret rather than the secret.
 const LOCATION_FIELDS: [&str; 3] = ["filename", "environment_variable", "watched_directory"];
+
+/// The number of `metadata` in a `Resource`.
+const WRAPPER_METADATA: u32 = 9;
 
 /// Levels that redaction may still descend, and whether the message is part of a secret.
 #[derive(Clone, Copy)]
@@ -98,6 +105,21 @@ impl Redactor {
         Some(self.placeholder(secret).into_bytes())
     }
 
+    /// Overwrites secrets that a text shows by their form. Returns `None` if there are none.
+    fn shown(&self, text: &[u8]) -> Option<Vec<u8>> {
+        let found = shown::find(text, self.names(), false);
+        if found.is_empty() {
+            return None;
+        }
+        let mut out = text.to_vec();
+        for place in found {
+            let secret = &text[place.clone()];
+            self.known().add(secret);
+            shown::fill(&mut out[place], XxHash3_64::oneshot_with_seed(self.seed, secret));
+        }
+        Some(out)
+    }
+
     /// Redacts a message whose type has this full name.
     fn typed(&self, name: &str, bytes: &[u8]) -> Option<Vec<u8>> {
         let (pool, place) = self.schema.find_message(name)?;
@@ -133,6 +155,17 @@ impl Redact for Redactor {
         self.raw(clean.as_deref().unwrap_or(bytes)).or(clean)
     }
 
+    fn wrapper(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let clean = |field: &WireField<'_>| match (field.number, field.value) {
+            (WRAPPER_METADATA, Value::Len(metadata)) => {
+                let clean = self.typed("envoy.config.core.v3.Metadata", metadata);
+                self.raw(clean.as_deref().unwrap_or(metadata)).or(clean)
+            }
+            _ => None,
+        };
+        rebuild(bytes, clean, |_| None)
+    }
+
     fn node(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         self.typed("envoy.config.core.v3.Node", bytes)
     }
@@ -142,8 +175,7 @@ impl Redact for Redactor {
             return None;
         }
         if !self.names().is_header(&name.to_ascii_lowercase()) {
-            let clean = url::clean(value.as_bytes(), self.names())?;
-            return String::from_utf8(clean).ok();
+            return String::from_utf8(self.shown(value.as_bytes())?).ok();
         }
         let mut known = self.known();
         known.add(value.as_bytes());
@@ -163,6 +195,11 @@ impl Redact for Redactor {
         // The text may contain the end of a key that began in another text.
         let rest = self.raw(clean.as_deref().unwrap_or(text).as_bytes());
         rest.and_then(|rest| String::from_utf8(rest).ok()).or(clean)
+    }
+
+    fn detail(&self, any: &[u8]) -> Option<Vec<u8>> {
+        let clean = self.resource(any);
+        self.texts(clean.as_deref().unwrap_or(any), Depth::TOP).or(clean)
     }
 
     fn raw(&self, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::known::FoundSecret;
-use super::url;
+use super::shown;
 use crate::schema::secret_names::SecretNames;
 
 /// Names of secrets in the protobuf text format, JSON, Go's dumps and `name=value`.
@@ -18,11 +18,6 @@ static NAMES: LazyLock<Regex> = LazyLock::new(|| {
                  |(token|credentials)_?data_?source|jwt(-assertion)?|cookie|signature)\
                  |keys|credentials|users|context_?extensions|x-(auth|vault|session|csrf|xsrf|jwt)[\\w-]*";
     Regex::new(&format!(r#"(?i)\b({names})\b\\?"?\s*(:\s*[\[{{]?|[{{<]|=)"#)).expect("a pattern of ours")
-});
-
-/// Bearer tokens. A word without a digit is not a token.
-static BEARER: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?i)\bbearer\s+([A-Za-z0-9._~+/=-]*[0-9][A-Za-z0-9._~+/=-]*)").expect("a pattern of ours")
 });
 
 /// PEM blocks of private keys, including truncated blocks and blocks with escaped line breaks.
@@ -69,18 +64,15 @@ pub(super) fn clean(
     let mut holes: Vec<(Range<usize>, String)> = Vec::new();
     let mark_of = |place: &Range<usize>| mark(text.get(place.clone()).unwrap_or_default().as_bytes());
     for FoundSecret { place, of } in known {
+        let place = text.floor_char_boundary(place.start)..text.ceil_char_boundary(place.end);
         let mark = of.map_or_else(|| mark_of(&place), |(len, hash)| super::placeholder(len, hash));
-        if text.is_char_boundary(place.start) && text.is_char_boundary(place.end) {
-            holes.push((place, mark));
-        }
+        holes.push((place, mark));
     }
     for found in PEM.find_iter(text) {
         holes.push((found.range(), mark_of(&found.range())));
     }
-    for found in BEARER.captures_iter(text).filter_map(|found| found.get(1)) {
-        holes.push((found.range(), mark_of(&found.range())));
-    }
-    for place in url::find(text.as_bytes(), names) {
+    for place in shown::find(text.as_bytes(), names, true) {
+        let place = text.floor_char_boundary(place.start)..text.ceil_char_boundary(place.end);
         holes.push((place.clone(), mark_of(&place)));
     }
     let pairs = PAIRS.captures_iter(text).filter(|found| names.is_header(&found[1]));

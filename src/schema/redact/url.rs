@@ -57,19 +57,7 @@ pub(super) fn find(text: &[u8], names: &SecretNames) -> Vec<Range<usize>> {
             found.push(place);
         }
     }
-    found.retain(|place| !text[place.clone()].iter().all(|byte| *byte == b'*'));
     found
-}
-
-/// Overwrites the secrets in a text. Returns `None` if there are none.
-pub(super) fn clean(text: &[u8], names: &SecretNames) -> Option<Vec<u8>> {
-    let found = find(text, names);
-    if found.is_empty() {
-        return None;
-    }
-    let mut out = text.to_vec();
-    found.into_iter().for_each(|place| out[place].fill(b'*'));
-    Some(out)
 }
 
 /// Returns the value of the query parameter whose name begins at `at`, if the value is a secret.
@@ -119,10 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overwrites_secrets_in_urls() {
+    fn finds_secrets_in_urls() {
         let clean = |text: &str| {
-            let out = clean(text.as_bytes(), &SecretNames::default());
-            out.map(|out| String::from_utf8(out).unwrap())
+            let mut out = text.as_bytes().to_vec();
+            find(text.as_bytes(), &SecretNames::default())
+                .into_iter()
+                .for_each(|place| out[place].fill(b'*'));
+            String::from_utf8(out).unwrap()
         };
         for (text, wanted) in [
             ("/a?token=abc&b=1", "/a?token=***&b=1"),
@@ -134,12 +125,11 @@ mod tests {
                 "say ****************************************!",
             ),
         ] {
-            assert_eq!(clean(text).as_deref(), Some(wanted), "{text}");
-            assert_eq!(clean(wanted), None, "{wanted}");
+            assert_eq!(clean(text), wanted);
         }
         for text in ["/a?b=1", "/a?token", "/a?token=&b", "https://host:80/a@b", "eyJ.eyJ.x", "?", "&", "://"]
         {
-            assert_eq!(clean(text), None, "{text}");
+            assert_eq!(clean(text), text);
         }
     }
 }

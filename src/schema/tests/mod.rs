@@ -8,6 +8,7 @@ pub mod random;
 mod redaction;
 mod secrets;
 mod sets;
+mod shown_secrets;
 mod walker;
 
 use crate::wire::pb::put_len_field;

@@ -16,6 +16,12 @@ pub struct ScriptError {
     pub expected: String,
 }
 
+/// Length of the longest word and of the longest value that an error quotes, in characters.
+const MAX_SHOWN_WORD: usize = 24;
+const MAX_SHOWN_VALUE: usize = 3;
+/// Length of the shortest word with digits or capitals that may be a secret, in bytes.
+const MIN_MIXED_WORD: usize = 8;
+
 pub(super) type Result<T> = std::result::Result<T, ScriptError>;
 
 /// A lexer of one line.
@@ -100,7 +106,9 @@ impl<'a> Lexer<'a> {
         let rest = self.rest().trim_end();
         let len =
             rest.char_indices().find(|(i, c)| *i > 0 && c.is_whitespace()).map_or(rest.len(), |(i, _)| i);
-        let mut found: String = rest[..len].chars().take(40).flat_map(char::escape_debug).collect();
+        let before = self.text[..self.at].chars().next_back();
+        let mut found: String =
+            without_value(&rest[..len], before).chars().flat_map(char::escape_debug).collect();
         found = if found.is_empty() { "the end of the line".into() } else { format!("`{found}`") };
         ScriptError {
             file: self.file.into(),
@@ -237,6 +245,27 @@ impl<'a> Lexer<'a> {
     }
 }
 
+/// Returns a text without a value that may be a secret: its beginning and `…`.
+///
+/// `before` is the character in front of the text.
+fn without_value(text: &str, before: Option<char>) -> String {
+    let is_separator = |c: char| matches!(c, '=' | ':' | '"' | '\'');
+    let name = match text.find(is_separator) {
+        _ if before.is_some_and(is_separator) => 0,
+        Some(separator) => separator + 1,
+        None => {
+            let is_short = text.chars().count() <= MAX_SHOWN_WORD;
+            let is_mixed = text.contains(|c: char| c.is_ascii_digit())
+                || text.contains(|c: char| c.is_ascii_uppercase());
+            if is_short && (!is_mixed || text.len() < MIN_MIXED_WORD) { text.len() } else { 0 }
+        }
+    };
+    let (name, value) = text.split_at(name);
+    let is_short = value.chars().count() <= MAX_SHOWN_VALUE;
+    let name: String = name.chars().take(MAX_SHOWN_WORD).collect();
+    if is_short { name + value } else { name + "…" }
+}
+
 /// Converts an integer or decimal number with a unit to nanoseconds, exactly, without floats.
 fn nanos(text: &str) -> Option<i128> {
     let split = text.find(|c: char| c.is_ascii_alphabetic())?;
@@ -298,6 +327,21 @@ mod tests {
         lexer.bump();
         let error = lexer.list().expect_err("no closing bracket");
         assert_eq!(error.to_string(), "x.xds:7:8: read `=`, expected a space or `]`");
+    }
+
+    #[test]
+    fn errors_quote_no_values() {
+        for (text, before, wanted) in [
+            ("password=4WcNh2", None, "password=…"),
+            ("v=2", None, "v=2"),
+            ("nonsense", None, "nonsense"),
+            ("hCBKw3LmR5yHc9", None, "…"),
+            ("hunter", Some('='), "…"),
+            ("\"hunter", None, "\"…"),
+            ("é]", None, "é]"),
+        ] {
+            assert_eq!(without_value(text, before), wanted);
+        }
     }
 
     #[test]

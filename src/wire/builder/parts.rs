@@ -434,7 +434,7 @@ fn clean_status(payload: &[u8], nested: bool, catalog: &Catalog) -> Option<Vec<u
     let clean = |field: &WireField<'_>| match (field.number, field.value) {
         (resource_error::ERROR_DETAIL, Value::Len(inner)) if nested => clean_status(inner, false, catalog),
         (status::MESSAGE, Value::Len(_)) => redact.text(&field.text()).map(String::into_bytes),
-        (status::DETAILS, Value::Len(any)) if !nested => redact.resource(any),
+        (status::DETAILS, Value::Len(any)) if !nested => redact.detail(any),
         _ => None,
     };
     rebuild(payload, clean, |rest| redact.raw(rest))

@@ -400,6 +400,20 @@ impl Catalog {
 
     /// Stores a wrapper; `bytes` is the entry, `message` the `Resource` in it.
     fn add_wrapper(&mut self, hash: u128, bytes: &[u8], message: &[u8], in_any: bool) -> BlobId {
+        let clean = self.redact.as_ref().and_then(|redact| redact.wrapper(message));
+        let is_redacted = clean.is_some();
+        self.put_wrapper(hash, bytes, clean.as_deref().unwrap_or(message), in_any, is_redacted)
+    }
+
+    /// Stores a wrapper without secrets, except for its payload.
+    fn put_wrapper(
+        &mut self,
+        hash: u128,
+        bytes: &[u8],
+        message: &[u8],
+        in_any: bool,
+        is_redacted: bool,
+    ) -> BlobId {
         let Some(raw) = raw_wrapper(message) else { return self.add_whole(hash, bytes, in_any) };
         let payload = match &raw.payload {
             None => None,
@@ -416,7 +430,7 @@ impl Catalog {
             }
         };
         let wrapper = self.wrapper(&raw, payload, in_any);
-        let redacted = payload.is_some_and(|id| self.blob(id).redacted);
+        let redacted = is_redacted || payload.is_some_and(|id| self.blob(id).redacted);
         // The body is the bytes around the payload. If joining them does not give the original
         // bytes (unusual tags or lengths, a repeated payload), the entry is stored in one piece.
         let (body, head) = match &raw.payload {

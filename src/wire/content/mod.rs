@@ -40,6 +40,14 @@ pub trait Redact: Send + Sync {
     /// Returns a text of a peer, such as an error detail, without its secrets; `None` if it has
     /// none.
     fn text(&self, text: &str) -> Option<String>;
+    /// Returns an `Any` of the details of a status without its secrets; `None` if it has none.
+    fn detail(&self, any: &[u8]) -> Option<Vec<u8>> {
+        self.resource(any)
+    }
+    /// Returns a `Resource` without the secrets around its payload; `None` if there are none.
+    fn wrapper(&self, _bytes: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
     /// Returns a `Node` without secrets, except for private keys that [`raw`](Redact::raw) finds;
     /// `None` if it has none.
     fn node(&self, _bytes: &[u8]) -> Option<Vec<u8>> {

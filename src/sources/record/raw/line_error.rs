@@ -1,18 +1,18 @@
-use serde_json::Value;
+use crate::schema::without_values;
 
 /// Why a line of raw JSONL is skipped.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LineError {
     #[error("longer than {0} MiB")]
     TooLong(u64),
-    #[error(transparent)]
+    #[error("{}", without_values(.0))]
     Json(#[from] serde_json::Error),
-    #[error("stream is {0}, not a number")]
-    StreamNumber(Value),
-    #[error("unknown dir {0:?}: expected open, c2s, s2c, status, close or gap")]
-    Dir(String),
-    #[error("t is {0}: expected seconds or RFC 3339 text, like the first line")]
-    Time(Value),
+    #[error("stream is not a number")]
+    StreamNumber,
+    #[error("unknown dir: expected open, c2s, s2c, status, close or gap")]
+    Dir,
+    #[error("wrong t: expected seconds or RFC 3339 text, like the first line")]
+    Time,
     #[error("code is not a gRPC status, neither a number nor a name")]
     Status,
     #[error("the method is missing")]
@@ -27,7 +27,7 @@ pub(super) enum LineError {
     Base64,
     #[error("raw is missing")]
     NoContent,
-    #[error("body: {0}")]
+    #[error("body: {}", without_values(.0))]
     BodyText(#[source] serde_json::Error),
     #[error("body is not a {0}")]
     Body(String),

@@ -130,7 +130,7 @@ impl<'a> RawSession<'a> {
         let at = self.time(&line.t)?;
         let number = match &line.stream {
             Value::Number(number) => number.to_string(),
-            other => return Err(LineError::StreamNumber(other.clone())),
+            _ => return Err(LineError::StreamNumber),
         };
         match line.dir.as_str() {
             "open" => self.open(at, number, line, catalog),
@@ -172,13 +172,13 @@ impl<'a> RawSession<'a> {
                 let end = End { by, reset: line.reset, note: line.note, status: None };
                 self.end(at, number, catalog.clean_end(end))
             }
-            other => Err(LineError::Dir(other.to_owned())),
+            _ => Err(LineError::Dir),
         }
     }
 
     /// Returns the line's time. Time never goes back: a late line gets the current time.
     fn time(&mut self, t: &Value) -> Result<Time, LineError> {
-        let wrong = || LineError::Time(t.clone());
+        let wrong = || LineError::Time;
         let at = match (t, self.origin) {
             (Value::Number(secs), zero) => {
                 let secs = secs.as_f64().ok_or_else(wrong)?;

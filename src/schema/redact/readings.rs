@@ -1,0 +1,187 @@
+//! Readings of a text: the text without escapes, line breaks and case, and what its hexadecimal and
+//! base64 parts stand for.
+
+use std::ops::Range;
+
+/// Fewest digits or letters of an encoded part that is read.
+const MIN_ENCODED: usize = 11;
+
+/// What a text stands for, byte for byte, and where each byte comes from.
+#[derive(Default)]
+pub(super) struct Reading {
+    pub bytes: Vec<u8>,
+    /// The place in the text of each byte.
+    places: Vec<(u32, u32)>,
+}
+
+impl Reading {
+    fn push(&mut self, byte: u8, from: usize, to: usize) {
+        self.bytes.push(byte);
+        self.places.push((from as u32, to as u32));
+    }
+
+    /// Returns the part of the text that some bytes of the reading come from.
+    pub(super) fn place(&self, range: Range<usize>) -> Option<Range<usize>> {
+        let places = self.places.get(range)?;
+        Some(places.first()?.0 as usize..places.last()?.1 as usize)
+    }
+
+    /// Returns all readings of a text: of the text itself, then of its encoded parts.
+    pub(super) fn all(text: &[u8]) -> impl Iterator<Item = Reading> {
+        let encoded =
+            (0..2).map(|shift| hexadecimal(text, shift)).chain((0..4).map(|shift| base64(text, shift)));
+        std::iter::once(Reading::raw(text)).chain(encoded).map(|reading| reading.folded())
+    }
+
+    /// Returns a text without escapes, line breaks and case.
+    pub(super) fn of(text: &[u8]) -> Reading {
+        Reading::raw(text).folded()
+    }
+
+    /// Decodes base64 from its beginning.
+    pub(super) fn of_base64(text: &[u8]) -> Vec<u8> {
+        base64(text, 0).bytes
+    }
+
+    fn raw(text: &[u8]) -> Reading {
+        let places = (0..text.len() as u32).map(|at| (at, at + 1)).collect();
+        Reading { bytes: text.to_vec(), places }
+    }
+
+    /// Resolves escapes, joins lines and folds the case.
+    fn folded(&self) -> Reading {
+        let mut out = Reading::default();
+        let mut at = 0;
+        let mut starts_line = false;
+        while let Some(byte) = self.bytes.get(at) {
+            let (value, len) = unescape(self.bytes.get(at..).unwrap_or_default()).unwrap_or((*byte, 1));
+            let is_break = matches!(value, b'\n' | b'\r');
+            let is_indent = starts_line && matches!(value, b' ' | b'\t');
+            if !is_break
+                && !is_indent
+                && let Some(place) = self.place(at..at + len)
+            {
+                out.push(value.to_ascii_lowercase(), place.start, place.end);
+            }
+            starts_line = is_break || is_indent;
+            at += len;
+        }
+        out
+    }
+}
+
+/// Returns the byte that an escape stands for, and the length of the escape.
+fn unescape(text: &[u8]) -> Option<(u8, usize)> {
+    let number = |digits: Range<usize>, radix: u32| {
+        let digits = std::str::from_utf8(text.get(digits)?).ok()?;
+        u8::try_from(u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))?).ok()
+    };
+    match *text.first()? {
+        b'%' => Some((number(1..3, 16)?, 3)),
+        b'&' if text.get(1) == Some(&b'#') => {
+            let len = text.get(2..).unwrap_or_default().iter().take(4).position(|byte| *byte == b';')?;
+            Some((number(2..2 + len, 10)?, len + 3))
+        }
+        b'\\' => match *text.get(1)? {
+            b'x' => Some((number(2..4, 16)?, 4)),
+            b'u' => Some((number(2..6, 16)?, 6)),
+            b'0'..=b'3' => Some((number(1..4, 8)?, 4)),
+            b'n' => Some((b'\n', 2)),
+            b'r' => Some((b'\r', 2)),
+            b't' => Some((b'\t', 2)),
+            byte @ (b'"' | b'\'' | b'\\' | b'/') => Some((byte, 2)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Returns the runs of a text of bytes that `digit` accepts, each as pairs of offset and value.
+///
+/// A run continues behind line breaks, and behind a byte that `joins` accepts.
+fn runs(
+    text: &[u8],
+    digit: impl Fn(u8) -> Option<u8>,
+    joins: impl Fn(u8) -> bool,
+) -> impl Iterator<Item = Vec<(usize, u8)>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let mut run = Vec::new();
+        while let Some(byte) = text.get(at) {
+            match digit(*byte) {
+                Some(value) => run.push((at, value)),
+                None if matches!(byte, b'\n' | b'\r') || joins(*byte) => {}
+                None if run.len() >= MIN_ENCODED => break,
+                None => run.clear(),
+            }
+            at += 1;
+        }
+        (run.len() >= MIN_ENCODED).then_some(run)
+    })
+}
+
+/// Reads hexadecimal parts, each from its digit at `shift` on. A zero ends each part.
+fn hexadecimal(text: &[u8], shift: usize) -> Reading {
+    let mut out = Reading::default();
+    let digit = |byte: u8| (byte as char).to_digit(16).map(|value| value as u8);
+    for run in runs(text, digit, |byte| byte == b':') {
+        for pair in run.get(shift..).unwrap_or_default().chunks_exact(2) {
+            if let [(from, high), (to, low)] = pair {
+                out.push(high << 4 | low, *from, to + 1);
+            }
+        }
+        out.push(0, 0, 0);
+    }
+    out
+}
+
+/// Reads base64 parts in either alphabet, each from its letter at `shift` on. A zero ends each part.
+fn base64(text: &[u8], shift: usize) -> Reading {
+    let mut out = Reading::default();
+    let digit = |byte: u8| {
+        Some(match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        })
+    };
+    for run in runs(text, digit, |_| false) {
+        for group in run.get(shift..).unwrap_or_default().chunks(4) {
+            let (Some((from, _)), Some((to, _))) = (group.first(), group.last()) else { continue };
+            let bits = group.iter().fold(0_u32, |bits, (_, value)| bits << 6 | u32::from(*value));
+            let bytes = (bits << (6 * (4 - group.len()))).to_be_bytes();
+            bytes.iter().skip(1).take(group.len() - 1).for_each(|byte| out.push(*byte, *from, to + 1));
+        }
+        out.push(0, 0, 0);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_escapes_and_encodings() {
+        let text = "x%41\\x42\\103\\u0044&#69;\n   F";
+        assert_eq!(Reading::of(text.as_bytes()).bytes, b"xabcdef");
+        let read = |text: &str, wanted: &str| {
+            let found = Reading::all(text.as_bytes()).find_map(|reading| {
+                let at = memchr::memmem::find(&reading.bytes, wanted.as_bytes())?;
+                reading.place(at..at + wanted.len())
+            });
+            found.map(|place| text[place].to_owned())
+        };
+        assert_eq!(read("id 73656372657431!", "secret1").as_deref(), Some("73656372657431"));
+        assert_eq!(read("73:65:63:72:65:74:31", "secret1").as_deref(), Some("73:65:63:72:65:74:31"));
+        assert_eq!(read("Basic dXNlcjpzZWNyZXQx", "secret1").as_deref(), Some("cjpzZWNyZXQx"));
+        assert_eq!(read("AAdXNlcjpz\nZWNyZXQx", "secret1").as_deref(), Some("cjpz\nZWNyZXQx"));
+        assert_eq!(read("an other text", "secret1"), None);
+        for text in ["", "%", "%4", "\\", "\\x", "\\u00", "&#", "&#;", "&#999;", "\\777", "%+1", "é%é"] {
+            assert_eq!(Reading::all(text.as_bytes()).count(), 7, "{text}");
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Secrets that texts of resources, details and wrappers show by their form.
+
+use serde_json::{Value as Json, json};
+
+use super::{field, packed};
+use crate::schema::redact::Redactor;
+use crate::schema::{Schema, base64};
+use crate::wire::content::Redact;
+
+const HUNTER: &str = "hUnter2-of-the-tests";
+const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
+const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
+
+fn redactor() -> Redactor {
+    Redactor::new(Schema::builtin(), 42)
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    memchr::memmem::find(bytes, text.as_bytes()).is_some()
+}
+
+fn bytes(name: &str, value: &Json) -> Vec<u8> {
+    packed(name, &Schema::builtin().encode(name, value).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+/// Redacts a resource with the secret.
+fn clean(name: &str, value: &Json) -> String {
+    let redactor = redactor();
+    let bytes = bytes(name, value);
+    assert!(holds(&bytes, HUNTER), "{value}");
+    let clean = redactor.resource(&bytes).unwrap_or_else(|| panic!("no secret found in {value}"));
+    assert!(!holds(&clean, HUNTER), "{}", String::from_utf8_lossy(&clean));
+    assert_eq!(redactor.resource(&clean), None, "redaction is idempotent");
+    assert_eq!(Schema::builtin().faults("google.protobuf.Any", &clean), []);
+    Schema::builtin().any_to_json(&clean).to_string()
+}
+
+/// Texts with the secret, and the texts without it.
+fn texts() -> Vec<(String, String)> {
+    let stars = "***????*************";
+    [
+        "Bearer HERE",
+        "abc; bearer HERE, more",
+        "Basic HERE",
+        "Token HERE",
+        "ApiKey HERE",
+        "Digest username=\"u\", response=\"HERE\"",
+        "AWS4-HMAC-SHA256 SignedHeaders=host, Signature=HERE",
+        "curl -H 'Authorization: Bearer HERE' x",
+        "{\"db\":{\"password\":\"HERE\",\"x\":1}}",
+        "{\\\"password\\\":\\\"HERE\\\"}",
+        "a: b\napi_key: HERE\nc: d",
+        "user=a password=\"HERE\" required",
+        "password=HERE user=a",
+        "Endpoint=sb://a/;SharedAccessKey=HERE",
+        "local token = \"HERE\"",
+    ]
+    .into_iter()
+    .map(|text| (text.replace("HERE", HUNTER), text.replace("HERE", stars)))
+    .collect()
+}
+
+/// Replaces the ids of secrets.
+fn without_ids(text: &str) -> String {
+    let pattern = regex::Regex::new(r"\*\*\*[0-9a-f]{4}\*").expect("a pattern");
+    pattern.replace_all(text, "***????*").into_owned()
+}
+
+#[test]
+fn overwrites_secrets_of_texts_in_any_field() {
+    for (text, wanted) in texts() {
+        let metadata = json!({"filter_metadata": {"acme": {"note": text}}});
+        let after = clean(CLUSTER, &json!({"name": "c", "metadata": metadata}));
+        let wanted_json = json!(wanted).to_string();
+        assert!(without_ids(&after).contains(&wanted_json), "{wanted_json}: {after}");
+        let body = json!({"match": {"prefix": "/"}, "direct_response": {"status": 200, "body": {"inline_string": text}}});
+        clean(ROUTES, &json!({"virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [body]}]}));
+        let header = redactor().metadata("x-other", &text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(without_ids(&header), wanted);
+        let nack = redactor().text(&text).unwrap_or_else(|| panic!("{text}"));
+        assert!(!nack.contains(HUNTER), "{nack}");
+    }
+    let pem = base64::encode(b"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBg\n-----END PRIVATE KEY-----\n");
+    let metadata = json!({"filter_metadata": {"acme": {"note": pem}}});
+    let after = redactor().resource(&bytes(CLUSTER, &json!({"name": "c", "metadata": metadata})));
+    assert!(!holds(&after.expect("a key"), &pem[40..60]));
+}
+
+#[test]
+fn keeps_texts_without_secrets() {
+    for text in [
+        "%REQ(AUTHORIZATION)%",
+        "authorization=%REQ(AUTHORIZATION)% user=%REQ(X-USER)%",
+        "local token = request:headers():get('authorization')",
+        "token bucket of 10",
+        "basic authentication",
+        "max_tokens: 5",
+        "outbound|8080||reviews.default.svc.cluster.local",
+        "xdstp://authority/envoy.config.cluster.v3.Cluster/a?b=1",
+        "key: value",
+        "password: null",
+    ] {
+        let metadata = json!({"filter_metadata": {"acme": {"note": text}}});
+        let cluster = bytes(CLUSTER, &json!({"name": "c", "metadata": metadata}));
+        assert_eq!(redactor().resource(&cluster), None, "{text}");
+    }
+    for text in [
+        "transport: authentication handshake failed: EOF",
+        "oauth2: cannot fetch token: connection refused",
+        "no basic auth credentials",
+        "invalid token bucket: max_tokens must be > 0",
+    ] {
+        let clean = redactor().text(text).unwrap_or_default();
+        assert!(!clean.contains("[redacted") || text.contains("token:"), "{clean}");
+    }
+}
+
+#[test]
+fn removes_secrets_of_all_matchers_and_arguments() {
+    let regex = json!({"google_re2": {}, "regex": HUNTER});
+    for matcher in [
+        json!({"name": "x-api-key", "prefix_match": HUNTER}),
+        json!({"name": "x-api-key", "suffix_match": HUNTER}),
+        json!({"name": "x-api-key", "contains_match": HUNTER}),
+        json!({"name": "x-api-key", "safe_regex_match": regex}),
+        json!({"name": "x-api-key", "string_match": {"prefix": HUNTER}}),
+        json!({"name": "x-api-key", "string_match": {"suffix": HUNTER}}),
+        json!({"name": "x-api-key", "string_match": {"contains": HUNTER}}),
+        json!({"name": "x-api-key", "string_match": {"safe_regex": regex}}),
+        json!({"name": "authorization", "prefix_match": format!("Bearer {HUNTER}")}),
+    ] {
+        let route = json!({"match": {"prefix": "/", "headers": [matcher]}});
+        clean(ROUTES, &json!({"virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [route]}]}));
+    }
+    let query = json!({"name": "token", "string_match": {"prefix": HUNTER}});
+    let route = json!({"match": {"prefix": "/", "query_parameters": [query]}});
+    clean(ROUTES, &json!({"virtual_hosts": [{"name": "h", "domains": ["*"], "routes": [route]}]}));
+    let rule = json!({"metadata": {"filter": "f", "path": [{"key": "a"}, {"key": "api_key"}],
+        "value": {"string_match": {"exact": HUNTER}}}});
+    let policy = json!({"permissions": [rule], "principals": [{"any": true}]});
+    clean("envoy.config.rbac.v3.RBAC", &json!({"policies": {"p": policy}}));
+    let arguments =
+        json!({"args": {"grpc.password": {"string_value": HUNTER}, "grpc.x": {"string_value": "kept"}}});
+    let google = json!({"target_uri": "x", "stat_prefix": "x", "channel_args": arguments});
+    let ads = json!({"api_config_source": {"api_type": "GRPC", "grpc_services": [{"google_grpc": google}]}});
+    let after = clean(CLUSTER, &json!({"name": "c", "eds_cluster_config": {"eds_config": ads}}));
+    assert!(after.contains("kept"), "{after}");
+}
+
+#[test]
+fn removes_secrets_of_details_of_any_type() {
+    let any = |name: &str, value: Vec<u8>| packed(name, &value);
+    let entry = [field(1, b"token"), field(2, HUNTER.as_bytes())].concat();
+    let redactor = redactor();
+    redactor.resource(&bytes(
+        "envoy.extensions.transport_sockets.tls.v3.Secret",
+        &json!({"name": "s", "generic_secret": {"secret": {"inline_string": "the-known-secret-0"}}}),
+    ));
+    for (detail, kept) in [
+        (any("google.rpc.ErrorInfo", [field(1, b"REASON"), field(3, &entry)].concat()), "REASON"),
+        (
+            any(
+                "google.rpc.DebugInfo",
+                field(2, format!("Authorization: Bearer {HUNTER} the-known-secret-0").as_bytes()),
+            ),
+            "Authorization",
+        ),
+        (any("google.rpc.DebugInfo", field(1, b"at f(the-known-secret-0)")), "at f("),
+        (
+            any("acme.Unknown", field(1, &field(2, &field(3, format!("password={HUNTER}").as_bytes())))),
+            "password",
+        ),
+    ] {
+        let after = redactor.detail(&detail).expect("a secret");
+        assert!(
+            !holds(&after, HUNTER) && !holds(&after, "known-secret"),
+            "{}",
+            String::from_utf8_lossy(&after)
+        );
+        assert!(holds(&after, kept), "{}", String::from_utf8_lossy(&after));
+        assert_eq!(redactor.detail(&after), None);
+    }
+    let plain = any("google.rpc.ErrorInfo", [field(1, b"REASON"), field(2, b"acme.test")].concat());
+    assert_eq!(redactor.detail(&plain), None);
+}
+
+#[test]
+fn removes_secrets_of_the_metadata_of_wrappers() {
+    let schema = Schema::builtin();
+    let metadata = json!({"filter_metadata": {"acme": {"password": HUNTER, "zone": "a"}}});
+    let wrapper = json!({"name": "c", "version": "1", "metadata": metadata,
+        "resource": {"@type": format!("type.googleapis.com/{CLUSTER}"), "name": "c"}});
+    let bytes = schema.encode("envoy.service.discovery.v3.Resource", &wrapper).expect("a resource");
+    let after = redactor().wrapper(&bytes).expect("a secret");
+    assert!(!holds(&after, HUNTER) && holds(&after, "zone"));
+    assert_eq!(redactor().wrapper(&after), None);
+}
