@@ -182,7 +182,7 @@ fn bug_reports_of_large_pushes_have_the_resources_that_show_the_problem() {
     assert!(output.out.contains("the messages and resources that show the problem"), "{}", output.err);
     let shown = script_of(&output.out);
     assert!(shown.len() < 10_000 && shown.contains("c57") && !shown.contains("c56"), "{shown}");
-    assert_eq!(problems(&shown), ["\"NACK\" \"edge\" \"CDS\""]);
+    assert_eq!(problems(&shown), ["\"nack\" \"edge\" \"cds\""]);
 }
 
 #[test]
