@@ -9,7 +9,7 @@ use crate::wire::event::Time;
 
 /// The messages that a tap holds, shared by its connections and the screens.
 ///
-/// Connections carry decisions out when [`HoldDesk::decisions`] changes.
+/// Connections carry decisions out when `HoldDesk::decisions` changes.
 pub struct HoldDesk {
     queue: Mutex<HoldQueue>,
     start: Instant,
