@@ -8,7 +8,7 @@ use base64::prelude::BASE64_STANDARD;
 use twox_hash::XxHash3_64;
 
 use super::parts::KnownParts;
-use super::readings::Reading;
+use super::readings::TextReading;
 
 /// Length of the shortest secret to look for in texts, in bytes. Shorter ones match ordinary text.
 const MIN_BYTES: usize = 8;
@@ -107,7 +107,7 @@ impl KnownSecrets {
             return Vec::new();
         }
         let mut found = self.forms_in(text);
-        for reading in Reading::all(text) {
+        for reading in TextReading::all(text) {
             let whole = self.forms_in(&reading.bytes).into_iter();
             let parts = self
                 .parts
@@ -175,7 +175,7 @@ fn is_covered(found: &[FoundSecret], known: usize, place: &Range<usize>) -> bool
     last.and_then(|last| before.get(last)).is_some_and(|other| other.place.end >= place.end)
 }
 
-/// Returns the forms in which a peer may print a secret. [`Reading`] knows more of them.
+/// Returns the forms in which a peer may print a secret. [`TextReading`] knows more of them.
 fn forms(secret: &[u8]) -> Vec<String> {
     let escaped = secret.escape_ascii().to_string();
     let mut forms = vec![escaped.replace("\\'", "'"), escaped, BASE64_STANDARD.encode(secret)];
@@ -184,7 +184,7 @@ fn forms(secret: &[u8]) -> Vec<String> {
         forms.push(text.to_owned());
         // Escaped twice, as in a quoted dump.
         forms.push(text.escape_default().to_string().replace('\\', "\\\\"));
-        forms.extend(String::from_utf8(Reading::of(secret).bytes));
+        forms.extend(String::from_utf8(TextReading::of(secret).bytes));
     }
     forms.sort();
     forms.dedup();

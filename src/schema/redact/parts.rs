@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
-use super::readings::Reading;
+use super::readings::TextReading;
 
 /// Length of a part, in bytes. Shorter parts match ordinary text.
 const PART_BYTES: usize = 12;
@@ -40,7 +40,7 @@ impl KnownParts {
         let ends = |byte: &u8| byte.is_ascii_whitespace() || b"\"'`{}[]()<>,;\\".contains(byte);
         let mut left = MAX_PARTS_PER_SECRET;
         for word in bytes.split(ends).filter(|word| is_token(word)) {
-            let reading = Reading::of(word);
+            let reading = TextReading::of(word);
             for part in reading.bytes.windows(PART_BYTES).filter(|part| is_telling(part)).take(left) {
                 if self.newer.len() >= MAX_PARTS {
                     self.older = std::mem::take(&mut self.newer);

@@ -6,15 +6,15 @@ use std::ops::Range;
 /// Fewest digits or letters of an encoded part that is read.
 const MIN_ENCODED: usize = 11;
 
-/// What a text stands for, byte for byte, and where each byte comes from.
+/// The decoded bytes of a text, and where each byte comes from.
 #[derive(Default)]
-pub(super) struct Reading {
+pub(super) struct TextReading {
     pub bytes: Vec<u8>,
     /// The place in the text of each byte.
     places: Vec<(u32, u32)>,
 }
 
-impl Reading {
+impl TextReading {
     fn push(&mut self, byte: u8, from: usize, to: usize) {
         self.bytes.push(byte);
         self.places.push((from as u32, to as u32));
@@ -27,15 +27,15 @@ impl Reading {
     }
 
     /// Returns all readings of a text: of the text itself, then of its encoded parts.
-    pub(super) fn all(text: &[u8]) -> impl Iterator<Item = Reading> {
+    pub(super) fn all(text: &[u8]) -> impl Iterator<Item = TextReading> {
         let encoded =
             (0..2).map(|shift| hexadecimal(text, shift)).chain((0..4).map(|shift| base64(text, shift)));
-        std::iter::once(Reading::raw(text)).chain(encoded).map(|reading| reading.folded())
+        std::iter::once(TextReading::raw(text)).chain(encoded).map(|reading| reading.folded())
     }
 
     /// Returns a text without escapes, line breaks and case.
-    pub(super) fn of(text: &[u8]) -> Reading {
-        Reading::raw(text).folded()
+    pub(super) fn of(text: &[u8]) -> TextReading {
+        TextReading::raw(text).folded()
     }
 
     /// Decodes base64 from its beginning.
@@ -43,14 +43,14 @@ impl Reading {
         base64(text, 0).bytes
     }
 
-    fn raw(text: &[u8]) -> Reading {
+    fn raw(text: &[u8]) -> TextReading {
         let places = (0..text.len() as u32).map(|at| (at, at + 1)).collect();
-        Reading { bytes: text.to_vec(), places }
+        TextReading { bytes: text.to_vec(), places }
     }
 
     /// Resolves escapes, joins lines and folds the case.
-    fn folded(&self) -> Reading {
-        let mut out = Reading::default();
+    fn folded(&self) -> TextReading {
+        let mut out = TextReading::default();
         let mut at = 0;
         let mut starts_line = false;
         while let Some(byte) = self.bytes.get(at) {
@@ -121,8 +121,8 @@ fn runs(
 }
 
 /// Reads hexadecimal parts, each from its digit at `shift` on. A zero ends each part.
-fn hexadecimal(text: &[u8], shift: usize) -> Reading {
-    let mut out = Reading::default();
+fn hexadecimal(text: &[u8], shift: usize) -> TextReading {
+    let mut out = TextReading::default();
     let digit = |byte: u8| (byte as char).to_digit(16).map(|value| value as u8);
     for run in runs(text, digit, |byte| byte == b':') {
         for pair in run.get(shift..).unwrap_or_default().chunks_exact(2) {
@@ -135,9 +135,10 @@ fn hexadecimal(text: &[u8], shift: usize) -> Reading {
     out
 }
 
-/// Reads base64 parts in either alphabet, each from its letter at `shift` on. A zero ends each part.
-fn base64(text: &[u8], shift: usize) -> Reading {
-    let mut out = Reading::default();
+/// Reads base64 parts in either alphabet, each from its letter at `shift` on. A zero ends each
+/// part.
+fn base64(text: &[u8], shift: usize) -> TextReading {
+    let mut out = TextReading::default();
     let digit = |byte: u8| {
         Some(match byte {
             b'A'..=b'Z' => byte - b'A',
@@ -167,9 +168,9 @@ mod tests {
     #[test]
     fn reads_escapes_and_encodings() {
         let text = "x%41\\x42\\103\\u0044&#69;\n   F";
-        assert_eq!(Reading::of(text.as_bytes()).bytes, b"xabcdef");
+        assert_eq!(TextReading::of(text.as_bytes()).bytes, b"xabcdef");
         let read = |text: &str, wanted: &str| {
-            let found = Reading::all(text.as_bytes()).find_map(|reading| {
+            let found = TextReading::all(text.as_bytes()).find_map(|reading| {
                 let at = memchr::memmem::find(&reading.bytes, wanted.as_bytes())?;
                 reading.place(at..at + wanted.len())
             });
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(read("AAdXNlcjpz\nZWNyZXQx", "secret1").as_deref(), Some("cjpz\nZWNyZXQx"));
         assert_eq!(read("an other text", "secret1"), None);
         for text in ["", "%", "%4", "\\", "\\x", "\\u00", "&#", "&#;", "&#999;", "\\777", "%+1", "é%é"] {
-            assert_eq!(Reading::all(text.as_bytes()).count(), 7, "{text}");
+            assert_eq!(TextReading::all(text.as_bytes()).count(), 7, "{text}");
         }
     }
 }

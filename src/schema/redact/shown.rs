@@ -116,7 +116,7 @@ pub(super) fn find(text: &[u8], names: &SecretNames, is_sentence: bool) -> Vec<R
     let is_key = |block: &regex::bytes::Match<'_>| {
         let head: Vec<u8> =
             block.as_bytes().iter().copied().filter(|byte| !byte.is_ascii_whitespace()).take(88).collect();
-        let head = super::readings::Reading::of_base64(&head);
+        let head = super::readings::TextReading::of_base64(&head);
         memchr::memmem::find(&head, b"PRIVATE KEY").is_some()
     };
     found.extend(PEM.find_iter(text).filter(is_key).map(|block| block.range()));

@@ -40,7 +40,7 @@ impl Redactor {
     fn text_in(&self, bytes: &[u8]) -> Option<Vec<u8>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.text(text).map(String::into_bytes),
-            // What cannot be read cannot be kept if it has a secret.
+            // Bytes other than text are removed as a whole if they have a secret.
             Err(_) => self.text(&String::from_utf8_lossy(bytes)).and_then(|_| overwrite(bytes, 0)),
         }
     }
