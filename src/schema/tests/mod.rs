@@ -11,6 +11,10 @@ mod sets;
 mod shown_secrets;
 mod walker;
 
+use serde_json::Value;
+
+use super::Schema;
+use super::redact::Redactor;
 use crate::wire::pb::put_len_field;
 
 /// Encodes an `Any` with the payload `value` of the message `name`.
@@ -19,6 +23,19 @@ pub fn packed(name: &str, value: &[u8]) -> Vec<u8> {
     put_len_field(&mut out, 1, format!("type.googleapis.com/{name}").as_bytes());
     put_len_field(&mut out, 2, value);
     out
+}
+
+/// Encodes an `Any` with a message in JSON form.
+fn bytes(name: &str, value: &Value) -> Vec<u8> {
+    packed(name, &Schema::builtin().encode(name, value).unwrap_or_else(|error| panic!("{name}: {error}")))
+}
+
+fn redactor() -> Redactor {
+    Redactor::new(Schema::builtin(), 42)
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    memchr::memmem::find(bytes, text.as_bytes()).is_some()
 }
 
 /// Encodes a message with one length-delimited field.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::{field, packed};
+use super::{bytes, field, holds, packed, redactor};
 use crate::schema::Schema;
 use crate::schema::redact::{Redactor, SecretNames};
 use crate::wire::content::Redact;
@@ -13,18 +13,6 @@ const HUNTER: &str = "hunter2-of-the-tests";
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
 const SECRET: &str = "envoy.extensions.transport_sockets.tls.v3.Secret";
-
-fn redactor() -> Redactor {
-    Redactor::new(Schema::builtin(), 42)
-}
-
-fn holds(bytes: &[u8], text: &str) -> bool {
-    memchr::memmem::find(bytes, text.as_bytes()).is_some()
-}
-
-fn bytes(name: &str, value: &Json) -> Vec<u8> {
-    packed(name, &Schema::builtin().encode(name, value).unwrap_or_else(|error| panic!("{name}: {error}")))
-}
 
 /// Redacts a resource with the secret and returns its JSON.
 fn clean(redactor: &Redactor, name: &str, value: &Json) -> Json {

@@ -2,26 +2,13 @@
 
 use serde_json::{Value as Json, json};
 
-use super::{field, packed};
-use crate::schema::redact::Redactor;
+use super::{bytes, field, holds, packed, redactor};
 use crate::schema::{Schema, base64};
 use crate::wire::content::Redact;
 
 const HUNTER: &str = "hUnter2-of-the-tests";
 const CLUSTER: &str = "envoy.config.cluster.v3.Cluster";
 const ROUTES: &str = "envoy.config.route.v3.RouteConfiguration";
-
-fn redactor() -> Redactor {
-    Redactor::new(Schema::builtin(), 42)
-}
-
-fn holds(bytes: &[u8], text: &str) -> bool {
-    memchr::memmem::find(bytes, text.as_bytes()).is_some()
-}
-
-fn bytes(name: &str, value: &Json) -> Vec<u8> {
-    packed(name, &Schema::builtin().encode(name, value).unwrap_or_else(|error| panic!("{name}: {error}")))
-}
 
 /// Redacts a resource with the secret.
 fn clean(name: &str, value: &Json) -> String {
