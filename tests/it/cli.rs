@@ -247,7 +247,7 @@ fn follows(verb: &str) {
             let _ = send.send(line);
         }
     });
-    let limit = std::time::Duration::from_secs(20);
+    let limit = crate::support::wait::PATIENCE;
     let log = printed(&["log", TOUR, "-o", "jsonl"]);
     let (mut seen, mut written) = (String::new(), false);
     while seen.len() < log.len() {
@@ -282,7 +282,7 @@ fn states_reason_of_end_last() {
                 let _ = send.send(line);
             }
         });
-        let limit = std::time::Duration::from_secs(20);
+        let limit = crate::support::wait::PATIENCE;
         let first = lines.recv_timeout(limit).expect("a line in time");
         assert!(first.contains("listening on"), "{first}");
         let killed = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();

@@ -10,7 +10,7 @@ use std::time::Duration;
 mod checks;
 
 /// Time limit of one file, in an unoptimised build.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// Random changes of the files of a corpus that are tried, unless `XDSCOPE_MUTATIONS` is set.
 const MUTATIONS: u64 = 100;

@@ -10,7 +10,7 @@ use crate::support::{
     control_plane::{ControlPlane, Flags},
     envoy::Envoy,
     snapshot::{CLUSTER, ENDPOINTS, LISTENER, ROUTE, Snapshot, endpoints},
-    tap::{Recording, Tap, xdscope},
+    tap::{Recording, Tap},
     wait::wait_for,
     world::World,
 };
@@ -113,14 +113,13 @@ fn dropped_push(test: &str, variant: Variant) {
     scene.settle();
     let mark = scene.change_endpoints("2");
     scene.plane.wait_for(mark, "the push", |e| e.is_response(ENDPOINTS) && e.version == "2");
-    let copy = scene.world.folder().join("copy.xdsrec");
-    let state = wait_for("the divergence", || {
-        std::fs::copy(&scene.tap.recording, &copy).expect("a copy");
-        let recording = Recording { file: copy.clone() };
-        Some(recording.state("eds")).filter(|state| !state["diverged"].is_null())
+    let (state, recording) = wait_for("the divergence", || {
+        let recording = scene.tap.copy_of_recording()?;
+        let states = recording.states(&[]).into_iter();
+        let mut diverged = states.filter(|state| state["type"] == "eds" && !state["diverged"].is_null());
+        Some((diverged.next()?, recording))
     });
     assert_eq!(state["diverged"]["intercepted"]["by"], json!(format!("fault 1: {fault}")));
-    let recording = Recording { file: copy };
     let wide = recording.text("status", &["-o", "wide"]);
     assert!(wide.contains("diverged: push dropped by fault 1"), "{wide}");
     assert!(scene.plane.events(mark).iter().all(|e| !e.is_request(ENDPOINTS)), "Envoy knows nothing of it");
@@ -282,15 +281,8 @@ fn withheld_endpoints_are_not_blamed_on_the_server() {
         return;
     };
     wait_for("the drop", || scene.tap.log().contains("push dropped by fault 1").then_some(()));
-    let copy = scene.world.folder().join("copy.xdsrec");
     let problems = wait_for("a problem of the endpoints", || {
-        std::fs::copy(&scene.tap.recording, &copy).expect("a copy");
-        let recording = Recording { file: copy.clone() };
-        // A recording without a message yet is not a source.
-        let info = xdscope(scene.world.folder()).arg("info").arg(&copy).output().expect("xdscope runs");
-        if !info.status.success() || interventions(&recording).is_empty() {
-            return None;
-        }
+        let recording = scene.tap.copy_of_recording().filter(|copy| !interventions(copy).is_empty())?;
         let objects = recording.objects("status", &[]).into_iter();
         let of_endpoints = |object: &Value| object["object"] == "problem" && object["type"] == "eds";
         let problems: Vec<Value> = objects.filter(of_endpoints).collect();

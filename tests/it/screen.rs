@@ -22,11 +22,9 @@ use crate::support::{
     faulty::{Fault, Faulty},
     process::free_port,
     snapshot::Snapshot,
+    wait::PATIENCE,
     world::World,
 };
-
-/// Longest wait for anything to appear.
-const LIMIT: Duration = Duration::from_secs(20);
 
 /// A program in a terminal. Dropping it kills the program.
 pub struct Terminal {
@@ -94,7 +92,7 @@ impl Terminal {
     }
 
     pub fn wait(&self, what: &str, is: impl Fn(&vt100::Screen) -> bool) {
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + PATIENCE;
         while !is(self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen()) {
             assert!(Instant::now() < end, "{what} did not come:\n{}", self.text());
             std::thread::sleep(Duration::from_millis(20));
@@ -138,7 +136,7 @@ impl Terminal {
     fn wait_until_idle(&self) {
         let shown =
             || self.screen.lock().unwrap_or_else(PoisonError::into_inner).screen().contents_formatted();
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + PATIENCE;
         let mut before = shown();
         loop {
             std::thread::sleep(Duration::from_millis(300));
@@ -156,7 +154,7 @@ impl Terminal {
     /// Only time tells Escape followed by a key from the key with Alt, so a slow program may need
     /// several attempts.
     fn escape_to(&mut self, key: &str, is: impl Fn(&vt100::Screen) -> bool) {
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + PATIENCE;
         loop {
             self.press("\x1b");
             std::thread::sleep(Duration::from_millis(100));
@@ -182,7 +180,7 @@ impl Terminal {
 
     /// Waits for the end of the program and returns the exit code.
     pub fn end(&mut self) -> u32 {
-        let end = Instant::now() + LIMIT;
+        let end = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().expect("its state") {
                 return status.exit_code();
@@ -415,7 +413,7 @@ fn closed_terminal_ends_program() {
     }
     drop(reader);
     drop(pair.master);
-    let end = Instant::now() + LIMIT;
+    let end = Instant::now() + PATIENCE;
     while child.try_wait().expect("its state").is_none() {
         if Instant::now() > end {
             child.kill().expect("its end");

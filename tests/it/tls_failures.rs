@@ -19,7 +19,7 @@ use crate::support::{
 };
 
 const NAME: &str = "cp.test";
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 fn client_config(trusted: &Ca) -> Arc<rustls::ClientConfig> {
     let mut roots = rustls::RootCertStore::empty();

@@ -29,8 +29,12 @@ pub use shared_faults::Arms;
 /// Bytes that may wait to be written to a side while the other is read.
 const MAX_QUEUED_BYTES: usize = 1 << 20;
 
-/// Time for held messages to be written when the tap stops.
-pub(super) const RELEASE_TIME: Duration = Duration::from_secs(1);
+/// Time for held messages to be written when the tap stops. A receiver that takes bytes has half of
+/// it more, again and again, up to [`MAX_RELEASE_TIME`].
+const RELEASE_TIME: Duration = Duration::from_secs(1);
+
+/// The longest time that connections take to release what they hold when the tap stops.
+const MAX_RELEASE_TIME: Duration = Duration::from_secs(3);
 
 /// One side of a connection that is written to.
 struct Outlet {
@@ -58,21 +62,25 @@ pub(super) async fn run(
     let (mut stopped, mut decided, mut freed) =
         (armed.stopped.clone(), armed.desk.decisions(), armed.memory.freed());
     let (mut is_stopping, mut resets, mut deadline) = (*stopped.borrow(), armed.watch_resets(), None);
+    // Whether the receivers took anything since the last deadline. At first they are given a
+    // second chance: the process itself may have stood still.
+    let mut has_written = true;
     loop {
         let is_free = connection.may_read();
         // The first bytes of the client say whether the connection is HTTP/2 at all.
         let can_answer = connection.has_begun();
         let due = connection.next_due().map(|due| armed.start() + Duration::from_nanos(due.0));
         let wake = [due, deadline].into_iter().flatten().min();
+        let is_reading = is_free && !is_stopping;
         tokio::select! {
-            bytes = read(&mut requests.from, &requests.shared), if from_client && is_free && to_server.bytes < MAX_QUEUED_BYTES => {
+            bytes = read(&mut requests.from, &requests.shared), if from_client && is_reading && to_server.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Client, error))?;
                 from_client = !bytes.is_empty();
                 requests.arrived(&bytes)?;
                 requests.copy(bytes.clone());
                 connection.arrived(Dir::Req, bytes)?;
             }
-            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && is_free && to_client.bytes < MAX_QUEUED_BYTES => {
+            bytes = read(&mut responses.from, &responses.shared), if from_server && can_answer && is_reading && to_client.bytes < MAX_QUEUED_BYTES => {
                 let bytes = bytes.map_err(|error| (Side::Server, error))?;
                 from_server = !bytes.is_empty();
                 responses.arrived(&bytes)?;
@@ -80,12 +88,14 @@ pub(super) async fn run(
             }
             written = to_server.write(&mut requests.to), if to_server.wants_write() => {
                 to_server.wrote(written.map_err(|error| (Side::Server, error))?);
+                has_written = true;
             }
             written = to_client.write(&mut responses.to), if to_client.wants_write() => {
                 let written = written.map_err(|error| (Side::Client, error))?;
                 if let Some(bytes) = to_client.wrote(written) {
                     responses.copy(bytes);
                 }
+                has_written = true;
             }
             _ = stopped.changed(), if !is_stopping => is_stopping = true,
             () = resets.changed() => {}
@@ -93,8 +103,11 @@ pub(super) async fn run(
             // Whether the connection may be read is looked at again.
             Ok(()) = freed.changed(), if !is_free => {}
             () = sleep_until(wake), if wake.is_some() => {
-                if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
-                    return Ok(true);
+                if let Some(passed) = deadline.filter(|deadline| *deadline <= Instant::now()) {
+                    if !std::mem::take(&mut has_written) {
+                        return Ok(true);
+                    }
+                    deadline = Some(passed + RELEASE_TIME / 2);
                 }
                 connection.release_due();
             }
@@ -104,7 +117,6 @@ pub(super) async fn run(
         }
         if is_stopping {
             deadline.get_or_insert_with(|| Instant::now() + RELEASE_TIME);
-            // Also what has arrived since the stop.
             connection.release_all();
         }
         for (dir, outlet) in [(Dir::Req, &mut to_server), (Dir::Resp, &mut to_client)] {

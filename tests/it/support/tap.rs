@@ -134,6 +134,15 @@ impl Tap {
         (self.child.finish(), Recording { file: self.recording })
     }
 
+    /// Copies the recording so far; `None` while it has no message and is not a source.
+    pub fn copy_of_recording(&self) -> Option<Recording> {
+        let folder = self.recording.parent().expect("a folder");
+        let copy = folder.join("copy.xdsrec");
+        std::fs::copy(&self.recording, &copy).expect("a copy");
+        let info = xdscope(folder).arg("info").arg(&copy).output().expect("xdscope runs");
+        info.status.success().then_some(Recording { file: copy })
+    }
+
     /// Sends SIGINT and waits for the end.
     pub fn stop(self) -> Recording {
         self.child.interrupt();

@@ -9,7 +9,7 @@ use std::{
 ///
 /// Two cores may be busy with other tests, and Envoy's reconnect delay grows to some seconds. A
 /// passing test never waits this long.
-pub const PATIENCE: Duration = Duration::from_secs(40);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 
 const INTERVAL: Duration = Duration::from_millis(20);
 

@@ -129,6 +129,6 @@ impl Armed {
         let mut connections = self.connections.subscribe();
         // The channel lasts as long as `self`; those that remain at the end are dropped.
         let ended = connections.wait_for(|count| *count == 0);
-        let _ = tokio::time::timeout(super::RELEASE_TIME, ended).await;
+        let _ = tokio::time::timeout(super::MAX_RELEASE_TIME, ended).await;
     }
 }
