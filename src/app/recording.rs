@@ -22,8 +22,10 @@ use super::spool::Spool;
 /// The longest time without traffic before the recorder looks at its file.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Bytes in the queue that are drained before the next part is recorded, and how often at most.
+/// Bytes in the queue that are drained before the next part is recorded, and how often at most. One
+/// part in [`DRAINED_DIVISOR`] of the queue is enough.
 const MIN_DRAINED_BYTES: usize = 4 << 20;
+const DRAINED_DIVISOR: usize = 8;
 const MAX_DRAINS: usize = 8;
 
 /// The session file of a tap, and the decoder of its frames.
@@ -111,7 +113,7 @@ impl RecorderWorker {
             };
             self.accept(&mut batch);
             for _ in 1..MAX_DRAINS {
-                if self.copies.queued() < MIN_DRAINED_BYTES {
+                if self.copies.queued() < MIN_DRAINED_BYTES.min(self.copies.limit() / DRAINED_DIVISOR) {
                     break;
                 }
                 is_open = self.copies.drain_ready(&mut batch);

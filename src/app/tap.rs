@@ -32,6 +32,10 @@ use super::spool::Spool;
 /// One part in this many of the memory is for the recorder, the rest for the analysis.
 const RECORDER_DIVISOR: usize = 4;
 
+/// One part in this many of the memory is for copies of traffic that are not analysed yet, up to the
+/// highest limit of the listening side.
+const QUEUE_DIVISOR: usize = 8;
+
 /// One part in this many of the memory is for the messages that armed connections buffer, while
 /// the tap is or may be armed. The analysis has as much less.
 const ARMED_DIVISOR: usize = 2;
@@ -81,6 +85,14 @@ impl Front {
         }
     }
 
+    /// Returns the highest limit of copies in memory, in bytes.
+    fn max_queued_bytes(&self) -> usize {
+        match self {
+            Front::Tap { .. } => MAX_QUEUED_BYTES,
+            Front::Serve { .. } => serve::MAX_QUEUED_BYTES,
+        }
+    }
+
     /// Whether the tap is armed from the start.
     fn is_armed(&self) -> bool {
         match self {
@@ -102,10 +114,10 @@ impl Front {
     /// Starts listening. Returns the tap, a description of the server behind each listener, and the
     /// control plane if it is behind a tap.
     ///
-    /// Armed connections may buffer `memory` bytes.
+    /// Copies may take `queue` bytes, and what armed connections buffer `memory` bytes.
     fn start(
         self,
-        queue: Option<Option<usize>>,
+        queue: Option<usize>,
         schema: &Arc<Schema>,
         memory: usize,
     ) -> Result<(Tap, Vec<String>, Option<Backend>), ListenError> {
@@ -114,7 +126,6 @@ impl Front {
         };
         match self {
             Front::Tap { maps, connect_timeout, tls, changes, faults, desk } => {
-                let queue = queue.map(|bytes| bytes.unwrap_or(MAX_QUEUED_BYTES));
                 // Part of the title, so that screens, event lines and the recording name the
                 // changed headers.
                 let given = changes.as_ref().map(|changes| changes.names().join(", "));
@@ -129,7 +140,6 @@ impl Front {
                 Ok((Tap::start(config)?, behind, None))
             }
             Front::Serve { listen, from, tls, control, say, faults } => {
-                let queue = queue.map(|bytes| bytes.unwrap_or(serve::MAX_QUEUED_BYTES));
                 let behind = vec![format!(" from {from}{}", armed(&faults))];
                 let schema = schema.clone();
                 let config = serve::Config { listen: vec![listen], queue, tls, control, say, schema };
@@ -194,7 +204,7 @@ const BACKEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// Limits of the copies between relay and analysis.
 #[derive(Clone, Debug)]
 pub struct CopyLimits {
-    /// Bytes in memory; `None`: the default of the listening side.
+    /// Bytes in memory; `None`: a part of the memory of the run.
     pub memory: Option<usize>,
     /// The folder and the size of the spool file in bytes; `None`: no spool.
     pub spool: Option<(PathBuf, u64)>,
@@ -294,12 +304,11 @@ impl Running {
         let is_relay = matches!(options.front, Front::Tap { .. });
         let (is_armed, desk) = (options.front.is_armed(), options.front.desk());
         let memory = options.store.history;
-        let copies = options.decode.then_some(options.copies.memory);
-        let (tap, behind, backend) = options.front.start(copies, &options.schema, memory / ARMED_DIVISOR)?;
-        let budgets = Budgets {
-            idle: memory - memory / RECORDER_DIVISOR,
-            armed: memory - memory / RECORDER_DIVISOR - memory / ARMED_DIVISOR,
-        };
+        let share = (memory / QUEUE_DIVISOR).min(options.front.max_queued_bytes());
+        let queue = options.decode.then(|| options.copies.memory.unwrap_or(share));
+        let (tap, behind, backend) = options.front.start(queue, &options.schema, memory / ARMED_DIVISOR)?;
+        let idle = memory - memory / RECORDER_DIVISOR - share;
+        let budgets = Budgets { idle, armed: idle - memory / ARMED_DIVISOR };
         let pairs = tap.listening.iter().zip(&behind);
         let listening: Vec<String> = pairs.map(|(listen, behind)| format!("{listen}{behind}")).collect();
         let source = format!("{} {}", options.verb, listening.join(", "));

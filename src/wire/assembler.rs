@@ -12,6 +12,12 @@ use super::{
 /// Minimum time between two frames that count the traffic of an opaque stream.
 const COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
+/// Memory of all unfinished messages, in bytes. Resources are stored elsewhere and do not count.
+const MAX_UNFINISHED_BYTES: usize = 34 << 20;
+
+/// Bytes of messages between two checks of that memory.
+const UNFINISHED_CHECK_BYTES: usize = 4 << 20;
+
 /// Turns the traffic of live streams into frames.
 ///
 /// Numbers the streams, builds the messages of xDS streams chunk by chunk, and counts the messages
@@ -21,6 +27,8 @@ pub struct Assembler {
     opened: u32,
     streams: BTreeMap<StreamId, LiveStream>,
     shared: SharedValues,
+    /// Bytes of messages since the memory of unfinished messages was checked.
+    unchecked_bytes: usize,
 }
 
 struct LiveStream {
@@ -73,8 +81,33 @@ impl Assembler {
                 let shape = MessageShape::of(method, dir);
                 let building = stream.building[side(dir)].get_or_insert_with(|| MessageBuilder::new(shape));
                 building.push(bytes, catalog);
+                self.unchecked_bytes += bytes.len();
             }
             None => stream.counts[side(dir)].bytes += bytes.len() as u64,
+        }
+        if self.unchecked_bytes >= UNFINISHED_CHECK_BYTES {
+            self.unchecked_bytes = 0;
+            self.limit_unfinished();
+        }
+    }
+
+    /// Gives up the largest unfinished messages, which end as gaps, if all of them need too much
+    /// memory.
+    fn limit_unfinished(&mut self) {
+        let all = || self.streams.values().flat_map(|stream| stream.building.iter().flatten());
+        let mut held: usize = all().map(MessageBuilder::held_bytes).sum();
+        if held <= MAX_UNFINISHED_BYTES {
+            return;
+        }
+        let building = self.streams.values_mut().flat_map(|stream| stream.building.iter_mut().flatten());
+        let mut building: Vec<_> = building.map(|builder| (builder.held_bytes(), builder)).collect();
+        building.sort_unstable_by_key(|(bytes, _)| std::cmp::Reverse(*bytes));
+        for (bytes, builder) in building {
+            if held <= MAX_UNFINISHED_BYTES {
+                return;
+            }
+            builder.give_up(GapCause::Size);
+            held -= bytes;
         }
     }
 
@@ -170,21 +203,6 @@ impl Assembler {
     pub fn streams_not_followed(&mut self, at: Time, id: StreamId, streams: u64, out: &mut Vec<Frame>) {
         let what = FramePayload::Gap { messages: streams, bytes: 0, cause: GapCause::Streams };
         out.push(Frame { at, stream: id, what });
-    }
-
-    /// Returns the memory of the unfinished messages of a stream, in bytes.
-    pub fn unfinished_bytes(&self, id: StreamId) -> usize {
-        let building = self.streams.get(&id).into_iter().flat_map(|stream| &stream.building);
-        building.flatten().map(MessageBuilder::held_bytes).sum()
-    }
-
-    /// Drops the content of the current message in this direction, which ends as a gap.
-    pub fn give_up(&mut self, id: StreamId, dir: Dir) {
-        if let Some(stream) = self.streams.get_mut(&id)
-            && let Some(building) = &mut stream.building[side(dir)]
-        {
-            building.give_up(GapCause::Size);
-        }
     }
 
     /// Drops the current message in this direction. The caller reports a gap later.
@@ -303,5 +321,26 @@ mod tests {
                 "end",
             ]
         );
+    }
+
+    #[test]
+    fn gives_up_the_largest_unfinished_messages_of_all_streams() {
+        let mut catalog = Catalog::in_memory();
+        let (mut assembler, mut out) = (Assembler::default(), Vec::new());
+        let ads = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources";
+        let streams: Vec<StreamId> =
+            (0..60).map(|_| assembler.open(Time::ZERO, open(ads), &mut out)).collect();
+        // A type URL of 16 MB begins; the first stream sends little of it.
+        let mut begin = |id, bytes| {
+            assembler.data(id, Dir::Req, b"\x22\x80\x80\x80\x08", &mut catalog);
+            assembler.data(id, Dir::Req, &vec![b'y'; bytes], &mut catalog);
+        };
+        begin(streams[0], 100);
+        streams[1..].iter().for_each(|id| begin(*id, 4 << 20));
+        let building = assembler.streams.values().flat_map(|stream| stream.building.iter().flatten());
+        let held: Vec<usize> = building.map(MessageBuilder::held_bytes).collect();
+        let all = MAX_UNFINISHED_BYTES + UNFINISHED_CHECK_BYTES;
+        assert!(held.iter().sum::<usize>() <= all && held[0] >= 100, "{held:?}");
+        assert!(held.iter().filter(|bytes| **bytes > 4_000_000).count() >= 7, "{held:?}");
     }
 }

@@ -9,17 +9,11 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// A buffer with less room than this counts as full.
 const MIN_FREE_BYTES: usize = 16 << 10;
 
-/// Buffers that are kept, to be reused when all copies of their bytes are gone.
-///
-/// Together they hold a push of 39 MB: touching fresh pages would cost the traffic more than
-/// copying into them.
-const MAX_KEPT_BUFFERS: usize = (48 << 20) / BUFFER_BYTES;
-
 /// The read buffers of all connections.
 ///
 /// All reads fill one buffer, chunk after chunk: an idle connection holds no buffer, and a queue of
 /// small chunks takes no more memory than their bytes.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Buffers(Arc<Mutex<Inner>>);
 
 #[derive(Debug)]
@@ -30,9 +24,20 @@ struct Inner {
     /// Buffers without copies. The last one emptied is reused first, while it is in the processor's
     /// cache.
     empty: Vec<BytesMut>,
+    /// How many buffers are kept, to be reused when all copies of their bytes are gone. Touching
+    /// fresh pages would cost the traffic more than copying into them.
+    kept: usize,
 }
 
 impl Buffers {
+    /// Creates buffers that keep this many bytes.
+    pub(super) fn new(bytes: usize) -> Buffers {
+        // A buffer without memory would wait forever among the full ones.
+        let current = BytesMut::with_capacity(BUFFER_BYTES);
+        let kept = bytes / BUFFER_BYTES;
+        Buffers(Arc::new(Mutex::new(Inner { current, full: VecDeque::new(), empty: Vec::new(), kept })))
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic elsewhere leaves the buffers as usable as before.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -41,7 +46,7 @@ impl Buffers {
     /// Allocates the memory and touches it, before there is traffic.
     pub(super) fn warm(&self) {
         let mut inner = self.lock();
-        while inner.empty.len() < MAX_KEPT_BUFFERS {
+        while inner.empty.len() < inner.kept {
             let mut buffer = BytesMut::with_capacity(BUFFER_BYTES);
             // Zeroed pages would stay untouched.
             buffer.resize(BUFFER_BYTES, 1);
@@ -63,13 +68,6 @@ impl Buffers {
     }
 }
 
-impl Default for Inner {
-    fn default() -> Self {
-        // A buffer without memory would wait forever among the full ones.
-        Inner { current: BytesMut::with_capacity(BUFFER_BYTES), full: VecDeque::new(), empty: Vec::new() }
-    }
-}
-
 impl Inner {
     fn next(&mut self) {
         if self.current.try_reclaim(BUFFER_BYTES) {
@@ -80,7 +78,7 @@ impl Inner {
         }
         let next = self.empty.pop().unwrap_or_else(|| BytesMut::with_capacity(BUFFER_BYTES));
         self.full.push_back(std::mem::replace(&mut self.current, next));
-        if self.full.len() + self.empty.len() > MAX_KEPT_BUFFERS {
+        if self.full.len() + self.empty.len() > self.kept {
             self.full.pop_front();
         }
     }
@@ -90,13 +88,19 @@ impl Inner {
 mod tests {
     use super::*;
 
+    const KEPT: usize = 20;
+
+    fn new() -> Buffers {
+        Buffers::new(KEPT * BUFFER_BYTES)
+    }
+
     fn put(buffers: &Buffers, size: usize) -> Bytes {
         buffers.fill(|buffer| buffer.extend_from_slice(&vec![7; size])).1
     }
 
     #[test]
     fn places_chunks_side_by_side_in_one_buffer() {
-        let buffers = Buffers::default();
+        let buffers = new();
         let (first, second) = (put(&buffers, 100), put(&buffers, 50));
         assert_eq!((first.len(), second.len()), (100, 50));
         assert_eq!(first.as_ptr().wrapping_add(100), second.as_ptr());
@@ -104,7 +108,7 @@ mod tests {
 
     #[test]
     fn reuses_a_buffer_only_after_its_bytes_are_dropped() {
-        let buffers = Buffers::default();
+        let buffers = new();
         let held: Vec<Bytes> = (0..5).map(|_| put(&buffers, BUFFER_BYTES)).collect();
         let places: Vec<_> = held.iter().map(|bytes| bytes.as_ptr()).collect();
         assert!((1..5).all(|i| !places[..i].contains(&places[i])), "held bytes are not written over");
@@ -116,20 +120,20 @@ mod tests {
 
     #[test]
     fn keeps_a_bounded_number_of_buffers() {
-        let buffers = Buffers::default();
-        let held: Vec<Bytes> = (0..MAX_KEPT_BUFFERS + 10).map(|_| put(&buffers, BUFFER_BYTES)).collect();
-        assert_eq!(held.len(), MAX_KEPT_BUFFERS + 10);
-        assert_eq!(buffers.lock().full.len(), MAX_KEPT_BUFFERS);
+        let buffers = new();
+        let held: Vec<Bytes> = (0..KEPT + 10).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        assert_eq!(held.len(), KEPT + 10);
+        assert_eq!(buffers.lock().full.len(), KEPT);
     }
 
     #[test]
     fn fills_warm_buffers_first() {
-        let buffers = Buffers::default();
+        let buffers = new();
         buffers.warm();
         let ends: Vec<_> = buffers.lock().empty.iter().map(|buffer| buffer.as_ptr()).collect();
-        assert_eq!(ends.len(), MAX_KEPT_BUFFERS);
+        assert_eq!(ends.len(), KEPT);
         let first = put(&buffers, BUFFER_BYTES);
-        let held: Vec<Bytes> = (0..MAX_KEPT_BUFFERS).map(|_| put(&buffers, BUFFER_BYTES)).collect();
+        let held: Vec<Bytes> = (0..KEPT).map(|_| put(&buffers, BUFFER_BYTES)).collect();
         assert!(
             !ends.contains(&first.as_ptr().wrapping_add(BUFFER_BYTES)),
             "it is the one that was there without"

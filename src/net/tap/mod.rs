@@ -76,7 +76,7 @@ pub struct Tls {
     pub local: bool,
 }
 
-/// Default limit of copies in memory, in bytes: a push of 39 MB.
+/// Highest limit of copies in memory, in bytes: a push of 39 MB.
 ///
 /// The copies fit into the buffers that the tap keeps. More copies go to the spool.
 pub const MAX_QUEUED_BYTES: usize = 48 << 20;
@@ -127,7 +127,7 @@ impl Tap {
     pub fn start(config: Config) -> Result<Tap, ListenError> {
         let Config { maps, queue, connect_timeout: timeout, tls, changes, arms } = config;
         let (listen, upstreams): (Vec<_>, Vec<_>) = maps.into_iter().unzip();
-        let buffers = Buffers::default();
+        let buffers = Buffers::new(queue.unwrap_or(MAX_QUEUED_BYTES));
         if queue.is_some() {
             buffers.warm();
         }

@@ -23,12 +23,6 @@ const MIN_KEEPALIVE_IDLE: Duration = Duration::from_secs(1);
 /// Most unidentified streams per connection; further ones are ignored.
 const MAX_UNIDENTIFIED_STREAMS: usize = 64;
 
-/// Memory of the unfinished messages of a connection, in bytes.
-const MAX_UNFINISHED_BYTES: usize = 34 << 20;
-
-/// How often the memory of unfinished messages is checked, in bytes of messages.
-const UNFINISHED_CHECK_BYTES: usize = 1 << 20;
-
 /// Redacts one metadata value, given its name and value. Returns `None` to keep the value.
 pub type CleanMetadata = dyn Fn(&str, &str) -> Option<String> + Send;
 
@@ -65,8 +59,6 @@ struct ObservedConnection {
     /// The times of the newest PING from client and server.
     last_pings_at: [Time; 2],
     pings: UnansweredPings,
-    /// Bytes of messages since the memory of unfinished messages was checked.
-    unchecked_bytes: usize,
     /// Messages whose bodies did not fit into the queue, by HTTP/2 stream number and direction.
     skimmed: BTreeMap<(u32, Dir), MissedPart>,
 }
@@ -128,7 +120,6 @@ impl Pipeline {
                 last_message_at: at,
                 last_pings_at: [at; 2],
                 pings: UnansweredPings::default(),
-                unchecked_bytes: 0,
                 skimmed: BTreeMap::new(),
             };
             self.connections.insert(conn, connection);
@@ -362,7 +353,6 @@ impl ConnectionContext<'_> {
                 }
                 if let Some(id) = stream_id(self.connection, number) {
                     self.assembler.data(id, dir, bytes, self.catalog);
-                    self.limit_unfinished(id, dir, bytes.len());
                 }
             }
             Event::Message { stream: number, dir } => {
@@ -405,20 +395,6 @@ impl ConnectionContext<'_> {
                 let open = self.connection.open(why, Vec::new());
                 self.connection.opaque = Some(self.assembler.open(self.at, open, self.out));
             }
-        }
-    }
-
-    /// Gives up a message if the unfinished messages of the connection need too much memory.
-    fn limit_unfinished(&mut self, id: StreamId, dir: Dir, bytes: usize) {
-        self.connection.unchecked_bytes += bytes;
-        if self.connection.unchecked_bytes < UNFINISHED_CHECK_BYTES {
-            return;
-        }
-        self.connection.unchecked_bytes = 0;
-        let streams = self.connection.streams.values();
-        let unfinished: usize = streams.map(|id| self.assembler.unfinished_bytes(*id)).sum();
-        if unfinished > MAX_UNFINISHED_BYTES {
-            self.assembler.give_up(id, dir);
         }
     }
 

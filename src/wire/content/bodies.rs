@@ -20,8 +20,8 @@ pub trait BodyStore: Send {
     fn retain(&mut self, _is_used: &dyn Fn(u32) -> bool) {}
 }
 
-/// Newest blocks that stay uncompressed, 8 MB in total.
-const UNCOMPRESSED_BLOCKS: usize = 32;
+/// Bytes of the newest bodies that stay uncompressed.
+const UNCOMPRESSED_BYTES: usize = 8 << 20;
 
 /// Bodies in memory, compressed except for the newest 8 MB.
 ///
@@ -43,7 +43,7 @@ impl Default for MemoryBodies {
             places: HashMap::default(),
             older: Packed::new(0),
             first: 0,
-            newer: Packed::new(UNCOMPRESSED_BLOCKS),
+            newer: Packed::new(UNCOMPRESSED_BYTES),
             end: 0,
         }
     }

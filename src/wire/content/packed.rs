@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use zstd::bulk::Compressor;
 
-/// Bytes of a block, the unit of compression.
+/// Bytes of a block, the unit of compression. A longer byte string is a block of its own.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Decompressed blocks in the cache.
-const MAX_CACHED_BLOCKS: usize = 8;
+/// Bytes of decompressed blocks in the cache, unless one block alone has more.
+const MAX_CACHED_BYTES: usize = 2 << 20;
 
 /// Byte strings in memory, numbered in order of arrival, compressed except for the newest blocks.
 pub struct Packed {
-    /// Newest blocks that stay uncompressed, because recent content is read most.
+    /// Bytes of the newest closed blocks that stay uncompressed, because recent content is read
+    /// most.
     fresh: usize,
     places: VecDeque<BlockOffset>,
     /// Number of the first byte string in `places`; earlier ones were dropped.
@@ -21,6 +22,8 @@ pub struct Packed {
     forgotten: u32,
     /// Closed blocks after the sealed ones, not compressed.
     raw: VecDeque<Bytes>,
+    /// Bytes of the blocks in `raw`.
+    raw_bytes: usize,
     open: Vec<u8>,
     hot: RefCell<Vec<(u32, Bytes)>>,
     /// Created once, because its tables are as large as a block.
@@ -45,7 +48,7 @@ struct Sealed {
 }
 
 impl Packed {
-    /// Creates an empty store that leaves this many of the newest blocks uncompressed.
+    /// Creates an empty store that leaves this many of the newest bytes uncompressed.
     pub fn new(fresh: usize) -> Packed {
         Packed {
             fresh,
@@ -54,6 +57,7 @@ impl Packed {
             sealed: VecDeque::new(),
             forgotten: 0,
             raw: VecDeque::new(),
+            raw_bytes: 0,
             open: Vec::new(),
             hot: RefCell::default(),
             packer: None,
@@ -92,6 +96,9 @@ impl Packed {
             len: bytes.len() as u32,
         });
         self.open.extend_from_slice(bytes);
+        if self.open.len() >= BLOCK_BYTES {
+            self.close();
+        }
     }
 
     /// Returns a byte string; `None` if it was dropped or never added.
@@ -139,20 +146,23 @@ impl Packed {
         }
         let sealed = self.sealed.get(number.checked_sub(self.forgotten)? as usize)?;
         let block = Bytes::from(zstd::bulk::decompress(&sealed.packed, sealed.len).ok()?);
-        if hot.len() == MAX_CACHED_BLOCKS {
+        while !hot.is_empty()
+            && hot.iter().map(|(_, block)| block.len()).sum::<usize>() + block.len() > MAX_CACHED_BYTES
+        {
             hot.remove(0);
         }
         hot.push((number, block.clone()));
         Some(block)
     }
 
-    /// Closes the full open block, and compresses the oldest block that is no longer among the
+    /// Closes the full open block, and compresses the oldest blocks that are no longer among the
     /// newest.
     fn close(&mut self) {
         let full = std::mem::replace(&mut self.open, Vec::with_capacity(BLOCK_BYTES));
         self.size += full.len();
+        self.raw_bytes += full.len();
         self.raw.push_back(full.into());
-        if self.raw.len() > self.fresh
+        while self.raw_bytes > self.fresh
             && let Some(oldest) = self.raw.front()
             && let Some(packed) = pack(&mut self.packer, oldest)
         {
@@ -160,6 +170,7 @@ impl Packed {
             let end = self.first + self.places.partition_point(|place| place.block <= number) as u32;
             self.size = self.size + packed.len() - len;
             self.sealed.push_back(Sealed { packed: packed.into(), len, end });
+            self.raw_bytes -= len;
             self.raw.pop_front();
         }
     }
@@ -183,7 +194,7 @@ mod tests {
 
     #[test]
     fn returns_bytes_from_every_kind_of_block() {
-        let mut packed = Packed::new(32);
+        let mut packed = Packed::new(32 * BLOCK_BYTES);
         (0..8000).for_each(|i| packed.put(&body(i)));
         assert!(packed.sealed.len() > 2 && packed.raw.len() == 32, "several blocks are sealed");
         for i in (0..8000).rev() {
@@ -193,8 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn long_byte_strings_are_compressed_at_once() {
+        let mut packed = Packed::new(32 * BLOCK_BYTES);
+        let long = |i: u8| vec![i; 15 << 20];
+        (0..9).for_each(|i| packed.put(&long(i)));
+        packed.put(b"short");
+        assert!(packed.size() < 1 << 20, "{}", packed.size());
+        assert!((0..9).all(|i| packed.get(i.into()).as_deref() == Some(long(i).as_slice())));
+        assert_eq!(packed.get(9).as_deref(), Some(b"short".as_slice()));
+        let cached: usize = packed.hot.borrow().iter().map(|(_, block)| block.len()).sum();
+        assert!(cached <= 15 << 20, "{cached}");
+    }
+
+    #[test]
     fn forget_releases_oldest_blocks() {
-        let mut packed = Packed::new(2);
+        let mut packed = Packed::new(2 * BLOCK_BYTES);
         (0..8000).for_each(|i| packed.put(&body(i)));
         let (all, held) = (packed.size(), packed.sealed.iter().map(|sealed| sealed.packed.len()));
         let (held, blocks) = (held.sum::<usize>(), packed.sealed.len());
